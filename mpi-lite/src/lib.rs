@@ -1,0 +1,1 @@
+//! MPI semantics in Rust; no C types.
