@@ -1,1 +1,22 @@
-//! Placeholder until the first room is built.
+//! The C surface of mpi-lite: the MPI 5.0 standard ABI.
+//!
+//! C arguments become checked values ([`entry`], [`args`]), a chapter's body calls `mpi-lite`
+//! ([`chapters`]), and an error goes to the error handler in charge ([`raise`]). The shared
+//! library exports every function of the standard as `MPI_` and `PMPI_`, and nothing else.
+
+pub mod abi;
+pub mod args;
+pub mod arrays;
+pub mod buffers;
+pub mod callbacks;
+pub mod chapters;
+pub mod entry;
+pub mod error;
+pub mod global;
+pub mod handle;
+pub mod header;
+pub mod objects;
+pub mod raise;
+pub mod status;
+pub mod text;
+pub mod tools;

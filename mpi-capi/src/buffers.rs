@@ -1,0 +1,108 @@
+//! Arguments that are addresses of the program's memory.
+#![expect(
+    unsafe_code,
+    reason = "results are written through the caller's pointers"
+)]
+
+use core::ffi::c_void;
+
+use crate::abi;
+use crate::args::{append, show_address};
+use crate::entry::{Arg, Declarator, Read};
+use crate::error::{Error, Result};
+use crate::raise::Call;
+
+/// A buffer that is only read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendPtr(pub *const c_void);
+
+/// A buffer that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecvPtr(pub *mut c_void);
+
+/// An address that is kept or compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address(pub *mut c_void);
+
+/// An address of memory that is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConstAddress(pub *const c_void);
+
+/// A place for an address; C declares it as `void *` so that any pointer's address fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutAddress(*mut c_void);
+
+impl OutAddress {
+    /// Lays down the address.
+    #[expect(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "the address is stored, not followed"
+    )]
+    pub fn set(self, address: *mut c_void) {
+        // SAFETY: not null, and the caller passed the address of a pointer variable.
+        unsafe { self.0.cast::<*mut c_void>().write_unaligned(address) };
+    }
+}
+
+macro_rules! addresses {
+    ($($name:ident $c:ty, $base:literal;)*) => {$(
+        impl<W> Arg<W> for $name {
+            type C = $c;
+            const DECLARATION: Declarator = Declarator::pointer($base);
+
+            fn show(c: $c, name: &str, line: &mut String) {
+                show_buffer(c.addr(), name, line);
+            }
+        }
+    )*};
+}
+
+addresses! {
+    SendPtr *const c_void, "const void";
+    RecvPtr *mut c_void, "void";
+    Address *mut c_void, "void";
+    ConstAddress *const c_void, "const void";
+    OutAddress *mut c_void, "void";
+}
+
+impl<W> Read<W> for SendPtr {
+    unsafe fn read(c: *const c_void, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for RecvPtr {
+    unsafe fn read(c: *mut c_void, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for Address {
+    unsafe fn read(c: *mut c_void, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for ConstAddress {
+    unsafe fn read(c: *const c_void, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for OutAddress {
+    unsafe fn read(c: *mut c_void, name: &'static str, _call: &Call) -> Result<Self> {
+        if c.is_null() {
+            Err(Error::NullPointer { name })
+        } else {
+            Ok(Self(c))
+        }
+    }
+}
+
+fn show_buffer(address: usize, name: &str, line: &mut String) {
+    match address {
+        abi::MPI_IN_PLACE => append(line, format_args!("{name}=MPI_IN_PLACE")),
+        abi::MPI_BUFFER_AUTOMATIC => append(line, format_args!("{name}=MPI_BUFFER_AUTOMATIC")),
+        _ => show_address(address, name, line),
+    }
+}

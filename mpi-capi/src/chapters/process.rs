@@ -1,0 +1,66 @@
+//! Chapter 11: initialization, sessions, and processes that join later.
+
+use crate::args::*;
+
+mpi! {
+    fn MPI_Abort(comm: Comm, errorcode: Int);
+
+    fn MPI_Close_port(port_name: Text);
+
+    fn MPI_Comm_accept(port_name: Text, info: Info, root: Root, comm: Comm, newcomm: Out<Comm>);
+
+    fn MPI_Comm_connect(port_name: Text, info: Info, root: Root, comm: Comm, newcomm: Out<Comm>);
+
+    fn MPI_Comm_disconnect(comm: InOut<Comm>);
+
+    fn MPI_Comm_get_parent(parent: Out<Comm>);
+
+    fn MPI_Comm_join(fd: Int, intercomm: Out<Comm>);
+
+    fn MPI_Comm_spawn(
+        command: Text, argv: Texts, maxprocs: Int, info: Info, root: Root, comm: Comm,
+        intercomm: Out<Comm>, array_of_errcodes: OutInts
+    );
+
+    fn MPI_Comm_spawn_multiple(
+        count: Length, array_of_commands: Texts, array_of_argv: TextLists,
+        array_of_maxprocs: Ints, array_of_info: Infos, root: Root, comm: Comm,
+        intercomm: Out<Comm>, array_of_errcodes: OutInts
+    );
+
+    fn MPI_Finalize();
+
+    fn MPI_Finalized(flag: Out<Flag>);
+
+    fn MPI_Init(argc: Argc, argv: Argv);
+
+    fn MPI_Init_thread(argc: Argc, argv: Argv, required: Int, provided: Out<Int>);
+
+    fn MPI_Initialized(flag: Out<Flag>);
+
+    fn MPI_Is_thread_main(flag: Out<Flag>);
+
+    fn MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut);
+
+    fn MPI_Open_port(info: Info, port_name: TextOut);
+
+    fn MPI_Publish_name(service_name: Text, info: Info, port_name: Text);
+
+    fn MPI_Query_thread(provided: Out<Int>);
+
+    fn MPI_Session_finalize(session: InOut<Session>);
+
+    fn MPI_Session_get_info(session: Session, info_used: Out<Info>);
+
+    fn MPI_Session_get_nth_pset(
+        session: Session, info: Info, n: Length, pset_len: InOut<Int>, pset_name: TextOut
+    );
+
+    fn MPI_Session_get_num_psets(session: Session, info: Info, npset_names: Out<Int>);
+
+    fn MPI_Session_get_pset_info(session: Session, pset_name: Text, info: Out<Info>);
+
+    fn MPI_Session_init(info: Info, errhandler: Errhandler, session: Out<Session>);
+
+    fn MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text);
+}

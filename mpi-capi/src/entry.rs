@@ -1,0 +1,361 @@
+//! The macro that turns one entry of a chapter into its C symbols, and what the macro stands on.
+//!
+//! An entry names a C function, its large-count twin if it has one, and its arguments as types of
+//! [`crate::args`], [`crate::objects`], [`crate::buffers`] and [`crate::arrays`]. From one body the
+//! macro makes `MPI_X`, `PMPI_X`, `MPI_X_c` and `PMPI_X_c`, and a row of the table from which the
+//! prototypes in `include/mpi.h` and `docs/coverage.md` are written. An entry that ends with `;`
+//! instead of a body is declared but not implemented: it links and raises
+//! `MPI_ERR_UNSUPPORTED_OPERATION`.
+
+use crate::error::Result;
+use crate::raise::Call;
+
+/// The width of a function without suffix: counts are `int`.
+pub struct Small;
+
+/// The width of a `_c` function: counts are `MPI_Count`.
+pub struct Large;
+
+/// How C declares one argument: `base`, `before`, the name, `after`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Declarator {
+    /// The type's name, with `const` where it has one.
+    pub base: &'static str,
+    /// What stands between the type and the argument's name.
+    pub before: &'static str,
+    /// What follows the argument's name.
+    pub after: &'static str,
+}
+
+impl Declarator {
+    /// `base name`.
+    pub const fn value(base: &'static str) -> Self {
+        Self {
+            base,
+            before: " ",
+            after: "",
+        }
+    }
+
+    /// `base *name`.
+    pub const fn pointer(base: &'static str) -> Self {
+        Self {
+            base,
+            before: " *",
+            after: "",
+        }
+    }
+
+    /// `base name[]`.
+    pub const fn array(base: &'static str) -> Self {
+        Self {
+            base,
+            before: " ",
+            after: "[]",
+        }
+    }
+}
+
+/// An argument as C passes it.
+pub trait Arg<Width> {
+    /// What C passes.
+    type C: Copy;
+
+    /// How the header declares it.
+    const DECLARATION: Declarator;
+
+    /// Appends the argument to the line of an error message; called only when there is one.
+    fn show(c: Self::C, name: &str, line: &mut String);
+
+    /// Tells the call whose error handler is responsible. Never fails: garbage notes nothing.
+    fn note(_c: Self::C, _call: &Call) {}
+}
+
+/// An argument that can be turned into a value a body may rely on.
+#[expect(
+    unsafe_code,
+    reason = "reading an argument follows the pointers of the caller"
+)]
+pub trait Read<Width>: Arg<Width> + Sized {
+    /// Checks what C passed.
+    ///
+    /// # Errors
+    /// An error of the class that MPI gives to this kind of argument.
+    ///
+    /// # Safety
+    /// A pointer that is neither null nor one of the standard's address constants points to
+    /// memory of the declared type, as MPI demands of the caller.
+    unsafe fn read(c: Self::C, name: &'static str, call: &Call) -> Result<Self>;
+}
+
+/// What a function of [`values!`] returns instead of an error code.
+pub trait Value {
+    /// What C receives.
+    type C;
+
+    /// The name of the type in the header.
+    const NAME: &'static str;
+}
+
+/// One row of the table: a C function.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The name, `MPI_X` or `MPI_X_c`.
+    pub name: &'static str,
+    /// The C type of the result.
+    pub returns: &'static str,
+    /// Declarator and name of each argument.
+    pub args: &'static [(Declarator, &'static str)],
+    /// Whether there is a body.
+    pub implemented: bool,
+}
+
+/// What is known about a symbol while it runs. One static per symbol.
+#[derive(Debug)]
+pub struct Symbol {
+    /// The name as the program knows it.
+    pub name: &'static str,
+    /// Whether MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
+    pub any_time: bool,
+}
+
+impl Symbol {
+    /// The symbol called `name`.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            any_time: is_callable_at_any_time(name),
+        }
+    }
+}
+
+/// Functions that may be called before initialization and after finalization.
+/// Source: MPI 5.0, 11.4.1, table 11.1, and the standard ABI's conversions of handles to integers.
+/// `MPI_Init` and its like are here because they say themselves when they may be called.
+const CALLABLE_AT_ANY_TIME: &[&str] = &[
+    "MPI_Initialized",
+    "MPI_Finalized",
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Session_init",
+    "MPI_Get_version",
+    "MPI_Get_library_version",
+    "MPI_Abi_get_version",
+    "MPI_Abi_get_info",
+    "MPI_Abi_get_fortran_info",
+    "MPI_Abi_get_fortran_booleans",
+    "MPI_Abi_set_fortran_info",
+    "MPI_Abi_set_fortran_booleans",
+    "MPI_Info_create",
+    "MPI_Info_create_env",
+    "MPI_Info_set",
+    "MPI_Info_delete",
+    "MPI_Info_get",
+    "MPI_Info_get_valuelen",
+    "MPI_Info_get_string",
+    "MPI_Info_get_nkeys",
+    "MPI_Info_get_nthkey",
+    "MPI_Info_dup",
+    "MPI_Info_free",
+    "MPI_Session_create_errhandler",
+    "MPI_Session_call_errhandler",
+    "MPI_Errhandler_free",
+    "MPI_Error_string",
+    "MPI_Error_class",
+    "MPI_Add_error_class",
+    "MPI_Add_error_code",
+    "MPI_Add_error_string",
+    "MPI_Remove_error_class",
+    "MPI_Remove_error_code",
+    "MPI_Remove_error_string",
+    "MPI_Pcontrol",
+    // Getters and setters of a status touch only the caller's memory.
+    "MPI_Status_get_error",
+    "MPI_Status_get_source",
+    "MPI_Status_get_tag",
+    "MPI_Status_set_error",
+    "MPI_Status_set_source",
+    "MPI_Status_set_tag",
+];
+
+const fn is_callable_at_any_time(name: &str) -> bool {
+    let name = name.as_bytes();
+    let mut row = 0;
+    while row < CALLABLE_AT_ANY_TIME.len() {
+        let listed = CALLABLE_AT_ANY_TIME[row].as_bytes();
+        if listed.len() == name.len() && starts_with(name, listed) {
+            return true;
+        }
+        row += 1;
+    }
+    starts_with(name, b"MPI_T_")
+}
+
+const fn starts_with(name: &[u8], start: &[u8]) -> bool {
+    if name.len() < start.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < start.len() {
+        if name[at] != start[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Makes the C symbols of functions that return an error code, and the chapter's `TABLE`.
+macro_rules! mpi {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident $(| $large:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:tt
+    )*) => {
+        $(
+            $crate::entry::mpi!(@body [$(#[$doc])*] $name ($($arg: $ty),*) $body);
+            $crate::entry::mpi!(
+                @export $name $crate::entry::Small [$name] ($($arg: $ty),*) $body);
+            $crate::entry::mpi!(
+                @export $name $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body);
+        )*
+
+        /// The functions of this file: the plain name, then its large-count twin.
+        pub const TABLE: &[&[$crate::entry::Entry]] = &[$(
+            $crate::entry::mpi!(@entry $crate::entry::Small [$name] ($($arg: $ty),*) $body),
+            $crate::entry::mpi!(@entry $crate::entry::Large [$($large)?] ($($arg: $ty),*) $body),
+        )*];
+    };
+
+    (@body $docs:tt $name:ident $args:tt ;) => {};
+    (@body [$($doc:tt)*] $name:ident ($($arg:ident: $ty:ty),*) $body:block) => {
+        $($doc)*
+        #[inline(always)]
+        #[expect(non_snake_case, reason = "C's names")]
+        #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+        fn $name($($arg: $ty),*) -> $crate::error::Result<()> $body
+    };
+
+    (@export $name:ident $width:ty [] $args:tt $body:tt) => {};
+    (@export $name:ident $width:ty [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {
+        #[expect(unsafe_code, reason = "an exported symbol is called by C with raw arguments")]
+        const _: () = {
+            static SYMBOL: $crate::entry::Symbol =
+                $crate::entry::Symbol::new(stringify!($symbol));
+
+            #[unsafe(export_name = concat!("P", stringify!($symbol)))]
+            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+            unsafe extern "C" fn profiled(
+                $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
+            ) -> core::ffi::c_int {
+                let call = $crate::raise::Call::enter(&SYMBOL);
+                match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
+                    Ok(()) => $crate::abi::MPI_SUCCESS,
+                    Err(error) => call.raise(error, &|_line| {
+                        $(
+                            <$ty as $crate::entry::Arg<$width>>::show(
+                                $arg, stringify!($arg), _line);
+                        )*
+                    }),
+                }
+            }
+
+            #[unsafe(export_name = stringify!($symbol))]
+            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+            unsafe extern "C" fn plain(
+                $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
+            ) -> core::ffi::c_int {
+                // SAFETY: the caller's promises are passed on as they are.
+                unsafe { profiled($($arg),*) }
+            }
+        };
+    };
+
+    (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) ;) => {{
+        $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
+        $call.unsupported()
+    }};
+    (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {
+        (|| {
+            $call.check_running()?;
+            $(
+                // SAFETY: the caller of the C function keeps MPI's rules for this argument.
+                let $arg = unsafe {
+                    <$ty as $crate::entry::Read<$width>>::read(
+                        $arg, stringify!($arg), &$call)?
+                };
+            )*
+            $name($($arg),*)
+        })()
+    };
+
+    (@entry $width:ty [] $args:tt $body:tt) => { &[] };
+    (@entry $width:ty [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {
+        &[$crate::entry::Entry {
+            name: stringify!($symbol),
+            returns: "int",
+            args: &[$((
+                <$ty as $crate::entry::Arg<$width>>::DECLARATION,
+                stringify!($arg),
+            )),*],
+            implemented: $crate::entry::mpi!(@implemented $body),
+        }]
+    };
+
+    (@implemented ;) => { false };
+    (@implemented $body:block) => { true };
+}
+
+/// Makes the C symbols of functions that return a value: clocks, addresses, handle conversions.
+/// They take what C passes and cannot raise an error.
+macro_rules! values {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($arg:ident: $ty:ty),*) -> $value:ty $body:block
+    )*) => {
+        $(
+            #[expect(unsafe_code, reason = "a symbol is exported by its name")]
+            const _: () = {
+                #[unsafe(export_name = concat!("P", stringify!($name)))]
+                $(#[$doc])*
+                extern "C" fn profiled(
+                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
+                ) -> <$value as $crate::entry::Value>::C $body
+
+                #[unsafe(export_name = stringify!($name))]
+                extern "C" fn plain(
+                    $($arg: <$ty as $crate::entry::Arg<$crate::entry::Small>>::C),*
+                ) -> <$value as $crate::entry::Value>::C {
+                    profiled($($arg),*)
+                }
+            };
+        )*
+
+        /// The functions of this file that return a value.
+        pub const VALUES: &[&[$crate::entry::Entry]] = &[$(&[$crate::entry::Entry {
+            name: stringify!($name),
+            returns: <$value as $crate::entry::Value>::NAME,
+            args: &[$((
+                <$ty as $crate::entry::Arg<$crate::entry::Small>>::DECLARATION,
+                stringify!($arg),
+            )),*],
+            implemented: true,
+        }]),*];
+    };
+}
+
+pub(crate) use {mpi, values};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_listed_functions_run_without_init() {
+        assert!(Symbol::new("MPI_Initialized").any_time);
+        assert!(Symbol::new("MPI_T_init_thread").any_time);
+        assert!(!Symbol::new("MPI_Send").any_time);
+        assert!(!Symbol::new("MPI_Info_get_foo").any_time);
+        assert!(!Symbol::new("MPI_Type_size").any_time);
+    }
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with a call, and the class that MPI gives it.
+
+use core::ffi::c_int;
+
+use thiserror::Error;
+
+use crate::abi;
+
+/// The result of reading an argument or of a body.
+pub type Result<T> = core::result::Result<T, Error>;
+
+/// An error of one call, told in the words of the caller's arguments.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Too early.
+    #[error("called before MPI_Init")]
+    BeforeInit,
+    /// Too late.
+    #[error("called after MPI_Finalize")]
+    AfterFinalize,
+    /// There is no body yet.
+    #[error("not implemented in mpi-lite {}; docs/coverage.md lists what is", env!("CARGO_PKG_VERSION"))]
+    Unsupported,
+    /// An argument through which we should read or write is null.
+    #[error("{name} is a null pointer")]
+    NullPointer {
+        /// The argument.
+        name: &'static str,
+    },
+    /// A number of things is negative.
+    #[error("{name} is {value}, which is negative")]
+    NegativeCount {
+        /// The argument.
+        name: &'static str,
+        /// What was passed.
+        value: i64,
+    },
+    /// A result does not fit the caller's type.
+    #[error("the result {value} does not fit into an int; call the function with suffix _c")]
+    TooLarge {
+        /// The result.
+        value: i64,
+    },
+    /// A handle that is not one of ours, or is no more.
+    #[error("{name} is {what}")]
+    Handle {
+        /// The argument.
+        name: &'static str,
+        /// What the handle is.
+        what: crate::handle::Unusable,
+        /// The class of this kind of handle.
+        class: c_int,
+    },
+    /// Anything else, with its class.
+    #[error("{text}")]
+    Other {
+        /// The class.
+        class: c_int,
+        /// What is wrong.
+        text: &'static str,
+    },
+}
+
+impl Error {
+    /// An error of `class` told by `text`.
+    pub const fn new(class: c_int, text: &'static str) -> Self {
+        Self::Other { class, text }
+    }
+
+    /// The error class of MPI.
+    pub fn class(&self) -> c_int {
+        match self {
+            Self::BeforeInit | Self::AfterFinalize => abi::MPI_ERR_OTHER,
+            Self::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
+            Self::NullPointer { .. } => abi::MPI_ERR_ARG,
+            Self::NegativeCount { .. } => abi::MPI_ERR_COUNT,
+            Self::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
+            Self::Handle { class, .. } | Self::Other { class, .. } => *class,
+        }
+    }
+}

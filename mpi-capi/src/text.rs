@@ -1,0 +1,127 @@
+//! Arguments that are strings.
+#![expect(
+    unsafe_code,
+    reason = "C strings are read and written through the caller's pointers"
+)]
+
+use core::ffi::{CStr, c_char, c_int};
+
+use crate::args::{append, show_address};
+use crate::entry::{Arg, Declarator, Read};
+use crate::error::{Error, Result};
+use crate::raise::Call;
+
+/// A C string that is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a>(&'a CStr);
+
+impl<'a> Text<'a> {
+    /// The bytes without the terminating zero.
+    pub fn bytes(self) -> &'a [u8] {
+        self.0.to_bytes()
+    }
+}
+
+impl<W> Arg<W> for Text<'_> {
+    type C = *const c_char;
+    const DECLARATION: Declarator = Declarator::pointer("const char");
+
+    #[expect(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "the macro passes what C passed"
+    )]
+    fn show(c: *const c_char, name: &str, line: &mut String) {
+        if c.is_null() {
+            return show_address(0, name, line);
+        }
+        // SAFETY: a pointer that is not null is a C string, as MPI demands of the caller.
+        let text = unsafe { CStr::from_ptr(c) }.to_string_lossy();
+        let shown: String = text.chars().take(40).collect();
+        append(line, format_args!("{name}={shown:?}"));
+    }
+}
+
+impl<W> Read<W> for Text<'_> {
+    unsafe fn read(c: *const c_char, name: &'static str, _call: &Call) -> Result<Self> {
+        if c.is_null() {
+            return Err(Error::NullPointer { name });
+        }
+        // SAFETY: not null, and the caller passed a C string that outlives the call.
+        Ok(Self(unsafe { CStr::from_ptr(c) }))
+    }
+}
+
+/// Room for a C string.
+#[derive(Debug, Clone, Copy)]
+pub struct TextOut(*mut c_char);
+
+impl TextOut {
+    /// Writes at most `room - 1` bytes of `text` and a terminating zero; returns the bytes written
+    /// without the zero. `room` is what MPI makes the caller provide.
+    pub fn set(self, text: &[u8], room: usize) -> c_int {
+        let len = text.len().min(room.saturating_sub(1));
+        if room > 0 {
+            // SAFETY: not null, and the caller provides `room` bytes.
+            unsafe {
+                self.0
+                    .cast::<u8>()
+                    .copy_from_nonoverlapping(text.as_ptr(), len);
+                self.0.add(len).write(0);
+            }
+        }
+        c_int::try_from(len).expect("the standard's strings are short")
+    }
+}
+
+impl<W> Arg<W> for TextOut {
+    type C = *mut c_char;
+    const DECLARATION: Declarator = Declarator::pointer("char");
+
+    fn show(c: *mut c_char, name: &str, line: &mut String) {
+        show_address(c.addr(), name, line);
+    }
+}
+
+impl<W> Read<W> for TextOut {
+    unsafe fn read(c: *mut c_char, name: &'static str, _call: &Call) -> Result<Self> {
+        if c.is_null() {
+            Err(Error::NullPointer { name })
+        } else {
+            Ok(Self(c))
+        }
+    }
+}
+
+macro_rules! text_pointers {
+    ($($(#[$doc:meta])* $name:ident: $c:ty, $declaration:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name(pub $c);
+
+        impl<W> Arg<W> for $name {
+            type C = $c;
+            const DECLARATION: Declarator = $declaration;
+
+            fn show(c: $c, name: &str, line: &mut String) {
+                show_address(c.addr(), name, line);
+            }
+        }
+
+        impl<W> Read<W> for $name {
+            unsafe fn read(c: $c, _name: &'static str, _call: &Call) -> Result<Self> {
+                Ok(Self(c))
+            }
+        }
+    )*};
+}
+
+text_pointers! {
+    /// A list of C strings that ends with a null pointer.
+    Texts: *mut *mut c_char, Declarator { base: "char", before: " *", after: "[]" };
+    /// A list of such lists.
+    TextLists: *mut *mut *mut c_char, Declarator { base: "char", before: " **", after: "[]" };
+    /// The address of `main`'s argument count, or null.
+    Argc: *mut c_int, Declarator::pointer("int");
+    /// The address of `main`'s arguments, or null.
+    Argv: *mut *mut *mut c_char, Declarator { base: "char", before: " ***", after: "" };
+}

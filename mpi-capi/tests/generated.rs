@@ -1,0 +1,80 @@
+//! The prototypes in `include/mpi.h` and `docs/coverage.md` are what the table of functions says.
+//! With `UPDATE=1` in the environment both are rewritten instead of compared.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use mpi_abi::chapters::CHAPTERS;
+use mpi_abi::header;
+
+const BEGIN: &str =
+    "/* Prototypes: generated; UPDATE=1 cargo test -p mpi-capi --test generated */\n";
+const END: &str = "/* End of the generated prototypes. */\n";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("a crate of the workspace")
+        .to_owned()
+}
+
+fn compare(path: &Path, wanted: &str) {
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, wanted).expect("the tree is writable");
+        return;
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    let differs = found
+        .lines()
+        .zip(wanted.lines())
+        .position(|(found, wanted)| found != wanted);
+    assert!(
+        found == wanted,
+        "{} differs from the table of functions (first in line {:?}); \
+         run UPDATE=1 cargo test -p mpi-capi --test generated",
+        path.display(),
+        differs.map(|line| line + 1)
+    );
+}
+
+#[test]
+fn the_prototypes_of_the_header_are_those_of_the_table() {
+    let path = root().join("include/mpi.h");
+    let found = std::fs::read_to_string(&path).expect("the header is tracked");
+    let (before, rest) = found
+        .split_once(BEGIN)
+        .expect("the header marks its generated part");
+    let (_, after) = rest
+        .split_once(END)
+        .expect("the header marks the end of it");
+    let wanted = format!("{before}{BEGIN}{}{END}{after}", header::prototypes());
+    compare(&path, &wanted);
+}
+
+#[test]
+fn the_coverage_list_is_that_of_the_table() {
+    compare(&root().join("docs/coverage.md"), &header::coverage());
+}
+
+#[test]
+fn the_table_has_every_function_of_the_standard_once() {
+    let entries: Vec<_> = CHAPTERS
+        .iter()
+        .flat_map(|chapter| chapter.entries())
+        .collect();
+    let names: BTreeSet<&str> = entries.iter().map(|entry| entry.name).collect();
+    assert_eq!(entries.len(), names.len(), "a function appears twice");
+    // MPI 5.0's reference header: 452 functions, 161 large-count twins, 51 of the tool interface.
+    assert_eq!(names.len(), 664);
+    assert_eq!(
+        names.iter().filter(|name| name.ends_with("_c")).count(),
+        161
+    );
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| name.starts_with("MPI_T_"))
+            .count(),
+        51
+    );
+}
