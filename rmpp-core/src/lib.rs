@@ -1,3 +1,58 @@
 //! RMPP, the Reliable Message Passing Protocol of Riesen and Maccabe, as a state machine.
+//!
+//! It knows no payload, no clock and no socket: the driver around it has them. `docs/protocol.md`
+//! states each rule; the rule's name stands above the code that keeps it. The run loop:
+//!
+//! 1. A packet came: find out by its address which node sent it, check the job's cookie, then
+//!    [`Endpoint::handle_packet`]; copy the payload where the [`Placement`] says.
+//! 2. A new message ([`Placement::First`]): ask the layer above, and [`Endpoint::land`] it.
+//! 3. The layer above sends: [`Endpoint::send`]; keep the bytes until the message's last event.
+//! 4. It is [`Endpoint::next_timeout`]: [`Endpoint::handle_timeout`].
+//! 5. After each of these, [`Endpoint::poll_transmit`] until `None`: send the header, and behind
+//!    it the range of the message that the [`Transmit`] names.
+//! 6. Then [`Endpoint::poll_event`] until `None`.
+//!
+//! `examples/two_peers.rs` is this loop in full.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(any(test, feature = "sim"))]
+extern crate std;
+
+mod config;
+mod counters;
+mod endpoint;
+mod error;
+mod event;
+mod grant;
+mod ids;
+mod incoming;
+mod list;
+mod outgoing;
+mod packet;
+mod peer;
+#[cfg_attr(
+    not(feature = "sim"),
+    allow(unreachable_pub, dead_code, reason = "whole in sim only")
+)]
+mod rng;
+#[cfg(feature = "sim")]
+pub mod sim;
+mod slab;
+mod table;
+#[cfg(test)]
+mod table_text;
+mod time;
+mod timers;
+
+#[cfg(feature = "planted")]
+pub use config::Bug;
+pub use config::{Config, VERSION};
+pub use counters::Counters;
+pub use endpoint::Endpoint;
+pub use error::{Dropped, SendError};
+pub use event::{Event, Landing, Placement, Transmit};
+pub use ids::{IncomingId, NodeId, OutgoingId};
+pub use packet::{HEADER_BYTES, Header, Kind};
+pub use time::Instant;

@@ -1,0 +1,156 @@
+//! What all nodes agree on before the first packet, and what each may choose for itself.
+
+use core::time::Duration;
+
+/// The version all nodes of a job must speak (paper §3.1; the number is ours).
+pub const VERSION: u16 = 1;
+
+/// Parameters of an endpoint. `nodes`, `packet_bytes`, `version` and the first numbers must be the
+/// same on all nodes of a job; the rest is each node's own choice.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of nodes in the system; node numbers are `0..nodes`.
+    pub nodes: u32,
+    /// Payload bytes of one full packet (the header is not counted).
+    pub packet_bytes: usize,
+    /// Version put into each header and demanded of each header.
+    pub version: u16,
+    /// `MAX_RCV_BUF`: packets this node has room for. Figure 8 keeps one per node for first
+    /// packets and grants the rest.
+    pub max_rcv_buf: u32,
+    /// `MAX_DATA_PKTS`: the most one CTS grants.
+    pub max_data_pkts: u16,
+    /// Retransmission timeout before a round trip was measured.
+    pub first_timeout: Duration,
+    /// Least retransmission timeout.
+    pub min_timeout: Duration,
+    /// Greatest retransmission timeout, back-off included (jitter comes on top, at most 1/8).
+    pub max_timeout: Duration,
+    /// A peer that answered nothing for so long is lost; `None`: never.
+    pub lost_after: Option<Duration>,
+    /// How long a finished incoming message is remembered when its GCH does not come.
+    pub done_state_lifetime: Duration,
+    /// How many finished incoming messages are remembered at most; the oldest goes first.
+    pub max_done_states: usize,
+    /// How many unanswered first packets may be under way to one node.
+    pub first_window: usize,
+    /// How many answers may wait for `poll_transmit`; what is beyond counts as lost.
+    pub max_answers: usize,
+    /// `msgNum` of the first message of each pair.
+    pub first_msg_num: u32,
+    /// `msgID` of the first message of each node.
+    pub first_msg_id: u32,
+    /// Seed of the generator that spreads timeouts.
+    pub seed: u64,
+    /// A bug to show that the simulator finds it.
+    #[cfg(feature = "planted")]
+    pub planted: Option<Bug>,
+}
+
+impl Config {
+    /// The paper's parameters for `nodes` nodes and `packet_bytes` of payload in a packet
+    /// (paper §3.7: 2048 receive buffers, at most 16 packets in a grant). Time-outs are rule T's.
+    #[must_use]
+    pub fn classic(nodes: u32, packet_bytes: usize) -> Self {
+        Self {
+            nodes,
+            packet_bytes,
+            version: VERSION,
+            max_rcv_buf: 2048,
+            max_data_pkts: 16,
+            first_timeout: Duration::from_millis(20),
+            min_timeout: Duration::from_millis(1),
+            max_timeout: Duration::from_secs(1),
+            lost_after: Some(Duration::from_secs(120)),
+            done_state_lifetime: Duration::from_secs(600),
+            max_done_states: 65_536,
+            first_window: 512,
+            max_answers: 65_536,
+            first_msg_num: 0,
+            first_msg_id: 0,
+            seed: 0x5eed,
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    /// Panics on a configuration no protocol could work with.
+    pub(crate) fn check(&self) {
+        assert!(self.nodes > 0, "a system has at least one node");
+        assert!(
+            (16..=1 << 30).contains(&self.packet_bytes),
+            "packet_bytes {} is not in 16..=2^30",
+            self.packet_bytes
+        );
+        assert!(self.max_data_pkts > 0, "a grant has at least one packet");
+        assert!(
+            self.first_window > 0 && self.max_answers > 0,
+            "a queue has room for one"
+        );
+        assert!(
+            !self.min_timeout.is_zero() && self.min_timeout <= self.max_timeout,
+            "timeouts are positive and ordered"
+        );
+    }
+
+    /// Whether `bug` has been planted; never, unless compiled for that test.
+    #[inline]
+    pub(crate) fn has(&self, bug: Bug) -> bool {
+        #[cfg(feature = "planted")]
+        let planted = self.planted == Some(bug);
+        #[cfg(not(feature = "planted"))]
+        let planted = {
+            let _ = bug;
+            false
+        };
+        planted
+    }
+}
+
+/// Bugs that a test plants to show that the simulator finds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[cfg_attr(
+    not(feature = "planted"),
+    allow(unreachable_pub, reason = "public only when planted")
+)]
+pub enum Bug {
+    /// A message number is accepted whatever number is expected.
+    AcceptAnyNumber,
+    /// An old message number without state is not answered (rule A broken).
+    ForgetOldNumbers,
+    /// Receive state goes at MSGEND and old numbers are silently dropped.
+    FreeStateEarly,
+    /// A CTS is obeyed whenever it comes (rule B broken).
+    ObeyEveryCts,
+    /// A restart is taken on an old attempt too (rule D broken).
+    RestartOnOldAttempt,
+    /// NULL of an unseen message does not consume its number (rule N broken).
+    NullKeepsNumber,
+    /// A finished message does not answer a repeated packet.
+    NoSecondMsgend,
+    /// Data out of sequence is placed.
+    PlaceOutOfSequence,
+    /// MSGEND goes out when a block ends instead of when the message ends.
+    EndAtBlockEnd,
+    /// A grant is not given back when a message ends.
+    LeakGrant,
+    /// The timer of a first packet is armed once only.
+    TimerArmedOnce,
+    /// A restart does not begin at 1 but goes on.
+    RestartWhereStopped,
+    /// GCH does not free the state.
+    IgnoreGch,
+    /// Message numbers are compared without regard to the wrap.
+    CompareWithoutWrap,
+    /// A held message is announced again when its first packet is repeated.
+    AnnounceTwice,
+    /// A pause of this node counts as silence of its peers (rule T broken).
+    BlamePeersForPause,
+    /// `srcNID` is believed whatever address the packet came from (rule S broken).
+    TrustSource,
+    /// The oldest first packet is never repeated, only the youngest.
+    RepeatYoungest,
+    /// A NULL for a message in progress is answered but not told upward.
+    SilentAbort,
+}

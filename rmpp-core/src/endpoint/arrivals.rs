@@ -1,0 +1,374 @@
+//! Packets of incoming messages: first packets, data, NULL and GCH.
+
+use super::Endpoint;
+use crate::config::Bug;
+use crate::error::Dropped;
+use crate::event::{Event, Landing, Placement};
+use crate::ids::{IncomingId, later_attempt, precedes};
+use crate::incoming::Incoming;
+use crate::incoming::states::{Action, Input, State, step};
+use crate::packet::{Header, Kind};
+use crate::time::Instant;
+
+impl Endpoint {
+    pub(super) fn dispatch(
+        &mut self,
+        from: u32,
+        header: &Header,
+        now: Instant,
+    ) -> Result<Placement, Dropped> {
+        let answer = match header.kind {
+            Kind::Rts | Kind::LastRts => return self.hear_opener(header),
+            Kind::Data | Kind::StopData | Kind::LastData => return self.hear_data(header, now),
+            Kind::Null => self.hear_null(header, now),
+            Kind::Gch if header.src == from => self.hear_gch(header),
+            Kind::Gch => self.hear_hold(from, header, now),
+            Kind::Cts => self.hear_cts(from, header, now),
+            Kind::MsgEnd | Kind::MsgDrop => self.hear_end(from, header, now),
+        };
+        answer.map(|()| Placement::None)
+    }
+
+    /// The state of the message a packet belongs to, if there is any.
+    fn known(&self, header: &Header) -> Result<Option<u32>, Dropped> {
+        let Some(index) = self.incoming_at.get(header.src, header.msg_id) else {
+            return Ok(None);
+        };
+        let Incoming { msg_num, len, .. } = self.incoming[index];
+        if (msg_num, len) != (header.msg_num, header.len) {
+            return Err(Dropped::Mismatch);
+        }
+        Ok(Some(index))
+    }
+
+    /// RTS or LAST_RTS.
+    fn hear_opener(&mut self, header: &Header) -> Result<Placement, Dropped> {
+        let Some(index) = self.known(header)? else {
+            let due = self.check_number(header)?;
+            return Ok(if due {
+                self.announce(header)
+            } else {
+                Placement::None
+            });
+        };
+        self.note_attempt(index, header.info2);
+        let message = &self.incoming[index];
+        let (state, action) = step(message.state, Input::Opener).ok_or(Dropped::Unexpected)?;
+        debug_assert_eq!(state, message.state);
+        match action {
+            Action::Hint if self.config.has(Bug::AnnounceTwice) => {
+                let len = u64::from(header.len);
+                let message = IncomingId(self.incoming.key(index));
+                return Ok(Placement::First { message, len });
+            }
+            // Rule H.
+            Action::Hint => self.reply(index, Kind::Gch),
+            // Data has come, so the CTS had: this RTS is an old one.
+            Action::GrantAgain if message.expected > 1 => return Err(Dropped::Unexpected),
+            Action::GrantAgain => self.reply(index, Kind::Cts),
+            _ => self.reply_again(index, action),
+        }
+        Ok(Placement::None)
+    }
+
+    /// Whether a message unknown so far has the number that is due. An older number was accepted
+    /// once and its state is gone: it is answered, and nothing is created. A later number must
+    /// wait for those before it.
+    // Rule A. Rule P10.
+    fn check_number(&mut self, header: &Header) -> Result<bool, Dropped> {
+        let due = self.peers[header.src as usize].next_in;
+        if header.msg_num == due || self.config.has(Bug::AcceptAnyNumber) {
+            return Ok(true);
+        }
+        let old = if self.config.has(Bug::CompareWithoutWrap) {
+            header.msg_num < due
+        } else {
+            precedes(header.msg_num, due)
+        };
+        if !old || self.config.has(Bug::ForgetOldNumbers) || self.config.has(Bug::FreeStateEarly) {
+            return Err(Dropped::OutOfOrder);
+        }
+        self.counters.answered_without_state += 1;
+        let answer = Header {
+            kind: Kind::MsgEnd,
+            seq: 0,
+            info1: 0,
+            ..*header
+        };
+        self.answer(header.src, answer);
+        Ok(false)
+    }
+
+    /// A new message in order: its number is consumed, and the layer above hears of it.
+    fn announce(&mut self, header: &Header) -> Placement {
+        self.consume_number(header);
+        let key = self.incoming.insert(Incoming::new(header));
+        let fresh = self
+            .incoming_at
+            .insert(header.src, header.msg_id, key.index);
+        assert!(fresh, "an unknown message has no entry");
+        Placement::First {
+            message: IncomingId(key),
+            len: u64::from(header.len),
+        }
+    }
+
+    fn consume_number(&mut self, header: &Header) {
+        self.peers[header.src as usize].next_in = header.msg_num.wrapping_add(1);
+    }
+
+    fn note_attempt(&mut self, index: u32, attempt: u16) {
+        let message = &mut self.incoming[index];
+        if later_attempt(attempt, message.attempt) {
+            message.attempt = attempt;
+        }
+    }
+
+    pub(super) fn land_incoming(&mut self, index: u32, landing: Landing, now: Instant) {
+        let message = &mut self.incoming[index];
+        let short = message.shape(self.config.packet_bytes).is_short();
+        let input = match (landing, short) {
+            (Landing::Drop, _) => Input::Refuse,
+            (Landing::Accept, true) => Input::AcceptShort,
+            (Landing::Accept, false) => Input::AcceptLong,
+        };
+        let Some((state, action)) = step(message.state, input) else {
+            return;
+        };
+        message.state = state;
+        match action {
+            Action::Grant => self.grant(index),
+            Action::Drop => self.finish(index, Kind::MsgDrop, now),
+            _ => {
+                self.events
+                    .push_back(Event::Arrived(IncomingId(self.incoming.key(index))));
+                self.finish(index, Kind::MsgEnd, now);
+            }
+        }
+    }
+
+    /// DATA, STOP_DATA or LAST_DATA.
+    fn hear_data(&mut self, header: &Header, now: Instant) -> Result<Placement, Dropped> {
+        let Some(index) = self.known(header)? else {
+            let due = self.check_number(header)?;
+            return if due {
+                Err(Dropped::Unexpected)
+            } else {
+                Ok(Placement::None)
+            };
+        };
+        let stray = match self.incoming[index].state {
+            State::Receiving => self.sequence(index, header).err(),
+            _ => Some(Dropped::Unexpected),
+        };
+        let input = match header.kind {
+            _ if stray.is_some() => Input::StrayData,
+            Kind::Data => Input::Data,
+            Kind::StopData => Input::StopData,
+            _ => Input::LastData,
+        };
+        let dropped = stray.unwrap_or(Dropped::Unexpected);
+        let (state, action) = step(self.incoming[index].state, input).ok_or(dropped)?;
+        if matches!(action, Action::EndAgain | Action::DropAgain) {
+            self.note_attempt(index, header.info2);
+            self.reply_again(index, action);
+            return Ok(Placement::None);
+        }
+        Ok(self.place(index, header, (state, action), now))
+    }
+
+    /// Whether data is next in sequence; a first data packet of a later attempt makes it so.
+    // Rule P11. Rule D.
+    fn sequence(&mut self, index: u32, header: &Header) -> Result<(), Dropped> {
+        let any_order = self.config.has(Bug::PlaceOutOfSequence);
+        let any_attempt = self.config.has(Bug::RestartOnOldAttempt);
+        let message = &mut self.incoming[index];
+        if later_attempt(message.attempt, header.info2) && !any_attempt {
+            return Err(Dropped::OldAttempt);
+        }
+        let later = later_attempt(header.info2, message.attempt);
+        if header.seq == 1 && (later || any_attempt) {
+            message.attempt = header.info2;
+            if message.expected > 1 {
+                // The old grant is void; this one packet comes unasked.
+                self.grants.give_back(message.granted());
+                (message.expected, message.limit) = (1, 0);
+            }
+        } else if later || (header.seq != message.expected && !any_order) {
+            return Err(Dropped::OutOfSequence);
+        } else if header.seq > message.limit {
+            return Err(Dropped::BeyondGrant);
+        }
+        Ok(())
+    }
+
+    /// Data in sequence: says where it belongs, and answers as its type asks.
+    fn place(
+        &mut self,
+        index: u32,
+        header: &Header,
+        (state, action): (State, Action),
+        now: Instant,
+    ) -> Placement {
+        let packet_bytes = self.config.packet_bytes;
+        let message = &mut self.incoming[index];
+        if message.limit >= header.seq {
+            self.grants
+                .give_back((header.seq + 1).saturating_sub(message.expected));
+        } else {
+            message.limit = header.seq;
+        }
+        message.expected = message.expected.max(header.seq + 1);
+        message.state = state;
+        let offset = message.shape(packet_bytes).offset(header.seq);
+        let id = IncomingId(self.incoming.key(index));
+        match action {
+            Action::PlaceGrant if self.config.has(Bug::EndAtBlockEnd) => {
+                self.incoming[index].state = State::Ended;
+                self.events.push_back(Event::Arrived(id));
+                self.finish(index, Kind::MsgEnd, now);
+            }
+            Action::PlaceGrant => self.grant(index),
+            Action::PlaceEnd => {
+                self.events.push_back(Event::Arrived(id));
+                self.finish(index, Kind::MsgEnd, now);
+            }
+            _ => {}
+        }
+        Placement::Data {
+            message: id,
+            offset,
+        }
+    }
+
+    /// A CTS with a grant by Figure 8, in place of the one before.
+    // Rule P4.
+    fn grant(&mut self, index: u32) {
+        let message = &mut self.incoming[index];
+        self.grants.give_back(message.granted());
+        let n = self.grants.take();
+        message.limit = message.expected - 1 + u32::from(n);
+        self.reply(index, Kind::Cts);
+    }
+
+    /// NULL: the number is consumed exactly once, whatever is known of the message.
+    // Rule N.
+    fn hear_null(&mut self, header: &Header, now: Instant) -> Result<(), Dropped> {
+        let Some(index) = self.known(header)? else {
+            if !self.check_number(header)? {
+                return Ok(());
+            }
+            if !self.config.has(Bug::NullKeepsNumber) {
+                self.consume_number(header);
+            }
+            self.answer(
+                header.src,
+                Header {
+                    kind: Kind::MsgEnd,
+                    seq: 0,
+                    info1: 0,
+                    ..*header
+                },
+            );
+            return Ok(());
+        };
+        self.note_attempt(index, header.info2);
+        let step = step(self.incoming[index].state, Input::Null);
+        let (state, action) = step.ok_or(Dropped::Unexpected)?;
+        if action != Action::Abort {
+            self.reply_again(index, action);
+            return Ok(());
+        }
+        self.incoming[index].state = state;
+        if !self.config.has(Bug::SilentAbort) {
+            self.events
+                .push_back(Event::Aborted(IncomingId(self.incoming.key(index))));
+        }
+        self.finish(index, Kind::MsgEnd, now);
+        Ok(())
+    }
+
+    /// GCH from the sender: it has heard the end.
+    // Rule P7.
+    fn hear_gch(&mut self, header: &Header) -> Result<(), Dropped> {
+        let index = self.known(header)?.ok_or(Dropped::Unexpected)?;
+        step(self.incoming[index].state, Input::Gch).ok_or(Dropped::Unexpected)?;
+        if !self.config.has(Bug::IgnoreGch) {
+            self.forget(index);
+        }
+        Ok(())
+    }
+
+    /// The message is over: answers `kind`, and is remembered to answer it again.
+    // Rule P6.
+    fn finish(&mut self, index: u32, kind: Kind, now: Instant) {
+        self.reply(index, kind);
+        let message = &mut self.incoming[index];
+        if !self.config.has(Bug::LeakGrant) {
+            self.grants.give_back(message.granted());
+        }
+        message.limit = message.expected - 1;
+        message.done_at = now;
+        self.done.push_back(&mut self.incoming, index);
+        self.wake = self.wake.min(self.expiry(now));
+        if self.config.has(Bug::FreeStateEarly) {
+            self.forget(index);
+        }
+        // Rule C.
+        while self.done.len() > self.config.max_done_states {
+            let oldest = self
+                .done
+                .head()
+                .expect("a list that is too long is not empty");
+            self.counters.done_expired += 1;
+            self.forget(oldest);
+        }
+    }
+
+    pub(super) fn forget(&mut self, index: u32) {
+        self.done.remove(&mut self.incoming, index);
+        let Incoming { from, msg_id, .. } = self.incoming[index];
+        self.incoming_at.remove(from, msg_id);
+        self.incoming.remove(index);
+    }
+
+    fn reply_again(&mut self, index: u32, action: Action) {
+        if self.config.has(Bug::NoSecondMsgend) {
+            return;
+        }
+        self.counters.answered_again += 1;
+        let kind = if action == Action::DropAgain {
+            Kind::MsgDrop
+        } else {
+            Kind::MsgEnd
+        };
+        self.reply(index, kind);
+    }
+
+    /// Answers the sender of an incoming message.
+    fn reply(&mut self, index: u32, kind: Kind) {
+        let message = &self.incoming[index];
+        let grant = if kind == Kind::Cts {
+            message.granted()
+        } else {
+            0
+        };
+        let seq = if kind == Kind::Cts {
+            message.expected
+        } else {
+            0
+        };
+        let header = Header {
+            kind,
+            version: self.config.version,
+            src: message.from,
+            msg_id: message.msg_id,
+            len: message.len,
+            seq,
+            info1: u16::try_from(grant).expect("a grant is at most MAX_DATA_PKTS"),
+            info2: message.attempt,
+            msg_num: message.msg_num,
+        };
+        self.answer(message.from, header);
+    }
+}

@@ -1,0 +1,157 @@
+//! Moving outgoing messages between the lists of paper §3.4.
+
+use super::{Answer, Endpoint};
+use crate::event::Event;
+use crate::ids::OutgoingId;
+use crate::list::List;
+use crate::outgoing::Place;
+use crate::outgoing::states::{Input, State};
+use crate::packet::Header;
+use crate::time::Instant;
+
+/// How many first packets are repeated at once: as many as a grant has data packets.
+const REPEATED_AT_ONCE: usize = 16;
+
+impl Endpoint {
+    /// Moves messages into the first-packet window as far as there is room.
+    // Rule M.
+    pub(super) fn admit_waiting(&mut self, to: u32) {
+        loop {
+            let path = &self.paths[to as usize];
+            let Some(index) = path.waiting.head() else {
+                break;
+            };
+            if path.pending.len() >= self.config.first_window {
+                break;
+            }
+            self.move_to(index, Place::Pending);
+            self.make_ready(index);
+        }
+    }
+
+    pub(super) fn move_to(&mut self, index: u32, place: Place) {
+        self.unlist(index);
+        let to = self.outgoing[index].to;
+        self.outgoing[index].place = place;
+        let mut list = *self.list_of(place, to);
+        list.push_back(&mut self.outgoing, index);
+        *self.list_of(place, to) = list;
+    }
+
+    pub(super) fn unlist(&mut self, index: u32) {
+        let (place, to) = (self.outgoing[index].place, self.outgoing[index].to);
+        let mut list = *self.list_of(place, to);
+        list.remove(&mut self.outgoing, index);
+        *self.list_of(place, to) = list;
+    }
+
+    /// Queues a message for transmission; its timer stands still until then.
+    pub(super) fn make_ready(&mut self, index: u32) {
+        let message = &mut self.outgoing[index];
+        message.deadline = Instant::NEVER;
+        if !message.ready {
+            message.ready = true;
+            let key = self.outgoing.key(index);
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Queues an answer. One too many counts as lost on the way, which the protocol can bear.
+    pub(super) fn answer(&mut self, to: u32, header: Header) {
+        if self.answers.len() >= self.config.max_answers {
+            self.counters.answers_lost += 1;
+            return;
+        }
+        self.answers.push_back(Answer {
+            to,
+            kind: header.kind,
+            header: header.encode(),
+        });
+    }
+
+    /// A message leaves `send_pending`, or what remains of it: those behind it may move up.
+    pub(super) fn close_gap(&mut self, to: u32, left_at: Option<Instant>) {
+        if let Some(sent_at) = left_at {
+            self.repeat_followers(to, sent_at);
+        }
+        self.admit_waiting(to);
+        if let Some(head) = self.paths[to as usize].pending.head() {
+            self.wake = self.wake.min(self.outgoing[head].deadline);
+        }
+    }
+
+    /// The oldest first packet got through only when repeated at `sent_at`: those behind it that
+    /// went out before were rejected for their number. They need not wait for a timer each.
+    // Rule Q.
+    fn repeat_followers(&mut self, to: u32, sent_at: Instant) {
+        let mut at = self.paths[to as usize].pending.head();
+        for _ in 0..REPEATED_AT_ONCE {
+            let Some(index) = at else { break };
+            at = List::after(&self.outgoing, index);
+            let follower = &self.outgoing[index];
+            if !follower.opened || follower.sent_at >= sent_at {
+                break;
+            }
+            self.make_ready(index);
+        }
+    }
+
+    /// Ends a message: out of all lists, its event raised.
+    pub(super) fn close(&mut self, index: u32, event: fn(OutgoingId) -> Event) {
+        let key = self.outgoing.key(index);
+        let (to, left_at) = self.leave(index);
+        self.outgoing_at.remove(0, self.outgoing[index].msg_id);
+        self.outgoing.remove(index);
+        self.events.push_back(event(OutgoingId(key)));
+        self.close_gap(to, left_at);
+    }
+
+    /// Takes a message out of its list; answers its destination and, when it was an opener that
+    /// had to be repeated, when that was.
+    fn leave(&mut self, index: u32) -> (u32, Option<Instant>) {
+        self.unlist(index);
+        let message = &self.outgoing[index];
+        let repeated = message.place == Place::Pending && message.attempt > 0;
+        (message.to, repeated.then_some(message.sent_at))
+    }
+
+    /// Moves an answered opener on; those behind it move up.
+    pub(super) fn promote(&mut self, index: u32, place: Place) {
+        let message = &self.outgoing[index];
+        let (to, repeated) = (
+            message.to,
+            message.place == Place::Pending && message.attempt > 0,
+        );
+        let left_at = repeated.then_some(message.sent_at);
+        self.move_to(index, place);
+        self.close_gap(to, left_at);
+    }
+
+    // Rule P9.
+    pub(super) fn abort_outgoing(&mut self, index: u32) {
+        let Some((state, _)) = self.outgoing[index].step(Input::Abort, self.config.packet_bytes)
+        else {
+            return;
+        };
+        debug_assert_eq!(state, State::Aborting);
+        self.outgoing[index].state = state;
+        self.outgoing[index].tries = 0;
+        match self.outgoing[index].place {
+            // Its NULL takes its turn, as its first packet would have.
+            Place::Waiting => {}
+            Place::Held => {
+                self.promote(index, Place::Sending);
+                self.make_ready(index);
+            }
+            Place::Pending | Place::Sending => self.make_ready(index),
+        }
+    }
+
+    pub(super) fn list_path(&mut self, to: u32) {
+        let path = &mut self.paths[to as usize];
+        if !path.listed {
+            path.listed = true;
+            self.open_paths.push(to);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What an endpoint hands to its driver.
+
+use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::packet::HEADER_BYTES;
+
+/// What to do with an incoming message (paper §3.6: the call back into RMPP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// It is wanted: place it where each [`Placement`] says.
+    Accept,
+    /// It is not wanted: the sender is told by MSGDROP.
+    Drop,
+}
+
+/// Where the payload of the packet just handled belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// There was none, or it is not wanted.
+    None,
+    /// It is the beginning of a new message: bytes `0..payload_len`. Ask the layer above, then call
+    /// [`land`](crate::Endpoint::land), now or later; keep the payload until then.
+    First {
+        /// The new message.
+        message: IncomingId,
+        /// Length of the whole message, in bytes.
+        len: u64,
+    },
+    /// Copy it to bytes `offset..offset + payload_len` of a message that has landed.
+    Data {
+        /// The message.
+        message: IncomingId,
+        /// Where it begins, in bytes.
+        offset: u64,
+    },
+}
+
+/// A packet to send: `header`, then bytes `offset..offset + len` of `message`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Destination.
+    pub to: NodeId,
+    /// First bytes of the packet.
+    pub header: [u8; HEADER_BYTES],
+    /// The message the payload is taken from; `None`: no payload.
+    pub message: Option<OutgoingId>,
+    /// First payload byte within the message.
+    pub offset: u64,
+    /// Payload bytes; may be 0 for a message too.
+    pub len: usize,
+}
+
+/// What has become of messages and peers. Each id is dead once its event has been raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// All bytes of it were placed, and it has landed.
+    Arrived(IncomingId),
+    /// Its sender gave it up (NULL).
+    Aborted(IncomingId),
+    /// The receiver has all of it (MSGEND).
+    Sent(OutgoingId),
+    /// The receiver did not want it (MSGDROP).
+    Refused(OutgoingId),
+    /// Our own [`abort`](crate::Endpoint::abort) of it is finished; whether the receiver got it
+    /// before is unknown.
+    Cancelled(OutgoingId),
+    /// The peer has answered nothing for too long. All ids of messages to and from it that had no
+    /// event yet are dead and will have none: the driver walks its own tables.
+    Lost(NodeId),
+}

@@ -1,0 +1,100 @@
+//! Messages on their way out.
+
+pub(crate) mod states;
+
+use crate::list::{Linked, Links};
+use crate::packet::Shape;
+use crate::time::Instant;
+use states::{Input, State, Step};
+
+/// All there is to know about an outgoing message.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) to: u32,
+    pub(crate) msg_id: u32,
+    pub(crate) msg_num: u32,
+    pub(crate) len: u32,
+    pub(crate) state: State,
+    /// Which of its path's or the endpoint's lists it is in.
+    pub(crate) place: Place,
+    /// Whether it is in the queue of messages with something to transmit.
+    pub(crate) ready: bool,
+    /// Whether its first packet (or NULL) was ever handed out.
+    pub(crate) opened: bool,
+    /// Time-outs in a row since the receiver last answered; doubles the wait.
+    pub(crate) tries: u8,
+    /// How often it has been tried again (`info2`).
+    pub(crate) attempt: u16,
+    /// Size of the current grant (`info1`).
+    pub(crate) grant: u16,
+    /// Next data packet to send.
+    pub(crate) next: u32,
+    /// Last data packet granted.
+    pub(crate) limit: u32,
+    /// When the packet that is to be answered went out.
+    pub(crate) sent_at: Instant,
+    /// When it is sent again; `NEVER` while it waits to go out.
+    pub(crate) deadline: Instant,
+    links: Links,
+}
+
+/// The lists of paper §3.4 on the send side, `send_pending` in three parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Beyond the first-packet window.
+    Waiting,
+    /// `send_pending`.
+    Pending,
+    /// `send_pending`, known to the receiver.
+    Held,
+    /// `sending`.
+    Sending,
+}
+
+impl Outgoing {
+    pub(crate) fn new(to: u32, msg_id: u32, msg_num: u32, len: u32) -> Self {
+        Self {
+            to,
+            msg_id,
+            msg_num,
+            len,
+            state: State::Waiting,
+            place: Place::Waiting,
+            ready: false,
+            opened: false,
+            tries: 0,
+            attempt: 0,
+            grant: 0,
+            next: 1,
+            limit: 0,
+            sent_at: Instant::ZERO,
+            deadline: Instant::NEVER,
+            links: Links::LOOSE,
+        }
+    }
+
+    pub(crate) fn shape(&self, packet_bytes: usize) -> Shape {
+        Shape {
+            len: self.len,
+            packet_bytes,
+        }
+    }
+
+    pub(crate) fn step(&self, input: Input, packet_bytes: usize) -> Step {
+        if self.shape(packet_bytes).is_short() {
+            states::short(self.state, input)
+        } else {
+            states::long(self.state, input)
+        }
+    }
+}
+
+impl Linked for Outgoing {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> u32 {
+        self.links.next()
+    }
+}

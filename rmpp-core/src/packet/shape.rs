@@ -1,0 +1,73 @@
+//! How a message of some length is cut into packets.
+
+/// A message's length with the packet size all nodes agreed on. The first packet carries the first
+/// `packet_bytes`, data packet `seq` (from 1) the bytes from `packet_bytes * seq` on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) len: u32,
+    pub(crate) packet_bytes: usize,
+}
+
+impl Shape {
+    /// Whether the first packet is all of it (LAST_RTS).
+    pub(crate) fn is_short(self) -> bool {
+        self.len as usize <= self.packet_bytes
+    }
+
+    /// Payload bytes of the first packet.
+    pub(crate) fn first_bytes(self) -> usize {
+        self.packet_bytes.min(self.len as usize)
+    }
+
+    /// Number of the last data packet; 0 for a short message.
+    pub(crate) fn last_seq(self) -> u32 {
+        // A packet size that does not fit 32 bits was refused by the configuration's check.
+        self.len.saturating_sub(1) / self.packet_bytes as u32
+    }
+
+    /// Where data packet `seq` begins.
+    pub(crate) fn offset(self, seq: u32) -> u64 {
+        u64::from(seq) * self.packet_bytes as u64
+    }
+
+    /// Payload bytes of data packet `seq`, which is not beyond the last.
+    pub(crate) fn data_bytes(self, seq: u32) -> usize {
+        let rest = u64::from(self.len) - self.offset(seq);
+        self.packet_bytes.min(rest as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_p5_packets_cover_each_length_exactly_once() {
+        for packet_bytes in 1..=20 {
+            for len in 0..=200_u32 {
+                let shape = Shape { len, packet_bytes };
+                let mut at = shape.first_bytes() as u64;
+                for seq in 1..=shape.last_seq() {
+                    assert_eq!(shape.offset(seq), at, "len {len} of {packet_bytes}");
+                    assert!(shape.data_bytes(seq) > 0);
+                    at += shape.data_bytes(seq) as u64;
+                }
+                assert_eq!(at, u64::from(len));
+                assert_eq!(shape.is_short(), shape.last_seq() == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn rule_l_the_longest_message_has_a_last_packet() {
+        for packet_bytes in [1, 2, 1444, 65_000] {
+            let shape = Shape {
+                len: u32::MAX,
+                packet_bytes,
+            };
+            let last = shape.last_seq();
+            let end = shape.offset(last) + shape.data_bytes(last) as u64;
+            assert_eq!(end, u64::from(u32::MAX));
+        }
+    }
+}

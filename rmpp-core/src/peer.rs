@@ -1,0 +1,73 @@
+//! What is kept per peer: the paper's two integers, and beside them one fixed record.
+
+use crate::list::List;
+use crate::time::Instant;
+
+/// All that must outlive a message (paper §2.3, §3.8): two integers per node.
+// Rule P13.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// `msgNum` of the next message to this node.
+    pub(crate) next_out: u32,
+    /// `msgNum` of the next message from this node.
+    pub(crate) next_in: u32,
+}
+
+/// The road to a peer: measured round trip, silence, and the heads of its queues. Of fixed size;
+/// losing it would cost time, never correctness.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Messages whose first packet may not yet be sent: the first-packet window is full.
+    pub(crate) waiting: List,
+    /// `send_pending` (paper §3.4): first packet not yet answered, in order of `msgNum`.
+    pub(crate) pending: List,
+    /// The part of `send_pending` of which the peer has said that it holds it (rule H).
+    pub(crate) held: List,
+    /// When a held message is asked after again.
+    pub(crate) held_due: Instant,
+    /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
+    pub(crate) silent_since: Instant,
+    /// Smoothed round trip, in nanoseconds; 0 before the first sample.
+    pub(crate) round_trip_ns: u64,
+    /// Its mean deviation, in nanoseconds.
+    pub(crate) deviation_ns: u64,
+    /// How often the timeout has been doubled.
+    pub(crate) backoff: u8,
+    /// The same for held messages.
+    pub(crate) held_backoff: u8,
+    /// Whether this path is in the endpoint's list of paths with something open.
+    pub(crate) listed: bool,
+    /// Declared lost (rule T).
+    pub(crate) lost: bool,
+}
+
+impl Path {
+    pub(crate) const NEW: Self = Self {
+        waiting: List::EMPTY,
+        pending: List::EMPTY,
+        held: List::EMPTY,
+        held_due: Instant::NEVER,
+        silent_since: Instant::NEVER,
+        round_trip_ns: 0,
+        deviation_ns: 0,
+        backoff: 0,
+        held_backoff: 0,
+        listed: false,
+        lost: false,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_p13_two_integers_per_peer() {
+        assert_eq!(size_of::<Peer>(), 2 * size_of::<u32>());
+    }
+
+    #[test]
+    fn rule_p13_the_record_beside_them_is_fixed_and_small() {
+        assert!(size_of::<Path>() <= 80, "{}", size_of::<Path>());
+    }
+}

@@ -1,0 +1,97 @@
+//! Room for messages: stable positions, reused without allocation.
+
+use alloc::vec::Vec;
+
+use crate::ids::Key;
+
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+/// Values at stable positions. A [`Key`] of a value that is gone finds nothing.
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(crate) fn insert(&mut self, value: T) -> Key {
+        if let Some(index) = self.free.pop() {
+            let slot = &mut self.slots[index as usize];
+            slot.value = Some(value);
+            return Key {
+                index,
+                generation: slot.generation,
+            };
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 messages live");
+        self.slots.push(Slot {
+            generation: 0,
+            value: Some(value),
+        });
+        Key {
+            index,
+            generation: 0,
+        }
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) -> T {
+        let slot = &mut self.slots[index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        slot.value
+            .take()
+            .expect("a position in a list or table is taken")
+    }
+
+    /// The position of `key`'s value, if it still lives.
+    pub(crate) fn find(&self, key: Key) -> Option<u32> {
+        let slot = self.slots.get(key.index as usize)?;
+        (slot.generation == key.generation && slot.value.is_some()).then_some(key.index)
+    }
+
+    /// The key of the value at a taken position.
+    pub(crate) fn key(&self, index: u32) -> Key {
+        Key {
+            index,
+            generation: self.slots[index as usize].generation,
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let numbered = (0..).zip(&self.slots);
+        numbered.filter_map(|(index, slot)| Some((index, slot.value.as_ref()?)))
+    }
+}
+
+impl<T> core::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    fn index(&self, index: u32) -> &T {
+        self.slots[index as usize]
+            .value
+            .as_ref()
+            .expect("a position in a list or table is taken")
+    }
+}
+
+impl<T> core::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        self.slots[index as usize]
+            .value
+            .as_mut()
+            .expect("a position in a list or table is taken")
+    }
+}

@@ -1,0 +1,35 @@
+//! Time as the caller tells it: nanoseconds since an origin of the caller's choice.
+
+use core::time::Duration;
+
+/// A moment, in nanoseconds since the caller's origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(pub u64);
+
+impl Instant {
+    /// The caller's origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than every deadline: "no timer".
+    pub(crate) const NEVER: Self = Self(u64::MAX);
+
+    /// The moment `span` later; sticks at the end of time.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        self.plus_ns(nanoseconds(span))
+    }
+
+    /// The span from `earlier` to here; zero when `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    pub(crate) fn plus_ns(self, span_ns: u64) -> Self {
+        Self(self.0.saturating_add(span_ns))
+    }
+}
+
+/// A span in whole nanoseconds; sticks at 584 years.
+pub(crate) fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,81 @@
+//! How long to wait for an answer (rule T).
+
+use crate::config::Config;
+use crate::peer::Path;
+use crate::rng::Rng;
+use crate::time::nanoseconds;
+
+/// The bounds of all timeouts, in nanoseconds, and the generator that spreads them.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeouts {
+    first_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+    rng: Rng,
+}
+
+impl Timeouts {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            first_ns: nanoseconds(config.first_timeout),
+            min_ns: nanoseconds(config.min_timeout),
+            max_ns: nanoseconds(config.max_timeout),
+            rng: Rng::new(config.seed),
+        }
+    }
+
+    /// The next wait on `path` after `backoff` doublings: twice as long each time, up to the
+    /// greatest, and up to an eighth more so that nodes do not fall into step.
+    // Rule T.
+    pub(crate) fn wait_ns(&mut self, path: &Path, backoff: u8) -> u64 {
+        let base = match path.round_trip_ns {
+            0 => self.first_ns,
+            mean => (mean + 4 * path.deviation_ns).max(self.min_ns),
+        };
+        let wait = base.saturating_mul(1 << backoff.min(30)).min(self.max_ns);
+        wait + self.rng.below(wait / 8 + 1)
+    }
+}
+
+/// Takes a measured round trip into account (Jacobson and Karels: gains 1/8 and 1/4).
+// Rule T.
+pub(crate) fn sample(path: &mut Path, round_trip_ns: u64) {
+    let measured = round_trip_ns.max(1);
+    if path.round_trip_ns == 0 {
+        path.round_trip_ns = measured;
+        path.deviation_ns = measured / 2;
+        return;
+    }
+    let error = measured.abs_diff(path.round_trip_ns);
+    path.deviation_ns = (path.deviation_ns * 3 + error) / 4;
+    path.round_trip_ns = (path.round_trip_ns * 7 + measured) / 8;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn wait(path: &Path, backoff: u8) -> u64 {
+        Timeouts::new(&Config::classic(2, 1000)).wait_ns(path, backoff)
+    }
+
+    #[test]
+    fn rule_t_the_first_wait_is_20_ms_and_doubles_up_to_a_second() {
+        for (backoff, expected) in [(0, 20), (1, 40), (2, 80), (5, 640), (6, 1000), (200, 1000)] {
+            let waited = wait(&Path::NEW, backoff);
+            let range = expected * MS..=expected * MS * 9 / 8;
+            assert!(range.contains(&waited), "{backoff}: {waited}");
+        }
+    }
+
+    #[test]
+    fn rule_t_a_measured_round_trip_sets_the_wait_but_never_below_a_millisecond() {
+        let mut path = Path::NEW;
+        (0..100).for_each(|_| sample(&mut path, 20_000));
+        assert!((MS..=MS * 9 / 8).contains(&wait(&path, 0)));
+        (0..100).for_each(|_| sample(&mut path, 50 * MS));
+        assert!((50 * MS..=60 * MS).contains(&wait(&path, 0)));
+    }
+}
