@@ -44,6 +44,37 @@ impl OutAddress {
     }
 }
 
+impl Address {
+    /// The `len` bytes at the address.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` if it is null.
+    pub fn to_vec(self, len: usize) -> Result<Vec<u8>> {
+        if self.0.is_null() {
+            return Err(Error::new(abi::MPI_ERR_ARG, "a value is a null pointer"));
+        }
+        // SAFETY: not null, and the caller says that `len` bytes can be read.
+        Ok(unsafe { core::slice::from_raw_parts(self.0.cast::<u8>(), len) }.to_vec())
+    }
+
+    /// Writes `bytes` to the address.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` if it is null.
+    pub fn write(self, bytes: &[u8]) -> Result<()> {
+        if self.0.is_null() {
+            return Err(Error::new(abi::MPI_ERR_ARG, "a value is a null pointer"));
+        }
+        // SAFETY: not null, and the caller says that as many bytes can be written.
+        unsafe {
+            self.0
+                .cast::<u8>()
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
+        Ok(())
+    }
+}
+
 macro_rules! addresses {
     ($($name:ident $c:ty, $base:literal;)*) => {$(
         impl<W> Arg<W> for $name {

@@ -278,6 +278,7 @@ macro_rules! mpi {
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {
         (|| {
             $call.check_running()?;
+            $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
             $(
                 // SAFETY: the caller of the C function keeps MPI's rules for this argument.
                 let $arg = unsafe {

@@ -51,6 +51,20 @@ pub enum Error {
         /// The class of this kind of handle.
         class: c_int,
     },
+    /// A function of the program failed.
+    #[error("the {what} of the program returned {code}")]
+    Callback {
+        /// Which function.
+        what: &'static str,
+        /// What it returned, which the call returns.
+        code: c_int,
+    },
+    /// The program called the error handler itself.
+    #[error("the program raised error code {code}")]
+    Raised {
+        /// The code it gave.
+        code: c_int,
+    },
     /// Anything else, with its class.
     #[error("{text}")]
     Other {
@@ -75,6 +89,7 @@ impl Error {
             Self::NullPointer { .. } => abi::MPI_ERR_ARG,
             Self::NegativeCount { .. } => abi::MPI_ERR_COUNT,
             Self::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
+            Self::Callback { code, .. } | Self::Raised { code } => *code,
             Self::Handle { class, .. } | Self::Other { class, .. } => *class,
         }
     }

@@ -2,15 +2,13 @@
 
 use core::cell::Cell;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::abi::Handle;
+use crate::abi::{self, Handle};
+use crate::codes;
 use crate::entry::Symbol;
+use crate::errhandler;
 use crate::error::{Error, Result};
-use crate::global::{self, Stage};
-
-/// The symbol that was entered last: what a panic or a stuck report names.
-static LAST: AtomicPtr<Symbol> = AtomicPtr::new(core::ptr::null_mut());
+use crate::global::{LIBRARY, Stage};
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -19,11 +17,18 @@ pub struct Call {
     comm: Cell<Option<Handle>>,
 }
 
+/// An error handler in charge, and the object it is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InCharge {
+    handler: Handle,
+    object: Handle,
+}
+
 impl Call {
     /// Notes that `symbol` is entered.
     #[inline]
     pub fn enter(symbol: &'static Symbol) -> Self {
-        LAST.store(core::ptr::from_ref(symbol).cast_mut(), Ordering::Relaxed);
+        LIBRARY.enter(symbol);
         Self {
             symbol,
             comm: Cell::new(None),
@@ -45,7 +50,7 @@ impl Call {
         if self.symbol.any_time {
             return Ok(());
         }
-        match global::stage() {
+        match LIBRARY.stage() {
             Stage::Running => Ok(()),
             Stage::Before => Err(Error::BeforeInit),
             Stage::After => Err(Error::AfterFinalize),
@@ -62,11 +67,74 @@ impl Call {
     }
 
     /// Hands the error to the handler in charge; returns what the C function returns.
+    ///
+    /// `show` appends the arguments of the call; it runs only if a line is printed.
     #[cold]
     pub fn raise(&self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
-        let mut line = format!("{}(", self.symbol.name);
+        let code = error.class();
+        if matches!(error, Error::BeforeInit | Error::AfterFinalize) {
+            self.stop(&error, &|_| {});
+        }
+        let Some(InCharge { handler, object }) = self.in_charge() else {
+            return code;
+        };
+        match handler {
+            abi::MPI_ERRORS_RETURN => {}
+            abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => self.stop(&error, show),
+            _ => errhandler::call(handler, object, code),
+        }
+        code
+    }
+
+    /// The handler in charge; none where errors are only returned.
+    fn in_charge(&self) -> Option<InCharge> {
+        if self.symbol.name.starts_with("MPI_T_") {
+            // MPI 5.0, 15.3.10: the tool interface returns codes and calls no handler.
+            return None;
+        }
+        if self.symbol.name.starts_with("MPI_File_") {
+            // MPI 5.0, 14.7: files start with MPI_ERRORS_RETURN, and there are no others yet.
+            return None;
+        }
+        let noted = self.comm.get().and_then(|comm| LIBRARY.comm(comm).ok());
+        match noted {
+            Some(comm) => Some(InCharge {
+                handler: comm.errhandler(),
+                object: comm.handle(),
+            }),
+            None => Some(handler_of_no_object()),
+        }
+    }
+
+    /// Prints the one line and ends the job.
+    fn stop(&self, error: &Error, show: &dyn Fn(&mut String)) -> ! {
+        let mut line = format!(
+            "MPI error {} in {}(",
+            LIBRARY.whereabouts(),
+            self.symbol.name
+        );
         show(&mut line);
-        eprintln!("MPI error in {line}): {error}");
-        error.class()
+        let name = codes::class_name(error.class());
+        LIBRARY.print(&format!("{line}): {error} [{name}]"));
+        LIBRARY.abort(1)
+    }
+}
+
+/// The handler for errors that belong to no communicator.
+///
+/// Since MPI 4.0 it is that of `MPI_COMM_SELF`; before, it was that of `MPI_COMM_WORLD`. Programs
+/// written for either are served: if `MPI_COMM_SELF` still has the handler that it started with,
+/// the other decides. Source: MPI 5.0, 9.3.
+fn handler_of_no_object() -> InCharge {
+    let [own, world] = [abi::MPI_COMM_SELF, abi::MPI_COMM_WORLD].map(|handle| InCharge {
+        handler: LIBRARY
+            .comm(handle)
+            .map_or(abi::MPI_ERRORS_ARE_FATAL, |comm| comm.errhandler()),
+        object: handle,
+    });
+    if own.handler == abi::MPI_ERRORS_ARE_FATAL {
+        world
+    } else {
+        own
     }
 }

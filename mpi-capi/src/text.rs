@@ -51,25 +51,33 @@ impl<W> Read<W> for Text<'_> {
     }
 }
 
-/// Room for a C string.
+/// Room for a C string. It may be null where the caller says that there is no room.
 #[derive(Debug, Clone, Copy)]
-pub struct TextOut(*mut c_char);
+pub struct TextOut {
+    place: *mut c_char,
+    name: &'static str,
+}
 
 impl TextOut {
     /// Writes at most `room - 1` bytes of `text` and a terminating zero; returns the bytes written
     /// without the zero. `room` is what MPI makes the caller provide.
-    pub fn set(self, text: &[u8], room: usize) -> c_int {
-        let len = text.len().min(room.saturating_sub(1));
-        if room > 0 {
-            // SAFETY: not null, and the caller provides `room` bytes.
-            unsafe {
-                self.0
-                    .cast::<u8>()
-                    .copy_from_nonoverlapping(text.as_ptr(), len);
-                self.0.add(len).write(0);
-            }
+    ///
+    /// # Errors
+    /// `Error::NullPointer` if there is no place.
+    pub fn set(self, text: &[u8], room: usize) -> Result<c_int> {
+        if self.place.is_null() {
+            return Err(Error::NullPointer { name: self.name });
         }
-        c_int::try_from(len).expect("the standard's strings are short")
+        assert!(room > 0, "there is room for the zero");
+        let len = text.len().min(room - 1);
+        // SAFETY: not null, and the caller provides `room` bytes.
+        unsafe {
+            self.place
+                .cast::<u8>()
+                .copy_from_nonoverlapping(text.as_ptr(), len);
+            self.place.add(len).write(0);
+        }
+        Ok(c_int::try_from(len).expect("the standard's strings are short"))
     }
 }
 
@@ -84,11 +92,7 @@ impl<W> Arg<W> for TextOut {
 
 impl<W> Read<W> for TextOut {
     unsafe fn read(c: *mut c_char, name: &'static str, _call: &Call) -> Result<Self> {
-        if c.is_null() {
-            Err(Error::NullPointer { name })
-        } else {
-            Ok(Self(c))
-        }
+        Ok(Self { place: c, name })
     }
 }
 

@@ -1,20 +1,43 @@
 //! Attributes of communicators, datatypes and windows, section 7.7.
 
+use core::ffi::c_int;
+
+use crate::abi;
 use crate::args::*;
+use crate::attributes::{Keyval, Owner};
+use crate::error::Result;
+use crate::global::LIBRARY;
 
 mpi! {
+    /// Makes an attribute key for communicators. MPI 5.0, 7.7.2.
     fn MPI_Comm_create_keyval(
         comm_copy_attr_fn: CommCopyFn, comm_delete_attr_fn: CommDeleteFn, comm_keyval: Out<Int>,
         extra_state: Address
-    );
+    ) {
+        let functions = (comm_copy_attr_fn.0, comm_delete_attr_fn.0);
+        comm_keyval.set(create(Owner::Comm, functions, extra_state))
+    }
 
-    fn MPI_Comm_delete_attr(comm: Comm, comm_keyval: Int);
+    /// Takes an attribute away. MPI 5.0, 7.7.2.
+    fn MPI_Comm_delete_attr(comm: Comm, comm_keyval: Int) {
+        comm.attributes.delete(comm.handle(), comm_keyval.0)
+    }
 
-    fn MPI_Comm_free_keyval(comm_keyval: InOut<Int>);
+    /// Forbids new uses of a key. MPI 5.0, 7.7.2.
+    fn MPI_Comm_free_keyval(comm_keyval: InOut<Int>) {
+        LIBRARY.keyvals.lock().free(comm_keyval.value.0, Owner::Comm)?;
+        comm_keyval.set(abi::MPI_KEYVAL_INVALID)
+    }
 
-    fn MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: OutAddress, flag: Out<Flag>);
+    /// The value under a key, or for MPI's own keys the address of the value. MPI 5.0, 7.7.2.
+    fn MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: OutAddress, flag: Out<Flag>) {
+        get_comm_attr(&comm, comm_keyval.0, attribute_val, &flag)
+    }
 
-    fn MPI_Comm_set_attr(comm: Comm, comm_keyval: Int, attribute_val: Address);
+    /// Attaches a value. MPI 5.0, 7.7.2.
+    fn MPI_Comm_set_attr(comm: Comm, comm_keyval: Int, attribute_val: Address) {
+        comm.attributes.set(comm.handle(), comm_keyval.0, attribute_val.0)
+    }
 
     fn MPI_Type_create_keyval(
         type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn, type_keyval: Out<Int>,
@@ -43,4 +66,36 @@ mpi! {
     fn MPI_Win_get_attr(win: Win, win_keyval: Int, attribute_val: OutAddress, flag: Out<Flag>);
 
     fn MPI_Win_set_attr(win: Win, win_keyval: Int, attribute_val: Address);
+}
+
+/// Makes a key from a copy and a delete function.
+pub(super) fn create(
+    owner: Owner,
+    (copy, delete): (*const core::ffi::c_void, *const core::ffi::c_void),
+    extra_state: Address,
+) -> c_int {
+    LIBRARY.keyvals.lock().create(Keyval {
+        owner,
+        copy: copy.expose_provenance(),
+        delete: delete.expose_provenance(),
+        extra_state: extra_state.0.expose_provenance(),
+    })
+}
+
+/// Answers a question for an attribute of a communicator, the predefined ones among them.
+pub(super) fn get_comm_attr(
+    comm: &Comm,
+    key: c_int,
+    attribute_val: OutAddress,
+    flag: &Out<Flag>,
+) -> Result<()> {
+    let value = match LIBRARY.predefined_attribute(key) {
+        Some(place) => Some(place.cast()),
+        None if key == abi::MPI_APPNUM => None,
+        None => comm.attributes.get(key)?,
+    };
+    if let Some(value) = value {
+        attribute_val.set(value);
+    }
+    flag.set(value.is_some())
 }

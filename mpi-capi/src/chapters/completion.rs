@@ -26,15 +26,27 @@ mpi! {
         array_of_indices: OutInts, array_of_statuses: OutStatuses
     );
 
-    fn MPI_Status_get_error(status: InStatus, error: Out<Int>);
+    /// The error field. MPI 5.0, 3.2.5.
+    fn MPI_Status_get_error(status: InStatus, error: Out<Int>) {
+        error.set(status.0.error)
+    }
 
-    fn MPI_Status_get_source(status: InStatus, source: Out<Int>);
+    /// The source field. MPI 5.0, 3.2.5.
+    fn MPI_Status_get_source(status: InStatus, source: Out<Int>) {
+        source.set(status.0.source)
+    }
 
-    fn MPI_Status_get_tag(status: InStatus, tag: Out<Int>);
+    /// The tag field. MPI 5.0, 3.2.5.
+    fn MPI_Status_get_tag(status: InStatus, tag: Out<Int>) {
+        tag.set(status.0.tag)
+    }
 
     fn MPI_Test(request: InOut<Request>, flag: Out<Flag>, status: OutStatus);
 
-    fn MPI_Test_cancelled(status: InStatus, flag: Out<Flag>);
+    /// Whether the operation was cancelled. MPI 5.0, 3.8.4.
+    fn MPI_Test_cancelled(status: InStatus, flag: Out<Flag>) {
+        flag.set(status.0.is_cancelled())
+    }
 
     fn MPI_Testall(
         count: Length, array_of_requests: Requests, flag: Out<Flag>,

@@ -3,7 +3,10 @@
 use crate::args::*;
 
 mpi! {
-    fn MPI_Get_address(location: ConstAddress, address: Out<Aint>);
+    /// The address of a place as a number. MPI 5.0, 5.1.5.
+    fn MPI_Get_address(location: ConstAddress, address: Out<Aint>) {
+        address.set(location.0.addr().cast_signed() as i64)
+    }
 
     fn MPI_Get_elements | MPI_Get_elements_c(
         status: InStatus, datatype: Datatype, count: Out<Count>

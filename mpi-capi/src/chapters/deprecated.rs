@@ -1,25 +1,60 @@
 //! Chapter 16: functions that programs should leave but still call.
 
+use super::caching::{create, get_comm_attr};
+use super::info::{c_len, lookup};
+use crate::abi;
 use crate::args::*;
+use crate::attributes::Owner;
+use crate::global::LIBRARY;
 
 mpi! {
-    fn MPI_Attr_delete(comm: Comm, keyval: Int);
+    /// Takes an attribute away.
+    fn MPI_Attr_delete(comm: Comm, keyval: Int) {
+        comm.attributes.delete(comm.handle(), keyval.0)
+    }
 
-    fn MPI_Attr_get(comm: Comm, keyval: Int, attribute_val: OutAddress, flag: Out<Flag>);
+    /// The value under a key.
+    fn MPI_Attr_get(comm: Comm, keyval: Int, attribute_val: OutAddress, flag: Out<Flag>) {
+        get_comm_attr(&comm, keyval.0, attribute_val, &flag)
+    }
 
-    fn MPI_Attr_put(comm: Comm, keyval: Int, attribute_val: Address);
+    /// Attaches a value.
+    fn MPI_Attr_put(comm: Comm, keyval: Int, attribute_val: Address) {
+        comm.attributes.set(comm.handle(), keyval.0, attribute_val.0)
+    }
 
     fn MPI_Get_elements_x(status: InStatus, datatype: Datatype, count: Out<LargeCount>);
 
-    fn MPI_Info_get(info: Info, key: Text, valuelen: Int, value: TextOut, flag: Out<Flag>);
+    /// The value of a key, cut to `valuelen` bytes; the caller has room for one more.
+    fn MPI_Info_get(info: Info, key: Text, valuelen: Length, value: TextOut, flag: Out<Flag>) {
+        let found = info.read(|object| lookup(object, key))?;
+        if let Some(found) = &found {
+            value.set(found, valuelen.0 as usize + 1)?;
+        }
+        flag.set(found.is_some())
+    }
 
-    fn MPI_Info_get_valuelen(info: Info, key: Text, valuelen: Out<Int>, flag: Out<Flag>);
+    /// The length of a key's value.
+    fn MPI_Info_get_valuelen(info: Info, key: Text, valuelen: Out<Int>, flag: Out<Flag>) {
+        let found = info.read(|object| lookup(object, key))?;
+        if let Some(found) = &found {
+            valuelen.set(c_len(found.len()))?;
+        }
+        flag.set(found.is_some())
+    }
 
+    /// Makes an attribute key for communicators.
     fn MPI_Keyval_create(
         copy_fn: CopyFn, delete_fn: DeleteFn, keyval: Out<Int>, extra_state: Address
-    );
+    ) {
+        keyval.set(create(Owner::Comm, (copy_fn.0, delete_fn.0), extra_state))
+    }
 
-    fn MPI_Keyval_free(keyval: InOut<Int>);
+    /// Forbids new uses of a key.
+    fn MPI_Keyval_free(keyval: InOut<Int>) {
+        LIBRARY.keyvals.lock().free(keyval.value.0, Owner::Comm)?;
+        keyval.set(abi::MPI_KEYVAL_INVALID)
+    }
 
     fn MPI_Status_set_elements_x(status: InOutStatus, datatype: Datatype, count: LargeCount);
 

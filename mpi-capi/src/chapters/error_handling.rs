@@ -1,51 +1,109 @@
 //! Error handlers, classes, codes and strings, sections 9.3 to 9.5.
 
+use core::ffi::c_int;
+
+use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::errhandler::{self, Serves};
+use crate::error::{Error, Result};
+use crate::global::LIBRARY;
 
 mpi! {
-    fn MPI_Add_error_class(errorclass: Out<Int>);
+    /// Adds an error class. MPI 5.0, 9.5.
+    fn MPI_Add_error_class(errorclass: Out<Int>) {
+        errorclass.set(LIBRARY.codes.lock().add_class())
+    }
 
-    fn MPI_Add_error_code(errorclass: Int, errorcode: Out<Int>);
+    /// Adds an error code to a class. MPI 5.0, 9.5.
+    fn MPI_Add_error_code(errorclass: Int, errorcode: Out<Int>) {
+        let code = LIBRARY.codes.lock().add_code(errorclass.0)?;
+        errorcode.set(code)
+    }
 
-    fn MPI_Add_error_string(errorcode: Int, string: Text);
+    /// Gives an added class or code its text. MPI 5.0, 9.5.
+    fn MPI_Add_error_string(errorcode: Int, string: Text) {
+        LIBRARY.codes.lock().set_text(errorcode.0, string.bytes())
+    }
 
-    fn MPI_Comm_call_errhandler(comm: Comm, errorcode: Int);
+    /// Calls the error handler of a communicator. MPI 5.0, 9.5.
+    fn MPI_Comm_call_errhandler(comm: Comm, errorcode: Int) {
+        call_handler(comm.errhandler(), comm.handle(), errorcode.0)
+    }
 
+    /// Makes an error handler for communicators. MPI 5.0, 9.3.1.
     fn MPI_Comm_create_errhandler(
         comm_errhandler_fn: CommErrhandlerFn, errhandler: Out<Errhandler>
-    );
+    ) {
+        errhandler.set(errhandler::create(comm_errhandler_fn.0, Serves::Comm)?)
+    }
 
-    fn MPI_Comm_get_errhandler(comm: Comm, errhandler: Out<Errhandler>);
+    /// The error handler of a communicator. MPI 5.0, 9.3.1.
+    fn MPI_Comm_get_errhandler(comm: Comm, errhandler: Out<Errhandler>) {
+        errhandler::hold(comm.errhandler());
+        errhandler.set(comm.errhandler())
+    }
 
-    fn MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler);
+    /// Puts an error handler in charge of a communicator. MPI 5.0, 9.3.1.
+    fn MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler) {
+        errhandler::check(errhandler.0, Serves::Comm)?;
+        comm.set_errhandler(errhandler.0);
+        Ok(())
+    }
 
-    fn MPI_Errhandler_free(errhandler: InOut<Errhandler>);
+    /// Gives up a handle of an error handler. MPI 5.0, 9.3.4.
+    fn MPI_Errhandler_free(errhandler: InOut<Errhandler>) {
+        errhandler::free(errhandler.value.0)?;
+        errhandler.set(abi::MPI_ERRHANDLER_NULL)
+    }
 
-    fn MPI_Error_class(errorcode: Int, errorclass: Out<Int>);
+    /// The class of an error code. MPI 5.0, 9.4.
+    fn MPI_Error_class(errorcode: Int, errorclass: Out<Int>) {
+        let class = LIBRARY.codes.lock().class_of(errorcode.0)?;
+        errorclass.set(class)
+    }
 
-    fn MPI_Error_string(errorcode: Int, string: TextOut, resultlen: Out<Int>);
+    /// The text of an error code. MPI 5.0, 9.3.4.
+    fn MPI_Error_string(errorcode: Int, string: TextOut, resultlen: Out<Int>) {
+        let text = LIBRARY.codes.lock().text_of(errorcode.0)?;
+        resultlen.set(string.set(&text, abi::MPI_MAX_ERROR_STRING as usize)?)
+    }
 
     fn MPI_File_call_errhandler(fh: File, errorcode: Int);
 
+    /// Makes an error handler for files. MPI 5.0, 9.3.3.
     fn MPI_File_create_errhandler(
         file_errhandler_fn: FileErrhandlerFn, errhandler: Out<Errhandler>
-    );
+    ) {
+        errhandler.set(errhandler::create(file_errhandler_fn.0, Serves::File)?)
+    }
 
     fn MPI_File_get_errhandler(file: File, errhandler: Out<Errhandler>);
 
     fn MPI_File_set_errhandler(file: File, errhandler: Errhandler);
 
-    fn MPI_Remove_error_class(errorclass: Int);
+    /// Takes an added error class away. MPI 5.0, 9.5.
+    fn MPI_Remove_error_class(errorclass: Int) {
+        LIBRARY.codes.lock().remove(errorclass.0)
+    }
 
-    fn MPI_Remove_error_code(errorcode: Int);
+    /// Takes an added error code away. MPI 5.0, 9.5.
+    fn MPI_Remove_error_code(errorcode: Int) {
+        LIBRARY.codes.lock().remove(errorcode.0)
+    }
 
-    fn MPI_Remove_error_string(errorcode: Int);
+    /// Takes the text of an added class or code away. MPI 5.0, 9.5.
+    fn MPI_Remove_error_string(errorcode: Int) {
+        LIBRARY.codes.lock().set_text(errorcode.0, b"")
+    }
 
     fn MPI_Session_call_errhandler(session: Session, errorcode: Int);
 
+    /// Makes an error handler for sessions. MPI 5.0, 9.3.4.
     fn MPI_Session_create_errhandler(
         session_errhandler_fn: SessionErrhandlerFn, errhandler: Out<Errhandler>
-    );
+    ) {
+        errhandler.set(errhandler::create(session_errhandler_fn.0, Serves::Session)?)
+    }
 
     fn MPI_Session_get_errhandler(session: Session, errhandler: Out<Errhandler>);
 
@@ -53,9 +111,24 @@ mpi! {
 
     fn MPI_Win_call_errhandler(win: Win, errorcode: Int);
 
-    fn MPI_Win_create_errhandler(win_errhandler_fn: WinErrhandlerFn, errhandler: Out<Errhandler>);
+    /// Makes an error handler for windows. MPI 5.0, 9.3.2.
+    fn MPI_Win_create_errhandler(win_errhandler_fn: WinErrhandlerFn, errhandler: Out<Errhandler>) {
+        errhandler.set(errhandler::create(win_errhandler_fn.0, Serves::Win)?)
+    }
 
     fn MPI_Win_get_errhandler(win: Win, errhandler: Out<Errhandler>);
 
     fn MPI_Win_set_errhandler(win: Win, errhandler: Errhandler);
+}
+
+/// Does with `code` what the handler does with errors; the call itself succeeds if it returns.
+fn call_handler(handler: Handle, object: Handle, code: c_int) -> Result<()> {
+    match handler {
+        abi::MPI_ERRORS_RETURN => Ok(()),
+        abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => Err(Error::Raised { code }),
+        _ => {
+            errhandler::call(handler, object, code);
+            Ok(())
+        }
+    }
 }

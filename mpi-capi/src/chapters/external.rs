@@ -10,15 +10,31 @@ mpi! {
         request: Out<Request>
     );
 
-    fn MPI_Status_set_cancelled(status: InOutStatus, flag: Flag);
+    /// Sets whether the operation was cancelled. MPI 5.0, 13.3.
+    fn MPI_Status_set_cancelled(status: InOutStatus, flag: Flag) {
+        status.update(|status| status.set_cancelled(flag.0));
+        Ok(())
+    }
 
     fn MPI_Status_set_elements | MPI_Status_set_elements_c(
         status: InOutStatus, datatype: Datatype, count: Count
     );
 
-    fn MPI_Status_set_error(status: InOutStatus, error: Int);
+    /// Sets the error field. MPI 5.0, 13.3.
+    fn MPI_Status_set_error(status: InOutStatus, error: Int) {
+        status.update(|status| status.error = error.0);
+        Ok(())
+    }
 
-    fn MPI_Status_set_source(status: InOutStatus, source: Source);
+    /// Sets the source field. MPI 5.0, 13.3.
+    fn MPI_Status_set_source(status: InOutStatus, source: Source) {
+        status.update(|status| status.source = source.0);
+        Ok(())
+    }
 
-    fn MPI_Status_set_tag(status: InOutStatus, tag: Tag);
+    /// Sets the tag field. MPI 5.0, 13.3.
+    fn MPI_Status_set_tag(status: InOutStatus, tag: Tag) {
+        status.update(|status| status.tag = tag.0);
+        Ok(())
+    }
 }

@@ -1,6 +1,8 @@
 //! Chapter 11: initialization, sessions, and processes that join later.
 
+use crate::abi;
 use crate::args::*;
+use crate::global::{LIBRARY, Stage};
 
 mpi! {
     fn MPI_Abort(comm: Comm, errorcode: Int);
@@ -13,7 +15,11 @@ mpi! {
 
     fn MPI_Comm_disconnect(comm: InOut<Comm>);
 
-    fn MPI_Comm_get_parent(parent: Out<Comm>);
+    /// The processes that started this one: there are none, it was started by the launcher.
+    /// MPI 5.0, 11.8.2.
+    fn MPI_Comm_get_parent(parent: Out<Comm>) {
+        parent.set(abi::MPI_COMM_NULL)
+    }
 
     fn MPI_Comm_join(fd: Int, intercomm: Out<Comm>);
 
@@ -30,13 +36,19 @@ mpi! {
 
     fn MPI_Finalize();
 
-    fn MPI_Finalized(flag: Out<Flag>);
+    /// Whether `MPI_Finalize` has completed. MPI 5.0, 11.4.2.
+    fn MPI_Finalized(flag: Out<Flag>) {
+        flag.set(LIBRARY.stage() == Stage::After)
+    }
 
     fn MPI_Init(argc: Argc, argv: Argv);
 
     fn MPI_Init_thread(argc: Argc, argv: Argv, required: Int, provided: Out<Int>);
 
-    fn MPI_Initialized(flag: Out<Flag>);
+    /// Whether `MPI_Init` has completed; it stays so after `MPI_Finalize`. MPI 5.0, 11.4.2.
+    fn MPI_Initialized(flag: Out<Flag>) {
+        flag.set(LIBRARY.stage() != Stage::Before)
+    }
 
     fn MPI_Is_thread_main(flag: Out<Flag>);
 

@@ -3,48 +3,23 @@
 use std::fmt::Write as _;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use mpi_abi::abi::{self, Handle};
 use mpi_abi::status::Status;
 
-fn include_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../include")
-}
+use crate::common::{self, C99};
 
-/// Compiles `source` without a warning; returns the program.
 fn compile(name: &str, compiler: &[&str], source: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let input = dir.join(format!("{name}.c"));
-    let output = dir.join(name);
-    std::fs::write(&input, source).expect("the target directory is writable");
-    let result = Command::new(compiler[0])
-        .args(&compiler[1..])
-        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O0", "-I"])
-        .arg(include_dir())
-        .arg(&input)
-        .args(["-Wl,--unresolved-symbols=ignore-all", "-o"])
-        .arg(&output)
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap_or_else(|error| panic!("the tests need {}: {error}", compiler[0]));
-    assert!(
-        result.status.success(),
-        "{}",
-        String::from_utf8_lossy(&result.stderr)
-    );
-    output
+    let link = ["-Wl,--unresolved-symbols=ignore-all".to_owned()];
+    common::compile(name, compiler, source, &link)
 }
 
 fn run(program: &Path) -> String {
-    let output = Command::new(program)
-        .output()
-        .expect("the program was just built");
+    let output = common::run(program, &[]);
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("it prints names and numbers")
 }
 
-const C99: &[&str] = &["cc", "-std=c99", "-x", "c"];
 const CXX11: &[&str] = &["c++", "-std=c++11", "-x", "c++"];
 
 /// Uses what programs use at file scope and what only the header can get wrong.

@@ -1,0 +1,156 @@
+//! Error handlers: the three of MPI and those that the program makes.
+#![expect(unsafe_code, reason = "the program's error handlers are called")]
+
+use core::ffi::{c_int, c_void};
+
+use crate::abi::{self, Handle};
+use crate::error::{Error, Result};
+use crate::global::LIBRARY;
+use crate::handle::Unusable;
+
+/// What kind of object a handler serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serves {
+    /// Communicators.
+    Comm,
+    /// Files.
+    File,
+    /// Sessions.
+    Session,
+    /// Windows.
+    Win,
+}
+
+/// A handler that the program made.
+#[derive(Debug)]
+pub struct ErrhandlerObject {
+    function: usize,
+    serves: Serves,
+    /// Handles the program holds: one from making it, one from each question for it.
+    held_by_program: usize,
+    /// Objects it is attached to.
+    attached: usize,
+}
+
+/// The C type of the program's handlers. Source: MPI 5.0, 9.3.
+type Function = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
+
+/// Makes a handler that calls `function`.
+///
+/// # Errors
+/// `MPI_ERR_ARG` if the function is null.
+pub fn create(function: *const c_void, serves: Serves) -> Result<Handle> {
+    if function.is_null() {
+        return Err(Error::new(
+            abi::MPI_ERR_ARG,
+            "the error handler function is a null pointer",
+        ));
+    }
+    let object = ErrhandlerObject {
+        function: function.addr(),
+        serves,
+        held_by_program: 1,
+        attached: 0,
+    };
+    function.expose_provenance();
+    Ok(LIBRARY.errhandlers.lock().insert(object))
+}
+
+/// Checks that `handle` can be attached to objects of the kind.
+///
+/// # Errors
+/// `MPI_ERR_ERRHANDLER` if it is no handler of this kind.
+pub fn check(handle: Handle, serves: Serves) -> Result<()> {
+    if is_predefined(handle) {
+        return Ok(());
+    }
+    let handlers = LIBRARY.errhandlers.lock();
+    match handlers.get(handle) {
+        Ok(object) if object.held_by_program == 0 => Err(refuse(Unusable::Freed(handle))),
+        Ok(object) if object.serves != serves => Err(Error::new(
+            abi::MPI_ERR_ERRHANDLER,
+            "errhandler serves another kind of object",
+        )),
+        Ok(_) => Ok(()),
+        Err(_) if handle == abi::MPI_ERRHANDLER_NULL => {
+            Err(refuse(Unusable::Null("MPI_ERRHANDLER_NULL")))
+        }
+        Err(what) => Err(refuse(what)),
+    }
+}
+
+/// Counts an object that the handler is attached to.
+pub fn attach(handle: Handle) {
+    change(handle, |object| object.attached += 1);
+}
+
+/// Counts an object less.
+pub fn detach(handle: Handle) {
+    change(handle, |object| object.attached -= 1);
+}
+
+/// Counts a handle that the program asked for.
+pub fn hold(handle: Handle) {
+    change(handle, |object| object.held_by_program += 1);
+}
+
+/// Gives up one of the program's handles.
+///
+/// # Errors
+/// `MPI_ERR_ERRHANDLER` if it is not one it may free.
+pub fn free(handle: Handle) -> Result<()> {
+    if is_predefined(handle) {
+        return Ok(());
+    }
+    let serves = LIBRARY
+        .errhandlers
+        .lock()
+        .get(handle)
+        .map(|object| object.serves);
+    check(handle, serves.unwrap_or(Serves::Comm))?;
+    change(handle, |object| object.held_by_program -= 1);
+    Ok(())
+}
+
+/// Whether the handler is one of MPI's own.
+pub fn is_predefined(handle: Handle) -> bool {
+    let own = [
+        abi::MPI_ERRORS_ARE_FATAL,
+        abi::MPI_ERRORS_ABORT,
+        abi::MPI_ERRORS_RETURN,
+    ];
+    own.contains(&handle)
+}
+
+/// Calls the program's handler with a handle of the object that failed. No lock is held.
+pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
+    let address = LIBRARY
+        .errhandlers
+        .lock()
+        .get(handler)
+        .map(|object| object.function);
+    let Ok(address) = address else { return };
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
+    // SAFETY: the program passed this address as a handler function, not null.
+    let function = unsafe { core::mem::transmute::<*const c_void, Function>(pointer) };
+    // SAFETY: the arguments are those MPI gives to a handler; both outlive the call.
+    unsafe { function(&raw mut object, &raw mut code) };
+}
+
+fn change(handle: Handle, change: impl FnOnce(&mut ErrhandlerObject)) {
+    let mut handlers = LIBRARY.errhandlers.lock();
+    if let Ok(object) = handlers.get_mut(handle) {
+        change(object);
+        if object.held_by_program == 0 && object.attached == 0 {
+            handlers.remove(handle).expect("it was there a line ago");
+        }
+    }
+}
+
+fn refuse(what: Unusable) -> Error {
+    Error::Handle {
+        name: "errhandler",
+        what,
+        class: abi::MPI_ERR_ERRHANDLER,
+    }
+}

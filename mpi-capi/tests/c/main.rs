@@ -1,0 +1,5 @@
+//! The C surface as C programs see it.
+
+mod anytime;
+mod common;
+mod header;
