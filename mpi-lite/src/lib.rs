@@ -1,1 +1,3 @@
 //! MPI semantics in Rust; no C types.
+
+pub mod boot;

@@ -1,0 +1,301 @@
+//! The rank's end of the channel to the launcher.
+#![expect(
+    unsafe_code,
+    reason = "adopts the descriptor that the launcher left in the environment"
+)]
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+
+use serde_bytes::ByteBuf;
+
+use super::BootError;
+use super::protocol::{self, Assignment, Frames, FromRank, PROTOCOL, ToRank};
+
+/// A rank's connection to the launcher that started it.
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    frames: Frames,
+    assignment: Assignment,
+    lost: bool,
+}
+
+impl Client {
+    /// Adopts descriptor `fd` and asks the launcher who this rank is.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Channel`] if `fd` is not an open socket; otherwise what the launcher says.
+    pub(super) fn connect(fd: RawFd) -> Result<Client, BootError> {
+        Client::over(adopt(fd)?)
+    }
+
+    fn over(stream: UnixStream) -> Result<Client, BootError> {
+        let mut client = Client {
+            stream,
+            frames: Frames::default(),
+            assignment: super::Single::new().assignment().clone(),
+            lost: false,
+        };
+        let version = env!("CARGO_PKG_VERSION").to_string();
+        client.send(
+            &FromRank::Hello {
+                protocol: PROTOCOL,
+                version,
+            },
+            "Init",
+        )?;
+        match client.receive("Init")? {
+            ToRank::Assigned(assignment) => client.assignment = valid(*assignment)?,
+            ToRank::Refused(reason) => return Err(BootError::Refused(reason)),
+            other => return Err(unexpected(&other, "Init")),
+        }
+        Ok(client)
+    }
+
+    pub(super) fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    pub(super) fn exchange(&mut self, card: &[u8]) -> Result<Vec<Vec<u8>>, BootError> {
+        let during = "the exchange of addresses";
+        self.send(&FromRank::Card(ByteBuf::from(card)), during)?;
+        match self.receive(during)? {
+            ToRank::Cards(cards) if cards.len() == self.assignment.size as usize => {
+                Ok(cards.into_iter().map(ByteBuf::into_vec).collect())
+            }
+            ToRank::Refused(reason) => Err(BootError::Refused(reason)),
+            other => Err(unexpected(&other, during)),
+        }
+    }
+
+    pub(super) fn finalized(&mut self) -> Result<(), BootError> {
+        self.send(&FromRank::Finalized, "Finalize")
+    }
+
+    /// Whatever goes wrong here, the caller ends this process anyway, and that ends the job.
+    pub(super) fn abort(&mut self, code: i32, message: &str) {
+        let message = message.to_string();
+        if self
+            .send(&FromRank::Abort { code, message }, "Abort")
+            .is_err()
+        {
+            self.lost = true;
+        }
+    }
+
+    pub(super) fn lost(&mut self) -> bool {
+        // The launcher never speaks first, so anything readable is the end of the stream. The
+        // flag is put on this call alone; it is not for the descriptor of other processes.
+        if !self.lost && self.stream.set_nonblocking(true).is_ok() {
+            let answer = self.stream.read(&mut [0]);
+            self.lost = !matches!(answer, Err(error) if error.kind() == ErrorKind::WouldBlock);
+            self.lost |= self.stream.set_nonblocking(false).is_err();
+        }
+        self.lost
+    }
+
+    fn send(&mut self, message: &FromRank, during: &'static str) -> Result<(), BootError> {
+        let frame = protocol::encode(message).map_err(|error| BootError::Unexpected {
+            what: error.to_string(),
+            during,
+        })?;
+        self.stream
+            .write_all(&frame)
+            .map_err(|error| self.failed(error, during))
+    }
+
+    fn receive(&mut self, during: &'static str) -> Result<ToRank, BootError> {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            match self.frames.next() {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) => {}
+                Err(error) => {
+                    return Err(BootError::Unexpected {
+                        what: error.to_string(),
+                        during,
+                    });
+                }
+            }
+            match self.stream.read(&mut bytes) {
+                Ok(0) => {
+                    self.lost = true;
+                    return Err(BootError::Closed { during });
+                }
+                Ok(length) => self.frames.push(&bytes[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(error, during)),
+            }
+        }
+    }
+
+    fn failed(&mut self, error: std::io::Error, during: &'static str) -> BootError {
+        self.lost = true;
+        match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => BootError::Closed { during },
+            _ => BootError::Io { during, error },
+        }
+    }
+}
+
+/// Takes over descriptor `fd`, in a copy that this process's own children do not inherit.
+fn adopt(fd: RawFd) -> Result<UnixStream, BootError> {
+    let refuse = |reason: String| BootError::Channel {
+        value: fd.to_string(),
+        reason,
+    };
+    let metadata = std::fs::metadata(format!("/proc/self/fd/{fd}"))
+        .map_err(|_| refuse("it is not open in this process".into()))?;
+    if !metadata.file_type().is_socket() {
+        return Err(refuse("it is not a socket".into()));
+    }
+    // SAFETY: the descriptor is open (checked above), and by the launcher's contract it was made
+    // for this purpose alone: no other part of the process owns it.
+    let inherited = unsafe { UnixStream::from_raw_fd(fd) };
+    inherited
+        .try_clone()
+        .map_err(|error| refuse(error.to_string()))
+}
+
+/// The launcher is our own, but a mix of versions must end in words, not in a panic later.
+fn valid(assignment: Assignment) -> Result<Assignment, BootError> {
+    let is_valid = assignment.rank < assignment.size
+        && assignment.local_rank < assignment.local_size
+        && assignment.local_size <= assignment.size
+        && assignment.hosts.len() == assignment.size as usize;
+    if is_valid {
+        return Ok(assignment);
+    }
+    Err(BootError::Unexpected {
+        what: format!("an impossible {assignment:?}"),
+        during: "Init",
+    })
+}
+
+fn unexpected(message: &ToRank, during: &'static str) -> BootError {
+    let what = match message {
+        ToRank::Assigned(_) => "an assignment".to_string(),
+        ToRank::Cards(cards) => format!("{} cards", cards.len()),
+        ToRank::Refused(reason) => format!("a refusal ({reason})"),
+    };
+    BootError::Unexpected { what, during }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// A launcher that answers each frame with the next of `answers`, then closes.
+    fn launcher(answers: Vec<ToRank>) -> (UnixStream, thread::JoinHandle<Vec<FromRank>>) {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let serve = move || {
+            let mut frames = Frames::default();
+            let mut heard = Vec::new();
+            let mut answers = answers.into_iter();
+            let mut bytes = [0; 1024];
+            loop {
+                while let Some(message) = frames.next().unwrap() {
+                    heard.push(message);
+                    let Some(answer) = answers.next() else {
+                        return heard;
+                    };
+                    theirs
+                        .write_all(&protocol::encode(&answer).unwrap())
+                        .unwrap();
+                }
+                match theirs.read(&mut bytes).unwrap() {
+                    0 => return heard,
+                    length => frames.push(&bytes[..length]),
+                }
+            }
+        };
+        (ours, thread::spawn(serve))
+    }
+
+    fn two_ranks() -> Assignment {
+        let mut assignment = super::super::Single::new().assignment().clone();
+        assignment.size = 2;
+        assignment.hosts.push("b".into());
+        assignment
+    }
+
+    fn assigned() -> ToRank {
+        ToRank::Assigned(Box::new(two_ranks()))
+    }
+
+    #[test]
+    fn a_rank_gets_its_assignment_and_all_cards() {
+        let cards = ToRank::Cards(vec![ByteBuf::from(*b"a"), ByteBuf::from(*b"bb")]);
+        let (stream, thread) = launcher(vec![assigned(), cards]);
+        let mut client = Client::over(stream).unwrap();
+        assert_eq!(client.assignment().size, 2);
+        assert!(!client.lost());
+        assert_eq!(
+            client.exchange(b"a").unwrap(),
+            [b"a".to_vec(), b"bb".to_vec()]
+        );
+        client.finalized().unwrap();
+        drop(client);
+        assert_eq!(thread.join().unwrap().last(), Some(&FromRank::Finalized));
+    }
+
+    #[test]
+    fn a_launcher_that_goes_away_in_the_exchange_is_an_error() {
+        let (stream, thread) = launcher(vec![assigned()]);
+        let mut client = Client::over(stream).unwrap();
+        assert!(matches!(
+            client.exchange(b"a"),
+            Err(BootError::Closed { .. })
+        ));
+        assert!(client.lost());
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_refusal_reaches_the_program() {
+        let (stream, _thread) = launcher(vec![ToRank::Refused("version 9".into())]);
+        let error = Client::over(stream).unwrap_err();
+        assert!(error.to_string().contains("version 9"), "{error}");
+    }
+
+    #[test]
+    fn too_few_cards_are_refused() {
+        let (stream, _thread) = launcher(vec![assigned(), ToRank::Cards(vec![])]);
+        let mut client = Client::over(stream).unwrap();
+        assert!(matches!(
+            client.exchange(b"a"),
+            Err(BootError::Unexpected { .. })
+        ));
+    }
+
+    #[test]
+    fn an_impossible_assignment_is_refused() {
+        let mut wrong = two_ranks();
+        wrong.rank = 2;
+        let (stream, _thread) = launcher(vec![ToRank::Assigned(Box::new(wrong))]);
+        assert!(matches!(
+            Client::over(stream),
+            Err(BootError::Unexpected { .. })
+        ));
+    }
+
+    #[test]
+    fn a_closed_descriptor_and_a_file_are_refused() {
+        use std::os::fd::AsRawFd;
+        assert!(matches!(
+            Client::connect(987_654),
+            Err(BootError::Channel { .. })
+        ));
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(matches!(
+            Client::connect(file.as_raw_fd()),
+            Err(BootError::Channel { .. })
+        ));
+    }
+}

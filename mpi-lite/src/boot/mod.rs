@@ -1,0 +1,280 @@
+//! How the ranks of a job find each other: the conversation of a rank with its launcher.
+//!
+//! A rank that `mpirun` started owns one end of a socket pair; the other end belongs to the
+//! launcher's part on the same machine. Over it the rank asks for its [`Assignment`], trades one
+//! *card* (for example the address of its data socket) for the cards of all ranks, and says when
+//! it has finalized or must abort. A program started without a launcher is rank 0 of 1.
+//!
+//! ```text
+//!    rank                         launcher
+//!     | Hello -----------------------> |
+//!     | <------------------- Assigned  |
+//!     | Card ------------------------> |   (waits for the card of every rank)
+//!     | <---------------------- Cards  |
+//!     | Finalized or Abort ----------> |
+//! ```
+
+mod client;
+pub mod protocol;
+mod single;
+
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+
+pub use client::Client;
+pub use protocol::Assignment;
+pub use single::Single;
+
+/// What can go wrong between a rank and its launcher.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The environment names a descriptor that is not the launcher's channel.
+    #[error(
+        "MPILITE_BOOT_FD={value} does not name the launcher's channel ({reason}); a wrapper \
+         between mpirun and the program must leave this descriptor open (to run the program \
+         alone, unset MPILITE_BOOT_FD)"
+    )]
+    Channel {
+        /// The value of the variable.
+        value: String,
+        /// What is wrong with the descriptor.
+        reason: String,
+    },
+    /// Another launcher started several copies of this program, and we cannot talk to it.
+    #[error(
+        "{launcher} started this program ({variable}={value}), but the program is linked with \
+         mpi-lite: start it with mpi-lite's mpirun (to run it alone, unset {variable})"
+    )]
+    Foreign {
+        /// The launcher, as its users know it.
+        launcher: &'static str,
+        /// The variable by which it was recognised.
+        variable: &'static str,
+        /// The value of that variable.
+        value: String,
+    },
+    /// The launcher closed the channel: it is gone or it ends the job.
+    #[error("the launcher closed its channel while this rank was in {during}: the job is ending")]
+    Closed {
+        /// The step of the conversation.
+        during: &'static str,
+    },
+    /// The launcher refuses to serve this rank.
+    #[error("the launcher refused this rank: {0}")]
+    Refused(String),
+    /// The launcher sent something that does not belong in this step.
+    #[error("the launcher sent {what} while this rank was in {during}")]
+    Unexpected {
+        /// What was received.
+        what: String,
+        /// The step of the conversation.
+        during: &'static str,
+    },
+    /// Reading from or writing to the channel failed.
+    #[error("the channel to the launcher failed in {during}: {error}")]
+    Io {
+        /// The step of the conversation.
+        during: &'static str,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+}
+
+/// The rank's side of starting up: either a launcher is there, or the program runs alone.
+#[derive(Debug)]
+pub enum Boot {
+    /// Started by `mpirun`.
+    Launched(Client),
+    /// No launcher: rank 0 of 1.
+    Single(Single),
+}
+
+impl Boot {
+    /// Finds out from the environment who started this process, and gets its assignment.
+    ///
+    /// Blocks until the launcher has answered (well below a millisecond).
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Foreign`] if a launcher that we cannot talk to started several copies: better
+    /// an error than N programs that each believe to be alone. [`BootError::Channel`] and the
+    /// rest if the channel to our own launcher does not work.
+    pub fn from_environment() -> Result<Boot, BootError> {
+        match origin(|name| std::env::var_os(name))? {
+            Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),
+            Origin::Alone => Ok(Boot::Single(Single::new())),
+        }
+    }
+
+    /// Who this rank is.
+    pub fn assignment(&self) -> &Assignment {
+        match self {
+            Boot::Launched(client) => client.assignment(),
+            Boot::Single(single) => single.assignment(),
+        }
+    }
+
+    /// All-gather of one card per rank; called once, in Init. Answers the cards by rank.
+    ///
+    /// Blocks until every rank has given its card.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Closed`] if the job ends meanwhile, for instance because a rank died.
+    pub fn exchange(&mut self, card: &[u8]) -> Result<Vec<Vec<u8>>, BootError> {
+        match self {
+            Boot::Launched(client) => client.exchange(card),
+            Boot::Single(_) => Ok(vec![card.to_vec()]),
+        }
+    }
+
+    /// Tells the launcher that Finalize is complete: from now on exit status 0 is a clean end.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn finalized(&mut self) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.finalized(),
+            Boot::Single(_) => Ok(()),
+        }
+    }
+
+    /// Asks the launcher to end the job with exit status `code`; it prints `message` once.
+    ///
+    /// Without a launcher the message goes to this process's standard error. The caller exits by
+    /// itself after this.
+    pub fn abort(&mut self, code: i32, message: &str) {
+        match self {
+            Boot::Launched(client) => client.abort(code, message),
+            Boot::Single(_) if message.is_empty() => {}
+            Boot::Single(_) => eprintln!("{message}"),
+        }
+    }
+
+    /// Says whether the launcher is gone.
+    pub fn lost(&mut self) -> bool {
+        match self {
+            Boot::Launched(client) => client.lost(),
+            Boot::Single(_) => false,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Origin {
+    Launcher(RawFd),
+    Alone,
+}
+
+/// The launchers that leave a size in the environment: (name, size variable, variable that must
+/// be there as well because the size alone is also set outside of a parallel step).
+const FOREIGN: [(&str, &str, &str); 5] = [
+    (
+        "Open MPI's mpirun",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK",
+    ),
+    (
+        "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
+        "PMI_SIZE",
+        "PMI_RANK",
+    ),
+    ("Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+    ("Flux", "FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+    ("Cray's PALS", "PALS_SIZE", "PALS_RANKID"),
+];
+
+fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootError> {
+    if let Some(value) = variable(protocol::BOOT_FD) {
+        let text = value.to_string_lossy();
+        return match text.parse::<RawFd>() {
+            Ok(fd) if fd > 2 => Ok(Origin::Launcher(fd)),
+            _ => Err(BootError::Channel {
+                value: text.escape_debug().to_string(),
+                reason: "it is not the number of a descriptor".into(),
+            }),
+        };
+    }
+    for (launcher, size, rank) in FOREIGN {
+        let (Some(value), Some(_)) = (variable(size), variable(rank)) else {
+            continue;
+        };
+        let value = value.to_string_lossy().escape_debug().to_string();
+        if value.parse::<u64>().is_ok_and(|size| size > 1) {
+            return Err(BootError::Foreign {
+                launcher,
+                variable: size,
+                value,
+            });
+        }
+    }
+    Ok(Origin::Alone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin_of(set: &[(&str, &str)]) -> Result<Origin, BootError> {
+        origin(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+    }
+
+    #[test]
+    fn an_empty_environment_means_alone() {
+        assert_eq!(origin_of(&[]).unwrap(), Origin::Alone);
+    }
+
+    #[test]
+    fn the_launchers_descriptor_wins_over_foreign_variables() {
+        let set = [("MPILITE_BOOT_FD", "7"), ("OMPI_COMM_WORLD_SIZE", "4")];
+        assert_eq!(origin_of(&set).unwrap(), Origin::Launcher(7));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_no_number_is_refused() {
+        for value in ["", "x", "-1", "0", "2", "99999999999", "7 "] {
+            let error = origin_of(&[("MPILITE_BOOT_FD", value)]).unwrap_err();
+            assert!(
+                matches!(error, BootError::Channel { .. }),
+                "{value:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_foreign_launcher_with_several_ranks_is_an_error_in_one_line() {
+        for (_, size, rank) in FOREIGN {
+            let error = origin_of(&[(size, "2"), (rank, "0")]).unwrap_err();
+            assert!(
+                matches!(error, BootError::Foreign { .. }),
+                "{size}: {error}"
+            );
+            assert!(!error.to_string().contains('\n'));
+        }
+    }
+
+    #[test]
+    fn a_foreign_launcher_with_one_rank_is_alone() {
+        for (_, size, rank) in FOREIGN {
+            assert_eq!(
+                origin_of(&[(size, "1"), (rank, "0")]).unwrap(),
+                Origin::Alone
+            );
+        }
+    }
+
+    #[test]
+    fn a_batch_script_that_only_knows_its_size_is_alone() {
+        assert_eq!(
+            origin_of(&[("SLURM_STEP_NUM_TASKS", "4")]).unwrap(),
+            Origin::Alone
+        );
+    }
+
+    #[test]
+    fn a_boot_can_move_to_another_thread() {
+        fn sendable<T: Send>() {}
+        sendable::<Boot>();
+    }
+}

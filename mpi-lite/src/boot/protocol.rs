@@ -1,0 +1,259 @@
+//! The frames between a rank and the launcher, and the framing itself.
+//!
+//! A frame is a length (4 bytes, little endian, 1 to [`FRAME_MAX`]) and that many bytes of one
+//! message in postcard's encoding. The launcher uses the same framing inside its ssh connections.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+/// The version of these messages; both sides refuse another one.
+pub const PROTOCOL: u32 = 1;
+
+/// The longest frame, in bytes without its length field.
+pub const FRAME_MAX: usize = 16 << 20;
+
+/// The environment variable that names the rank's end of the socket pair.
+pub const BOOT_FD: &str = "MPILITE_BOOT_FD";
+
+const LENGTH_BYTES: usize = 4;
+
+/// Who a rank is, as the launcher decided.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Rank in `MPI_COMM_WORLD`, 0 to `size - 1`.
+    pub rank: u32,
+    /// Number of ranks in the job.
+    pub size: u32,
+    /// Rank among the ranks of the same node.
+    pub local_rank: u32,
+    /// Number of ranks on the same node.
+    pub local_size: u32,
+    /// Number of the node, 0 for the first.
+    pub node: u32,
+    /// This rank's host as the user named it.
+    pub host: String,
+    /// The address to bind the data socket to.
+    pub bind: IpAddr,
+    /// The secret of the job: every rank has it, nobody else. Never log it.
+    pub key: [u8; 32],
+    /// Which road to take: `auto`, `rmpp` or `loopback`.
+    pub transport: String,
+    /// The host of each rank, by rank, as the user named it.
+    pub hosts: Vec<String>,
+}
+
+impl fmt::Debug for Assignment {
+    /// Everything but the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Assignment")
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .field("local_rank", &self.local_rank)
+            .field("local_size", &self.local_size)
+            .field("node", &self.node)
+            .field("host", &self.host)
+            .field("bind", &self.bind)
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a rank tells the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromRank {
+    /// First frame: the rank is in Init and wants its assignment.
+    Hello {
+        /// [`PROTOCOL`] of the library.
+        protocol: u32,
+        /// Version of the library, for the error message of a mismatch.
+        version: String,
+    },
+    /// The rank's card for the all-gather.
+    Card(ByteBuf),
+    /// Finalize is complete.
+    Finalized,
+    /// End the job.
+    Abort {
+        /// The exit status that `mpirun` shall have.
+        code: i32,
+        /// What to print once; empty for the launcher's own words.
+        message: String,
+    },
+}
+
+/// What the launcher tells a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToRank {
+    /// Answer to `Hello`.
+    Assigned(Box<Assignment>),
+    /// Answer to `Card`: the cards of all ranks, by rank.
+    Cards(Vec<ByteBuf>),
+    /// The rank is not served, for this reason.
+    Refused(String),
+}
+
+/// A frame that cannot be sent, or a stream of bytes that is not made of frames.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The length field is 0 or more than [`FRAME_MAX`].
+    #[error("a frame of {0} bytes (1 to 16 MiB are possible)")]
+    Length(usize),
+    /// The bytes of the frame are not a message.
+    #[error("a frame of {0} bytes that is not a message")]
+    Content(usize),
+}
+
+/// Encodes one message as a frame.
+///
+/// # Errors
+///
+/// [`FrameError::Length`] if the message is longer than [`FRAME_MAX`].
+pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
+    let frame = postcard::to_extend(message, vec![0; LENGTH_BYTES])
+        .expect("our messages consist of types that postcard can encode");
+    seal(frame)
+}
+
+fn seal(mut frame: Vec<u8>) -> Result<Vec<u8>, FrameError> {
+    let length = frame.len() - LENGTH_BYTES;
+    if length == 0 || length > FRAME_MAX {
+        return Err(FrameError::Length(length));
+    }
+    let field = u32::try_from(length).expect("FRAME_MAX fits in 32 bits");
+    frame[..LENGTH_BYTES].copy_from_slice(&field.to_le_bytes());
+    Ok(frame)
+}
+
+/// Cuts a stream of bytes into frames.
+#[derive(Debug, Default)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    /// How much of `bytes` has been handed out already.
+    taken: usize,
+}
+
+impl Frames {
+    /// Adds bytes that were received.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Answers the next complete message, or `None` if more bytes are needed.
+    ///
+    /// # Errors
+    ///
+    /// After an error the stream is worthless: close it.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let bytes = &self.bytes[self.taken..];
+        let Some((field, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*field) as usize;
+        if length == 0 || length > FRAME_MAX {
+            return Err(FrameError::Length(length));
+        }
+        let Some(content) = rest.get(..length) else {
+            return Ok(None);
+        };
+        match postcard::take_from_bytes(content) {
+            Ok((message, [])) => {
+                self.taken += LENGTH_BYTES + length;
+                Ok(Some(message))
+            }
+            _ => Err(FrameError::Content(length)),
+        }
+    }
+
+    /// Says whether bytes of an incomplete frame are left over.
+    pub fn is_in_the_middle(&self) -> bool {
+        self.taken < self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> FromRank {
+        FromRank::Hello {
+            protocol: PROTOCOL,
+            version: "0.1.0".into(),
+        }
+    }
+
+    #[test]
+    fn a_message_survives_any_cutting_of_the_stream() {
+        let card = FromRank::Card(ByteBuf::from(vec![7; 300]));
+        let mut stream = encode(&hello()).unwrap();
+        stream.extend(encode(&card).unwrap());
+        for step in 1..stream.len() {
+            let mut frames = Frames::default();
+            let mut got = Vec::new();
+            for piece in stream.chunks(step) {
+                frames.push(piece);
+                while let Some(message) = frames.next::<FromRank>().unwrap() {
+                    got.push(message);
+                }
+            }
+            assert_eq!(got, [hello(), card.clone()], "step {step}");
+            assert!(!frames.is_in_the_middle());
+        }
+    }
+
+    #[test]
+    fn a_length_of_0_or_above_the_limit_is_refused() {
+        for length in [0, FRAME_MAX as u32 + 1, u32::MAX] {
+            let mut frames = Frames::default();
+            frames.push(&length.to_le_bytes());
+            assert_eq!(
+                frames.next::<FromRank>(),
+                Err(FrameError::Length(length as usize))
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_refused() {
+        let mut frames = Frames::default();
+        frames.push(&[1, 0, 0, 0, 200]);
+        assert_eq!(frames.next::<FromRank>(), Err(FrameError::Content(1)));
+    }
+
+    #[test]
+    fn bytes_behind_the_message_are_refused() {
+        let mut frame = encode(&FromRank::Finalized).unwrap();
+        frame.push(0);
+        frame[0] += 1;
+        let mut frames = Frames::default();
+        frames.push(&frame);
+        assert_eq!(frames.next::<FromRank>(), Err(FrameError::Content(2)));
+    }
+
+    #[test]
+    fn a_list_that_claims_more_than_the_frame_holds_is_refused() {
+        // Cards with 2^32 entries in a frame of a few bytes: refused, and nothing is allocated.
+        let mut frames = Frames::default();
+        frames.push(&[7, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1]);
+        assert_eq!(frames.next::<ToRank>(), Err(FrameError::Content(7)));
+    }
+
+    #[test]
+    fn a_message_above_the_limit_is_not_sent() {
+        let card = FromRank::Card(ByteBuf::from(vec![0; FRAME_MAX]));
+        assert!(matches!(encode(&card), Err(FrameError::Length(_))));
+    }
+
+    #[test]
+    fn the_key_does_not_show_in_debug_output() {
+        let mut assignment = super::super::Single::new().assignment().clone();
+        assignment.key = [0xA5; 32];
+        let text = format!("{assignment:?}");
+        assert!(!text.contains("165") && !text.contains("a5"), "{text}");
+    }
+}
