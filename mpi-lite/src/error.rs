@@ -1,0 +1,170 @@
+//! What can be wrong with a call, in words for humans and in MPI's classes.
+//!
+//! Source: MPI 5.0, 9.4 (error codes and classes).
+
+/// The result of everything that a program may ask for.
+pub type Result<T> = core::result::Result<T, Error>;
+
+/// What is wrong with a call or with the job.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A destination, source or root outside of the communicator.
+    #[error("{what} {rank} is not a rank of the communicator (0..{})", size.saturating_sub(1))]
+    Rank {
+        /// `dest`, `source`.
+        what: &'static str,
+        /// The rank given.
+        rank: i32,
+        /// Ranks in the communicator.
+        size: u32,
+    },
+    /// A root outside of the communicator.
+    #[error("root {root} is not a rank of the communicator (0..{})", size.saturating_sub(1))]
+    Root {
+        /// The root given.
+        root: i32,
+        /// Ranks in the communicator.
+        size: u32,
+    },
+    /// A negative tag, or a wildcard where none is allowed.
+    #[error("tag {0} is not between 0 and MPI_TAG_UB")]
+    Tag(i32),
+    /// More bytes than memory can hold.
+    #[error("count {count} of a datatype of {size} bytes is more than memory can hold")]
+    Count {
+        /// Elements.
+        count: u64,
+        /// Bytes of one element.
+        size: u64,
+    },
+    /// A null address with something to send or receive.
+    #[error("the buffer is NULL but the message is not empty")]
+    NullBuffer,
+    /// A message longer than the buffer of the receive.
+    #[error("a message of {len} bytes does not fit the receive buffer of {room} bytes")]
+    Truncate {
+        /// Bytes sent.
+        len: u64,
+        /// Bytes of the receive buffer.
+        room: u64,
+    },
+    /// A request that does not exist (any more).
+    #[error("the request is not active: it was already completed or freed")]
+    Request,
+    /// `MPI_Start` of a request that is not an inactive persistent one.
+    #[error("the request is not an inactive persistent request")]
+    NotStartable,
+    /// `MPI_Cancel` and the like on something that cannot be cancelled.
+    #[error("the message was already received")]
+    Message,
+    /// The attached buffer has no room.
+    #[error("the message needs {need} bytes of the attached buffer, which has {room} free")]
+    BufferFull {
+        /// Bytes needed, overhead included.
+        need: u64,
+        /// Bytes free.
+        room: u64,
+    },
+    /// Attach while one is attached, or detach while none is.
+    #[error("{0}")]
+    BufferAttach(&'static str),
+    /// An operator that is not defined for the datatype.
+    #[error("{op} is not defined for {datatype}")]
+    Op {
+        /// The operator's name.
+        op: &'static str,
+        /// The datatype's name.
+        datatype: &'static str,
+    },
+    /// An argument outside of what the call takes.
+    #[error("{0}")]
+    Argument(&'static str),
+    /// A datatype constructor's argument is out of range.
+    #[error("{0}")]
+    Datatype(&'static str),
+    /// The other side of the message is gone.
+    #[error("rank {rank} of MPI_COMM_WORLD on host {host} is lost: {reason}")]
+    Lost {
+        /// Its rank in `MPI_COMM_WORLD`.
+        rank: u32,
+        /// The host it ran on.
+        host: Box<str>,
+        /// How we know.
+        reason: &'static str,
+    },
+    /// A message that the transport cannot carry.
+    #[error("a message of {len} bytes is longer than this transport carries ({limit} bytes)")]
+    TooLong {
+        /// Bytes of the message.
+        len: u64,
+        /// The most it carries.
+        limit: u64,
+    },
+    /// Starting up failed.
+    #[error("{0}")]
+    Start(Box<str>),
+    /// The launcher or the system failed us.
+    #[error("{0}")]
+    System(Box<str>),
+}
+
+/// MPI's error classes, as far as this crate raises them; the numbers belong to the C surface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are MPI's: MPI_ERR_…")]
+pub enum Class {
+    Buffer,
+    Count,
+    Type,
+    Tag,
+    Rank,
+    Request,
+    Root,
+    Op,
+    Arg,
+    Truncate,
+    ProcAborted,
+    Other,
+}
+
+impl Error {
+    /// The error class that MPI gives to it.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Rank { .. } => Class::Rank,
+            Self::Root { .. } => Class::Root,
+            Self::Tag(_) => Class::Tag,
+            Self::Count { .. } => Class::Count,
+            Self::NullBuffer | Self::BufferFull { .. } | Self::BufferAttach(_) => Class::Buffer,
+            Self::Truncate { .. } => Class::Truncate,
+            Self::Request | Self::NotStartable | Self::Message => Class::Request,
+            Self::Op { .. } => Class::Op,
+            Self::Argument(_) => Class::Arg,
+            Self::Datatype(_) => Class::Type,
+            Self::Lost { .. } => Class::ProcAborted,
+            Self::TooLong { .. } | Self::Start(_) | Self::System(_) => Class::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_small_enough_to_return() {
+        assert!(size_of::<Error>() <= 40, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn a_message_names_the_values() {
+        let text = Error::Rank {
+            what: "dest",
+            rank: 99,
+            size: 2,
+        }
+        .to_string();
+        assert_eq!(text, "dest 99 is not a rank of the communicator (0..1)");
+    }
+}

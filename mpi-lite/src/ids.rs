@@ -1,0 +1,68 @@
+//! The words by which messages are addressed: ranks, tags, contexts.
+//!
+//! Source: MPI 5.0, 3.2.3 (envelope) and 3.2.4 (wildcards).
+
+/// The greatest tag, `MPI_TAG_UB`.
+pub const TAG_MAX: i32 = i32::MAX;
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dest {
+    /// `MPI_PROC_NULL`: nowhere, at once.
+    Null,
+    /// A rank of the communicator; checked when it is used.
+    Rank(i32),
+}
+
+/// Where a message may come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `MPI_PROC_NULL`: nowhere; the receive completes at once and empty.
+    Null,
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// A rank of the communicator; checked when it is used.
+    Rank(i32),
+}
+
+/// Which tags a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagSelector {
+    /// `MPI_ANY_TAG`.
+    Any,
+    /// This tag only; checked when it is used.
+    Tag(i32),
+}
+
+/// The mode of a send. Source: MPI 5.0, 3.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Completes when the buffer may be reused.
+    Standard,
+    /// Completes when a matching receive has begun.
+    Synchronous,
+    /// Completes at once; the message waits in the attached buffer.
+    Buffered,
+    /// Like standard; the program promises that the receive is posted.
+    Ready,
+}
+
+/// A set of messages that match only each other. Each communicator owns two: an even one for
+/// point-to-point messages and the odd one after it for its collectives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Context(pub u32);
+
+impl Context {
+    /// `MPI_COMM_WORLD`.
+    pub const WORLD: Self = Self(0);
+    /// `MPI_COMM_SELF`.
+    pub const OWN: Self = Self(2);
+    /// The first one for communicators that the program makes.
+    pub const FIRST_FREE: Self = Self(4);
+
+    /// The context of the same communicator's collectives.
+    #[must_use]
+    pub fn collective(self) -> Self {
+        Self(self.0 | 1)
+    }
+}
