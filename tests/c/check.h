@@ -19,6 +19,7 @@ static inline void check_failed(const char *file, int line, const char *format, 
     char text[400];
     const char *name = strrchr(file, '/');
     va_list arguments;
+    int started = 0, over = 0;
 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -26,7 +27,10 @@ static inline void check_failed(const char *file, int line, const char *format, 
     fprintf(stderr, "%s:%d: rank %d of %d: expected %s\n", name ? name + 1 : file, line, rank,
             size, text);
     fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Initialized(&started);
+    MPI_Finalized(&over);
+    if (started && !over)
+        MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
 }
 

@@ -30,8 +30,7 @@ static void blocking(int sent, int room, int source)
     CHECK_INT(status.MPI_SOURCE, from);
     CHECK_INT(status.MPI_TAG, TAG);
     for (i = room; i < LARGEST; i++)
-        CHECK((unsigned char)in[i] == pattern(i, 9), "no byte behind the %d of the buffer to change",
-              room);
+        CHECK((unsigned char)in[i] == pattern(i, 9), "no byte behind %d to change", room);
     finish(&send);
 
     start(sent, 2, &send); /* the next one is as good as ever */
