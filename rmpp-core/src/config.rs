@@ -154,3 +154,29 @@ pub enum Bug {
     /// A NULL for a message in progress is answered but not told upward.
     SilentAbort,
 }
+
+#[cfg(feature = "planted")]
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::AcceptAnyNumber,
+        Self::ForgetOldNumbers,
+        Self::FreeStateEarly,
+        Self::ObeyEveryCts,
+        Self::RestartOnOldAttempt,
+        Self::NullKeepsNumber,
+        Self::NoSecondMsgend,
+        Self::PlaceOutOfSequence,
+        Self::EndAtBlockEnd,
+        Self::LeakGrant,
+        Self::TimerArmedOnce,
+        Self::RestartWhereStopped,
+        Self::IgnoreGch,
+        Self::CompareWithoutWrap,
+        Self::AnnounceTwice,
+        Self::BlamePeersForPause,
+        Self::TrustSource,
+        Self::RepeatYoungest,
+        Self::SilentAbort,
+    ];
+}

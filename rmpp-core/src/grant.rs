@@ -63,7 +63,7 @@ mod tests {
             for max_data_pkts in 1..=17 {
                 let mut grants = Grants::new(max_rcv_buf, nodes, max_data_pkts);
                 for _ in 0..60 {
-                    let before = grants.outstanding as i64;
+                    let before = grants.outstanding;
                     let expected = figure_8(
                         max_rcv_buf.into(),
                         nodes.into(),

@@ -51,6 +51,8 @@ pub use config::Bug;
 pub use config::{Config, VERSION};
 pub use counters::Counters;
 pub use endpoint::Endpoint;
+#[cfg(feature = "sim")]
+pub use endpoint::Survey;
 pub use error::{Dropped, SendError};
 pub use event::{Event, Landing, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};

@@ -12,7 +12,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,11 +23,16 @@ impl Rng {
     /// A number in `0..limit`; 0 when `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         // Multiply-shift: the bias is below 2^-32 for the small limits used here.
-        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 
     /// True with probability `per_million / 1e6`.
     pub fn chance(&mut self, per_million: u32) -> bool {
         per_million > 0 && self.below(1_000_000) < u64::from(per_million)
+    }
+
+    /// One of `choices`, of which there is at least one.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
     }
 }

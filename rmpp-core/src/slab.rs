@@ -70,6 +70,11 @@ impl<T> Slab<T> {
         }
     }
 
+    #[cfg(feature = "sim")]
+    pub(crate) fn positions(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let numbered = (0..).zip(&self.slots);
         numbered.filter_map(|(index, slot)| Some((index, slot.value.as_ref()?)))

@@ -4,8 +4,13 @@ mod answers;
 mod arrivals;
 mod queues;
 mod sift;
+#[cfg(feature = "sim")]
+mod survey;
 mod transmit;
 mod wake;
+
+#[cfg(feature = "sim")]
+pub use survey::Survey;
 
 use alloc::collections::VecDeque;
 use alloc::vec;

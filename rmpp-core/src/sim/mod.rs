@@ -1,7 +1,17 @@
 //! The simulator: endpoints in virtual time over links with seeded faults.
+//!
+//! [`Network`] carries datagrams of any kind and serves other drivers too. [`World`] drives
+//! endpoints over it as a [`Plan`] says, and checks the protocol's invariants after each step.
+//! No payload moves: a packet in flight only says which bytes of which message it would carry.
 
+mod checker;
 mod network;
+mod node;
+mod plan;
+mod world;
 
 pub use network::{Faults, Network};
+pub use plan::Plan;
+pub use world::{Report, World};
 
 pub use crate::rng::Rng;

@@ -1,6 +1,6 @@
 //! Links that lose, copy, reorder and delay datagrams, in virtual time, from one seed.
 
-use alloc::collections::BinaryHeap;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
@@ -24,7 +24,8 @@ pub struct Faults {
     pub reorder_ns: u64,
     /// Least time on the way, in nanoseconds.
     pub min_delay_ns: u64,
-    /// Spread of the time on the way, in nanoseconds; above 0 neighbours may change places.
+    /// Spread of the time on the way, in nanoseconds; a link keeps the order all the same, except
+    /// for datagrams kept back by `reorder_ppm`.
     pub spread_ns: u64,
 }
 
@@ -97,6 +98,8 @@ pub struct Network<D = Vec<u8>> {
     rng: Rng,
     flights: BinaryHeap<Reverse<Flight<D>>>,
     order: u64,
+    /// When the latest datagram of a link that keeps the order arrives.
+    latest: BTreeMap<(NodeId, NodeId), Instant>,
     /// Directed links that carry nothing until a moment.
     cuts: Vec<(NodeId, NodeId, Instant)>,
 }
@@ -110,6 +113,7 @@ impl<D: Clone> Network<D> {
             rng: Rng::new(seed),
             flights: BinaryHeap::new(),
             order: 0,
+            latest: BTreeMap::new(),
             cuts: Vec::new(),
         }
     }
@@ -166,12 +170,17 @@ impl<D: Clone> Network<D> {
     }
 
     fn launch(&mut self, now: Instant, from: NodeId, to: NodeId, datagram: D) {
-        let mut delay = self.faults.min_delay_ns + self.rng.below(self.faults.spread_ns + 1);
+        let delay = self.faults.min_delay_ns + self.rng.below(self.faults.spread_ns + 1);
+        let mut at = now.plus_ns(delay);
         if self.rng.chance(self.faults.reorder_ppm) {
-            delay += self.rng.below(self.faults.reorder_ns + 1);
+            at = at.plus_ns(self.rng.below(self.faults.reorder_ns + 1));
+        } else if self.faults.spread_ns > 0 {
+            let latest = self.latest.entry((from, to)).or_default();
+            at = at.max(*latest);
+            *latest = at;
         }
         self.order += 1;
-        let (at, order) = (now.plus_ns(delay), self.order);
+        let order = self.order;
         self.flights.push(Reverse(Flight {
             at,
             order,

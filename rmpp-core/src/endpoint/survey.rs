@@ -1,0 +1,71 @@
+//! A look inside for the simulator's checker; exists only with the feature `sim`.
+
+use super::Endpoint;
+use crate::ids::NodeId;
+use crate::incoming::states::State;
+
+/// What an endpoint holds at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// Outgoing messages without their last event.
+    pub outgoing: usize,
+    /// Incoming messages not yet answered for good.
+    pub incoming_live: usize,
+    /// Incoming messages answered and remembered.
+    pub incoming_done: usize,
+    /// Figure 8's `outstanding`.
+    pub outstanding: u64,
+    /// The same, summed over the messages.
+    pub granted: u64,
+    /// Messages being received.
+    pub in_grant: u64,
+    /// A digest of all message numbers.
+    pub numbers: u64,
+}
+
+impl Endpoint {
+    /// Counts everything; takes time in proportion to the messages held.
+    #[must_use]
+    pub fn survey(&self) -> Survey {
+        let receiving = || {
+            self.incoming
+                .iter()
+                .filter(|(_, m)| m.state == State::Receiving)
+        };
+        let done = self.done.len();
+        let mix = |digest: u64, number: u32| {
+            (digest ^ u64::from(number)).wrapping_mul(0x0000_0100_0000_01b3)
+        };
+        Survey {
+            outgoing: self.outgoing.len(),
+            incoming_live: self.incoming.len() - done,
+            incoming_done: done,
+            outstanding: self.grants.outstanding(),
+            granted: receiving().map(|(_, m)| u64::from(m.granted())).sum(),
+            in_grant: receiving().count() as u64,
+            numbers: self
+                .peers
+                .iter()
+                .fold(0, |d, p| mix(mix(d, p.next_out), p.next_in)),
+        }
+    }
+
+    /// How many message positions there are, free ones counted too.
+    #[must_use]
+    pub fn survey_cost(&self) -> usize {
+        self.incoming.positions()
+    }
+
+    /// The two integers kept for `peer`: number of the next message to it, and from it.
+    #[must_use]
+    pub fn numbers(&self, peer: NodeId) -> (u32, u32) {
+        let peer = &self.peers[peer.0 as usize];
+        (peer.next_out, peer.next_in)
+    }
+
+    /// Puts the given numbers in the place of those kept for `peer`, to test the wrap.
+    pub fn set_numbers(&mut self, peer: NodeId, (next_out, next_in): (u32, u32)) {
+        let peer = &mut self.peers[peer.0 as usize];
+        (peer.next_out, peer.next_in) = (next_out, next_in);
+    }
+}

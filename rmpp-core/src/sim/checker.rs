@@ -1,0 +1,327 @@
+//! What must hold, whatever the network does. The names I1 … I20 are those of `docs/protocol.md`.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::endpoint::{Endpoint, Survey};
+use crate::event::Landing;
+use crate::ids::later_attempt;
+use crate::packet::Shape;
+
+/// How a send ended, as its sender was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Open,
+    Sent,
+    Refused,
+    Cancelled,
+    /// A peer was declared lost.
+    Lost,
+}
+
+/// What the world knows of a message, from both sides.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) len: u32,
+    /// Its place among the messages of its pair.
+    pub(super) place: u32,
+    pub(super) outcome: Outcome,
+    pub(super) abort_asked: bool,
+    pub(super) announced: bool,
+    pub(super) landing: Option<Landing>,
+    pub(super) arrived: bool,
+    pub(super) aborted: bool,
+    /// Highest data packet any CTS allowed.
+    allowed: u64,
+    /// Attempt and number of the data packet placed last.
+    placed: (u16, u32),
+    /// Which data packets were placed.
+    seen: Vec<u64>,
+}
+
+/// A violation: which invariant, and what was seen.
+pub(super) type Verdict = Result<(), String>;
+
+/// All messages of a run and the order of each pair.
+pub(super) struct Checker {
+    pub(super) messages: Vec<Message>,
+    nodes: u32,
+    packet_bytes: usize,
+    pool: u64,
+    /// Per ordered pair: messages sent, and the place expected next at the receiver.
+    sent: Vec<u32>,
+    announced: Vec<u32>,
+    /// Per ordered pair: places given up by their sender before they were announced.
+    unfinished_to: Vec<usize>,
+    pub(super) unfinished: usize,
+}
+
+macro_rules! hold {
+    ($condition:expr, $($text:tt)*) => {
+        if !$condition {
+            return Err(format!($($text)*));
+        }
+    };
+}
+pub(super) use hold;
+
+impl Checker {
+    pub(super) fn new(nodes: u32, packet_bytes: usize, max_rcv_buf: u32) -> Self {
+        let pairs = (nodes * nodes) as usize;
+        Self {
+            messages: Vec::new(),
+            nodes,
+            packet_bytes,
+            pool: u64::from(max_rcv_buf.saturating_sub(nodes)),
+            sent: vec![0; pairs],
+            announced: vec![0; pairs],
+            unfinished_to: vec![0; nodes as usize],
+            unfinished: 0,
+        }
+    }
+
+    fn pair(&self, from: u32, to: u32) -> usize {
+        (from * self.nodes + to) as usize
+    }
+
+    /// A message enters; answers its tag.
+    pub(super) fn enter(&mut self, from: u32, to: u32, len: u32) -> u32 {
+        let pair = self.pair(from, to);
+        let last_seq = Shape {
+            len,
+            packet_bytes: self.packet_bytes,
+        }
+        .last_seq();
+        self.messages.push(Message {
+            from,
+            to,
+            len,
+            place: self.sent[pair],
+            outcome: Outcome::Open,
+            abort_asked: false,
+            announced: false,
+            landing: None,
+            arrived: false,
+            aborted: false,
+            allowed: 0,
+            placed: (0, 0),
+            seen: vec![0; last_seq.div_ceil(64) as usize],
+        });
+        self.sent[pair] += 1;
+        self.unfinished_to[to as usize] += 1;
+        self.unfinished += 1;
+        (self.messages.len() - 1) as u32
+    }
+
+    /// I1, I2: announced once, in order; a number may be passed over only when it was aborted.
+    pub(super) fn announce(&mut self, at: u32, tag: u32, len: u64) -> Verdict {
+        let message = &self.messages[tag as usize];
+        let (from, to, place) = (message.from, message.to, message.place);
+        hold!(
+            to == at,
+            "I1: message {tag} for node {to} was announced on node {at}"
+        );
+        hold!(!message.announced, "I1: message {tag} was announced twice");
+        hold!(
+            len == u64::from(message.len),
+            "I3: message {tag} was announced as {len} bytes"
+        );
+        let pair = self.pair(from, to);
+        let expected = self.announced[pair];
+        hold!(
+            place >= expected,
+            "I2: message {tag} came after place {expected} of its pair"
+        );
+        if place > expected {
+            let passed = self
+                .messages
+                .iter()
+                .filter(|m| (m.from, m.to) == (from, to) && (expected..place).contains(&m.place));
+            for other in passed {
+                let place = other.place;
+                hold!(
+                    other.abort_asked,
+                    "I2: message {tag} came before place {place}"
+                );
+            }
+        }
+        self.announced[pair] = place + 1;
+        self.messages[tag as usize].announced = true;
+        Ok(())
+    }
+
+    /// A CTS leaves the receiver.
+    pub(super) fn allow(&mut self, tag: u32, up_to: u64) {
+        let message = &mut self.messages[tag as usize];
+        message.allowed = message.allowed.max(up_to);
+    }
+
+    /// I6: a data packet leaves the sender.
+    pub(super) fn data_sent(&self, tag: u32, seq: u32) -> Verdict {
+        let allowed = self.messages[tag as usize].allowed;
+        hold!(
+            u64::from(seq) <= allowed,
+            "I6: message {tag}: data {seq} sent, {allowed} granted"
+        );
+        Ok(())
+    }
+
+    /// I3, rules D and P11: a data packet is placed; within an attempt in sequence from 1, and
+    /// attempts never go back.
+    pub(super) fn place(&mut self, tag: u32, attempt: u16, seq: u32) -> Verdict {
+        let message = &mut self.messages[tag as usize];
+        let (last_attempt, last_seq) = message.placed;
+        let in_sequence = (attempt == last_attempt && seq == last_seq + 1)
+            || (later_attempt(attempt, last_attempt) && seq == 1);
+        hold!(
+            in_sequence,
+            "I3: message {tag}: data {seq} of attempt {attempt} placed after data {last_seq} of \
+             attempt {last_attempt}"
+        );
+        hold!(
+            !message.arrived,
+            "I3: message {tag}: data {seq} placed after it had arrived"
+        );
+        message.placed = (attempt, seq);
+        message.seen[(seq - 1) as usize / 64] |= 1 << ((seq - 1) % 64);
+        Ok(())
+    }
+
+    /// I3: the receiver is told that all is there.
+    pub(super) fn arrive(&mut self, tag: u32) -> Verdict {
+        let last_seq = self.last_seq(tag);
+        let message = &mut self.messages[tag as usize];
+        hold!(
+            !message.arrived && !message.aborted,
+            "I1: message {tag} ended twice"
+        );
+        let accepted = message.landing == Some(Landing::Accept);
+        hold!(accepted, "I3: message {tag} arrived without having landed");
+        let seen: u32 = message.seen.iter().map(|word| word.count_ones()).sum();
+        hold!(
+            seen == last_seq,
+            "I3: message {tag} arrived with {seen} of {last_seq} packets"
+        );
+        message.arrived = true;
+        Ok(())
+    }
+
+    fn last_seq(&self, tag: u32) -> u32 {
+        let len = self.messages[tag as usize].len;
+        Shape {
+            len,
+            packet_bytes: self.packet_bytes,
+        }
+        .last_seq()
+    }
+
+    /// I5: the receiver is told that its sender gave it up.
+    pub(super) fn abort(&mut self, tag: u32) -> Verdict {
+        let message = &mut self.messages[tag as usize];
+        hold!(
+            message.abort_asked,
+            "I5: message {tag} aborted though nobody asked for it"
+        );
+        hold!(
+            !message.arrived && !message.aborted,
+            "I1: message {tag} ended twice"
+        );
+        hold!(
+            message.landing != Some(Landing::Drop),
+            "I1: message {tag} was refused, then aborted"
+        );
+        message.aborted = true;
+        Ok(())
+    }
+
+    /// I4, I5: the sender is told how its send ended.
+    pub(super) fn end(&mut self, tag: u32, outcome: Outcome) -> Verdict {
+        let message = &mut self.messages[tag as usize];
+        hold!(
+            message.outcome == Outcome::Open,
+            "I5: message {tag} ended twice: {outcome:?}"
+        );
+        let refused = message.landing == Some(Landing::Drop);
+        let caused = match outcome {
+            // A refusal whose state had to go is answered by MSGEND (rules A and C).
+            Outcome::Sent => message.arrived || refused,
+            Outcome::Refused => refused,
+            Outcome::Cancelled => message.abort_asked,
+            Outcome::Open | Outcome::Lost => true,
+        };
+        hold!(
+            caused,
+            "I4: message {tag} ended as {outcome:?} without cause: {message:?}"
+        );
+        message.outcome = outcome;
+        self.unfinished_to[message.to as usize] -= 1;
+        self.unfinished -= 1;
+        Ok(())
+    }
+
+    /// I7, I8: after each step.
+    pub(super) fn node(&self, node: u32, survey: &Survey) -> Verdict {
+        let Survey {
+            outstanding,
+            granted,
+            in_grant,
+            incoming_live,
+            ..
+        } = *survey;
+        hold!(
+            outstanding == granted,
+            "I7: node {node} counts {outstanding} packets outstanding, its messages {granted}"
+        );
+        hold!(
+            outstanding <= self.pool + in_grant,
+            "I7: node {node} has granted {outstanding} of {} to {in_grant} messages",
+            self.pool
+        );
+        let unfinished = self.unfinished_to[node as usize];
+        hold!(
+            incoming_live <= unfinished,
+            "I8: node {node} keeps {incoming_live} live messages of {unfinished} unfinished"
+        );
+        Ok(())
+    }
+
+    /// I1, I5: when all is over, each message has ended on both sides in the same way.
+    pub(super) fn all_ended(&self, dead: Option<u32>) -> Verdict {
+        for (tag, message) in self.messages.iter().enumerate() {
+            if Some(message.from) == dead || Some(message.to) == dead {
+                continue;
+            }
+            hold!(
+                message.outcome != Outcome::Open,
+                "I5: message {tag} never ended: {message:?}"
+            );
+            let ended =
+                message.arrived || message.aborted || message.landing == Some(Landing::Drop);
+            hold!(
+                ended || (!message.announced && message.abort_asked),
+                "I1: message {tag} never ended for its receiver: {message:?}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// I8, I15: nothing is left in an endpoint when all is over.
+pub(super) fn all_gone(node: u32, endpoint: &Endpoint) -> Verdict {
+    let left = endpoint.survey();
+    let empty = left.outgoing + left.incoming_live + left.incoming_done == 0;
+    hold!(
+        empty && left.outstanding == 0,
+        "I8: node {node} still keeps {left:?}"
+    );
+    let timer = endpoint.next_timeout();
+    hold!(
+        timer.is_none(),
+        "I15: node {node} has nothing to do and a timer at {timer:?}"
+    );
+    Ok(())
+}

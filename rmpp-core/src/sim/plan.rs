@@ -1,0 +1,289 @@
+//! What one simulated run is like, all of it drawn from its seed.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::network::Faults;
+use crate::config::Config;
+use crate::packet::Kind;
+use crate::rng::Rng;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+
+/// Who talks to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Everybody to everybody.
+    Any,
+    /// Everybody to node 0.
+    Incast,
+    /// Node `k` to node `k + 1` only.
+    OneWay,
+}
+
+/// A node that does nothing for a while, or a directed link that carries nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// The node, or where the link begins.
+    pub node: u32,
+    /// Where the link ends; the node itself for a pause.
+    pub to: u32,
+    /// When, in nanoseconds.
+    pub at_ns: u64,
+    /// How long, in nanoseconds; `u64::MAX`: the node is dead.
+    pub span_ns: u64,
+}
+
+/// All options of a run. Probabilities are in parts per million.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where all the rest came from.
+    pub seed: u64,
+    /// How many messages are sent.
+    pub messages: u32,
+    /// Data packets of the longest message.
+    pub max_packets: u64,
+    /// Who talks to whom.
+    pub pattern: Pattern,
+    /// Mean time between two sends, in nanoseconds.
+    pub gap_ns: u64,
+    /// Parameters of the endpoints.
+    pub config: Config,
+    /// What the links do.
+    pub faults: Faults,
+    /// A packet comes once more much later.
+    pub late_ppm: u32,
+    /// How much later at most, in nanoseconds.
+    pub late_ns: u64,
+    /// A packet comes once more with the cookie of another job.
+    pub stale_ppm: u32,
+    /// A send is aborted at some time.
+    pub abort_ppm: u32,
+    /// A message is not wanted.
+    pub refuse_ppm: u32,
+    /// A message lands later.
+    pub later_ppm: u32,
+    /// How much later at most, in nanoseconds.
+    pub later_ns: u64,
+    /// The layer below has no room after a packet.
+    pub stall_ppm: u32,
+    /// Time between two packets that fail rule S, in nanoseconds; 0: none come.
+    pub forge_ns: u64,
+    /// Nodes that sleep; at most one dies.
+    pub pauses: Vec<Outage>,
+    /// Links cut.
+    pub cuts: Vec<Outage>,
+}
+
+impl Plan {
+    /// The plan of a seed: each class of fault is on with probability one half; in every twentieth
+    /// nothing goes wrong at all.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        if seed % 20 == 19 {
+            Self::calm(seed)
+        } else {
+            Self::wild(seed)
+        }
+    }
+
+    fn wild(seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ 0x9_1a2);
+        let nodes = if rng.chance(10_000) {
+            64
+        } else {
+            2 + rng.below(5) as u32
+        };
+        let faults = draw_faults(&mut rng);
+        let longest = longest_for(&faults);
+        let mut plan = Self {
+            seed,
+            messages: 400 + rng.below(300) as u32,
+            max_packets: 1 + rng.below(longest),
+            pattern: rng.pick(&[Pattern::Any, Pattern::Any, Pattern::Incast, Pattern::OneWay]),
+            gap_ns: rng.pick(&[0, 5 * US, 100 * US, 2 * MS]),
+            config: draw_config(&mut rng, nodes),
+            faults,
+            late_ppm: on(&mut rng, 20_000),
+            late_ns: rng.pick(&[MS, 50 * MS, 30 * S]),
+            stale_ppm: on(&mut rng, 10_000),
+            abort_ppm: on(&mut rng, 100_000),
+            refuse_ppm: on(&mut rng, 100_000),
+            later_ppm: on(&mut rng, 400_000),
+            later_ns: rng.pick(&[50 * US, 5 * MS, 300 * MS]),
+            stall_ppm: on(&mut rng, 100_000),
+            forge_ns: if rng.chance(500_000) { MS } else { 0 },
+            pauses: Vec::new(),
+            cuts: Vec::new(),
+        };
+        plan.draw_outages(&mut rng);
+        plan
+    }
+
+    /// A run in which nothing goes wrong: the plan of `seed` without its faults.
+    #[must_use]
+    pub fn calm(seed: u64) -> Self {
+        let mut plan = Self::wild(seed);
+        plan.config.max_done_states = 65_536;
+        plan.config.max_answers = 65_536;
+        plan.config.lost_after = None;
+        Self {
+            faults: Faults::none(),
+            late_ppm: 0,
+            stale_ppm: 0,
+            abort_ppm: 0,
+            refuse_ppm: 0,
+            later_ppm: 0,
+            stall_ppm: 0,
+            forge_ns: 0,
+            pauses: Vec::new(),
+            cuts: Vec::new(),
+            ..plan
+        }
+    }
+
+    /// Whether the links do nothing wrong, so that no packet is ever repeated.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        let none = Faults {
+            min_delay_ns: self.faults.min_delay_ns,
+            ..Faults::none()
+        };
+        self.faults == none
+            && self.late_ppm == 0
+            && self.config.max_done_states > 1_000
+            && self.config.max_answers > 1_000
+            && self.stall_ppm == 0
+            && self.later_ppm == 0
+            && self.pauses.is_empty()
+            && self.cuts.is_empty()
+    }
+
+    /// The last moment at which an outage ends, in nanoseconds.
+    #[must_use]
+    pub fn outages_end_ns(&self) -> u64 {
+        let ends = self
+            .pauses
+            .iter()
+            .chain(&self.cuts)
+            .filter(|outage| outage.span_ns < u64::MAX);
+        ends.map(|outage| outage.at_ns + outage.span_ns)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The node that dies, if one does.
+    #[must_use]
+    pub fn dead(&self) -> Option<u32> {
+        self.pauses
+            .iter()
+            .find(|pause| pause.span_ns == u64::MAX)
+            .map(|pause| pause.node)
+    }
+
+    fn draw_outages(&mut self, rng: &mut Rng) {
+        let nodes = u64::from(self.config.nodes);
+        let work_ns = (self.gap_ns * u64::from(self.messages)).max(MS);
+        if rng.chance(300_000) {
+            for _ in 0..=rng.below(4) {
+                let (node, to) = (rng.below(nodes) as u32, rng.below(nodes) as u32);
+                let most_ns = rng.pick(&[5 * MS, 200 * MS, 10 * S]);
+                let span_ns = rng.below(most_ns);
+                let cut = Outage {
+                    node,
+                    to,
+                    at_ns: rng.below(work_ns),
+                    span_ns,
+                };
+                self.cuts.push(cut);
+                if rng.chance(500_000) {
+                    self.cuts.push(Outage {
+                        node: to,
+                        to: node,
+                        ..cut
+                    });
+                }
+            }
+        }
+        if rng.chance(300_000) {
+            let node = rng.below(nodes) as u32;
+            let most_ns = rng.pick(&[5 * MS, S, 660 * S]);
+            let span_ns = rng.below(most_ns);
+            self.pauses.push(Outage {
+                node,
+                to: node,
+                at_ns: rng.below(work_ns),
+                span_ns,
+            });
+        } else if rng.chance(70_000) {
+            let node = rng.below(nodes) as u32;
+            let at_ns = rng.below(work_ns);
+            self.pauses.push(Outage {
+                node,
+                to: node,
+                at_ns,
+                span_ns: u64::MAX,
+            });
+            self.config.lost_after = Some(Duration::from_secs(120));
+        }
+    }
+}
+
+fn on(rng: &mut Rng, up_to_ppm: u64) -> u32 {
+    if rng.chance(500_000) {
+        rng.below(up_to_ppm) as u32
+    } else {
+        0
+    }
+}
+
+fn draw_faults(rng: &mut Rng) -> Faults {
+    let min_delay_ns = 2 * US + rng.below(48 * US);
+    let mut faults = Faults {
+        min_delay_ns,
+        ..Faults::none()
+    };
+    if rng.chance(50_000) {
+        return faults;
+    }
+    if rng.chance(600_000) {
+        let most = rng.pick(&[1_000, 10_000, 100_000, 300_000]);
+        faults.loss_ppm = rng.below(most) as u32;
+    }
+    if rng.chance(200_000) {
+        let kind = rng.pick(&Kind::ALL);
+        faults.loss_of = Some((kind, rng.pick(&[100_000, 300_000, 1_000_000])));
+    }
+    faults.duplicate_ppm = on(rng, 500_000);
+    faults.reorder_ppm = on(rng, 300_000);
+    faults.reorder_ns = rng.pick(&[50 * US, MS, 50 * MS]);
+    faults.spread_ns = rng.pick(&[0, US, 20 * US, 2 * MS]);
+    faults
+}
+
+/// Data packets of a message that still gets through when each loss, and each overtaking, means to
+/// begin again at 1: about ten attempts at most (cost of a restart: docs/protocol.md, rule P11).
+fn longest_for(faults: &Faults) -> u64 {
+    let of_one_kind = faults
+        .loss_of
+        .map_or(0, |(_, ppm)| u64::from(ppm.min(300_000)));
+    let wrong = u64::from(faults.loss_ppm + faults.reorder_ppm) + of_one_kind;
+    (2_300_000 / (wrong + 1)).clamp(3, 100)
+}
+
+fn draw_config(rng: &mut Rng, nodes: u32) -> Config {
+    let first = [0, (1 << 31) - 5, u32::MAX - 4, rng.bits() as u32];
+    let mut config = Config::classic(nodes, rng.pick(&[16, 64, 1000, 60_000]));
+    config.max_rcv_buf = rng.pick(&[2, 20, nodes + 40, 2048]);
+    config.max_data_pkts = 1 + rng.below(16) as u16;
+    config.lost_after = None;
+    config.done_state_lifetime = Duration::from_millis(rng.pick(&[1, 100, 10_000, 600_000]));
+    config.max_done_states = rng.pick(&[0, 3, 100, 65_536]);
+    config.first_window = rng.pick(&[1, 4, 64, 512]);
+    config.max_answers = rng.pick(&[8, 65_536]);
+    config.first_msg_num = rng.pick(&first);
+    config.first_msg_id = rng.pick(&first);
+    config
+}

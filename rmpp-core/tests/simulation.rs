@@ -1,0 +1,100 @@
+//! The simulator over many seeds. `RMPP_SEED=n` replays one of them, a line per event;
+//! `RMPP_SEEDS=n` runs so many.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use rmpp_core::sim::{Plan, Report, World};
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
+    )
+}
+
+fn run(seed: u64) -> Report {
+    World::new(Plan::of(seed), false)
+        .run()
+        .unwrap_or_else(|violation| {
+            panic!(
+                "{violation}\nreplay it with RMPP_SEED={seed}\n{:#?}",
+                Plan::of(seed)
+            )
+        })
+}
+
+/// Runs all seeds below `seeds` on two threads.
+fn run_all(seeds: u64, each: impl Fn(u64) -> Report + Sync) -> Vec<Report> {
+    let next = AtomicU64::new(0);
+    let work = || {
+        let mut reports = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return reports;
+            }
+            reports.push(each(seed));
+        }
+    };
+    thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("a seed failed"))
+            .collect()
+    })
+}
+
+#[test]
+fn all_invariants_hold_for_every_seed() {
+    if let Some(seed) = number("RMPP_SEED") {
+        let plan = Plan::of(seed);
+        println!("{plan:#?}");
+        let report = World::new(plan, true)
+            .run()
+            .expect("the seed that was asked for");
+        println!("{report:#?}");
+        return;
+    }
+    let seeds = number("RMPP_SEEDS").unwrap_or(6_000);
+    let reports = run_all(seeds, run);
+    let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
+    let (messages, packets) = (sum(|r| r.messages), sum(|r| r.packets));
+    let steps = sum(|r| r.steps);
+    let hours = sum(|r| r.virtual_ns / 1_000_000_000) / 3600;
+    println!("{seeds} seeds, {messages} messages, {packets} packets, {steps} steps, {hours} h");
+    assert!(
+        messages >= 450 * seeds,
+        "too few messages to mean anything: {messages}"
+    );
+}
+
+#[test]
+fn i19_the_same_seed_gives_the_same_run() {
+    for seed in 0..100 {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn i12_numbers_may_wrap_at_any_time_and_nothing_changes() {
+    for seed in 0..100 {
+        let with_first = |number: u32| {
+            let mut plan = Plan::of(seed);
+            plan.config.first_msg_num = number;
+            plan.config.first_msg_id = number;
+            World::new(plan, false).run()
+        };
+        let plain = with_first(0);
+        assert!(plain.is_ok(), "{plain:?}");
+        for number in [u32::MAX - 4, (1 << 31) - 5, 1 << 31, u32::MAX] {
+            assert_eq!(
+                with_first(number),
+                plain,
+                "seed {seed}, first number {number}"
+            );
+        }
+    }
+}
