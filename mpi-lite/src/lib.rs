@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids memory`
+//! * L0 `error ids config clock memory slab`
 //! * L1 `data`
 //! * L2 `transport boot`
 //! * L3 `engine`
@@ -9,7 +9,11 @@
 //! * L6 `world`
 
 pub mod boot;
+pub mod clock;
+pub mod config;
 pub mod data;
 pub mod error;
 pub mod ids;
 pub mod memory;
+pub mod slab;
+pub mod transport;

@@ -1,0 +1,26 @@
+//! The only reader of the clock.
+
+pub use rmpp_core::Instant;
+
+/// Nanoseconds since this process started to count. Copies count from the same origin.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: std::time::Instant,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            origin: std::time::Instant::now(),
+        }
+    }
+
+    /// The time now.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,138 @@
+//! Every setting, in one table: the environment, the documentation and the code read it.
+//!
+//! `docs/settings.md` is generated from this table; a test keeps the two equal.
+
+use std::fmt::Write as _;
+
+macro_rules! settings {
+    ($( $(#[doc = $doc:literal])* $field:ident: $kind:ident = $default:expr, $variable:literal; )*) => {
+        /// The settings of one process, in the units that their names end with.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Settings {
+            $( $(#[doc = $doc])* pub $field: settings!(@type $kind), )*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $( $field: settings!(@value $kind $default), )* }
+            }
+        }
+
+        /// The rows of `docs/settings.md`.
+        const ROWS: &[Row] = &[$( Row {
+            variable: $variable,
+            default: settings!(@text $kind $default),
+            doc: concat!($($doc),*),
+        }, )*];
+
+        impl Settings {
+            /// Reads the settings through `lookup`, which answers the value of a variable.
+            ///
+            /// # Errors
+            /// A line that names the variable, its value and what it may be.
+            pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+                let mut settings = Self::default();
+                $( if let Some(text) = lookup($variable) {
+                    settings.$field = settings!(@parse $kind $variable, &text)?;
+                } )*
+                Ok(settings)
+            }
+        }
+    };
+    (@type number) => { u64 };
+    (@type optional) => { Option<u64> };
+    (@value number $default:expr) => { $default };
+    (@value optional $default:expr) => { None };
+    (@text number $default:expr) => { stringify!($default) };
+    (@text optional $default:expr) => { $default };
+    (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
+    (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
+}
+
+struct Row {
+    variable: &'static str,
+    default: &'static str,
+    doc: &'static str,
+}
+
+settings! {
+    /// Payload bytes of one RMPP packet, at most what the path carries unfragmented.
+    packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
+    /// Bytes asked for as socket receive and send buffer.
+    socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
+    /// Standard sends up to so many bytes are copied and complete at once.
+    eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
+    /// Bytes of such copies that may wait for their receivers, in all.
+    eager_budget_bytes: number = 8_388_608, "MPILITE_EAGER_BUDGET_BYTES";
+    /// Unexpected messages up to so many bytes are taken in at once; longer ones wait for their
+    /// receive (rendezvous).
+    unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
+    /// Bytes of unexpected messages taken in, in all; beyond, all wait for their receive.
+    unexpected_budget_bytes: number = 16_777_216, "MPILITE_UNEXPECTED_BUDGET_BYTES";
+    /// Microseconds that a waiting rank spins before it sleeps; 0 sleeps at once.
+    spin_us: optional = "1000, or 0 if there are more ranks than cores", "MPILITE_SPIN_US";
+    /// Seconds without any answer after which a peer counts as lost; 0: never.
+    lost_s: number = 120, "MPILITE_LOST_S";
+    /// Milliseconds between the looks of the thread that acknowledges while the program computes.
+    tick_ms: number = 10, "MPILITE_TICK_MS";
+}
+
+fn number(variable: &str, text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| {
+        format!(
+            "{variable}={:?} is not a whole number from 0 up",
+            text.trim()
+        )
+    })
+}
+
+impl Settings {
+    /// Reads the settings from the environment.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn from_environment() -> Result<Self, String> {
+        Self::read(|name| std::env::var(name).ok())
+    }
+}
+
+/// The text of `docs/settings.md`.
+#[must_use]
+pub fn documentation() -> String {
+    let mut text = String::from(
+        "# Settings\n\nEnvironment variables that a rank reads in `MPI_Init`; `mpirun` passes them \
+         to all ranks.\nGenerated from `mpi-lite/src/config.rs`.\n\n\
+         | variable | default | meaning |\n|---|---|---|\n",
+    );
+    for row in ROWS {
+        let (variable, default, doc) = (row.variable, row.default.replace('_', ""), row.doc.trim());
+        let _ = writeln!(text, "| `{variable}` | {default} | {doc} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_is_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, documentation()).unwrap();
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(text, documentation(), "run this test with UPDATE=1");
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_its_variable() {
+        let read = |text: &'static str| {
+            Settings::read(|name| (name == "MPILITE_LOST_S").then(|| text.to_owned()))
+        };
+        assert_eq!(read("5").unwrap().lost_s, 5);
+        for wrong in ["", "-1", "x", "1s"] {
+            assert!(read(wrong).unwrap_err().contains("MPILITE_LOST_S"));
+        }
+    }
+}

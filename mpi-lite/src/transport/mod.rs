@@ -1,0 +1,205 @@
+//! The contract of a transport, and the roads that keep it.
+//!
+//! A transport carries whole messages between processes, reliably and in order per pair. A message
+//! is an envelope, which only the engine understands, and a body, which lies in the user's memory
+//! and is not copied on the way down. It knows no tags and no communicators.
+//!
+//! Calls go down, events come up. When the first packet of a message comes, [`Event::Arriving`]
+//! tells its envelope, and the engine answers with a [`Landing`]: matching happens once, before
+//! the bulk arrives, and a posted receive is filled in place. `Landing::Later` is the back
+//! pressure: nothing more of the message comes until it lands. (RMPP paper, §3.6, Figure 7: the
+//! up-call (b), placement (c), completion (A).)
+
+mod loopback;
+pub mod rmpp;
+#[cfg(feature = "sim")]
+pub mod sim;
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::BorrowedFd;
+
+pub use loopback::Loopback;
+pub use rmpp::Rmpp;
+
+use crate::clock::Instant;
+use crate::memory::Span;
+
+/// Bytes of the engine's envelope in front of each message.
+pub const ENVELOPE_BYTES: usize = 16;
+
+/// The engine's envelope, opaque to transports.
+pub type EnvelopeBytes = [u8; ENVELOPE_BYTES];
+
+/// A process of the job: its rank in `MPI_COMM_WORLD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Peer(pub u32);
+
+/// The engine's name for a send; comes back with [`Event::Sent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(pub u32);
+
+/// A link's name for an incoming message: a small index, free again after `Arrived`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival(pub u32);
+
+/// Where an incoming message goes; the answer to [`Event::Arriving`].
+#[derive(Clone, Copy, Debug)]
+pub enum Landing {
+    /// Into this memory. What does not fit is dropped, the message still arrives.
+    Into(Span),
+    /// Into a buffer of the transport, which comes up with [`Event::Arrived`].
+    Bounce,
+    /// Not yet: `land` will be called again. No more of the message is asked for.
+    Later,
+}
+
+/// What comes up from a transport.
+#[derive(Debug)]
+pub enum Event {
+    /// The first packet of a message came; the engine answers by [`Transport::land`] before it
+    /// polls again.
+    Arriving {
+        /// The link's name for the message.
+        arrival: Arrival,
+        /// Who sent it.
+        from: Peer,
+        /// The engine's envelope.
+        envelope: EnvelopeBytes,
+        /// Bytes of the body.
+        len: u64,
+    },
+    /// A landed message is complete.
+    Arrived {
+        /// The link's name for the message, now free.
+        arrival: Arrival,
+        /// The body, if it landed by [`Landing::Bounce`].
+        bounced: Option<Vec<u8>>,
+    },
+    /// The body of a message is with its receiver: the span may be reused.
+    Sent {
+        /// The engine's name for the send.
+        token: Token,
+    },
+    /// Nothing more comes from or goes to this peer. Sends to it get no `Sent`, messages of it
+    /// no `Arrived`.
+    Lost {
+        /// The peer.
+        peer: Peer,
+        /// Incoming messages of it that will not be completed.
+        unfinished: Vec<Arrival>,
+        /// Outgoing messages to it that will not be completed.
+        unsent: Vec<Token>,
+    },
+}
+
+/// Why a message cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is longer than the transport carries.
+    TooLong {
+        /// The greatest body, in bytes.
+        limit: u64,
+    },
+    /// The peer is lost.
+    Lost,
+}
+
+/// The contract; see the module.
+pub trait Transport {
+    /// The greatest body, in bytes.
+    fn body_limit(&self) -> u64;
+
+    /// Sends `envelope` and `body` to `to`. The body stays untouched until `Sent` or `Lost`.
+    ///
+    /// # Errors
+    /// [`Refusal`], at once; nothing was sent.
+    fn send(
+        &mut self,
+        to: Peer,
+        envelope: &EnvelopeBytes,
+        body: Span,
+        token: Token,
+    ) -> Result<(), Refusal>;
+
+    /// Answers `Arriving`: at once, and again later if the answer was [`Landing::Later`].
+    fn land(&mut self, arrival: Arrival, landing: Landing);
+
+    /// The next event, `None` if nothing happens now. Never blocks.
+    fn poll(&mut self, now: Instant) -> Option<Event>;
+
+    /// When `poll` must be called again even if nothing arrives.
+    fn wake_at(&self) -> Option<Instant>;
+
+    /// What becomes readable when `poll` has something to do.
+    fn wake_on(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Whether everything that was sent is with its receivers.
+    fn is_quiet(&self) -> bool;
+}
+
+/// A transport, one of the roads we have.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a process has a handful of links"
+)]
+pub enum Link {
+    /// To this process itself.
+    Loopback(Loopback),
+    /// RMPP over UDP.
+    Rmpp(Rmpp),
+    /// RMPP over a simulated network.
+    #[cfg(feature = "sim")]
+    Sim(sim::Sim),
+}
+
+macro_rules! each {
+    ($link:expr, $road:ident => $call:expr) => {
+        match $link {
+            Link::Loopback($road) => $call,
+            Link::Rmpp($road) => $call,
+            #[cfg(feature = "sim")]
+            Link::Sim($road) => $call,
+        }
+    };
+}
+
+impl Transport for Link {
+    fn body_limit(&self) -> u64 {
+        each!(self, road => road.body_limit())
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        to: Peer,
+        envelope: &EnvelopeBytes,
+        body: Span,
+        token: Token,
+    ) -> Result<(), Refusal> {
+        each!(self, road => road.send(to, envelope, body, token))
+    }
+
+    #[inline]
+    fn land(&mut self, arrival: Arrival, landing: Landing) {
+        each!(self, road => road.land(arrival, landing))
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Event> {
+        each!(self, road => road.poll(now))
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        each!(self, road => road.wake_at())
+    }
+
+    fn wake_on(&self) -> Option<BorrowedFd<'_>> {
+        each!(self, road => road.wake_on())
+    }
+
+    fn is_quiet(&self) -> bool {
+        each!(self, road => road.is_quiet())
+    }
+}

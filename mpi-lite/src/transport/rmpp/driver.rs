@@ -1,0 +1,330 @@
+//! Gives the payload-free protocol its bytes: which span an outgoing range is, where an incoming
+//! range goes.
+
+use std::collections::VecDeque;
+
+use rmpp_core::{
+    Config, Endpoint, Event as CoreEvent, HEADER_BYTES, IncomingId, Landing as CoreLanding, NodeId,
+    OutgoingId, Placement, SendError,
+};
+
+use super::super::{Arrival, Event, Landing, Peer, Refusal, Token};
+use super::super::{ENVELOPE_BYTES, EnvelopeBytes};
+use crate::clock::Instant;
+use crate::memory::Span;
+
+#[derive(Debug)]
+struct Outgoing {
+    id: OutgoingId,
+    to: NodeId,
+    envelope: EnvelopeBytes,
+    body: Span,
+    token: Token,
+}
+
+#[derive(Debug)]
+struct Incoming {
+    id: IncomingId,
+    from: NodeId,
+    body_len: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Not landed; the body bytes of the first packet.
+    Held(Vec<u8>),
+    Into(Span),
+    Bounce(Vec<u8>),
+}
+
+impl Place {
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        match self {
+            Self::Into(span) => {
+                span.write(offset, bytes);
+            }
+            Self::Bounce(buffer) => {
+                Span::of(buffer).write(offset, bytes);
+            }
+            Self::Held(_) => unreachable!("the core places data of landed messages only"),
+        }
+    }
+}
+
+/// The endpoint and the bytes of the messages it moves.
+pub(crate) struct Driver {
+    core: Endpoint,
+    outgoing: Vec<Option<Outgoing>>,
+    incoming: Vec<Option<Incoming>>,
+    events: VecDeque<Event>,
+}
+
+impl core::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Driver")
+            .field("events", &self.events)
+            .finish_non_exhaustive()
+    }
+}
+
+fn place_in<T>(table: &mut Vec<Option<T>>, index: usize, thing: T) {
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    assert!(
+        table[index].is_none(),
+        "the core gives out free places only"
+    );
+    table[index] = Some(thing);
+}
+
+fn take<T>(table: &mut [Option<T>], index: usize) -> T {
+    table[index]
+        .take()
+        .expect("the core speaks of living messages only")
+}
+
+fn arrival_of(id: IncomingId) -> Arrival {
+    Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
+}
+
+impl Driver {
+    pub(crate) fn new(me: NodeId, config: Config) -> Self {
+        Self {
+            core: Endpoint::new(me, config),
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn body_limit(&self) -> u64 {
+        u64::from(u32::MAX) - ENVELOPE_BYTES as u64
+    }
+
+    pub(crate) fn counters(&self) -> &rmpp_core::Counters {
+        self.core.counters()
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.core.is_quiet()
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.core.next_timeout()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.core.next_timeout().is_some_and(|due| due <= now) {
+            self.core.handle_timeout(now);
+        }
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        to: NodeId,
+        envelope: &EnvelopeBytes,
+        (body, token): (Span, Token),
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        let len = ENVELOPE_BYTES as u64 + body.len() as u64;
+        let id = self.core.send(to, len, now).map_err(|error| match error {
+            SendError::TooLong { .. } => Refusal::TooLong {
+                limit: self.body_limit(),
+            },
+            SendError::PeerLost { .. } => Refusal::Lost,
+            SendError::NoSuchNode { .. } | SendError::ToSelf { .. } => {
+                unreachable!("the engine routes to other ranks of the job only")
+            }
+        })?;
+        let envelope = *envelope;
+        place_in(
+            &mut self.outgoing,
+            id.index(),
+            Outgoing {
+                id,
+                to,
+                envelope,
+                body,
+                token,
+            },
+        );
+        Ok(())
+    }
+
+    /// Hands out everything that is due: receiver, header, envelope of a first packet (else
+    /// empty), range of the body.
+    pub(crate) fn transmit(
+        &mut self,
+        now: Instant,
+        mut send: impl FnMut(NodeId, &[u8; HEADER_BYTES], &[u8], Span),
+    ) {
+        while let Some(packet) = self.core.poll_transmit(now) {
+            let Some(id) = packet.message else {
+                send(packet.to, &packet.header, &[], Span::EMPTY);
+                continue;
+            };
+            let message = self.outgoing[id.index()]
+                .as_ref()
+                .filter(|message| message.id == id)
+                .expect("the core sends living messages only");
+            let offset = usize::try_from(packet.offset).expect("a range of memory");
+            if offset == 0 {
+                // Packets hold at least an envelope: it is never cut.
+                let body = message.body.part(0, packet.len - ENVELOPE_BYTES);
+                send(packet.to, &packet.header, &message.envelope, body);
+            } else {
+                let body = message.body.part(offset - ENVELOPE_BYTES, packet.len);
+                send(packet.to, &packet.header, &[], body);
+            }
+        }
+    }
+
+    /// Takes a packet in; answers `Arriving` if it begins a message, whose payload `land` needs.
+    pub(crate) fn packet(&mut self, from: NodeId, packet: &[u8], now: Instant) -> Option<Event> {
+        let (header, payload) = packet.split_at_checked(HEADER_BYTES)?;
+        match self.core.handle_packet(from, header, payload.len(), now) {
+            Ok(Placement::First { message, len }) => self.begin(message, from, len, payload, now),
+            Ok(Placement::Data { message, offset }) => {
+                let offset = usize::try_from(offset).expect("a range of memory");
+                self.incoming[message.index()]
+                    .as_mut()
+                    .expect("the core places data of living messages only")
+                    .place
+                    .write(offset - ENVELOPE_BYTES, payload);
+                None
+            }
+            // Dropped packets are counted by the core.
+            Ok(Placement::None) | Err(_) => None,
+        }
+    }
+
+    fn begin(
+        &mut self,
+        id: IncomingId,
+        from: NodeId,
+        len: u64,
+        payload: &[u8],
+        now: Instant,
+    ) -> Option<Event> {
+        let (Some((envelope, _)), Some(body_len)) = (
+            payload.split_first_chunk::<ENVELOPE_BYTES>(),
+            len.checked_sub(ENVELOPE_BYTES as u64),
+        ) else {
+            // No engine of ours sends such a message.
+            self.core.land(id, CoreLanding::Drop, now);
+            return None;
+        };
+        let place = Place::Held(Vec::new());
+        place_in(
+            &mut self.incoming,
+            id.index(),
+            Incoming {
+                id,
+                from,
+                body_len,
+                place,
+            },
+        );
+        Some(Event::Arriving {
+            arrival: arrival_of(id),
+            from: Peer(from.0),
+            envelope: *envelope,
+            len: body_len,
+        })
+    }
+
+    /// `first`: the packet that began the message, if it is still at hand; else it was kept.
+    pub(crate) fn land(&mut self, arrival: Arrival, landing: Landing, first: &[u8], now: Instant) {
+        let message = self.incoming[arrival.0 as usize]
+            .as_mut()
+            .expect("the engine lands living messages only");
+        let Place::Held(kept) = &mut message.place else {
+            panic!("the engine lands a message once")
+        };
+        let kept = core::mem::take(kept);
+        let first = match first.get(HEADER_BYTES + ENVELOPE_BYTES..) {
+            Some(body) => body,
+            None => &kept,
+        };
+        let mut place = match landing {
+            Landing::Later => {
+                message.place = Place::Held(first.to_vec());
+                return;
+            }
+            Landing::Into(span) => Place::Into(span),
+            Landing::Bounce => {
+                let len = usize::try_from(message.body_len).expect("a range of memory");
+                Place::Bounce(vec![0; len])
+            }
+        };
+        place.write(0, first);
+        message.place = place;
+        let id = message.id;
+        self.core.land(id, CoreLanding::Accept, now);
+    }
+
+    pub(crate) fn has_event(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        while let Some(event) = self.core.poll_event() {
+            self.note(event);
+        }
+        self.events.pop_front()
+    }
+
+    fn note(&mut self, event: CoreEvent) {
+        let event = match event {
+            CoreEvent::Arrived(id) => {
+                let message = take(&mut self.incoming, id.index());
+                let bounced = match message.place {
+                    Place::Bounce(buffer) => Some(buffer),
+                    Place::Into(_) | Place::Held(_) => None,
+                };
+                Event::Arrived {
+                    arrival: arrival_of(id),
+                    bounced,
+                }
+            }
+            CoreEvent::Sent(id) | CoreEvent::Refused(id) | CoreEvent::Cancelled(id) => {
+                Event::Sent {
+                    token: take(&mut self.outgoing, id.index()).token,
+                }
+            }
+            CoreEvent::Aborted(id) => {
+                let message = take(&mut self.incoming, id.index());
+                let peer = Peer(message.from.0);
+                Event::Lost {
+                    peer,
+                    unfinished: vec![arrival_of(id)],
+                    unsent: Vec::new(),
+                }
+            }
+            CoreEvent::Lost(node) => self.lose(node),
+        };
+        self.events.push_back(event);
+    }
+
+    fn lose(&mut self, node: NodeId) -> Event {
+        let unfinished = self
+            .incoming
+            .iter_mut()
+            .filter_map(|place| place.take_if(|message| message.from == node))
+            .map(|message| arrival_of(message.id))
+            .collect();
+        let unsent = self
+            .outgoing
+            .iter_mut()
+            .filter_map(|place| place.take_if(|message| message.to == node))
+            .map(|message| message.token)
+            .collect();
+        Event::Lost {
+            peer: Peer(node.0),
+            unfinished,
+            unsent,
+        }
+    }
+}

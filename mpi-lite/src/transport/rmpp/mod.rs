@@ -1,0 +1,215 @@
+//! RMPP over UDP: `rmpp-core` gives the protocol, [`Socket`] the datagrams, [`Driver`] the bytes.
+//!
+//! One socket per rank, bound to the interface that the launcher chose. Each datagram begins with
+//! the job's cookie and the sender's rank; both and the source address are checked before any
+//! state of the protocol is touched (rules E and S of `docs/protocol.md`).
+
+mod driver;
+mod mtu;
+mod socket;
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+pub(crate) use driver::Driver;
+use rmpp_core::{Config, NodeId};
+use serde::{Deserialize, Serialize};
+pub use socket::Socket;
+pub(crate) use socket::WRAP_BYTES;
+
+use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
+use crate::clock::{Clock, Instant};
+use crate::config::Settings;
+use crate::memory::Span;
+
+/// What a rank tells all others about its end of the network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// Where its socket listens.
+    pub address: SocketAddr,
+    /// Payload bytes of a packet that its interface carries unfragmented.
+    pub packet_bytes: u32,
+}
+
+/// A bound socket whose peers are not known yet.
+#[derive(Debug)]
+pub struct Bound {
+    socket: Socket,
+    card: Card,
+}
+
+impl Bound {
+    /// Binds a socket to `address`, any port.
+    ///
+    /// # Errors
+    /// A line for humans if the address is not one of this machine or sockets are forbidden.
+    pub fn new(address: IpAddr, settings: &Settings) -> Result<Self, String> {
+        let limit = mtu::packet_bytes(address);
+        let packet_bytes = settings
+            .packet_bytes
+            .map_or(limit, |asked| asked.min(limit));
+        if packet_bytes < 64 {
+            return Err(format!("MPILITE_PACKET_BYTES={packet_bytes} is below 64"));
+        }
+        let buffer = usize::try_from(settings.socket_buffer_bytes).unwrap_or(usize::MAX);
+        let socket = Socket::bind(address, buffer)
+            .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
+        let address = socket
+            .address()
+            .map_err(|error| format!("cannot read the address of the UDP socket: {error}"))?;
+        let packet_bytes = u32::try_from(packet_bytes).unwrap_or(u32::MAX);
+        Ok(Self {
+            socket,
+            card: Card {
+                address,
+                packet_bytes,
+            },
+        })
+    }
+
+    /// What the other ranks must know of this one.
+    #[must_use]
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The transport, once the cards of all ranks are here. `cookie` is the job's.
+    #[must_use]
+    pub fn connect(
+        mut self,
+        me: Peer,
+        cards: &[Card],
+        cookie: u64,
+        context: (&Settings, Clock),
+    ) -> Rmpp {
+        let (settings, clock) = context;
+        let packet_bytes = cards
+            .iter()
+            .map(|card| card.packet_bytes as usize)
+            .min()
+            .expect("a job has a rank");
+        let nodes = u32::try_from(cards.len()).expect("ranks are counted in 32 bits");
+        self.socket.know(
+            me.0,
+            cookie,
+            cards.iter().map(|card| card.address),
+            packet_bytes,
+        );
+        let mut config = Config::classic(nodes, packet_bytes);
+        config.max_rcv_buf = receive_packets(self.socket.receive_buffer(), packet_bytes);
+        config.lost_after = (settings.lost_s > 0).then(|| Duration::from_secs(settings.lost_s));
+        config.seed = cookie ^ u64::from(me.0);
+        let driver = Driver::new(NodeId(me.0), config);
+        Rmpp {
+            driver,
+            socket: self.socket,
+            clock,
+            fresh: None,
+        }
+    }
+}
+
+/// How many full packets a socket buffer of `bytes` holds: the kernel charges a datagram with its
+/// page-rounded memory, which for small ones is about twice their size (facts: truesize), and
+/// half of the buffer is left to first packets and control packets.
+fn receive_packets(bytes: usize, packet_bytes: usize) -> u32 {
+    let charge = 2 * (packet_bytes + 512).next_multiple_of(2048);
+    u32::try_from(bytes / charge).unwrap_or(u32::MAX).max(2)
+}
+
+/// RMPP over UDP.
+#[derive(Debug)]
+pub struct Rmpp {
+    driver: Driver,
+    socket: Socket,
+    clock: Clock,
+    /// The message that `Arriving` just told of: its first packet is still in the socket's batch.
+    fresh: Option<Arrival>,
+}
+
+impl Rmpp {
+    /// Counters of the protocol.
+    #[must_use]
+    pub fn counters(&self) -> &rmpp_core::Counters {
+        self.driver.counters()
+    }
+
+    fn pump(&mut self, now: Instant) {
+        let socket = &mut self.socket;
+        self.driver.transmit(now, |to, header, first, body| {
+            socket.push(to.0, header, first, body);
+        });
+        socket.flush();
+    }
+}
+
+impl Transport for Rmpp {
+    fn body_limit(&self) -> u64 {
+        self.driver.body_limit()
+    }
+
+    fn send(
+        &mut self,
+        to: Peer,
+        envelope: &EnvelopeBytes,
+        body: Span,
+        token: Token,
+    ) -> Result<(), Refusal> {
+        let now = self.clock.now();
+        self.driver
+            .send(NodeId(to.0), envelope, (body, token), now)?;
+        self.pump(now);
+        Ok(())
+    }
+
+    fn land(&mut self, arrival: Arrival, landing: Landing) {
+        let is_fresh = self.fresh.take_if(|fresh| *fresh == arrival).is_some();
+        let first = if is_fresh { self.socket.current() } else { &[] };
+        let now = self.clock.now();
+        self.driver.land(arrival, landing, first, now);
+        self.pump(now);
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Event> {
+        assert!(
+            self.fresh.is_none(),
+            "the engine lands a message before it polls again"
+        );
+        loop {
+            if let Some(event) = self.driver.next_event() {
+                return Some(event);
+            }
+            let Some((from, packet)) = self.socket.next() else {
+                break;
+            };
+            if let Some(event) = self.driver.packet(NodeId(from), packet, now) {
+                if let Event::Arriving { arrival, .. } = event {
+                    self.fresh = Some(arrival);
+                }
+                return Some(event);
+            }
+            if self.socket.is_drained() {
+                self.pump(now);
+            }
+        }
+        self.driver.handle_timeout(now);
+        self.pump(now);
+        self.driver.next_event()
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        if self.driver.has_event() {
+            return Some(Instant::ZERO);
+        }
+        self.driver.next_timeout()
+    }
+
+    fn wake_on(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.descriptor())
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.driver.is_quiet()
+    }
+}

@@ -1,0 +1,324 @@
+//! The only file that opens a socket: batches of datagrams in and out of one UDP socket.
+//!
+//! A datagram is: the job's cookie (8 bytes), the sender's rank (4 bytes), 4 bytes that are zero,
+//! then the packet. What does not begin so, or does not come from the address that its rank
+//! published, is counted and dropped here, unanswered (rules E and S).
+#![expect(unsafe_code, reason = "sendmmsg and recvmmsg take raw pointers")]
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rmpp_core::HEADER_BYTES;
+use socket2::{Domain, Protocol, SockAddr, Type};
+
+use super::super::ENVELOPE_BYTES;
+use crate::memory::Span;
+
+/// Bytes in front of each packet.
+pub(crate) const WRAP_BYTES: usize = 16;
+
+/// Datagrams per system call.
+const BATCH: usize = 16;
+
+const HEAD_BYTES: usize = WRAP_BYTES + HEADER_BYTES + ENVELOPE_BYTES;
+
+/// Why datagrams were dropped before the protocol saw them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Too short, too long, or another job's cookie.
+    pub foreign: u64,
+    /// Of this job, but from another address than its rank's.
+    pub misplaced: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Head {
+    bytes: [u8; HEAD_BYTES],
+    len: usize,
+    to: u32,
+    body: Span,
+}
+
+/// One UDP socket with its batches.
+pub struct Socket {
+    socket: socket2::Socket,
+    wrap: [u8; WRAP_BYTES],
+    peers: Vec<SockAddr>,
+    /// Datagrams that wait for `flush`.
+    heads: Vec<Head>,
+    slot_bytes: usize,
+    slots: Vec<u8>,
+    lens: [usize; BATCH],
+    sources: [libc::sockaddr_storage; BATCH],
+    received: usize,
+    next: usize,
+    strays: Strays,
+}
+
+impl core::fmt::Debug for Socket {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Socket")
+            .field("strays", &self.strays)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Socket {
+    /// Opens a socket on `address`, any port, with buffers of about `buffer_bytes`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bind(address: IpAddr, buffer_bytes: usize) -> io::Result<Self> {
+        let domain = Domain::for_address(SocketAddr::new(address, 0));
+        let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        // As large as allowed; what was granted is read back by `receive_buffer`.
+        let _ = socket.set_recv_buffer_size(buffer_bytes);
+        let _ = socket.set_send_buffer_size(buffer_bytes);
+        if address.is_ipv4() {
+            never_fragment(&socket)?;
+        }
+        socket.bind(&SocketAddr::new(address, 0).into())?;
+        Ok(Self {
+            socket,
+            wrap: [0; WRAP_BYTES],
+            peers: Vec::new(),
+            heads: Vec::with_capacity(BATCH),
+            slot_bytes: 0,
+            slots: Vec::new(),
+            lens: [0; BATCH],
+            // SAFETY: all-zero bytes are a valid address: of no family.
+            sources: unsafe { core::mem::zeroed() },
+            received: 0,
+            next: 0,
+            strays: Strays::default(),
+        })
+    }
+
+    /// Where the socket listens.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let address = self.socket.local_addr()?;
+        address
+            .as_socket()
+            .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+
+    /// Bytes of the receive buffer as the kernel counts them.
+    #[must_use]
+    pub fn receive_buffer(&self) -> usize {
+        self.socket.recv_buffer_size().unwrap_or(212_992)
+    }
+
+    /// Tells the socket its job: own rank, cookie, the addresses by rank, the packet size.
+    pub fn know(
+        &mut self,
+        me: u32,
+        cookie: u64,
+        peers: impl Iterator<Item = SocketAddr>,
+        packet_bytes: usize,
+    ) {
+        self.wrap[..8].copy_from_slice(&cookie.to_be_bytes());
+        self.wrap[8..12].copy_from_slice(&me.to_be_bytes());
+        self.peers = peers.map(SockAddr::from).collect();
+        // One byte more than the longest, so that a longer one shows.
+        self.slot_bytes = WRAP_BYTES + HEADER_BYTES + packet_bytes + 1;
+        self.slots = vec![0; BATCH * self.slot_bytes];
+    }
+
+    /// Queues one datagram; the body stays in the user's memory until `flush`.
+    #[inline]
+    pub fn push(&mut self, to: u32, header: &[u8; HEADER_BYTES], envelope: &[u8], body: Span) {
+        if self.heads.len() == BATCH {
+            self.flush();
+        }
+        let mut bytes = [0; HEAD_BYTES];
+        let (wrap, rest) = bytes.split_at_mut(WRAP_BYTES);
+        wrap.copy_from_slice(&self.wrap);
+        rest[..HEADER_BYTES].copy_from_slice(header);
+        rest[HEADER_BYTES..][..envelope.len()].copy_from_slice(envelope);
+        let len = WRAP_BYTES + HEADER_BYTES + envelope.len();
+        self.heads.push(Head {
+            bytes,
+            len,
+            to,
+            body,
+        });
+    }
+
+    /// Sends what was queued. A datagram that the system refuses counts as lost on the way: the
+    /// protocol repeats it.
+    pub fn flush(&mut self) {
+        let mut done = 0;
+        while done < self.heads.len() {
+            let rest = &self.heads[done..];
+            // A refused datagram is the first of the rest: skip it.
+            done += send_batch(&self.socket, &self.peers, rest)
+                .unwrap_or(1)
+                .max(1);
+        }
+        self.heads.clear();
+    }
+
+    /// The next datagram of a known sender: its rank and the packet. `None`: nothing is there.
+    pub fn next(&mut self) -> Option<(u32, &[u8])> {
+        loop {
+            if self.next == self.received {
+                self.next = 0;
+                self.received = self.receive_batch();
+                if self.received == 0 {
+                    return None;
+                }
+            }
+            self.next += 1;
+            if let Some(from) = self.sift(self.next - 1) {
+                return Some((from, self.current()));
+            }
+        }
+    }
+
+    /// The packet that `next` answered last.
+    #[must_use]
+    pub fn current(&self) -> &[u8] {
+        let slot = self.next - 1;
+        &self.slots[slot * self.slot_bytes..][WRAP_BYTES..self.lens[slot]]
+    }
+
+    /// Whether `next` must ask the system for more.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.next == self.received
+    }
+
+    /// What becomes readable when a datagram comes.
+    #[must_use]
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Rules E and S: job, length, sender and address, before any state is touched.
+    fn sift(&mut self, slot: usize) -> Option<u32> {
+        let len = self.lens[slot];
+        let datagram = &self.slots[slot * self.slot_bytes..][..len];
+        if len < WRAP_BYTES || len == self.slot_bytes || datagram[..8] != self.wrap[..8] {
+            self.strays.foreign += 1;
+            return None;
+        }
+        let sender = u32::from_be_bytes(datagram[8..12].try_into().expect("four bytes"));
+        let known = self.peers.get(sender as usize)?;
+        if !is_address(&self.sources[slot], known) {
+            self.strays.misplaced += 1;
+            return None;
+        }
+        Some(sender)
+    }
+
+    fn receive_batch(&mut self) -> usize {
+        let mut vectors: [libc::iovec; BATCH] = core::array::from_fn(|slot| libc::iovec {
+            iov_base: self.slots[slot * self.slot_bytes..].as_mut_ptr().cast(),
+            iov_len: self.slot_bytes,
+        });
+        // SAFETY: all-zero bytes are a valid mmsghdr.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { core::mem::zeroed() };
+        for (slot, header) in headers.iter_mut().enumerate() {
+            header.msg_hdr.msg_iov = &raw mut vectors[slot];
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_name = core::ptr::from_mut(&mut self.sources[slot]).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+        }
+        // SAFETY: each header points to one iovec within `slots` and to one address; all outlive
+        // the call.
+        let received = unsafe {
+            libc::recvmmsg(
+                self.socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT,
+                core::ptr::null_mut(),
+            )
+        };
+        let received = usize::try_from(received).unwrap_or(0);
+        for (len, header) in self.lens.iter_mut().zip(&headers[..received]) {
+            *len = header.msg_len as usize;
+        }
+        received
+    }
+}
+
+/// Whether the kernel's `source` is the published address `known`.
+fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
+    let source: *const libc::sockaddr_storage = source;
+    if known.is_ipv4() {
+        // SAFETY: a sockaddr_storage is large and aligned enough for any address.
+        let source = unsafe { &*source.cast::<libc::sockaddr_in>() };
+        let ip = Ipv4Addr::from(u32::from_be(source.sin_addr.s_addr));
+        let port = u16::from_be(source.sin_port);
+        return known.as_socket_ipv4() == Some(SocketAddrV4::new(ip, port));
+    }
+    // SAFETY: as above.
+    let source = unsafe { &*source.cast::<libc::sockaddr_in6>() };
+    let ip = Ipv6Addr::from(source.sin6_addr.s6_addr);
+    let port = u16::from_be(source.sin6_port);
+    known
+        .as_socket_ipv6()
+        .is_some_and(|known| *known.ip() == ip && known.port() == port)
+}
+
+fn never_fragment(socket: &socket2::Socket) -> io::Result<()> {
+    let value: libc::c_int = libc::IP_PMTUDISC_DO;
+    // SAFETY: the option takes a c_int, whose address and size are given.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_MTU_DISCOVER,
+            (&raw const value).cast(),
+            size_of_val(&value) as u32,
+        )
+    };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Sends the first of `heads`, at most a batch; answers how many the system took.
+fn send_batch(socket: &socket2::Socket, peers: &[SockAddr], heads: &[Head]) -> io::Result<usize> {
+    // SAFETY: all-zero bytes are valid for both types.
+    let (mut vectors, mut headers): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
+        unsafe { core::mem::zeroed() };
+    let count = heads.len().min(BATCH);
+    for (slot, head) in heads[..count].iter().enumerate() {
+        let body = head.body.io_slice();
+        vectors[slot] = [
+            libc::iovec {
+                iov_base: head.bytes.as_ptr().cast_mut().cast(),
+                iov_len: head.len,
+            },
+            libc::iovec {
+                iov_base: body.as_ptr().cast_mut().cast(),
+                iov_len: body.len(),
+            },
+        ];
+        let peer = &peers[head.to as usize];
+        let header = &mut headers[slot].msg_hdr;
+        header.msg_iov = vectors[slot].as_mut_ptr();
+        header.msg_iovlen = if body.is_empty() { 1 } else { 2 };
+        header.msg_name = peer.as_ptr().cast_mut().cast();
+        header.msg_namelen = peer.len();
+    }
+    // SAFETY: `count` headers point to iovecs, addresses and bytes that outlive the call. The
+    // socket blocks while the system has no buffer: nothing of ours is needed to free one.
+    let sent = unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr(),
+            count as u32,
+            libc::MSG_NOSIGNAL,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
