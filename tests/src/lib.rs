@@ -1,1 +1,18 @@
-//! Placeholder until the first room is built.
+//! What the tests against an installed mpi-lite share: where the installation is, how a C program
+//! is compiled with its `mpicc`, how a job is run under a deadline, what `/proc` knows about it.
+//!
+//! The installation is named by `MPILITE_PREFIX`; `make test` installs and sets it. A test that
+//! cannot find what it needs fails and says what is missing; none is skipped.
+
+mod install;
+mod job;
+mod process;
+mod program;
+mod scratch;
+pub mod tidy;
+
+pub use install::{c_source, compile, prefix, source_root, tool};
+pub use job::{Job, Outcome, Running};
+pub use process::{Process, udp_ports};
+pub use program::{Exit, Program, programs, transports};
+pub use scratch::Scratch;

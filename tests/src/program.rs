@@ -1,0 +1,195 @@
+//! The C programs of `tests/c`: one program is one test, its first line says how it is run.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::install::{compile, source_root};
+use crate::job::Job;
+use crate::scratch::Scratch;
+
+/// The exit code a program is to end with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// This one.
+    Code(i32),
+    /// Any but zero.
+    NonZero,
+}
+
+/// A C program and what its first line asks for.
+#[derive(Debug)]
+pub struct Program {
+    /// Chapter and subject, such as `point_to_point/order`.
+    pub name: String,
+    /// The C file.
+    pub source: PathBuf,
+    /// The numbers of ranks to run it with.
+    pub ranks: Vec<usize>,
+    /// What it ends with.
+    pub exit: Exit,
+    /// Whether it is started without mpirun.
+    pub is_direct: bool,
+    /// Words of its command line.
+    pub arguments: Vec<String>,
+    binary: OnceLock<Result<PathBuf, String>>,
+}
+
+/// The transports that can carry a job of this many ranks.
+#[must_use]
+pub fn transports(ranks: usize) -> &'static [&'static str] {
+    if ranks == 1 {
+        &["rmpp", "loopback"]
+    } else {
+        &["rmpp"]
+    }
+}
+
+impl Program {
+    /// Reads `/* ranks: 1, 2; exit: 5; ...; MPI 5.0 3.5 */`.
+    ///
+    /// # Errors
+    /// What is wrong with the line.
+    pub fn parse(name: &str, source: PathBuf, line: &str) -> Result<Self, String> {
+        let wrong = |what: &str| format!("{name}: {what} in the first line `{line}`");
+        let inner = line
+            .strip_prefix("/* ")
+            .and_then(|rest| rest.strip_suffix(" */"));
+        let mut program = Self {
+            name: name.to_owned(),
+            source,
+            ranks: Vec::new(),
+            exit: Exit::Code(0),
+            is_direct: false,
+            arguments: Vec::new(),
+            binary: OnceLock::new(),
+        };
+        let mut has_section = false;
+        for part in inner.ok_or_else(|| wrong("no comment"))?.split("; ") {
+            match part.split_once(": ") {
+                Some(("ranks", list)) => program.ranks = numbers(list).ok_or(wrong("bad ranks"))?,
+                Some(("exit", "nonzero")) => program.exit = Exit::NonZero,
+                Some(("exit", code)) => {
+                    program.exit = Exit::Code(code.parse().map_err(|_| wrong("bad exit"))?);
+                }
+                Some(("launch", "direct")) => program.is_direct = true,
+                Some(("arguments", words)) => program.arguments = split_words(words),
+                Some(("transports", "all") | ("table", _)) => {}
+                None if part.starts_with("MPI 5.0 ") => has_section = true,
+                _ => return Err(wrong(&format!("`{part}`"))),
+            }
+        }
+        if program.ranks.is_empty() || !has_section {
+            return Err(wrong("no ranks or no section of MPI 5.0"));
+        }
+        Ok(program)
+    }
+
+    /// The compiled program; the compiler runs at most once.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn binary(&self, scratch: &Scratch) -> Result<&Path, String> {
+        let compiled = self.binary.get_or_init(|| compile(&self.source, scratch));
+        compiled.as_deref().map_err(Clone::clone)
+    }
+
+    /// A job of this program, not yet started.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn job(&self, scratch: &Scratch, ranks: usize, transport: &str) -> Result<Job, String> {
+        let binary = self.binary(scratch)?;
+        let job = if self.is_direct {
+            Job::new(binary).env("MPILITE_TRANSPORT", transport)
+        } else {
+            Job::mpirun(ranks)
+                .args(["--transport", transport])
+                .arg(binary)
+        };
+        Ok(job.args(&self.arguments))
+    }
+}
+
+fn numbers(list: &str) -> Option<Vec<usize>> {
+    list.split(", ").map(|number| number.parse().ok()).collect()
+}
+
+/// Words separated by blanks; double quotes keep blanks together.
+fn split_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (i, piece) in text.split('"').enumerate() {
+        if i % 2 == 1 {
+            words.push(piece.to_owned());
+        } else {
+            words.extend(piece.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// Every program of these chapters of `tests/c`, in alphabetical order.
+///
+/// # Panics
+/// If a chapter is missing or empty, or a first line is wrong.
+#[must_use]
+pub fn programs(chapters: &[&str]) -> Vec<Program> {
+    let mut found = Vec::new();
+    for chapter in chapters {
+        let folder = source_root().join("tests/c").join(chapter);
+        let entries = std::fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", folder.display()));
+        let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+        files.sort();
+        assert!(!files.is_empty(), "{} holds no C program", folder.display());
+        found.extend(files.into_iter().map(|path| read(chapter, path)));
+    }
+    found
+}
+
+fn read(chapter: &str, path: PathBuf) -> Program {
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    let subject = path
+        .file_stem()
+        .expect("a C file has a name")
+        .to_string_lossy()
+        .into_owned();
+    let line = text.lines().next().unwrap_or_default();
+    Program::parse(&format!("{chapter}/{subject}"), path, line)
+        .unwrap_or_else(|why| panic!("{why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Program, String> {
+        Program::parse("chapter/subject", PathBuf::new(), line)
+    }
+
+    #[test]
+    fn the_first_line_says_how_a_program_is_run() {
+        let line =
+            "/* ranks: 1, 8; transports: all; exit: 42; arguments: a \"b c\"; MPI 5.0 9.5 */";
+        let program = parse(line).expect("a good line");
+        assert_eq!(program.ranks, [1, 8]);
+        assert_eq!(program.exit, Exit::Code(42));
+        assert_eq!(program.arguments, ["a", "b c"]);
+    }
+
+    #[test]
+    fn a_first_line_with_anything_wrong_is_refused() {
+        for line in [
+            "",
+            "// ranks: 1; MPI 5.0 3.5",
+            "/* ranks: 1 */",
+            "/* MPI 5.0 3.5 */",
+            "/* ranks: x; MPI 5.0 3.5 */",
+            "/* ranks: 1; exit: maybe; MPI 5.0 3.5 */",
+            "/* ranks: 1; colour: red; MPI 5.0 3.5 */",
+        ] {
+            assert!(parse(line).is_err(), "`{line}` is no good first line");
+        }
+    }
+}

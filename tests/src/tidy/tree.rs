@@ -1,0 +1,140 @@
+//! Rules that look at the whole tree: the map names every room, the links of the documents lead
+//! somewhere.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::{SourceFile, Violation, violations_of_file};
+
+/// Folders that are not source.
+const NOT_SOURCE: &[&str] = &["target", "install", ".git"];
+/// The kinds of files that people write.
+const WRITTEN: &[&str] = &[
+    "rs", "c", "h", "md", "toml", "yml", "yaml", "sh", "txt", "in",
+];
+
+/// Every text file under the root, sorted by path.
+#[must_use]
+pub fn files(root: &Path) -> Vec<SourceFile> {
+    let mut found = Vec::new();
+    collect(root, root, &mut found);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut Vec<SourceFile>) {
+    let entries = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", folder.display()));
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path
+            .file_name()
+            .expect("an entry has a name")
+            .to_string_lossy();
+        if path.is_dir() {
+            if !NOT_SOURCE.contains(&name.as_ref()) {
+                collect(root, &path, found);
+            }
+        } else if is_written(&path, &name) {
+            let from_root = path.strip_prefix(root).expect("found below the root");
+            let bytes = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            found.push(SourceFile::new(&from_root.to_string_lossy(), &text));
+        }
+    }
+}
+
+fn is_written(path: &Path, name: &str) -> bool {
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy());
+    matches!(name, "Makefile" | "run") || extension.is_some_and(|e| WRITTEN.contains(&e.as_ref()))
+}
+
+/// Everything that is wrong anywhere.
+#[must_use]
+pub fn violations_of_tree(files: &[SourceFile]) -> Vec<Violation> {
+    let mut found: Vec<_> = files.iter().flat_map(violations_of_file).collect();
+    found.extend(unnamed_folders(files));
+    found.extend(broken_links(files));
+    found
+}
+
+/// Each folder below a `src` is named, with a closing slash, in ARCHITECTURE.md.
+fn unnamed_folders(files: &[SourceFile]) -> Vec<Violation> {
+    let map = files.iter().find(|file| file.path == "ARCHITECTURE.md");
+    let text = map.map(|file| file.text.as_str()).unwrap_or_default();
+    let folder = |file: &SourceFile| {
+        let (crate_name, rest) = file.path.split_once("/src/")?;
+        let (folder, _) = rest.rsplit_once('/')?;
+        file.is_rust()
+            .then(|| (crate_name.to_owned(), folder.to_owned()))
+    };
+    let folders: BTreeSet<_> = files.iter().filter_map(folder).collect();
+    let is_named = |folder: &str| {
+        let last = folder.rsplit('/').next().unwrap_or(folder);
+        text.contains(&format!("{last}/"))
+    };
+    let unnamed = folders.into_iter().filter(|(_, folder)| !is_named(folder));
+    let violation = |(crate_name, folder): (String, String)| Violation {
+        path: format!("{crate_name}/src/{folder}"),
+        line: 1,
+        what: format!("ARCHITECTURE.md does not name `{folder}/`"),
+    };
+    unnamed.map(violation).collect()
+}
+
+/// `](path)` and `](path#part)` in a Markdown file name files or folders that exist.
+fn broken_links(files: &[SourceFile]) -> Vec<Violation> {
+    let mut known: BTreeSet<String> = files.iter().map(|file| file.path.clone()).collect();
+    for file in files {
+        let mut path = file.path.as_str();
+        while let Some((folder, _)) = path.rsplit_once('/') {
+            known.insert(folder.to_owned());
+            path = folder;
+        }
+    }
+    let documents = files.iter().filter(|file| file.path.ends_with(".md"));
+    let broken = |file: &SourceFile| {
+        let links = links(&file.text).into_iter();
+        let gone = links.filter(|(_, link)| !known.contains(&resolve(&file.path, link)));
+        gone.map(|(line, link)| file.violation(line, format!("`{link}` leads nowhere")))
+            .collect::<Vec<_>>()
+    };
+    documents.flat_map(broken).collect()
+}
+
+/// Links to places in the tree, with their lines; code blocks hold none.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for (i, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        for piece in line.split("](").skip(1).filter(|_| !in_code) {
+            let Some((target, _)) = piece.split_once(')') else {
+                continue;
+            };
+            let path = target.split('#').next().unwrap_or_default();
+            if !path.is_empty() && !target.contains("://") && !target.starts_with("mailto:") {
+                found.push((i + 1, path.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The path from the root of what a document links to.
+fn resolve(document: &str, link: &str) -> String {
+    let mut parts: Vec<_> = document.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}

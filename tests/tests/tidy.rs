@@ -1,0 +1,151 @@
+//! The style by the numbers: proof that each rule finds what it forbids.
+
+use mpi_lite_tests::tidy::{SourceFile, violations_of_file, violations_of_tree};
+
+/// The violations of one Rust file with a good first line.
+fn of_rust(path: &str, body: &str) -> Vec<String> {
+    let file = SourceFile::new(path, &format!("//! Good.\n{body}"));
+    violations_of_file(&file)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn function(lines: usize) -> String {
+    format!("fn f() {{\n{}}}\n", "    g();\n".repeat(lines - 2))
+}
+
+fn assert_found(found: &[String], what: &str) {
+    assert!(
+        found.len() == 1 && found[0].contains(what),
+        "`{what}` expected alone in {found:?}"
+    );
+}
+
+#[test]
+fn a_line_of_101_columns_is_found_and_one_of_100_is_not() {
+    assert!(of_rust("a.rs", &"x".repeat(100)).is_empty());
+    assert_found(
+        &of_rust("a.rs", &"x".repeat(101)),
+        "a.rs:2: more than 100 columns",
+    );
+}
+
+#[test]
+fn a_function_of_71_lines_is_found_and_one_of_70_is_not() {
+    assert!(of_rust("a.rs", &function(70)).is_empty());
+    assert_found(
+        &of_rust("a.rs", &function(71)),
+        "a.rs:2: function of 71 lines",
+    );
+    let method = format!(
+        "impl A {{\n    pub unsafe fn f() {{\n{}    }}\n}}",
+        "g();\n".repeat(69)
+    );
+    assert_found(&of_rust("a.rs", &method), "a.rs:3: function of 71 lines");
+    let c = format!(
+        "/* Good. */\nint f(void)\n{{\n{}}}\n",
+        "    g();\n".repeat(69)
+    );
+    let found = violations_of_file(&SourceFile::new("a.c", &c));
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn declarations_without_a_body_open_no_function() {
+    let text = format!(
+        "trait T {{\n    fn a(&self);\n    fn b(\n        x: u8,\n    );\n}}\n{}",
+        "\n".repeat(80)
+    );
+    assert!(of_rust("a.rs", &text).is_empty());
+}
+
+#[test]
+fn a_file_of_601_lines_is_found_and_its_tests_do_not_count() {
+    let lines = |n: usize| "// line\n".repeat(n);
+    assert!(of_rust("a.rs", &lines(599)).is_empty());
+    assert_found(&of_rust("a.rs", &lines(600)), "601 lines");
+    assert!(
+        of_rust(
+            "a.rs",
+            &format!("{}#[cfg(test)]\n{}", lines(500), lines(500))
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_file_that_does_not_say_what_it_is_for_is_found() {
+    let found = violations_of_file(&SourceFile::new("a.rs", "use std::fmt;\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    let found = violations_of_file(&SourceFile::new("a.c", "#include <mpi.h>\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn unfinished_work_is_found() {
+    for word in [
+        "TO_DO",
+        "FIX_ME",
+        "dbg_!(x)",
+        "todo_!()",
+        "unimple_mented!()",
+    ] {
+        let found = of_rust("a.rs", &word.replace('_', ""));
+        assert_found(&found, "finish it");
+    }
+}
+
+#[test]
+fn a_path_of_one_machine_is_found_in_any_kind_of_file() {
+    for path in ["a.rs", "Makefile", "docs/a.md"] {
+        let text = format!("//! {}ome/me/mpi\n", "/h");
+        let found = violations_of_file(&SourceFile::new(path, &text));
+        assert_eq!(found.len(), 1, "{path}: {found:?}");
+    }
+}
+
+#[test]
+fn global_state_is_found_in_mpi_lite_and_only_there() {
+    for line in [
+        "static A: u8 = 0;",
+        "pub static mut A: u8 = 0;",
+        "thread_local! {",
+    ] {
+        assert_found(&of_rust("mpi-lite/src/a.rs", line), "global state");
+        assert!(of_rust("mpi-capi/src/a.rs", line).is_empty());
+        assert!(of_rust("mpi-lite/src/a.rs", &format!("#[cfg(test)]\n{line}")).is_empty());
+    }
+    assert!(of_rust("mpi-lite/src/a.rs", "const A: &'static str = \"\";").is_empty());
+}
+
+#[test]
+fn a_name_that_says_nothing_is_found() {
+    let declare = |name: &str| of_rust("a.rs", &format!("pub struct {name} {{"));
+    assert_found(&declare("PeerManager"), "PeerManager");
+    assert!(declare("Manageress").is_empty());
+}
+
+#[test]
+fn a_folder_that_the_map_does_not_name_is_found() {
+    let code = SourceFile::new("mpi-lite/src/engine/wait.rs", "//! Waits.\n");
+    let map = |text| SourceFile::new("ARCHITECTURE.md", text);
+    assert!(violations_of_tree(&[code.clone(), map("`engine/` turns")]).is_empty());
+    assert_eq!(violations_of_tree(&[code.clone(), map("nothing")]).len(), 1);
+    assert_eq!(violations_of_tree(&[code]).len(), 1);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let text =
+        "[a](docs/b.md) [c](docs) [d](https://example.org) [e](#part)\n```\n[f](gone)\n```\n";
+    let documents = [
+        SourceFile::new("A.md", text),
+        SourceFile::new("docs/b.md", "[up](../A.md#top)\n"),
+    ];
+    assert!(violations_of_tree(&documents).is_empty());
+    let gone = SourceFile::new("docs/c.md", "one\n[x](b.txt)\n");
+    let found = violations_of_tree(&[gone]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].line, 2);
+}
