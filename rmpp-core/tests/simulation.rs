@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use rmpp_core::sim::{Plan, Report, World};
+use rmpp_core::sim::{Outage, Plan, Report, World};
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -96,5 +96,33 @@ fn i12_numbers_may_wrap_at_any_time_and_nothing_changes() {
                 "seed {seed}, first number {number}"
             );
         }
+    }
+}
+
+#[test]
+fn rule_e_packets_of_another_job_change_nothing() {
+    for seed in 0..50 {
+        let mut plan = Plan::of(seed);
+        plan.stale_ppm = 1_000_000;
+        let report = World::new(plan, false).run();
+        assert!(report.is_ok(), "{report:?}");
+    }
+}
+
+#[test]
+fn rule_p13_i20_a_node_that_slept_eleven_minutes_goes_on() {
+    for seed in 0..50 {
+        let mut plan = Plan::of(seed);
+        let node = seed as u32 % plan.config.nodes;
+        let span_ns = 660_000_000_000;
+        plan.config.lost_after = None;
+        plan.pauses = vec![Outage {
+            node,
+            to: node,
+            at_ns: 300_000,
+            span_ns,
+        }];
+        let report = World::new(plan, false).run();
+        assert!(report.is_ok(), "{report:?}");
     }
 }

@@ -11,7 +11,7 @@ mod plan;
 mod world;
 
 pub use network::{Faults, Network};
-pub use plan::Plan;
+pub use plan::{Outage, Pattern, Plan};
 pub use world::{Report, World};
 
 pub use crate::rng::Rng;

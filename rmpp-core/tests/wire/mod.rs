@@ -1,0 +1,218 @@
+//! A wire under the test's hand: packets go where the script says, in its order.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::collections::HashMap;
+
+use rmpp_core::{
+    Config, Dropped, Endpoint, Event, Header, IncomingId, Instant, Kind, Landing, NodeId,
+    OutgoingId, Placement,
+};
+
+/// Payload bytes of a packet in these tests.
+pub(crate) const PACKET: u64 = 100;
+
+/// The classic profile with small packets.
+pub(crate) fn config(nodes: u32) -> Config {
+    Config::classic(nodes, PACKET as usize)
+}
+
+/// A packet in the script's hand.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) header: Header,
+    pub(crate) len: usize,
+}
+
+impl Packet {
+    /// The same message's packet of another type, without payload.
+    pub(crate) fn as_kind(&self, kind: Kind) -> Self {
+        let header = Header {
+            kind,
+            seq: 0,
+            info1: 0,
+            ..self.header
+        };
+        Self {
+            header,
+            len: 0,
+            ..self.clone()
+        }
+    }
+
+    /// The same message as if it were 1,000 bytes long.
+    pub(crate) fn long(&self) -> Self {
+        let mut packet = self.clone();
+        packet.header.len = 1000;
+        packet
+    }
+
+    /// Data packet `seq`, not the last, of a grant of `n`.
+    pub(crate) fn data(&self, seq: u32, n: u16) -> Self {
+        let header = Header {
+            kind: Kind::Data,
+            seq,
+            info1: n,
+            ..self.header
+        };
+        Self {
+            header,
+            len: PACKET as usize,
+            ..self.clone()
+        }
+    }
+
+    /// A packet that answers this one.
+    pub(crate) fn answer(&self, kind: Kind, change: impl Fn(&mut Header)) -> Self {
+        let mut answer = Self {
+            from: self.to,
+            to: self.from,
+            ..self.as_kind(kind)
+        };
+        change(&mut answer.header);
+        answer
+    }
+}
+
+/// Endpoints and what the script has seen of them.
+pub(crate) struct Wire {
+    pub(crate) nodes: Vec<Endpoint>,
+    pub(crate) now: Instant,
+    /// How messages land; `None`: not yet.
+    pub(crate) landing: Option<Landing>,
+    /// All packets that `run` carried.
+    pub(crate) trace: Vec<Packet>,
+    /// All events, per node.
+    pub(crate) events: Vec<Vec<Event>>,
+    last_sent: HashMap<u32, OutgoingId>,
+    announced: Vec<(u32, IncomingId)>,
+}
+
+impl Wire {
+    pub(crate) fn new(nodes: u32, config: Config) -> Self {
+        Self {
+            nodes: (0..nodes)
+                .map(|n| Endpoint::new(NodeId(n), config.clone()))
+                .collect(),
+            now: Instant::ZERO,
+            landing: Some(Landing::Accept),
+            trace: Vec::new(),
+            events: vec![Vec::new(); nodes as usize],
+            last_sent: HashMap::new(),
+            announced: Vec::new(),
+        }
+    }
+
+    pub(crate) fn send(&mut self, from: u32, to: u32, len: u64) -> OutgoingId {
+        let sent = self.nodes[from as usize].send(NodeId(to), len, self.now);
+        let id = sent.expect("a send the protocol can do");
+        self.last_sent.insert(from, id);
+        id
+    }
+
+    /// Several sends alike.
+    pub(crate) fn send_many(&mut self, count: usize, from: u32, to: u32, len: u64) {
+        for _ in 0..count {
+            self.send(from, to, len);
+        }
+    }
+
+    /// Hands packets over in order, whatever becomes of them.
+    pub(crate) fn give_all(&mut self, packets: &[Packet]) {
+        for packet in packets {
+            let _ = self.give(packet);
+        }
+    }
+
+    /// Aborts the last send of a node.
+    pub(crate) fn abandon(&mut self, from: u32) {
+        self.nodes[from as usize].abort(self.last_sent[&from], self.now);
+    }
+
+    /// The next packet a node has to send.
+    pub(crate) fn take(&mut self, from: u32) -> Option<Packet> {
+        let transmit = self.nodes[from as usize].poll_transmit(self.now)?;
+        let header = Header::decode(&transmit.header).expect("an endpoint makes good headers");
+        Some(Packet {
+            from: NodeId(from),
+            to: transmit.to,
+            header,
+            len: transmit.len,
+        })
+    }
+
+    /// All packets a node has to send.
+    pub(crate) fn take_all(&mut self, from: u32) -> Vec<Packet> {
+        std::iter::from_fn(|| self.take(from)).collect()
+    }
+
+    /// Hands a packet to the node it is for.
+    pub(crate) fn give(&mut self, packet: &Packet) -> Result<Placement, Dropped> {
+        let (to, now) = (packet.to.0, self.now);
+        let node = &mut self.nodes[to as usize];
+        let outcome = node.handle_packet(packet.from, &packet.header.encode(), packet.len, now);
+        if let Ok(Placement::First { message, .. }) = outcome {
+            self.announced.push((to, message));
+            if let Some(landing) = self.landing {
+                self.nodes[to as usize].land(message, landing, now);
+            }
+        }
+        self.collect();
+        outcome
+    }
+
+    /// Lands all that was announced on a node and not landed.
+    pub(crate) fn land_all(&mut self, at: u32, landing: Landing) {
+        for (_, id) in self.announced.extract_if(.., |entry| entry.0 == at) {
+            self.nodes[at as usize].land(id, landing, self.now);
+        }
+        self.collect();
+    }
+
+    /// Carries packets until none is left; no time passes.
+    pub(crate) fn run(&mut self) {
+        loop {
+            let mut packets = Vec::new();
+            (0..self.nodes.len() as u32).for_each(|node| packets.append(&mut self.take_all(node)));
+            if packets.is_empty() {
+                return;
+            }
+            for packet in packets {
+                let _ = self.give(&packet);
+                self.trace.push(packet);
+            }
+        }
+    }
+
+    /// Lets all nodes look at their timers.
+    pub(crate) fn timeouts(&mut self) {
+        self.nodes
+            .iter_mut()
+            .for_each(|node| node.handle_timeout(self.now));
+        self.collect();
+    }
+
+    /// Names of the packet types that `run` carried.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        self.trace
+            .iter()
+            .map(|packet| packet.header.kind.name())
+            .collect()
+    }
+
+    /// The data packets that `run` carried.
+    pub(crate) fn data(&self) -> impl Iterator<Item = &Packet> {
+        let is_data = |kind| matches!(kind, Kind::Data | Kind::StopData | Kind::LastData);
+        self.trace
+            .iter()
+            .filter(move |packet| is_data(packet.header.kind))
+    }
+
+    fn collect(&mut self) {
+        for (node, events) in self.nodes.iter_mut().zip(&mut self.events) {
+            events.extend(std::iter::from_fn(|| node.poll_event()));
+        }
+    }
+}
