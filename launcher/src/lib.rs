@@ -1,1 +1,33 @@
-//! Placeholder until the first room is built.
+//! The launcher: `mpirun` and the compiler wrappers.
+//!
+//! ```text
+//!   mpirun:   args -> place (hosts) -> plan -> server --- job (what it all means)
+//!                                                |
+//!                              link: Here(node) or There(remote) == ssh == agent(node)
+//!                                                                              |
+//!                                                       node: processes, channels, output
+//! ```
+//!
+//! [`wire`] says what passes between the server and a node. One thread, one `poll` per process;
+//! no listening port and no network socket anywhere: whatever crosses machines goes through ssh.
+
+pub mod agent;
+pub mod args;
+pub mod environment;
+pub mod failure;
+pub mod hosts;
+pub mod input;
+pub mod job;
+pub mod link;
+pub mod nearest;
+pub mod node;
+pub mod output;
+pub mod place;
+pub mod plan;
+pub mod poll;
+pub mod program;
+pub mod remote;
+pub mod server;
+pub mod signals;
+pub mod wire;
+pub mod wrapper;

@@ -111,7 +111,7 @@ impl Client {
     fn receive(&mut self, during: &'static str) -> Result<ToRank, BootError> {
         let mut bytes = [0; 16 << 10];
         loop {
-            match self.frames.next() {
+            match self.frames.pop() {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => {}
                 Err(error) => {
@@ -200,7 +200,7 @@ mod tests {
             let mut answers = answers.into_iter();
             let mut bytes = [0; 1024];
             loop {
-                while let Some(message) = frames.next().unwrap() {
+                while let Some(message) = frames.pop().unwrap() {
                     heard.push(message);
                     let Some(answer) = answers.next() else {
                         return heard;

@@ -149,7 +149,7 @@ impl Frames {
     /// # Errors
     ///
     /// After an error the stream is worthless: close it.
-    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+    pub fn pop<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let bytes = &self.bytes[self.taken..];
         let Some((field, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
@@ -197,7 +197,7 @@ mod tests {
             let mut got = Vec::new();
             for piece in stream.chunks(step) {
                 frames.push(piece);
-                while let Some(message) = frames.next::<FromRank>().unwrap() {
+                while let Some(message) = frames.pop::<FromRank>().unwrap() {
                     got.push(message);
                 }
             }
@@ -212,7 +212,7 @@ mod tests {
             let mut frames = Frames::default();
             frames.push(&length.to_le_bytes());
             assert_eq!(
-                frames.next::<FromRank>(),
+                frames.pop::<FromRank>(),
                 Err(FrameError::Length(length as usize))
             );
         }
@@ -222,7 +222,7 @@ mod tests {
     fn an_unknown_kind_is_refused() {
         let mut frames = Frames::default();
         frames.push(&[1, 0, 0, 0, 200]);
-        assert_eq!(frames.next::<FromRank>(), Err(FrameError::Content(1)));
+        assert_eq!(frames.pop::<FromRank>(), Err(FrameError::Content(1)));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         frame[0] += 1;
         let mut frames = Frames::default();
         frames.push(&frame);
-        assert_eq!(frames.next::<FromRank>(), Err(FrameError::Content(2)));
+        assert_eq!(frames.pop::<FromRank>(), Err(FrameError::Content(2)));
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
         // Cards with 2^32 entries in a frame of a few bytes: refused, and nothing is allocated.
         let mut frames = Frames::default();
         frames.push(&[7, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1]);
-        assert_eq!(frames.next::<ToRank>(), Err(FrameError::Content(7)));
+        assert_eq!(frames.pop::<ToRank>(), Err(FrameError::Content(7)));
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! The launcher's part on another host: a [`Node`] that speaks through standard input and output.
+//!
+//! The end of standard input means that `mpirun`, its host or the connection is gone: then every
+//! rank here ends as well.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use mpi_lite::boot::protocol::{self, Frames};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::unistd::{read, write};
+
+use crate::failure::Failure;
+use crate::node::{Node, set_nonblocking};
+use crate::poll::{Interests, Token};
+use crate::server::prepare_process;
+use crate::signals::{Signals, changed_child};
+use crate::wire::{MAGIC, Order, Report};
+
+/// Serves one node until all its ranks ended.
+///
+/// # Errors
+///
+/// A failure if this process cannot be set up.
+pub fn serve() -> Result<(), Failure> {
+    let (signals, inherited) = prepare_process()?;
+    let no_connection = |error| Failure::launch(format!("agent: no connection: {error}"));
+    let input = io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(no_connection)?;
+    let output = io::stdout()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(no_connection)?;
+    set_nonblocking(&input).map_err(no_connection)?;
+    set_nonblocking(&output).map_err(no_connection)?;
+    let mut agent = Agent {
+        node: Node::new(inherited),
+        signals,
+        input,
+        output,
+        outgoing: MAGIC.iter().copied().collect(),
+        frames: Frames::default(),
+        is_lost: false,
+    };
+    let (server, client) = ssh_addresses();
+    let version = env!("CARGO_PKG_VERSION").to_string();
+    agent.send(&Report::Ready {
+        version,
+        server,
+        client,
+    });
+    agent.run();
+    Ok(())
+}
+
+struct Agent {
+    node: Node,
+    signals: Signals,
+    input: OwnedFd,
+    output: OwnedFd,
+    outgoing: VecDeque<u8>,
+    frames: Frames,
+    /// Nobody listens any more.
+    is_lost: bool,
+}
+
+impl Agent {
+    fn run(&mut self) {
+        loop {
+            let now = Instant::now();
+            self.node.tick(now);
+            self.pass_reports(now);
+            let is_idle = !self.node.has_ranks() || self.node.is_quiet();
+            if (self.is_lost && is_idle) || (self.node.is_quiet() && self.outgoing.is_empty()) {
+                return;
+            }
+            let ready = self.wait();
+            let now = Instant::now();
+            for token in ready {
+                self.ready(token, now);
+            }
+        }
+    }
+
+    fn wait(&self) -> Vec<Token> {
+        let mut interests = Interests::default();
+        interests.readable(self.signals.descriptor(), Token::Signals);
+        if !self.is_lost {
+            interests.readable(self.input.as_fd(), Token::Server);
+            if !self.outgoing.is_empty() {
+                interests.writable(self.output.as_fd(), Token::Server);
+            }
+        }
+        self.node.interests(&mut interests);
+        interests.wait(self.node.wake_at())
+    }
+
+    fn ready(&mut self, token: Token, now: Instant) {
+        match token {
+            Token::Signals => self.hear_signals(now),
+            Token::Server => {
+                self.flush(now);
+                self.read_orders(now);
+            }
+            token => self.node.ready(token, now),
+        }
+    }
+
+    fn hear_signals(&mut self, now: Instant) {
+        while let Some(arrived) = self.signals.pop() {
+            match arrived.signal {
+                Signal::SIGTERM | Signal::SIGINT | Signal::SIGHUP | Signal::SIGQUIT => {
+                    self.node.end(now);
+                }
+                _ => {}
+            }
+        }
+        while let Some((pid, status)) = changed_child() {
+            self.node.child(pid, status, now);
+        }
+    }
+
+    fn read_orders(&mut self, now: Instant) {
+        let mut bytes = [0; 64 << 10];
+        while !self.is_lost {
+            match read(&self.input, &mut bytes) {
+                Ok(length) if length > 0 => self.frames.push(&bytes[..length]),
+                Err(Errno::EAGAIN) => return,
+                Err(Errno::EINTR) => {}
+                _ => return self.lose(now),
+            }
+            loop {
+                match self.frames.pop::<Order>() {
+                    Ok(Some(order)) => self.node.obey(order, now),
+                    Ok(None) => break,
+                    Err(_) => return self.lose(now),
+                }
+            }
+        }
+    }
+
+    fn pass_reports(&mut self, now: Instant) {
+        while let Some(report) = self.node.report() {
+            if let (true, Report::Output { bytes, .. }) = (self.is_lost, &report) {
+                // Nobody will take it; the ranks shall not wait for that.
+                self.node.obey(Order::OutputTaken(bytes.len() as u64), now);
+            }
+            self.send(&report);
+        }
+        self.flush(now);
+    }
+
+    fn send(&mut self, report: &Report) {
+        if !self.is_lost {
+            let frame = protocol::encode(report).expect("reports are bounded by the window");
+            self.outgoing.extend(frame);
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        while !self.outgoing.is_empty() && !self.is_lost {
+            let (front, _) = self.outgoing.as_slices();
+            match write(&self.output, front) {
+                Ok(length) => drop(self.outgoing.drain(..length)),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                Err(_) => self.lose(now),
+            }
+        }
+    }
+
+    fn lose(&mut self, now: Instant) {
+        self.is_lost = true;
+        self.outgoing.clear();
+        self.node.end(now);
+    }
+}
+
+/// (our address, the other host's address) from what sshd tells: "client port server port".
+fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
+    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
+    let words: Vec<&str> = connection.split_ascii_whitespace().collect();
+    let address = |at: usize| words.get(at).and_then(|word| word.parse::<IpAddr>().ok());
+    (address(2), address(0))
+}

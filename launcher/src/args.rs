@@ -1,0 +1,615 @@
+//! The command line of `mpirun`.
+//!
+//! Every long option may be written with one dash or two. The first word that is no option is the
+//! program; `--` ends the options before it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::failure::{Failure, printable};
+use crate::hosts::{self, Host, RANKS_MAX};
+use crate::nearest::nearest;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Request {
+    /// Run a job.
+    Run(Box<Options>),
+    /// Print the help text.
+    Help,
+    /// Print the version.
+    Version,
+    /// Serve one node over standard input and output (what ssh starts on a remote host).
+    Agent,
+}
+
+/// How ranks are dealt to the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mapping {
+    /// Fill the slots of one node, then go to the next.
+    #[default]
+    BySlot,
+    /// One rank to each node in turn.
+    ByNode,
+    /// This many ranks to each node.
+    PerNode(u32),
+}
+
+/// A job as the user described it.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Number of ranks, if given.
+    pub ranks: Option<u32>,
+    /// The hosts of `--host`.
+    pub hosts: Vec<Host>,
+    /// The file of `--hostfile`.
+    pub host_file: Option<PathBuf>,
+    /// `-x NAME` and `-x NAME=VALUE`.
+    pub exports: Vec<(OsString, Option<OsString>)>,
+    /// `--wdir`.
+    pub directory: Option<PathBuf>,
+    /// `--transport`.
+    pub transport: Option<String>,
+    /// `--interface`.
+    pub interface: Option<String>,
+    /// `--tag-output`.
+    pub tags_output: bool,
+    /// `--timeout`.
+    pub timeout: Option<Duration>,
+    /// `--oversubscribe`: more ranks than slots without a note.
+    pub oversubscribes: bool,
+    /// `--nooversubscribe`: more ranks than slots is an error.
+    pub refuses_oversubscription: bool,
+    /// `--map-by` and its kin.
+    pub mapping: Mapping,
+    /// Options that were understood but change nothing; one line each for the user.
+    pub notes: Vec<String>,
+    /// The program as it was named.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Ranks,
+    PerNode,
+    Host,
+    HostFile,
+    Export,
+    Directory,
+    Transport,
+    Interface,
+    TagOutput,
+    Timeout,
+    Oversubscribe,
+    NoOversubscribe,
+    MapBy,
+    ByNode,
+    BySlot,
+    BindTo,
+    /// Accepted for the sake of scripts; takes this many values.
+    Ignored(usize),
+    Help,
+    Version,
+    Agent,
+}
+
+impl Meaning {
+    fn values(self) -> usize {
+        use Meaning::*;
+        match self {
+            Ignored(values) => values,
+            TagOutput | Oversubscribe | NoOversubscribe | ByNode | BySlot => 0,
+            Help | Version | Agent => 0,
+            _ => 1,
+        }
+    }
+
+    /// Options that may come several times; the others contradict themselves.
+    fn repeats(self) -> bool {
+        matches!(self, Meaning::Host | Meaning::Export)
+            || self.values() == 0
+            || matches!(self, Meaning::Ignored(_))
+    }
+}
+
+/// Every spelling of every option, without its dashes.
+const OPTIONS: &[(&str, Meaning)] = &[
+    ("n", Meaning::Ranks),
+    ("np", Meaning::Ranks),
+    ("c", Meaning::Ranks),
+    ("N", Meaning::PerNode),
+    ("ppn", Meaning::PerNode),
+    ("npernode", Meaning::PerNode),
+    ("perhost", Meaning::PerNode),
+    ("H", Meaning::Host),
+    ("host", Meaning::Host),
+    ("hosts", Meaning::Host),
+    ("f", Meaning::HostFile),
+    ("hostfile", Meaning::HostFile),
+    ("machinefile", Meaning::HostFile),
+    ("x", Meaning::Export),
+    ("wdir", Meaning::Directory),
+    ("wd", Meaning::Directory),
+    ("transport", Meaning::Transport),
+    ("interface", Meaning::Interface),
+    ("iface", Meaning::Interface),
+    ("l", Meaning::TagOutput),
+    ("tag-output", Meaning::TagOutput),
+    ("prepend-rank", Meaning::TagOutput),
+    ("timeout", Meaning::Timeout),
+    ("oversubscribe", Meaning::Oversubscribe),
+    ("nooversubscribe", Meaning::NoOversubscribe),
+    ("map-by", Meaning::MapBy),
+    ("bynode", Meaning::ByNode),
+    ("byslot", Meaning::BySlot),
+    ("bind-to", Meaning::BindTo),
+    ("allow-run-as-root", Meaning::Ignored(0)),
+    ("use-hwthread-cpus", Meaning::Ignored(0)),
+    ("disable-hostname-propagation", Meaning::Ignored(0)),
+    ("q", Meaning::Ignored(0)),
+    ("quiet", Meaning::Ignored(0)),
+    ("mca", Meaning::Ignored(2)),
+    ("gmca", Meaning::Ignored(2)),
+    ("omca", Meaning::Ignored(2)),
+    ("prtemca", Meaning::Ignored(2)),
+    ("pmixmca", Meaning::Ignored(2)),
+    ("h", Meaning::Help),
+    ("help", Meaning::Help),
+    ("V", Meaning::Version),
+    ("version", Meaning::Version),
+    ("agent", Meaning::Agent),
+];
+
+/// What `mpirun --help` prints.
+pub const HELP: &str = "\
+usage: mpirun [options] program [arguments]
+
+  -n N, -np N             number of ranks (default: one per slot, else one per CPU)
+  --host A:2,B:2, -H      hosts, each with its number of slots
+  --hostfile FILE, -f     hosts from a file: lines 'host slots=N' or 'host:N'
+  -ppn N, -N N            ranks per host
+  --map-by slot|node      fill host after host (default), or deal the ranks in turn
+  -x NAME[=VALUE]         set a variable for all ranks (all others are forwarded anyway)
+  --wdir DIR              working directory of the ranks (default: the current one)
+  --transport T           auto, rmpp or loopback
+  --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
+  --tag-output, -l        print '[rank] ' in front of each line
+  --timeout SECONDS       end the job after this time, with exit status 124
+  --help, --version
+
+Long options may be written with one dash or two. A single host needs no ssh; other hosts are
+reached with 'ssh' or what the environment variable MPILITE_SSH names.
+
+Exit status: of the first rank that failed (128 + signal if one killed it), 1 if a rank ended
+without MPI_Finalize, 2 for a wrong command line, 124 after --timeout, 125 if the job could not
+be started or a host was lost, 126/127 if the program cannot be executed/found.
+";
+
+/// Reads the arguments of `mpirun`, without its own name.
+///
+/// # Errors
+///
+/// A usage failure that names the option and what it needs.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, Failure> {
+    let mut words = arguments.into_iter();
+    let mut options = Options::default();
+    let mut seen: Vec<Meaning> = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            options.program = words.next().unwrap_or_default();
+            break;
+        }
+        let Some(option) = as_option(&word) else {
+            options.program = word;
+            break;
+        };
+        let (name, meaning, attached) = identify(option, &word)?;
+        if seen.contains(&meaning) && !meaning.repeats() {
+            return Err(Failure::usage(format!("option {name} is given twice")));
+        }
+        seen.push(meaning);
+        let values = values_of(&name, meaning, attached, &mut words)?;
+        match meaning {
+            Meaning::Help => return Ok(Request::Help),
+            Meaning::Version => return Ok(Request::Version),
+            Meaning::Agent => return Ok(Request::Agent),
+            _ => options.set(meaning, values.last().map_or(OsStr::new(""), |v| v), &name)?,
+        }
+    }
+    options.arguments = words.collect();
+    options.check()?;
+    Ok(Request::Run(Box::new(options)))
+}
+
+/// The bytes behind the dashes, if the word is an option.
+fn as_option(word: &OsStr) -> Option<&[u8]> {
+    let bytes = word.as_bytes();
+    let option = bytes.strip_prefix(b"-")?;
+    let option = option.strip_prefix(b"-").unwrap_or(option);
+    (!option.is_empty()).then_some(option)
+}
+
+/// Answers the option's name for messages, its meaning, and the value behind `=`.
+fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsString>), Failure> {
+    let (name, attached) = match option.iter().position(|byte| *byte == b'=') {
+        None => (option, None),
+        Some(at) => (
+            &option[..at],
+            Some(OsString::from_vec(option[at + 1..].to_vec())),
+        ),
+    };
+    let name = String::from_utf8_lossy(name);
+    if let Some((_, meaning)) = OPTIONS.iter().find(|(known, _)| *known == name) {
+        let dashes = if name.len() == 1 { "-" } else { "--" };
+        return Ok((format!("{dashes}{name}"), *meaning, attached));
+    }
+    let shown = printable(&word.to_string_lossy());
+    let known = OPTIONS
+        .iter()
+        .map(|(known, _)| *known)
+        .filter(|known| known.len() > 1);
+    let meant = match nearest(&name, known) {
+        Some(known) => format!("did you mean --{known}?"),
+        None => "see mpirun --help".to_string(),
+    };
+    Err(Failure::usage(format!("unknown option {shown}; {meant}")))
+}
+
+fn values_of(
+    name: &str,
+    meaning: Meaning,
+    attached: Option<OsString>,
+    words: &mut impl Iterator<Item = OsString>,
+) -> Result<Vec<OsString>, Failure> {
+    let needed = meaning.values();
+    if attached.is_some() && needed == 0 {
+        return Err(Failure::usage(format!("option {name} takes no value")));
+    }
+    let mut values: Vec<OsString> = attached.into_iter().collect();
+    while values.len() < needed {
+        let value = words.next().ok_or_else(|| match meaning {
+            Meaning::Ranks => Failure::usage(format!("{name} needs {WHOLE_NUMBER}")),
+            _ => Failure::usage(format!("option {name} needs a value")),
+        })?;
+        values.push(value);
+    }
+    Ok(values)
+}
+
+const WHOLE_NUMBER: &str = "a whole number from 1 to 1000000";
+
+impl Options {
+    fn set(&mut self, meaning: Meaning, value: &OsStr, name: &str) -> Result<(), Failure> {
+        match meaning {
+            Meaning::Ranks => self.ranks = Some(parse_number(value, name)?),
+            Meaning::PerNode => self.mapping = Mapping::PerNode(parse_number(value, name)?),
+            Meaning::Host => self.hosts.extend(hosts::parse_list(text(value, name)?)?),
+            Meaning::HostFile => self.host_file = Some(PathBuf::from(value)),
+            Meaning::Export => self.exports.push(parse_export(value)?),
+            Meaning::Directory => self.directory = Some(PathBuf::from(value)),
+            Meaning::Transport => self.transport = Some(parse_transport(value)?),
+            Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
+            Meaning::TagOutput => self.tags_output = true,
+            Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
+            Meaning::Oversubscribe => self.oversubscribes = true,
+            Meaning::NoOversubscribe => self.refuses_oversubscription = true,
+            Meaning::ByNode => self.mapping = Mapping::ByNode,
+            Meaning::BySlot => self.mapping = Mapping::BySlot,
+            Meaning::MapBy => self.map_by(text(value, name)?)?,
+            Meaning::BindTo => self.bind_to(text(value, name)?),
+            Meaning::Ignored(_) | Meaning::Help | Meaning::Version | Meaning::Agent => {}
+        }
+        Ok(())
+    }
+
+    fn map_by(&mut self, value: &str) -> Result<(), Failure> {
+        let mut parts = value.split(':');
+        let policy = parts.next().unwrap_or_default();
+        self.mapping = match policy {
+            "" | "slot" => Mapping::BySlot,
+            "node" => Mapping::ByNode,
+            "ppr" => {
+                let number = parts.next().unwrap_or_default();
+                if !matches!(parts.next(), None | Some("node")) {
+                    return Err(Failure::usage("--map-by ppr:N:node is the only ppr form"));
+                }
+                Mapping::PerNode(parse_number(OsStr::new(number), "--map-by ppr:N:node")?)
+            }
+            "core" | "hwthread" | "numa" | "socket" | "package" => {
+                self.notes.push(format!(
+                    "--map-by {policy} is the same as --map-by slot here"
+                ));
+                Mapping::BySlot
+            }
+            _ => {
+                return Err(Failure::usage(format!(
+                    "--map-by {}: slot, node and ppr:N:node are possible",
+                    printable(value)
+                )));
+            }
+        };
+        for modifier in parts {
+            match modifier.to_ascii_lowercase().as_str() {
+                "oversubscribe" => self.oversubscribes = true,
+                "nooversubscribe" => self.refuses_oversubscription = true,
+                _ => self
+                    .notes
+                    .push(format!("--map-by :{} is ignored", printable(modifier))),
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_to(&mut self, value: &str) {
+        if value != "none" {
+            let shown = printable(value);
+            self.notes.push(format!(
+                "--bind-to {shown} is ignored: ranks are not bound to CPUs"
+            ));
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if !self.hosts.is_empty() && self.host_file.is_some() {
+            return Err(Failure::usage("give --host or --hostfile, not both"));
+        }
+        if self.program.is_empty() {
+            return Err(Failure::usage("no program is named; see mpirun --help"));
+        }
+        if self.arguments.iter().any(|argument| argument == ":") {
+            return Err(Failure::usage(
+                "several programs in one job (':') are not supported",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn text<'a>(value: &'a OsStr, name: &str) -> Result<&'a str, Failure> {
+    value.to_str().ok_or_else(|| {
+        let shown = printable(&value.to_string_lossy());
+        Failure::usage(format!("{name}: '{shown}' is not text"))
+    })
+}
+
+fn parse_number(value: &OsStr, name: &str) -> Result<u32, Failure> {
+    let number = value.to_str().and_then(|text| text.parse::<u32>().ok());
+    match number {
+        Some(number) if (1..=RANKS_MAX).contains(&number) => Ok(number),
+        _ => {
+            let shown = printable(&value.to_string_lossy());
+            Err(Failure::usage(format!(
+                "{name} needs {WHOLE_NUMBER}, not '{shown}'"
+            )))
+        }
+    }
+}
+
+fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
+    let seconds = value.to_str().and_then(|text| text.parse::<f64>().ok());
+    match seconds {
+        // A year is longer than any job and short enough for every clock.
+        Some(seconds) if seconds > 0.0 && seconds <= 31_536_000.0 => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => {
+            let shown = printable(&value.to_string_lossy());
+            Err(Failure::usage(format!(
+                "{name} needs a number of seconds, not '{shown}'"
+            )))
+        }
+    }
+}
+
+/// The values of `--transport` and `MPILITE_TRANSPORT`.
+const TRANSPORTS: [&str; 3] = ["auto", "rmpp", "loopback"];
+
+/// Checks the name of a transport.
+///
+/// # Errors
+///
+/// A usage failure that lists the possible names.
+pub fn parse_transport(value: &OsStr) -> Result<String, Failure> {
+    let shown = value.to_string_lossy();
+    if TRANSPORTS.contains(&&*shown) {
+        return Ok(shown.into_owned());
+    }
+    let shown = printable(&shown);
+    Err(Failure::usage(format!(
+        "--transport {shown}: auto, rmpp and loopback are possible"
+    )))
+}
+
+fn parse_export(value: &OsStr) -> Result<(OsString, Option<OsString>), Failure> {
+    let bytes = value.as_bytes();
+    let (name, content) = match bytes.iter().position(|byte| *byte == b'=') {
+        None => (bytes, None),
+        Some(at) => (
+            &bytes[..at],
+            Some(OsString::from_vec(bytes[at + 1..].to_vec())),
+        ),
+    };
+    if name.is_empty() {
+        let shown = printable(&value.to_string_lossy());
+        return Err(Failure::usage(format!(
+            "-x needs NAME or NAME=VALUE, not '{shown}'"
+        )));
+    }
+    Ok((OsStr::from_bytes(name).to_os_string(), content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Options {
+        match parse(line.split(' ').map(OsString::from)) {
+            Ok(Request::Run(options)) => *options,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn refusal(line: &str) -> String {
+        let failure = parse(line.split(' ').map(OsString::from)).unwrap_err();
+        assert_eq!(failure.code, 2, "{line}");
+        assert!(!failure.text.contains('\n'), "{line}");
+        failure.text
+    }
+
+    #[test]
+    fn every_spelling_of_the_number_of_ranks_is_understood() {
+        for option in ["-n 3", "-np 3", "--np 3", "-c 3", "--n 3", "-n=3", "--np=3"] {
+            assert_eq!(run(&format!("{option} a")).ranks, Some(3), "{option}");
+        }
+    }
+
+    #[test]
+    fn long_options_take_one_dash_or_two() {
+        for dashes in ["-", "--"] {
+            let options = run(&format!(
+                "{dashes}host a:2,b {dashes}wdir /x {dashes}transport rmpp \
+                 {dashes}tag-output {dashes}timeout 1.5 {dashes}oversubscribe p"
+            ));
+            assert_eq!(options.hosts.len(), 2);
+            assert_eq!(options.directory, Some(PathBuf::from("/x")));
+            assert_eq!(options.transport.as_deref(), Some("rmpp"));
+            assert!(options.tags_output && options.oversubscribes);
+            assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
+        }
+    }
+
+    #[test]
+    fn everything_behind_the_program_belongs_to_the_program() {
+        let options = run("-n 2 prog -n 3 --help -- x");
+        assert_eq!(options.program, "prog");
+        assert_eq!(options.arguments, ["-n", "3", "--help", "--", "x"]);
+        assert_eq!(run("-n 2 -- -odd x").program, "-odd");
+    }
+
+    #[test]
+    fn habits_from_other_launchers_are_accepted() {
+        let options = run(
+            "--allow-run-as-root --mca btl tcp,self --use-hwthread-cpus --bind-to none \
+             --map-by slot:OVERSUBSCRIBE -np 2 p",
+        );
+        assert!(
+            options.oversubscribes && options.notes.is_empty(),
+            "{:?}",
+            options.notes
+        );
+        assert_eq!(run("--bind-to core p").notes.len(), 1);
+        assert_eq!(run("-ppn 2 p").mapping, Mapping::PerNode(2));
+        assert_eq!(run("--map-by ppr:3:node p").mapping, Mapping::PerNode(3));
+        assert_eq!(run("--map-by node p").mapping, Mapping::ByNode);
+    }
+
+    #[test]
+    fn a_wrong_number_of_ranks_is_refused() {
+        for value in [
+            "0",
+            "-3",
+            "abc",
+            "1000001",
+            "99999999999",
+            "1.5",
+            "2x",
+            "0x2",
+        ] {
+            let text = refusal(&format!("-n {value} p"));
+            assert!(
+                text.starts_with("-n needs a whole number from 1 to"),
+                "{value}: {text}"
+            );
+        }
+        assert!(refusal("-n").starts_with("-n needs a whole number"));
+    }
+
+    #[test]
+    fn an_unknown_option_is_named_with_the_nearest_match() {
+        let cases = [
+            (
+                "--hostfil x p",
+                "unknown option --hostfil; did you mean --hostfile?",
+            ),
+            (
+                "--tiemout 3 p",
+                "unknown option --tiemout; did you mean --timeout?",
+            ),
+            (
+                "--tag_output p",
+                "unknown option --tag_output; did you mean --tag-output?",
+            ),
+            (
+                "--frobnicate p",
+                "unknown option --frobnicate; see mpirun --help",
+            ),
+            ("-z p", "unknown option -z; see mpirun --help"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(refusal(line), expected);
+        }
+    }
+
+    #[test]
+    fn contradictions_and_missing_parts_are_refused() {
+        let cases = [
+            ("-n 2 -np 3 p", "option --np is given twice"),
+            ("-n 2", "no program is named; see mpirun --help"),
+            (
+                "--host a --hostfile b p",
+                "give --host or --hostfile, not both",
+            ),
+            ("--help=3 p", "option --help takes no value"),
+            ("--host", "option --host needs a value"),
+            (
+                "--timeout soon p",
+                "--timeout needs a number of seconds, not 'soon'",
+            ),
+            (
+                "--timeout nan p",
+                "--timeout needs a number of seconds, not 'nan'",
+            ),
+            (
+                "--timeout -1 p",
+                "--timeout needs a number of seconds, not '-1'",
+            ),
+            (
+                "--transport ib p",
+                "--transport ib: auto, rmpp and loopback are possible",
+            ),
+            ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
+            (
+                "--map-by l2cache p",
+                "--map-by l2cache: slot, node and ppr:N:node are possible",
+            ),
+            (
+                "-n 1 a : -n 1 b",
+                "several programs in one job (':') are not supported",
+            ),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(refusal(line), expected);
+        }
+    }
+
+    #[test]
+    fn exported_values_are_kept_byte_for_byte() {
+        let mut words = vec![OsString::from("-x")];
+        words.push(OsString::from_vec(b"A=\xff=\n".to_vec()));
+        words.extend(["-x", "B", "p"].map(OsString::from));
+        let Request::Run(options) = parse(words).unwrap() else {
+            panic!()
+        };
+        assert_eq!(
+            options.exports,
+            [
+                ("A".into(), Some(OsString::from_vec(b"\xff=\n".to_vec()))),
+                ("B".into(), None),
+            ]
+        );
+    }
+}

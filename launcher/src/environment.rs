@@ -1,0 +1,151 @@
+//! Which environment variables the ranks get: all of the user's, minus what would mislead them.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// One variable, byte for byte.
+pub type Variable = (OsString, OsString);
+
+/// Left by a launcher for its own child; a rank of ours must not take itself for that child.
+const OF_OTHER_LAUNCHERS: &[&str] = &[
+    "MPILITE_BOOT_FD",
+    "MPILITE_RANK",
+    "MPILITE_SIZE",
+    "MPILITE_LOCAL_RANK",
+    "MPILITE_LOCAL_SIZE",
+    "MPILITE_NODE",
+    "MPI_LOCALRANKID",
+    "MPI_LOCALNRANKS",
+    "PMI_*",
+    "PMIX_*",
+    "HYDI_CONTROL_FD",
+    "OMPI_COMM_WORLD_*",
+    "OMPI_UNIVERSE_SIZE",
+    "OMPI_APP_CTX_NUM_PROCS",
+    "OMPI_FIRST_RANKS",
+    "PRTE_LAUNCHED",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_STEP_ID",
+    "SLURM_STEPID",
+    "SLURM_TASK_PID",
+    "SLURM_GTIDS",
+    "FLUX_TASK_RANK",
+    "FLUX_TASK_LOCAL_ID",
+    "FLUX_JOB_SIZE",
+    "PALS_SIZE",
+    "PALS_RANKID",
+];
+
+/// True on this host only; another host has its own.
+const OF_THIS_HOST: &[&str] = &[
+    "_",
+    "SHLVL",
+    "PWD",
+    "OLDPWD",
+    "HOSTNAME",
+    "HOST",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "MAIL",
+    "SHELL",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "SSH_*",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_*",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "BASH_FUNC_*",
+];
+
+/// The variables for ranks on this machine, or (`is_remote`) those to add to another machine's.
+///
+/// `exports` are the user's `-x NAME` (forward it even if it would be left out) and
+/// `-x NAME=VALUE`.
+pub fn for_ranks(
+    own: impl Iterator<Item = Variable>,
+    exports: &[(OsString, Option<OsString>)],
+    is_remote: bool,
+) -> Vec<Variable> {
+    let is_exported = |name: &OsStr| exports.iter().any(|(exported, _)| exported == name);
+    let is_left_out = |name: &OsStr| {
+        matches(name, OF_OTHER_LAUNCHERS) || (is_remote && matches(name, OF_THIS_HOST))
+    };
+    let mut variables: Vec<Variable> = own
+        .filter(|(name, _)| is_exported(name) || !is_left_out(name))
+        .collect();
+    for (name, value) in exports {
+        if let Some(value) = value {
+            set(&mut variables, name, value);
+        }
+    }
+    variables
+}
+
+/// Sets one variable, replacing an earlier value.
+pub fn set(variables: &mut Vec<Variable>, name: &OsStr, value: &OsStr) {
+    match variables.iter_mut().find(|(known, _)| known == name) {
+        Some((_, old)) => *old = value.to_os_string(),
+        None => variables.push((name.to_os_string(), value.to_os_string())),
+    }
+}
+
+/// Says whether a list names this variable; a `*` at the end of an entry stands for anything.
+fn matches(name: &OsStr, list: &[&str]) -> bool {
+    list.iter().any(|entry| match entry.strip_suffix('*') {
+        Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),
+        None => name == *entry,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(is_remote: bool, exports: &[(OsString, Option<OsString>)]) -> Vec<String> {
+        let own = [
+            "PATH",
+            "HOSTNAME",
+            "PMI_FD",
+            "SSH_TTY",
+            "OMPI_COMM_WORLD_SIZE",
+            "OMPI_MCA_x",
+        ];
+        let own = own
+            .iter()
+            .map(|name| (OsString::from(name), OsString::from("v")));
+        for_ranks(own, exports, is_remote)
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
+    }
+
+    #[test]
+    fn ranks_here_get_everything_but_the_marks_of_launchers() {
+        assert_eq!(
+            names(false, &[]),
+            ["PATH=v", "HOSTNAME=v", "SSH_TTY=v", "OMPI_MCA_x=v"]
+        );
+    }
+
+    #[test]
+    fn ranks_elsewhere_do_not_get_what_is_true_only_here() {
+        assert_eq!(names(true, &[]), ["PATH=v", "OMPI_MCA_x=v"]);
+    }
+
+    #[test]
+    fn an_export_wins_over_every_list() {
+        let exports = [("HOSTNAME".into(), None), ("NEW".into(), Some("n".into()))];
+        assert_eq!(
+            names(true, &exports),
+            ["PATH=v", "HOSTNAME=v", "OMPI_MCA_x=v", "NEW=n"]
+        );
+        let exports = [("PATH".into(), Some("p".into()))];
+        assert_eq!(names(true, &exports), ["PATH=p", "OMPI_MCA_x=v"]);
+    }
+}

@@ -1,0 +1,527 @@
+//! What the job means: who has failed first, what the exit status is, when everything must end.
+//!
+//! A [`Job`] is pure: reports of the nodes and the user's wishes go in, [`Effect`]s come out. It
+//! has no descriptor and reads no clock, so that every rule can be tested without a process.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use serde_bytes::ByteBuf;
+
+use crate::failure::{LAUNCH, SIGNAL_BASE, TIMEOUT, printable};
+use crate::signals::words;
+use crate::wire::{Ended, Order, Report};
+
+/// How long the ranks have after an interrupt before they are killed.
+const INTERRUPT_GRACE: Duration = Duration::from_millis(1500);
+
+/// Exit status after a failure that has none of its own.
+const FAILED: u8 = 1;
+
+/// Something to be done for the job.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Give this order to all nodes.
+    Order(Order),
+    /// Tell the user this line.
+    Say(String),
+}
+
+/// How far a rank has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It has not called Init.
+    Silent,
+    /// It is in Init, or between Init and Finalize.
+    InMpi,
+    /// It has finalized.
+    Finalized,
+    /// It ended.
+    Gone,
+}
+
+#[derive(Debug)]
+struct Rank {
+    host: String,
+    pid: Option<i32>,
+    phase: Phase,
+    card: Option<ByteBuf>,
+}
+
+/// The state of all ranks, and the verdict.
+#[derive(Debug)]
+pub struct Job {
+    ranks: Vec<Rank>,
+    /// Exit status, once it is decided.
+    verdict: Option<u8>,
+    is_ending: bool,
+    /// When an interrupt turns into the end.
+    end_at: Option<Instant>,
+    effects: VecDeque<Effect>,
+}
+
+impl Job {
+    /// A job with these hosts, by rank.
+    pub fn new(hosts: &[String]) -> Job {
+        let rank = |host: &String| Rank {
+            host: printable(host),
+            pid: None,
+            phase: Phase::Silent,
+            card: None,
+        };
+        Job {
+            ranks: hosts.iter().map(rank).collect(),
+            verdict: None,
+            is_ending: false,
+            end_at: None,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The exit status of `mpirun`, when all nodes are quiet.
+    pub fn exit_code(&self) -> u8 {
+        self.verdict.unwrap_or(0)
+    }
+
+    /// Says whether the job is being ended before its time.
+    pub fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
+    /// When [`Job::tick`] must be called.
+    pub fn wake_at(&self) -> Option<Instant> {
+        self.end_at
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Instant) {
+        if self.end_at.is_some_and(|at| at <= now) {
+            self.end();
+        }
+    }
+
+    /// Takes note of a report from the node that has the host named `host`.
+    pub fn hear(&mut self, host: &str, report: Report) {
+        match report {
+            Report::Started { rank, pid } => self.ranks[rank as usize].pid = Some(pid),
+            Report::Init { rank } => self.enter(rank),
+            Report::Card { rank, card } => self.collect(rank, card),
+            Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
+            Report::Abort {
+                rank,
+                code,
+                message,
+            } => self.abort(rank, code, &message),
+            Report::Broken { rank, reason } => {
+                let who = self.who(rank);
+                self.fail(
+                    FAILED,
+                    format!("{who} {}; ending the job", printable(&reason)),
+                );
+            }
+            Report::Stopped { rank } => {
+                let who = self.who(rank);
+                self.say(format!("{who} has been stopped (state T) for 10 s"));
+            }
+            Report::Ended { rank, ended } => self.rank_ended(rank, ended),
+            Report::Refused { code, reason } => {
+                let reason = printable(&reason);
+                let host = printable(host);
+                self.fail(
+                    code,
+                    format!("cannot start the job on host {host}: {reason}"),
+                );
+            }
+            Report::Silent => {
+                let host = printable(host);
+                self.say(format!("host {host} has given no sign of life for 10 s"));
+            }
+            Report::Lost { reason } => self.fail(LAUNCH, printable(&reason)),
+            Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
+            Report::InputClosed | Report::Quiet | Report::Pong => {}
+        }
+    }
+
+    /// Forwards a signal of the user to the ranks, or ends the job by it.
+    pub fn signal(&mut self, signal: i32, is_from_terminal: bool, now: Instant) {
+        use nix::libc::{SIGCONT, SIGINT, SIGTSTP, SIGUSR1, SIGUSR2};
+        let forward = Effect::Order(Order::Signal {
+            signal,
+            is_from_terminal,
+        });
+        let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(0));
+        match signal {
+            SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.effects.push_back(forward),
+            SIGINT if self.verdict.is_none() => {
+                self.verdict = Some(code);
+                self.end_at = Some(now + INTERRUPT_GRACE);
+                self.effects.push_back(forward);
+            }
+            _ => {
+                self.verdict.get_or_insert(code);
+                self.end();
+            }
+        }
+    }
+
+    /// The time of `--timeout` is over.
+    pub fn time_is_up(&mut self, seconds: f64) {
+        self.fail(
+            TIMEOUT,
+            format!("the job still runs after {seconds} s (--timeout); ending it"),
+        );
+    }
+
+    /// Nobody reads our output any more: ends the job without a word.
+    pub fn output_closed(&mut self, code: u8) {
+        if self.verdict.is_none() {
+            self.verdict = Some(code);
+            self.end();
+        }
+    }
+
+    /// Ends the job for a reason of the launcher's own.
+    pub fn fail(&mut self, code: u8, line: String) {
+        if self.verdict.is_none() {
+            self.say(line);
+            self.verdict = Some(code);
+            self.end();
+        }
+    }
+
+    fn say(&mut self, line: String) {
+        self.effects.push_back(Effect::Say(line));
+    }
+
+    fn end(&mut self) {
+        self.end_at = None;
+        if !self.is_ending {
+            self.is_ending = true;
+            self.effects.push_back(Effect::Order(Order::End));
+        }
+    }
+
+    /// "rank 2 (pid 4711 on host n1)"
+    fn who(&self, rank: u32) -> String {
+        let Rank { host, pid, .. } = &self.ranks[rank as usize];
+        match pid {
+            Some(pid) => format!("rank {rank} (pid {pid} on host {host})"),
+            None => format!("rank {rank} (on host {host})"),
+        }
+    }
+
+    fn enter(&mut self, rank: u32) {
+        self.ranks[rank as usize].phase = Phase::InMpi;
+        if let Some(gone) = self.ranks.iter().position(|rank| rank.phase == Phase::Gone) {
+            self.fail_for_absence(gone, rank);
+        }
+    }
+
+    /// A rank that is gone can never take part in the Init that others wait in.
+    fn fail_for_absence(&mut self, gone: usize, waiting: u32) {
+        let who = self.who(u32::try_from(gone).expect("ranks fit in u32"));
+        self.fail(
+            FAILED,
+            format!(
+                "{who} exited without calling MPI_Init, but rank {waiting} waits for it there; \
+             ending the job"
+            ),
+        );
+    }
+
+    /// When every rank has given its card, all get all.
+    fn collect(&mut self, rank: u32, card: ByteBuf) {
+        self.ranks[rank as usize].card = Some(card);
+        if self.ranks.iter().all(|rank| rank.card.is_some()) {
+            let cards = self
+                .ranks
+                .iter_mut()
+                .filter_map(|rank| rank.card.take())
+                .collect();
+            self.effects.push_back(Effect::Order(Order::Cards(cards)));
+        }
+    }
+
+    /// An abort's message is the line for the user; without one it is ours.
+    fn abort(&mut self, rank: u32, code: i32, message: &str) {
+        let line = if message.is_empty() {
+            format!("{} aborted the job with code {code}", self.who(rank))
+        } else {
+            message
+                .lines()
+                .map(printable)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        self.fail(status(code).max(1), line);
+    }
+
+    fn rank_ended(&mut self, rank: u32, ended: Ended) {
+        let who = self.who(rank);
+        let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
+        match (ended, phase) {
+            (Ended::Killed(signal), _) => {
+                let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(127));
+                let words = words(signal);
+                self.fail(
+                    code,
+                    format!("{who} was killed by signal {signal} ({words}); ending the job"),
+                );
+            }
+            (Ended::Exited(0), Phase::InMpi) => self.fail(
+                FAILED,
+                format!("{who} exited without calling MPI_Finalize; ending the job"),
+            ),
+            (Ended::Exited(0), Phase::Silent) => {
+                let waiting = self
+                    .ranks
+                    .iter()
+                    .position(|rank| rank.phase == Phase::InMpi);
+                if let Some(waiting) = waiting {
+                    let waiting = u32::try_from(waiting).expect("ranks fit in u32");
+                    self.fail_for_absence(rank as usize, waiting);
+                }
+            }
+            (Ended::Exited(0), _) => {}
+            // The others have finalized as well or are about to: nobody waits for this one.
+            (Ended::Exited(code), Phase::Finalized) => {
+                if self.verdict.is_none() {
+                    self.say(format!(
+                        "{who} exited with status {code} after MPI_Finalize"
+                    ));
+                    self.verdict = Some(status(code).max(1));
+                }
+            }
+            (Ended::Exited(code), _) => {
+                let line = format!("{who} exited with status {code}; ending the job");
+                self.fail(status(code).max(1), line);
+            }
+        }
+    }
+}
+
+/// The part of a code that fits into an exit status.
+fn status(code: i32) -> u8 {
+    code.to_le_bytes()[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(size: usize) -> Job {
+        let mut job = Job::new(&vec!["n1".to_string(); size]);
+        for rank in 0..size as u32 {
+            job.hear(
+                "n1",
+                Report::Started {
+                    rank,
+                    pid: 4700 + rank as i32,
+                },
+            );
+        }
+        job
+    }
+
+    fn ended(rank: u32, ended: Ended) -> Report {
+        Report::Ended { rank, ended }
+    }
+
+    fn lines(job: &mut Job) -> Vec<String> {
+        std::iter::from_fn(|| job.effect())
+            .filter_map(|effect| match effect {
+                Effect::Say(line) => Some(line),
+                Effect::Order(_) => None,
+            })
+            .collect()
+    }
+
+    /// Exit status and lines after these reports.
+    fn verdict(size: usize, reports: Vec<Report>) -> (u8, Vec<String>) {
+        let mut job = job(size);
+        reports
+            .into_iter()
+            .for_each(|report| job.hear("n1", report));
+        (job.exit_code(), lines(&mut job))
+    }
+
+    #[test]
+    fn all_ranks_at_0_is_0_without_a_word() {
+        let reports = (0..3).map(|rank| ended(rank, Ended::Exited(0))).collect();
+        assert_eq!(verdict(3, reports), (0, vec![]));
+    }
+
+    #[test]
+    fn the_first_failure_in_time_decides() {
+        let reports = vec![ended(2, Ended::Killed(9)), ended(0, Ended::Exited(3))];
+        let line = "rank 2 (pid 4702 on host n1) was killed by signal 9 (Killed); ending the job";
+        assert_eq!(verdict(3, reports), (137, vec![line.to_string()]));
+    }
+
+    #[test]
+    fn a_status_is_passed_on() {
+        for (code, expected) in [(3, 3), (255, 255), (256, 1)] {
+            let (status, lines) = verdict(2, vec![ended(1, Ended::Exited(code))]);
+            assert_eq!(status, expected);
+            assert!(lines[0].contains("rank 1 (pid 4701 on host n1) exited with status"));
+        }
+    }
+
+    #[test]
+    fn exit_0_between_init_and_finalize_is_a_failure() {
+        let reports = vec![Report::Init { rank: 1 }, ended(1, Ended::Exited(0))];
+        let (status, lines) = verdict(2, reports);
+        assert_eq!(status, 1);
+        assert!(
+            lines[0].contains("without calling MPI_Finalize"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn exit_0_after_finalize_is_clean() {
+        let reports = vec![
+            Report::Init { rank: 0 },
+            Report::Finalized { rank: 0 },
+            ended(0, Ended::Exited(0)),
+        ];
+        assert_eq!(verdict(1, reports), (0, vec![]));
+    }
+
+    #[test]
+    fn a_status_after_finalize_counts_but_ends_nobody() {
+        let mut job = job(2);
+        job.hear("n1", Report::Init { rank: 0 });
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", ended(0, Ended::Exited(5)));
+        assert_eq!((job.exit_code(), job.is_ending()), (5, false));
+    }
+
+    #[test]
+    fn a_rank_that_leaves_before_init_ends_those_that_wait() {
+        let init = Report::Init { rank: 0 };
+        let leave = ended(1, Ended::Exited(0));
+        for reports in [vec![init.clone(), leave.clone()], vec![leave, init]] {
+            let (status, lines) = verdict(2, reports);
+            assert_eq!(status, 1);
+            assert!(lines[0].starts_with("rank 1 (pid 4701"), "{lines:?}");
+            assert!(
+                lines[0].contains("without calling MPI_Init, but rank 0 waits"),
+                "{lines:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_abort_gives_its_code_and_its_message_once() {
+        let abort = |code, message: &str| Report::Abort {
+            rank: 1,
+            code,
+            message: message.into(),
+        };
+        assert_eq!(
+            verdict(2, vec![abort(42, "no\x07")]),
+            (42, vec!["no\\u{7}".to_string()])
+        );
+        assert_eq!(verdict(2, vec![abort(0, "x")]).0, 1);
+        assert_eq!(verdict(2, vec![abort(256 + 7, "x")]).0, 7);
+        let (_, lines) = verdict(
+            2,
+            vec![abort(7, ""), abort(8, ""), ended(0, Ended::Exited(7))],
+        );
+        assert_eq!(
+            lines,
+            ["rank 1 (pid 4701 on host n1) aborted the job with code 7"]
+        );
+    }
+
+    #[test]
+    fn cards_go_out_when_the_last_has_come() {
+        let mut job = job(2);
+        job.hear(
+            "n1",
+            Report::Card {
+                rank: 1,
+                card: ByteBuf::from(*b"b"),
+            },
+        );
+        assert_eq!(job.effect(), None);
+        job.hear(
+            "n1",
+            Report::Card {
+                rank: 0,
+                card: ByteBuf::from(*b"a"),
+            },
+        );
+        let cards = vec![ByteBuf::from(*b"a"), ByteBuf::from(*b"b")];
+        assert_eq!(job.effect(), Some(Effect::Order(Order::Cards(cards))));
+    }
+
+    #[test]
+    fn the_first_interrupt_is_forwarded_and_the_second_ends() {
+        let now = Instant::now();
+        let mut job = job(1);
+        job.signal(2, true, now);
+        let order = Order::Signal {
+            signal: 2,
+            is_from_terminal: true,
+        };
+        assert_eq!(job.effect(), Some(Effect::Order(order)));
+        assert!(!job.is_ending());
+        job.signal(2, true, now);
+        assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
+        assert_eq!(job.exit_code(), 130);
+    }
+
+    #[test]
+    fn an_ignored_interrupt_ends_the_job_in_time() {
+        let now = Instant::now();
+        let mut job = job(1);
+        job.signal(2, false, now);
+        let at = job.wake_at().unwrap();
+        assert!(at <= now + Duration::from_millis(1700));
+        job.tick(at);
+        assert!(job.is_ending());
+    }
+
+    #[test]
+    fn ranks_that_an_interrupt_kills_are_not_blamed() {
+        let mut job = job(1);
+        job.signal(2, true, Instant::now());
+        job.hear("n1", ended(0, Ended::Killed(2)));
+        assert_eq!((job.exit_code(), lines(&mut job)), (130, vec![]));
+    }
+
+    #[test]
+    fn a_request_to_terminate_ends_the_job_at_once() {
+        for (signal, code) in [(15, 143), (1, 129), (3, 131)] {
+            let mut job = job(1);
+            job.signal(signal, false, Instant::now());
+            assert!(job.is_ending());
+            assert_eq!(job.exit_code(), code);
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_124_and_a_lost_node_125() {
+        let mut late = job(1);
+        late.time_is_up(1.5);
+        assert_eq!(late.exit_code(), 124);
+        assert!(lines(&mut late)[0].contains("1.5 s"));
+        assert_eq!(
+            verdict(
+                1,
+                vec![Report::Lost {
+                    reason: "n1 is gone".into()
+                }]
+            )
+            .0,
+            125
+        );
+    }
+}

@@ -1,0 +1,462 @@
+//! The ranks of one node: starting, watching and ending them.
+//!
+//! A [`Node`] takes [`Order`]s and gives [`Report`]s; it does not know whether `mpirun` is the
+//! same process or at the other end of an ssh connection. It never blocks: the owner's loop waits
+//! for the descriptors it names ([`Node::interests`]) and calls back.
+
+mod channel;
+mod lines;
+mod rank;
+mod spawn;
+mod start;
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use mpi_lite::boot::protocol::{FromRank, ToRank};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::sys::wait::WaitStatus;
+use nix::unistd::{Pid, write};
+use serde_bytes::ByteBuf;
+
+use crate::poll::{Interests, Token, earlier};
+use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
+
+use rank::{Heard, RankProcess};
+pub(crate) use spawn::prepare_child;
+pub use spawn::{Inherited, set_nonblocking};
+use start::Assigner;
+
+/// Between the polite and the final signal when the job is ended.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// After how long in state T a rank is reported.
+pub const STOPPED_FOR: Duration = Duration::from_secs(10);
+
+const SCRATCH: usize = 64 << 10;
+
+/// How the end of the ranks is coming along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    NotYet,
+    /// SIGTERM has been sent; SIGKILL follows at this time.
+    Asked(Instant),
+    /// SIGKILL has been sent.
+    Killed,
+}
+
+/// The standard input of rank 0, where it is not `mpirun`'s own.
+#[derive(Debug)]
+struct RankInput {
+    descriptor: OwnedFd,
+    waiting: VecDeque<u8>,
+    ends: bool,
+}
+
+/// The part of the launcher on one machine.
+#[derive(Debug)]
+pub struct Node {
+    inherited: Inherited,
+    ranks: Vec<RankProcess>,
+    job: Option<Assigner>,
+    input: Option<RankInput>,
+    reports: VecDeque<Report>,
+    /// Bytes of output that have been reported and not been taken yet.
+    on_the_way: usize,
+    ending: Ending,
+    /// We stopped the ranks ourselves.
+    is_paused: bool,
+    is_started: bool,
+    is_quiet: bool,
+    scratch: Vec<u8>,
+}
+
+impl Node {
+    /// A node without ranks.
+    pub fn new(inherited: Inherited) -> Node {
+        Node {
+            inherited,
+            ranks: Vec::new(),
+            job: None,
+            input: None,
+            reports: VecDeque::new(),
+            on_the_way: 0,
+            ending: Ending::NotYet,
+            is_paused: false,
+            is_started: false,
+            is_quiet: false,
+            scratch: vec![0; SCRATCH],
+        }
+    }
+
+    /// Carries out an order.
+    pub fn obey(&mut self, order: Order, now: Instant) {
+        match order {
+            Order::Start(start) => self.start(*start),
+            Order::Cards(cards) => {
+                for rank in &mut self.ranks {
+                    rank.channel.send(&ToRank::Cards(cards.clone()));
+                }
+            }
+            Order::Input(bytes) => self.give_input(&bytes),
+            Order::InputEnd => {
+                if let Some(input) = &mut self.input {
+                    input.ends = true;
+                }
+                self.push_input();
+            }
+            Order::OutputTaken(bytes) => {
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                self.on_the_way = self.on_the_way.saturating_sub(bytes);
+            }
+            Order::Signal {
+                signal,
+                is_from_terminal,
+            } => self.forward(signal, is_from_terminal),
+            Order::End => self.end(now),
+            Order::Ping => self.reports.push_back(Report::Pong),
+        }
+        self.settle(now);
+    }
+
+    /// The next report.
+    pub fn report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    /// Says whether there are processes to take care of.
+    pub fn has_ranks(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+
+    /// Says whether all ranks ended and everything has been reported.
+    pub fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
+    /// Names the descriptors to wait for.
+    pub fn interests<'a>(&'a self, interests: &mut Interests<'a>) {
+        let has_room = self.on_the_way < OUTPUT_WINDOW;
+        for (place, rank) in self.ranks.iter().enumerate() {
+            if rank.channel.has_outgoing() {
+                interests.writable(rank.channel.descriptor(), Token::Boot(place));
+            } else if !rank.channel.is_closed() {
+                interests.readable(rank.channel.descriptor(), Token::Boot(place));
+            }
+            for (source, stream) in [(&rank.output, Stream::Output), (&rank.error, Stream::Error)] {
+                if let Some(source) = source.as_ref().filter(|_| has_room) {
+                    interests.readable(source.descriptor(), Token::Rank(place, stream));
+                }
+            }
+        }
+        if let Some(input) = &self.input {
+            if input.waiting.is_empty() {
+                interests.closed(input.descriptor.as_fd(), Token::RankInput);
+            } else {
+                interests.writable(input.descriptor.as_fd(), Token::RankInput);
+            }
+        }
+    }
+
+    /// When [`Node::tick`] must be called at the latest.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let mut first = match self.ending {
+            Ending::Asked(kill_at) if !self.is_quiet => Some(kill_at),
+            _ => None,
+        };
+        for rank in &self.ranks {
+            for source in [&rank.output, &rank.error].into_iter().flatten() {
+                first = earlier(first, source.lines.wake_at());
+            }
+            first = earlier(first, rank.stopped_since.map(|since| since + STOPPED_FOR));
+        }
+        first
+    }
+
+    /// Something can be read from or written to a descriptor.
+    pub fn ready(&mut self, token: Token, now: Instant) {
+        match token {
+            Token::Boot(place) => {
+                self.ranks[place].channel.flush();
+                self.hear_channel(place);
+            }
+            Token::Rank(place, stream) => {
+                self.hear_output(place, stream, now);
+            }
+            Token::RankInput => self.push_input(),
+            _ => {}
+        }
+        self.settle(now);
+    }
+
+    /// Does what is due at this time.
+    pub fn tick(&mut self, now: Instant) {
+        for place in 0..self.ranks.len() {
+            for stream in [Stream::Output, Stream::Error] {
+                self.show_begun_line(place, stream, now);
+            }
+            let rank = &mut self.ranks[place];
+            if rank
+                .stopped_since
+                .is_some_and(|since| since + STOPPED_FOR <= now)
+            {
+                rank.stopped_since = None;
+                self.reports.push_back(Report::Stopped { rank: rank.rank });
+            }
+        }
+        if matches!(self.ending, Ending::Asked(kill_at) if kill_at <= now) {
+            self.kill_all();
+        }
+        self.settle(now);
+    }
+
+    /// A child process changed; says whether it is one of the ranks.
+    pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
+        let Some(place) = self.ranks.iter().position(|rank| rank.pid == pid) else {
+            self.settle(now);
+            return false;
+        };
+        let ended = match status {
+            WaitStatus::Exited(_, code) => Ended::Exited(code),
+            WaitStatus::Signaled(_, signal, _) => Ended::Killed(signal as i32),
+            WaitStatus::Stopped(..) => {
+                let is_known = self.is_paused || self.ending != Ending::NotYet;
+                self.ranks[place].stopped_since = (!is_known).then_some(now);
+                return true;
+            }
+            _ => {
+                self.ranks[place].stopped_since = None;
+                return true;
+            }
+        };
+        // Its last messages come before its end: an abort explains the exit status.
+        self.hear_channel(place);
+        let rank = &mut self.ranks[place];
+        rank.ended = Some(ended);
+        rank.stopped_since = None;
+        self.reports.push_back(Report::Ended {
+            rank: rank.rank,
+            ended,
+        });
+        self.settle(now);
+        true
+    }
+
+    /// Ends all ranks, politely at first.
+    pub fn end(&mut self, now: Instant) {
+        if self.ending == Ending::NotYet {
+            self.ending = Ending::Asked(now + GRACE);
+            for rank in &mut self.ranks {
+                rank.signal_group(Signal::SIGTERM);
+                // A stopped process would not notice.
+                rank.signal_group(Signal::SIGCONT);
+            }
+        }
+    }
+
+    /// Ends all ranks and what they started, at once.
+    pub fn kill_all(&mut self) {
+        self.ending = Ending::Killed;
+        for rank in &mut self.ranks {
+            rank.signal_group(Signal::SIGKILL);
+        }
+    }
+
+    fn forward(&mut self, signal: i32, is_from_terminal: bool) {
+        let Ok(signal) = Signal::try_from(signal) else {
+            return;
+        };
+        match signal {
+            Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
+            Signal::SIGCONT => self.is_paused = false,
+            _ => {}
+        }
+        let signal = if signal == Signal::SIGTSTP {
+            Signal::SIGSTOP
+        } else {
+            signal
+        };
+        for rank in &mut self.ranks {
+            match signal {
+                Signal::SIGUSR1 | Signal::SIGUSR2 => rank.signal(signal),
+                // The terminal's own group has it already.
+                _ if is_from_terminal && !rank.has_own_group() => {}
+                _ => rank.signal_group(signal),
+            }
+        }
+    }
+
+    fn hear_channel(&mut self, place: usize) {
+        let rank = &mut self.ranks[place];
+        let number = rank.rank;
+        match rank.channel.receive() {
+            Ok(messages) => {
+                for message in messages {
+                    self.hear_message(place, message);
+                }
+            }
+            Err(reason) => {
+                rank.channel.send(&ToRank::Refused(reason.clone()));
+                self.reports.push_back(Report::Broken {
+                    rank: number,
+                    reason,
+                });
+            }
+        }
+    }
+
+    fn hear_message(&mut self, place: usize, message: FromRank) {
+        let rank = self.ranks[place].rank;
+        self.reports.push_back(match message {
+            FromRank::Hello { .. } => {
+                let job = self.job.as_ref().expect("ranks are started by a job");
+                let assignment = job.assignment(place);
+                self.ranks[place]
+                    .channel
+                    .send(&ToRank::Assigned(Box::new(assignment)));
+                Report::Init { rank }
+            }
+            FromRank::Card(card) => Report::Card { rank, card },
+            FromRank::Finalized => Report::Finalized { rank },
+            FromRank::Abort { code, message } => Report::Abort {
+                rank,
+                code,
+                message,
+            },
+        });
+    }
+
+    /// Reads once from a pipe; says whether there may be more.
+    fn hear_output(&mut self, place: usize, stream: Stream, now: Instant) -> bool {
+        let rank = &mut self.ranks[place];
+        let number = rank.rank;
+        let Some(source) = rank.source(stream) else {
+            return false;
+        };
+        let heard = source.hear(&mut self.scratch, now);
+        let is_at_end = source.is_at_end();
+        if is_at_end {
+            *rank.source(stream) = None;
+        }
+        match heard {
+            Heard::Nothing => false,
+            Heard::Bytes(bytes) => {
+                self.report_output(number, stream, bytes);
+                !is_at_end
+            }
+        }
+    }
+
+    fn report_output(&mut self, rank: u32, stream: Stream, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.on_the_way += bytes.len();
+            self.reports.push_back(Report::Output {
+                rank,
+                stream,
+                bytes: ByteBuf::from(bytes),
+            });
+        }
+    }
+
+    fn show_begun_line(&mut self, place: usize, stream: Stream, now: Instant) {
+        let rank = &mut self.ranks[place];
+        let number = rank.rank;
+        let Some(source) = rank.source(stream) else {
+            return;
+        };
+        if source.lines.wake_at().is_some_and(|at| at <= now) {
+            let begun = source.lines.take_rest();
+            self.report_output(number, stream, begun);
+        }
+    }
+
+    /// Reads the last words of ranks that ended. Processes that they left behind may keep the
+    /// pipes open for ever, so the end of a pipe is not waited for.
+    fn hear_last_words(&mut self, now: Instant) {
+        for place in 0..self.ranks.len() {
+            if self.ranks[place].ended.is_none() {
+                continue;
+            }
+            for stream in [Stream::Output, Stream::Error] {
+                self.drain(place, stream, now);
+            }
+        }
+    }
+
+    fn drain(&mut self, place: usize, stream: Stream, now: Instant) {
+        while self.on_the_way < OUTPUT_WINDOW {
+            let before = self.on_the_way;
+            let has_more = self.hear_output(place, stream, now);
+            let length = self.on_the_way - before;
+            let rank = &mut self.ranks[place];
+            let number = rank.rank;
+            let Some(source) = rank.source(stream) else {
+                return;
+            };
+            if !has_more || source.counts_as_last_words(length) {
+                let rest = source.lines.take_rest();
+                *rank.source(stream) = None;
+                self.report_output(number, stream, rest);
+                return;
+            }
+        }
+    }
+
+    fn give_input(&mut self, bytes: &[u8]) {
+        match &mut self.input {
+            Some(input) => input.waiting.extend(bytes),
+            None => self.reports.push_back(Report::InputClosed),
+        }
+        self.push_input();
+    }
+
+    fn push_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        let mut taken = 0;
+        let is_closed = loop {
+            let (front, _) = input.waiting.as_slices();
+            if front.is_empty() {
+                break input.ends;
+            }
+            match write(&input.descriptor, front) {
+                Ok(length) => {
+                    input.waiting.drain(..length);
+                    taken += length as u64;
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break false,
+                Err(_) => break true,
+            }
+        };
+        if taken > 0 {
+            self.reports.push_back(Report::InputTaken(taken));
+        }
+        if is_closed {
+            self.input = None;
+            self.reports.push_back(Report::InputClosed);
+        }
+    }
+
+    /// Notices when everything is over.
+    fn settle(&mut self, now: Instant) {
+        if !self.is_started || self.is_quiet {
+            return;
+        }
+        self.hear_last_words(now);
+        if !self.ranks.iter().all(RankProcess::is_finished) {
+            return;
+        }
+        let is_over = match self.ending {
+            Ending::NotYet | Ending::Killed => true,
+            // What the ranks started gets its grace as well.
+            Ending::Asked(_) => !self.ranks.iter_mut().any(RankProcess::has_group),
+        };
+        if is_over {
+            self.is_quiet = true;
+            self.input = None;
+            self.reports.push_back(Report::Quiet);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! One rank as the node sees it: a process, its channel and its output.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, read};
+
+use super::channel::Channel;
+use super::lines::Lines;
+use super::spawn::Spawned;
+use crate::wire::{Ended, Stream};
+
+/// How many bytes are still read from a pipe after the rank ended: what fits into a pipe. Whatever
+/// comes later was written by processes that the rank left behind.
+const LAST_WORDS_MAX: usize = 1 << 20;
+
+/// What one step of reading gave.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Complete lines (or the last piece of the stream), maybe none yet.
+    Bytes(Vec<u8>),
+    /// There is nothing to read now.
+    Nothing,
+}
+
+/// One of the two output pipes.
+#[derive(Debug)]
+pub(super) struct Source {
+    descriptor: OwnedFd,
+    pub(super) lines: Lines,
+    last_words: usize,
+    is_at_end: bool,
+}
+
+impl Source {
+    fn new(descriptor: OwnedFd) -> Source {
+        Source {
+            descriptor,
+            lines: Lines::default(),
+            last_words: 0,
+            is_at_end: false,
+        }
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Reads once.
+    pub(super) fn hear(&mut self, scratch: &mut [u8], now: Instant) -> Heard {
+        match read(&self.descriptor, scratch) {
+            Ok(0) => {
+                self.is_at_end = true;
+                Heard::Bytes(self.lines.take_rest())
+            }
+            Ok(length) => Heard::Bytes(self.lines.push(&scratch[..length], now)),
+            Err(Errno::EAGAIN | Errno::EINTR) => Heard::Nothing,
+            Err(_) => {
+                self.is_at_end = true;
+                Heard::Bytes(self.lines.take_rest())
+            }
+        }
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Counts what is read after the rank's end; says whether that is enough.
+    pub(super) fn counts_as_last_words(&mut self, length: usize) -> bool {
+        self.last_words += length;
+        self.last_words > LAST_WORDS_MAX
+    }
+}
+
+/// One rank on this node.
+#[derive(Debug)]
+pub(super) struct RankProcess {
+    pub(super) rank: u32,
+    pub(super) pid: Pid,
+    pub(super) channel: Channel,
+    pub(super) output: Option<Source>,
+    pub(super) error: Option<Source>,
+    pub(super) ended: Option<Ended>,
+    /// Since when it is in state T, and not by our own doing.
+    pub(super) stopped_since: Option<Instant>,
+    has_own_group: bool,
+    /// No process of its group is left, so the number may belong to others by now.
+    is_group_gone: bool,
+}
+
+impl RankProcess {
+    pub(super) fn new(
+        rank: u32,
+        spawned: Spawned,
+        has_own_group: bool,
+    ) -> std::io::Result<RankProcess> {
+        Ok(RankProcess {
+            rank,
+            pid: spawned.pid,
+            channel: Channel::new(spawned.boot)?,
+            output: Some(Source::new(spawned.output)),
+            error: Some(Source::new(spawned.error)),
+            ended: None,
+            stopped_since: None,
+            has_own_group,
+            is_group_gone: false,
+        })
+    }
+
+    pub(super) fn source(&mut self, stream: Stream) -> &mut Option<Source> {
+        match stream {
+            Stream::Output => &mut self.output,
+            Stream::Error => &mut self.error,
+        }
+    }
+
+    /// Says whether the rank ended and all its output has been taken.
+    pub(super) fn is_finished(&self) -> bool {
+        self.ended.is_some() && self.output.is_none() && self.error.is_none()
+    }
+
+    pub(super) fn has_own_group(&self) -> bool {
+        self.has_own_group
+    }
+
+    /// Signals the rank alone.
+    pub(super) fn signal(&self, signal: Signal) {
+        if self.ended.is_none() {
+            // It may have ended by itself in this moment: then there is nothing to do.
+            kill(self.pid, signal).ok();
+        }
+    }
+
+    /// Signals the rank and what it started, also after its own end.
+    pub(super) fn signal_group(&mut self, signal: impl Into<Option<Signal>>) {
+        let signal = signal.into();
+        if !self.has_own_group {
+            if let Some(signal) = signal {
+                self.signal(signal);
+            }
+        } else if !self.is_group_gone && killpg(self.pid, signal) == Err(Errno::ESRCH) {
+            self.is_group_gone = true;
+        }
+    }
+
+    /// Says whether a process of the rank's group is left.
+    pub(super) fn has_group(&mut self) -> bool {
+        self.signal_group(None);
+        if self.has_own_group {
+            !self.is_group_gone
+        } else {
+            self.ended.is_none()
+        }
+    }
+}

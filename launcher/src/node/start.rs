@@ -1,0 +1,255 @@
+//! From an order to running ranks.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use mpi_lite::boot::Assignment;
+use nix::errno::Errno;
+use nix::unistd::{getpgrp, tcgetpgrp};
+
+use super::rank::RankProcess;
+use super::spawn::{self, Program, Role, variable};
+use super::{Node, RankInput};
+use crate::environment::{self, Variable};
+use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
+use crate::program;
+use crate::wire::{Input, Report, Start};
+
+/// Descriptors that a node needs for each of its ranks, and for itself.
+const DESCRIPTORS_PER_RANK: u64 = 3;
+const DESCRIPTORS_OF_NODE: u64 = 24;
+
+impl Node {
+    /// Starts the ranks; on failure none is left running and the reason is reported.
+    pub(super) fn start(&mut self, start: Start) {
+        self.is_started = true;
+        if let Err(Failure { code, text }) = self.try_start(&start) {
+            self.kill_all();
+            self.reports
+                .push_back(Report::Refused { code, reason: text });
+        }
+    }
+
+    fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
+        self.check_descriptors(start)?;
+        self.job = Some(Assigner::new(start)?);
+        let program = self.program(start)?;
+        for place in 0..start.ranks.len() {
+            let rank = start.ranks[place];
+            let process =
+                self.spawn(&program, start, place)
+                    .map_err(|error| match error.kind() {
+                        io::ErrorKind::NotFound => failed(NOT_FOUND, &program, &error),
+                        io::ErrorKind::PermissionDenied => failed(NOT_EXECUTABLE, &program, &error),
+                        _ if error.raw_os_error() == Some(Errno::ENOEXEC as i32) => {
+                            failed(NOT_EXECUTABLE, &program, &error)
+                        }
+                        _ => Failure::launch(format!("rank {rank} cannot be started: {error}")),
+                    })?;
+            self.reports.push_back(Report::Started {
+                rank,
+                pid: process.pid.as_raw(),
+            });
+            self.ranks.push(process);
+        }
+        Ok(())
+    }
+
+    fn check_descriptors(&self, start: &Start) -> Result<(), Failure> {
+        let need = DESCRIPTORS_PER_RANK * start.ranks.len() as u64 + DESCRIPTORS_OF_NODE;
+        let (_, limit) = self.inherited.files;
+        if need <= limit {
+            return Ok(());
+        }
+        let ranks = start.ranks.len();
+        Err(Failure::launch(format!(
+            "{ranks} ranks on one host need {need} open files, but the limit is {limit} \
+             (ulimit -Hn)"
+        )))
+    }
+
+    fn program(&self, start: &Start) -> Result<Program, Failure> {
+        let directory = PathBuf::from(bytes_to_os(&start.directory));
+        if !directory.is_dir() {
+            let shown = printable(&directory.to_string_lossy());
+            return Err(Failure::launch(format!(
+                "directory '{shown}' does not exist"
+            )));
+        }
+        let mut variables: Vec<Variable> = Vec::new();
+        if !start.is_whole_environment {
+            variables = environment::for_ranks(std::env::vars_os(), &[], false);
+        }
+        for (name, value) in &start.variables {
+            environment::set(&mut variables, &bytes_to_os(name), &bytes_to_os(value));
+        }
+        let path = variables
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, value)| value);
+        let name = bytes_to_os(&start.program);
+        let file = find_program(&name, &directory, path.map(|value| &**value))?;
+        add_library_path(&mut variables);
+        Ok(Program {
+            file,
+            arguments: start
+                .arguments
+                .iter()
+                .map(|argument| bytes_to_os(argument))
+                .collect(),
+            environment: variables,
+            directory,
+            inherited: self.inherited,
+        })
+    }
+
+    fn spawn(&mut self, program: &Program, start: &Start, place: usize) -> io::Result<RankProcess> {
+        let rank = start.ranks[place];
+        let has_own_group = !(rank == 0 && start.input == Input::Inherited && is_in_foreground());
+        let input = match (rank, start.input) {
+            (0, Input::Inherited) => Stdio::inherit(),
+            (0, Input::Forwarded) => {
+                let (theirs, descriptor) = spawn::input_pipe()?;
+                self.input = Some(RankInput {
+                    descriptor,
+                    waiting: Default::default(),
+                    ends: false,
+                });
+                Stdio::from(theirs)
+            }
+            _ => Stdio::null(),
+        };
+        let assigner = self
+            .job
+            .as_ref()
+            .expect("set before the first rank is started");
+        let variables = assigner.variables(place);
+        let spawned = program.spawn(Role {
+            variables,
+            input,
+            has_own_group,
+        })?;
+        RankProcess::new(rank, spawned, has_own_group)
+    }
+}
+
+/// A rank that reads the terminal must be in the terminal's foreground group, as we are.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// What is needed to tell each rank who it is.
+#[derive(Debug)]
+pub(super) struct Assigner {
+    start: Start,
+    bind: IpAddr,
+}
+
+impl Assigner {
+    fn new(start: &Start) -> Result<Assigner, Failure> {
+        let size = start.hosts.len();
+        if start.ranks.is_empty() || start.ranks.iter().any(|rank| *rank as usize >= size) {
+            return Err(Failure::launch(format!(
+                "a node of a job of {size} got impossible ranks"
+            )));
+        }
+        Ok(Assigner {
+            start: start.clone(),
+            bind: bind_address(start)?,
+        })
+    }
+
+    /// Who the rank at this place of the node is.
+    pub(super) fn assignment(&self, place: usize) -> Assignment {
+        let start = &self.start;
+        let rank = start.ranks[place];
+        Assignment {
+            rank,
+            size: count(start.hosts.len()),
+            local_rank: count(place),
+            local_size: count(start.ranks.len()),
+            node: start.node,
+            host: start.hosts[rank as usize].clone(),
+            bind: self.bind,
+            key: start.key.0,
+            transport: start.transport.clone(),
+            hosts: start.hosts.clone(),
+        }
+    }
+
+    /// What scripts may want to know before Init.
+    fn variables(&self, place: usize) -> Vec<Variable> {
+        let start = &self.start;
+        let local_size = start.ranks.len();
+        vec![
+            variable("MPILITE_RANK", start.ranks[place]),
+            variable("MPILITE_SIZE", start.hosts.len()),
+            variable("MPILITE_LOCAL_RANK", place),
+            variable("MPILITE_LOCAL_SIZE", local_size),
+            variable("MPILITE_NODE", start.node),
+            variable("MPI_LOCALRANKID", place),
+            variable("MPI_LOCALNRANKS", local_size),
+        ]
+    }
+}
+
+fn bind_address(start: &Start) -> Result<IpAddr, Failure> {
+    Ok(start.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).expect("a job has at most a million ranks")
+}
+
+/// The path that `mpirun` found on its own host, or else the name in this node's PATH.
+fn find_program(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
+    program::find(name, directory, path).or_else(|failure| {
+        let base = Path::new(name)
+            .file_name()
+            .filter(|_| failure.code == NOT_FOUND);
+        let found = base.and_then(|base| program::find(base, directory, path).ok());
+        found.ok_or(failure)
+    })
+}
+
+/// Programs that were linked without a run path find our library behind all others.
+fn add_library_path(variables: &mut Vec<Variable>) {
+    let Some(library) = own_library_directory() else {
+        return;
+    };
+    let name = OsStr::new("LD_LIBRARY_PATH");
+    let present = variables.iter().find(|(known, _)| known == name);
+    let mut value = present.map(|(_, value)| value.clone()).unwrap_or_default();
+    if !value.is_empty() {
+        value.push(":");
+    }
+    value.push(library);
+    environment::set(variables, name, &value);
+}
+
+/// `../lib` beside our own `bin`, if our library is there.
+fn own_library_directory() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let directory = own.parent()?.parent()?.join("lib");
+    directory
+        .join("libmpi_abi.so.1")
+        .exists()
+        .then_some(directory)
+}
+
+fn failed(code: u8, program: &Program, error: &io::Error) -> Failure {
+    let shown = printable(&program.file.to_string_lossy());
+    let code = if code == 0 { LAUNCH } else { code };
+    Failure {
+        code,
+        text: format!("program '{shown}' cannot be executed: {error}"),
+    }
+}
+
+fn bytes_to_os(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
+}

@@ -1,0 +1,250 @@
+//! Where the ranks' output goes: our own standard output and error.
+//!
+//! Nothing here blocks for long: a queue per stream, and a write only when there is room. The
+//! nodes hear what has been written and send no more than a window ahead of it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::{SFlag, fstat};
+use nix::unistd::write;
+
+use crate::poll::{Interests, Token};
+use crate::wire::Stream;
+
+/// A pipe with room has room for this much, in bytes (PIPE_BUF).
+const PIPE_ROOM: usize = 4096;
+
+/// A file takes anything; this much at a time.
+const FILE_PIECE: usize = 256 << 10;
+
+/// Why a stream takes no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Its reader is gone.
+    Closed,
+    /// The system's reason, for instance a full disk.
+    Failed(String),
+}
+
+/// Who wrote a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The node, for its window.
+    pub node: usize,
+    /// The rank.
+    pub rank: u32,
+}
+
+/// Bytes that a node may send again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// The node.
+    pub node: usize,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// One of our own two streams.
+#[derive(Debug)]
+struct Sink {
+    stream: Stream,
+    descriptor: OwnedFd,
+    queue: VecDeque<u8>,
+    /// Whose bytes are in the queue: the count of all bytes ever queued at their end.
+    owners: VecDeque<(u64, Taken)>,
+    queued: u64,
+    written: u64,
+    piece: usize,
+    /// Whose line has been begun and not ended.
+    begun_by: Option<(u32, Stream)>,
+    is_broken: bool,
+}
+
+/// Both streams.
+#[derive(Debug)]
+pub struct Output {
+    output: Sink,
+    /// `None` when standard error is the same file or pipe as standard output: one queue for
+    /// both keeps their lines whole.
+    error: Option<Sink>,
+    tags: bool,
+}
+
+impl Output {
+    /// Finds out where our streams go.
+    ///
+    /// # Errors
+    ///
+    /// The system's reason (no descriptors are left).
+    pub fn new(tags: bool) -> io::Result<Output> {
+        let is_shared = match (fstat(io::stdout()), fstat(io::stderr())) {
+            (Ok(output), Ok(error)) => {
+                (output.st_dev, output.st_ino) == (error.st_dev, error.st_ino)
+            }
+            _ => false,
+        };
+        let output = Sink::new(Stream::Output, io::stdout().as_fd())?;
+        let error = if is_shared {
+            None
+        } else {
+            Some(Sink::new(Stream::Error, io::stderr().as_fd())?)
+        };
+        Ok(Output {
+            output,
+            error,
+            tags,
+        })
+    }
+
+    /// Queues what a rank wrote.
+    pub fn push(&mut self, origin: Origin, stream: Stream, bytes: &[u8]) {
+        let tags = self.tags;
+        let sink = self.sink(stream);
+        if tags {
+            sink.push_tagged((origin.rank, stream), bytes);
+        } else {
+            sink.append(bytes);
+            sink.begun_by = (!bytes.ends_with(b"\n")).then_some((origin.rank, stream));
+        }
+        let taken = Taken {
+            node: origin.node,
+            bytes: bytes.len() as u64,
+        };
+        sink.owners.push_back((sink.queued, taken));
+    }
+
+    /// Queues a line of the launcher's own for standard error.
+    pub fn say(&mut self, line: &str) {
+        let sink = self.sink(Stream::Error);
+        sink.end_begun_line();
+        for line in line.lines() {
+            sink.append(b"mpirun: ");
+            sink.append(line.as_bytes());
+            sink.append(b"\n");
+        }
+    }
+
+    /// Writes what there is room for. Answers the bytes that the nodes may send again, and what
+    /// went wrong.
+    pub fn flush(&mut self) -> (Vec<Taken>, Vec<(Stream, Trouble)>) {
+        let mut taken = Vec::new();
+        let mut troubles = Vec::new();
+        for sink in [Some(&mut self.output), self.error.as_mut()]
+            .into_iter()
+            .flatten()
+        {
+            if let Err(trouble) = sink.flush() {
+                troubles.push((sink.stream, trouble));
+            }
+            let done = sink
+                .owners
+                .iter()
+                .take_while(|(end, _)| *end <= sink.written)
+                .count();
+            taken.extend(sink.owners.drain(..done).map(|(_, taken)| taken));
+        }
+        (taken, troubles)
+    }
+
+    /// Says whether everything has been written.
+    pub fn is_empty(&self) -> bool {
+        self.output.queue.is_empty() && self.error.as_ref().is_none_or(|e| e.queue.is_empty())
+    }
+
+    /// Names the streams to wait for.
+    pub fn interests<'a>(&'a self, interests: &mut Interests<'a>) {
+        for sink in [Some(&self.output), self.error.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if !sink.queue.is_empty() {
+                interests.writable(sink.descriptor.as_fd(), Token::Sink(sink.stream));
+            }
+        }
+    }
+
+    fn sink(&mut self, stream: Stream) -> &mut Sink {
+        match (stream, &mut self.error) {
+            (Stream::Error, Some(error)) => error,
+            _ => &mut self.output,
+        }
+    }
+}
+
+impl Sink {
+    fn new(stream: Stream, descriptor: BorrowedFd<'_>) -> io::Result<Sink> {
+        let is_file = fstat(descriptor)
+            .is_ok_and(|status| SFlag::from_bits_truncate(status.st_mode).contains(SFlag::S_IFREG));
+        Ok(Sink {
+            stream,
+            descriptor: descriptor.try_clone_to_owned()?,
+            queue: VecDeque::new(),
+            owners: VecDeque::new(),
+            queued: 0,
+            written: 0,
+            piece: if is_file { FILE_PIECE } else { PIPE_ROOM },
+            begun_by: None,
+            is_broken: false,
+        })
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.queue.extend(bytes);
+        self.queued += bytes.len() as u64;
+    }
+
+    /// Puts `[rank] ` in front of each line; a line that goes on is not tagged again.
+    fn push_tagged(&mut self, by: (u32, Stream), bytes: &[u8]) {
+        if self.begun_by != Some(by) {
+            self.end_begun_line();
+        }
+        let tag = format!("[{}] ", by.0);
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.begun_by.is_none() {
+                self.append(tag.as_bytes());
+            }
+            self.append(line);
+            self.begun_by = (!line.ends_with(b"\n")).then_some(by);
+        }
+    }
+
+    fn end_begun_line(&mut self) {
+        if self.begun_by.take().is_some() {
+            self.append(b"\n");
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Trouble> {
+        let mut trouble = Ok(());
+        while !self.queue.is_empty() && trouble.is_ok() && !self.is_broken && self.has_room() {
+            let (front, _) = self.queue.as_slices();
+            match write(&self.descriptor, &front[..front.len().min(self.piece)]) {
+                Ok(length) => self.consume(length),
+                Err(Errno::EINTR) => {}
+                // Somebody else has made our stream non-blocking.
+                Err(Errno::EAGAIN) => break,
+                Err(Errno::EPIPE) => trouble = Err(Trouble::Closed),
+                Err(error) => trouble = Err(Trouble::Failed(error.desc().to_string())),
+            }
+        }
+        self.is_broken |= trouble.is_err();
+        if self.is_broken {
+            self.consume(self.queue.len());
+        }
+        trouble
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.queue.drain(..length);
+        self.written += length as u64;
+    }
+
+    fn has_room(&self) -> bool {
+        let mut descriptors = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLOUT)];
+        matches!(poll(&mut descriptors, PollTimeout::ZERO), Ok(ready) if ready > 0)
+    }
+}

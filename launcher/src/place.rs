@@ -1,0 +1,254 @@
+//! Which rank runs on which node.
+
+use crate::args::{Mapping, Options};
+use crate::failure::Failure;
+use crate::hosts::{Host, RANKS_MAX, read_file};
+
+/// A node of the job: one host with the ranks that run there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The host as the user named it.
+    pub host: String,
+    /// Whether it is this machine.
+    pub is_here: bool,
+    /// The ranks on it, ascending.
+    pub ranks: Vec<u32>,
+}
+
+impl Place {
+    /// This machine under a second name is the same node.
+    fn absorb(&mut self, other: &Place) {
+        self.ranks.extend(&other.ranks);
+        self.ranks.sort_unstable();
+    }
+}
+
+/// The whole job: nodes that have at least one rank, and how many ranks there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// The nodes in the user's order.
+    pub places: Vec<Place>,
+    /// The host of each rank as the user named it.
+    pub hosts: Vec<String>,
+    /// Number of ranks.
+    pub size: u32,
+    /// A remark for the user.
+    pub note: Option<String>,
+}
+
+/// Deals the ranks to the hosts of the command line.
+///
+/// # Errors
+///
+/// A usage failure if a host file cannot be used or slots do not suffice where they must.
+pub fn place(options: &Options) -> Result<Placement, Failure> {
+    let mut hosts = match &options.host_file {
+        Some(path) => read_file(path)?,
+        None => options.hosts.clone(),
+    };
+    if hosts.is_empty() {
+        let slots = options.ranks.unwrap_or_else(cpus);
+        let slots = if let Mapping::PerNode(number) = options.mapping {
+            number
+        } else {
+            slots
+        };
+        hosts.push(Host {
+            name: "localhost".into(),
+            slots: Some(slots),
+        });
+    }
+    let counts_slots = hosts.iter().any(|host| host.slots.is_some());
+    let slots = slots_of(&hosts, options.mapping);
+    let total: u64 = slots.iter().map(|slots| u64::from(*slots)).sum();
+    let size = match options.ranks {
+        Some(ranks) => ranks,
+        None if total > u64::from(RANKS_MAX) => {
+            return Err(Failure::usage(format!(
+                "the hosts have {total} slots; give -n"
+            )));
+        }
+        None => u32::try_from(total).expect("checked against RANKS_MAX"),
+    };
+    let note = oversubscription(options, size, total, counts_slots)?;
+    let ranks = deal(&slots, size, options.mapping);
+    let mut placement = Placement {
+        places: Vec::new(),
+        hosts: vec![String::new(); size as usize],
+        size,
+        note,
+    };
+    for (host, ranks) in hosts.into_iter().zip(ranks) {
+        placement.add(&host.name, ranks);
+    }
+    Ok(placement)
+}
+
+impl Placement {
+    fn add(&mut self, host: &str, ranks: Vec<u32>) {
+        for rank in &ranks {
+            self.hosts[*rank as usize] = host.to_string();
+        }
+        let place = Place {
+            is_here: is_this_machine(host),
+            host: host.to_string(),
+            ranks,
+        };
+        let here = self
+            .places
+            .iter_mut()
+            .find(|known| known.is_here && place.is_here);
+        match here {
+            _ if place.ranks.is_empty() => {}
+            Some(known) => known.absorb(&place),
+            None => self.places.push(place),
+        }
+    }
+}
+
+fn slots_of(hosts: &[Host], mapping: Mapping) -> Vec<u32> {
+    let slots = |host: &Host| match mapping {
+        Mapping::PerNode(number) => number,
+        _ => host.slots.unwrap_or(1),
+    };
+    hosts.iter().map(slots).collect()
+}
+
+/// More ranks than slots are started all the same; the user hears of it if slots were given.
+fn oversubscription(
+    options: &Options,
+    size: u32,
+    total: u64,
+    counts_slots: bool,
+) -> Result<Option<String>, Failure> {
+    if u64::from(size) <= total {
+        return Ok(None);
+    }
+    if options.refuses_oversubscription {
+        return Err(Failure::usage(format!(
+            "{size} ranks need more than the {total} slots of the hosts (--nooversubscribe)"
+        )));
+    }
+    let is_told = counts_slots && !options.oversubscribes;
+    Ok(is_told.then(|| {
+        format!("note: {size} ranks on {total} slots (--oversubscribe silences this line)")
+    }))
+}
+
+/// Deals ranks 0 to `size - 1`; when all slots are taken it starts again with the first host.
+fn deal(slots: &[u32], size: u32, mapping: Mapping) -> Vec<Vec<u32>> {
+    let mut dealt: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
+    let mut free = slots.to_vec();
+    let mut rank = 0;
+    while rank < size {
+        if free.iter().all(|free| *free == 0) {
+            free = slots.to_vec();
+        }
+        for (free, dealt) in free.iter_mut().zip(&mut dealt) {
+            let turn = if mapping == Mapping::ByNode {
+                1
+            } else {
+                u32::MAX
+            };
+            let number = turn.min(*free).min(size - rank);
+            dealt.extend(rank..rank + number);
+            *free -= number;
+            rank += number;
+        }
+    }
+    dealt
+}
+
+/// Number of CPUs that this process may use.
+fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cpus| {
+        u32::try_from(cpus.get())
+            .unwrap_or(RANKS_MAX)
+            .min(RANKS_MAX)
+    })
+}
+
+/// Says whether a name means this machine, without asking any name service.
+fn is_this_machine(name: &str) -> bool {
+    let own = nix::unistd::gethostname().unwrap_or_default();
+    matches!(name, "localhost" | "127.0.0.1" | "::1") || own.to_str() == Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Request, parse};
+
+    fn placed(line: &str) -> Result<Placement, Failure> {
+        match parse(line.split(' ').map(Into::into)).unwrap() {
+            Request::Run(options) => place(&options),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn ranks(line: &str) -> Vec<Vec<u32>> {
+        placed(line)
+            .unwrap()
+            .places
+            .into_iter()
+            .map(|place| place.ranks)
+            .collect()
+    }
+
+    #[test]
+    fn slots_are_filled_host_after_host() {
+        assert_eq!(ranks("-n 4 --host a:2,b:2 p"), [vec![0, 1], vec![2, 3]]);
+        assert_eq!(ranks("-n 3 --host a:2,b:2 p"), [vec![0, 1], vec![2]]);
+        assert_eq!(ranks("-n 1 --host a:2,b:2 p"), [vec![0]]);
+    }
+
+    #[test]
+    fn without_a_number_every_slot_gets_a_rank() {
+        assert_eq!(placed("--host a:2,b p").unwrap().size, 3);
+        assert_eq!(placed("-ppn 2 --host a,b p").unwrap().size, 4);
+        assert_eq!(placed("p").unwrap().size, cpus());
+    }
+
+    #[test]
+    fn ranks_beyond_the_slots_start_again_with_the_first_host() {
+        assert_eq!(ranks("-n 5 --host a,b p"), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(ranks("-n 5 --host a:2,b p"), [vec![0, 1, 3, 4], vec![2]]);
+    }
+
+    #[test]
+    fn by_node_deals_in_turn() {
+        assert_eq!(
+            ranks("-n 4 --map-by node --host a:3,b:1 p"),
+            [vec![0, 2, 3], vec![1]]
+        );
+        assert_eq!(ranks("-n 4 -ppn 2 --host a,b p"), [vec![0, 1], vec![2, 3]]);
+    }
+
+    #[test]
+    fn more_ranks_than_given_slots_get_a_note_unless_allowed_or_refused() {
+        assert!(placed("-n 3 --host a:2 p").unwrap().note.is_some());
+        assert!(
+            placed("-n 3 --oversubscribe --host a:2 p")
+                .unwrap()
+                .note
+                .is_none()
+        );
+        assert!(placed("-n 3 --host a p").unwrap().note.is_none());
+        assert!(placed("-n 16 p").unwrap().note.is_none());
+        assert_eq!(
+            placed("-n 3 --nooversubscribe --host a:2 p")
+                .unwrap_err()
+                .code,
+            2
+        );
+    }
+
+    #[test]
+    fn this_machine_is_one_node_whatever_its_names() {
+        let placement = placed("-n 4 --host localhost,nowhere.invalid:2,127.0.0.1 p").unwrap();
+        let here: Vec<bool> = placement.places.iter().map(|place| place.is_here).collect();
+        assert_eq!(here, [true, false]);
+        assert_eq!(placement.places[0].ranks, [0, 3]);
+        assert_eq!(placement.hosts[3], "127.0.0.1");
+    }
+}

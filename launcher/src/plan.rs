@@ -1,0 +1,148 @@
+//! Everything about a job that is decided before anything is started.
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde_bytes::ByteBuf;
+
+use crate::args::{Options, parse_transport};
+use crate::environment::{self, Variable};
+use crate::failure::Failure;
+use crate::place::Placement;
+use crate::program;
+use crate::wire::{Input, JobKey, Start};
+
+/// A job that is ready to be started.
+#[derive(Debug)]
+pub struct Plan {
+    /// The nodes and their ranks.
+    pub placement: Placement,
+    key: JobKey,
+    transport: String,
+    interface: Option<String>,
+    program: PathBuf,
+    arguments: Vec<ByteBuf>,
+    here: Vec<(ByteBuf, ByteBuf)>,
+    elsewhere: Vec<(ByteBuf, ByteBuf)>,
+    directory: PathBuf,
+}
+
+impl Plan {
+    /// Checks what can be checked on this machine and draws the job's key.
+    ///
+    /// # Errors
+    ///
+    /// A failure that tells what is wrong; nothing has been started.
+    pub fn new(options: &Options, placement: Placement) -> Result<Plan, Failure> {
+        let directory = directory(options)?;
+        let is_here = placement.places.iter().any(|place| place.is_here);
+        let name = std::iter::once(options.program.as_os_str());
+        let words = name.chain(options.arguments.iter().map(OsString::as_os_str));
+        let variables = |is_remote| {
+            let chosen = environment::for_ranks(std::env::vars_os(), &options.exports, is_remote);
+            to_wire(&chosen)
+        };
+        Ok(Plan {
+            key: JobKey(random_key()?),
+            transport: transport(options)?,
+            interface: options
+                .interface
+                .clone()
+                .or_else(|| setting("MPILITE_INTERFACE")),
+            program: find_program(options, &directory, is_here)?,
+            arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
+            here: variables(false),
+            elsewhere: variables(true),
+            directory,
+            placement,
+        })
+    }
+
+    /// The order for one node. `address` is its own as far as `mpirun` knows it.
+    pub fn start(&self, number: usize, address: Option<IpAddr>) -> Start {
+        let place = &self.placement.places[number];
+        Start {
+            node: u32::try_from(number).expect("fewer nodes than ranks"),
+            ranks: place.ranks.clone(),
+            hosts: self.placement.hosts.clone(),
+            key: self.key,
+            transport: self.transport.clone(),
+            interface: self.interface.clone(),
+            has_other_nodes: self.placement.places.len() > 1,
+            address,
+            program: ByteBuf::from(self.program.as_os_str().as_bytes()),
+            arguments: self.arguments.clone(),
+            variables: if place.is_here {
+                self.here.clone()
+            } else {
+                self.elsewhere.clone()
+            },
+            is_whole_environment: place.is_here,
+            directory: ByteBuf::from(self.directory.as_os_str().as_bytes()),
+            input: if place.is_here {
+                Input::Inherited
+            } else {
+                Input::Forwarded
+            },
+        }
+    }
+
+    /// The node of rank 0 if it is another machine: its input must be carried there.
+    pub fn input_node(&self) -> Option<usize> {
+        let place = self
+            .placement
+            .places
+            .iter()
+            .position(|place| place.ranks.contains(&0))?;
+        (!self.placement.places[place].is_here).then_some(place)
+    }
+}
+
+/// `--wdir`, from where we are; else where we are.
+fn directory(options: &Options) -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::launch(format!("the current directory is gone: {error}")))?;
+    Ok(options
+        .directory
+        .as_ref()
+        .map_or(here.clone(), |wanted| here.join(wanted)))
+}
+
+/// Finds the program on this machine. If no rank runs here it may be missing here: then the other
+/// nodes look for the name.
+fn find_program(options: &Options, directory: &Path, is_here: bool) -> Result<PathBuf, Failure> {
+    let path = std::env::var_os("PATH");
+    match program::find(&options.program, directory, path.as_deref()) {
+        Err(_) if !is_here => Ok(PathBuf::from(&options.program)),
+        found => found,
+    }
+}
+
+fn transport(options: &Options) -> Result<String, Failure> {
+    match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
+        (Some(transport), _) => Ok(transport.clone()),
+        (None, Some(transport)) => parse_transport(&transport),
+        (None, None) => Ok("auto".into()),
+    }
+}
+
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn random_key() -> Result<[u8; 32], Failure> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key)
+        .map_err(|error| Failure::launch(format!("no random numbers for the job key: {error}")))?;
+    Ok(key)
+}
+
+fn to_wire(variables: &[Variable]) -> Vec<(ByteBuf, ByteBuf)> {
+    let bytes = |text: &OsString| ByteBuf::from(text.as_bytes());
+    variables
+        .iter()
+        .map(|(name, value)| (bytes(name), bytes(value)))
+        .collect()
+}

@@ -1,0 +1,143 @@
+//! Finding the program, and saying in words why it cannot be run.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
+
+/// Finds `name` as a shell would: a name with a slash relative to `directory`, another one in the
+/// directories of `path`, and at last in `directory` itself.
+///
+/// # Errors
+///
+/// A failure with status 127 (not there) or 126 (there, but not to be executed).
+pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
+    if name.as_bytes().contains(&b'/') {
+        let file = directory.join(name);
+        return check(&file).map(|()| file);
+    }
+    let default = OsString::from("/usr/local/bin:/usr/bin:/bin");
+    let mut first_obstacle = None;
+    for entry in std::env::split_paths(path.unwrap_or(&default)) {
+        let file = directory.join(entry).join(name);
+        match check(&file) {
+            Ok(()) => return Ok(file),
+            Err(failure) if failure.code == NOT_EXECUTABLE && file.is_file() => {
+                first_obstacle.get_or_insert(failure);
+            }
+            Err(_) => {}
+        }
+    }
+    let here = directory.join(name);
+    if here.is_file() && check(&here).is_ok() {
+        return Ok(here);
+    }
+    Err(first_obstacle.unwrap_or_else(|| {
+        let shown = printable(&name.to_string_lossy());
+        Failure {
+            code: NOT_FOUND,
+            text: format!("program '{shown}' is not in PATH"),
+        }
+    }))
+}
+
+/// Says why a file cannot be executed, if so.
+fn check(file: &Path) -> Result<(), Failure> {
+    let shown = printable(&file.to_string_lossy());
+    let metadata = match std::fs::metadata(file) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(refused(format!(
+                "program '{shown}' cannot be reached: {error}"
+            )));
+        }
+        Err(_) => {
+            let text = format!("program '{shown}' does not exist");
+            return Err(Failure {
+                code: NOT_FOUND,
+                text,
+            });
+        }
+    };
+    if metadata.is_dir() {
+        return Err(refused(format!("'{shown}' is a directory, not a program")));
+    }
+    let can_execute = nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
+    if metadata.permissions().mode() & 0o111 == 0 || !can_execute {
+        return Err(refused(format!("program '{shown}' is not executable")));
+    }
+    check_start(file, &shown)
+}
+
+/// Looks at the first bytes: the C library would hand a foreign binary to a shell.
+fn check_start(file: &Path, shown: &str) -> Result<(), Failure> {
+    let mut start = [0; 256];
+    // An executable file need not be readable.
+    let Ok(length) = File::open(file).and_then(|mut file| file.read(&mut start)) else {
+        return Ok(());
+    };
+    let start = &start[..length];
+    if start.is_empty() {
+        return Err(refused(format!("program '{shown}' is an empty file")));
+    }
+    if let Some(line) = start.strip_prefix(b"#!") {
+        return check_interpreter(line, shown);
+    }
+    if start.starts_with(b"\x7fELF") && start.get(18..20) != Some(&own_machine().to_le_bytes()) {
+        return Err(refused(format!(
+            "program '{shown}' is built for another kind of machine"
+        )));
+    }
+    Ok(())
+}
+
+fn check_interpreter(line: &[u8], shown: &str) -> Result<(), Failure> {
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let name = line
+        .trim_ascii_start()
+        .split(u8::is_ascii_whitespace)
+        .next()
+        .unwrap_or_default();
+    let interpreter = Path::new(OsStr::from_bytes(name));
+    if name.is_empty() || interpreter.exists() {
+        return Ok(());
+    }
+    let hint = if line.ends_with(b"\r") {
+        " (the file has CRLF line ends)"
+    } else {
+        ""
+    };
+    let interpreter = printable(&interpreter.to_string_lossy());
+    Err(refused(format!(
+        "program '{shown}': its interpreter '{interpreter}' does not exist{hint}"
+    )))
+}
+
+/// The machine number of ELF files for this machine.
+fn own_machine() -> u16 {
+    match std::env::consts::ARCH {
+        "x86_64" => 62,
+        "aarch64" => 183,
+        "riscv64" => 243,
+        "powerpc64" => 21,
+        _ => own_machine_from_file(),
+    }
+}
+
+/// The launcher itself surely is built for this machine.
+fn own_machine_from_file() -> u16 {
+    let mut start = [0; 20];
+    let read = File::open("/proc/self/exe").and_then(|mut file| file.read_exact(&mut start));
+    read.map_or(0, |()| u16::from_le_bytes([start[18], start[19]]))
+}
+
+fn refused(text: String) -> Failure {
+    Failure {
+        code: NOT_EXECUTABLE,
+        text,
+    }
+}

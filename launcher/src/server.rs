@@ -1,0 +1,295 @@
+//! `mpirun` itself: from a command line to an exit status.
+//!
+//! One thread, one loop: wait for descriptors and the clock, let the nodes report, let the
+//! [`Job`] decide, carry out its effects.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, raise};
+
+use crate::args::Options;
+use crate::failure::{Failure, SIGNAL_BASE};
+use crate::input::InputPump;
+use crate::job::{Effect, Job};
+use crate::link::Link;
+use crate::node::{Inherited, Node};
+use crate::output::{Origin, Output, Trouble};
+use crate::place::place;
+use crate::plan::Plan;
+use crate::poll::{Interests, Token, earlier};
+use crate::remote::Remote;
+use crate::signals::{Signals, changed_child};
+use crate::wire::{Order, Report, Stream};
+
+/// Exit status of a program that wrote into a closed pipe.
+const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
+
+/// Exit status when output was lost for another reason.
+const OUTPUT_LOST: u8 = 1;
+
+/// How many ssh connections are being made at a time.
+const CONNECTING_MAX: usize = 32;
+
+/// Runs the job; answers the exit status.
+///
+/// # Errors
+///
+/// A failure from before anything was started.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let placement = place(options)?;
+    let note = placement.note.clone();
+    let plan = Plan::new(options, placement)?;
+    let mut server = Server::new(options, plan)?;
+    for note in options.notes.iter().chain(&note) {
+        server.output.say(note);
+    }
+    Ok(server.serve())
+}
+
+/// Blocks the signals we watch, raises the limit for open files, and adopts orphans of the ranks.
+pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
+    let no_resources = |error| Failure::launch(format!("cannot start: {error}"));
+    let signals = Signals::watch().map_err(no_resources)?;
+    let files = getrlimit(Resource::RLIMIT_NOFILE).map_err(no_resources)?;
+    // Where it cannot be raised the old limit stays, and is checked before ranks are started.
+    setrlimit(Resource::RLIMIT_NOFILE, files.1, files.1).ok();
+    nix::sys::prctl::set_child_subreaper(true).map_err(no_resources)?;
+    let inherited = Inherited {
+        signals: signals.before(),
+        files,
+    };
+    Ok((signals, inherited))
+}
+
+struct Server {
+    plan: Plan,
+    job: Job,
+    links: Vec<Link>,
+    output: Output,
+    input: InputPump,
+    signals: Signals,
+    is_started: bool,
+    timeout: Option<Duration>,
+    time_is_up_at: Option<Instant>,
+}
+
+impl Server {
+    fn new(options: &Options, plan: Plan) -> Result<Server, Failure> {
+        let (signals, inherited) = prepare_process()?;
+        let mut links = Vec::new();
+        for place in &plan.placement.places {
+            links.push(match place.is_here {
+                true => Link::Here(Box::new(Node::new(inherited))),
+                false => Link::There(Box::new(Remote::new(&place.host, &place.ranks, inherited)?)),
+            });
+        }
+        let output = Output::new(options.tags_output)
+            .map_err(|error| Failure::launch(format!("cannot start: {error}")))?;
+        Ok(Server {
+            job: Job::new(&plan.placement.hosts),
+            input: InputPump::new(plan.input_node()),
+            plan,
+            links,
+            output,
+            signals,
+            is_started: false,
+            timeout: options.timeout,
+            time_is_up_at: options.timeout.map(|timeout| Instant::now() + timeout),
+        })
+    }
+
+    fn serve(&mut self) -> u8 {
+        loop {
+            let now = Instant::now();
+            self.connect_and_start(now);
+            self.tick(now);
+            self.hear_all(now);
+            let is_over = self.links.iter().all(Link::is_over);
+            if is_over && self.output.is_empty() {
+                return self.job.exit_code();
+            }
+            let ready = self.wait();
+            let now = Instant::now();
+            for token in ready {
+                self.ready(token, now);
+            }
+        }
+    }
+
+    fn wait(&self) -> Vec<Token> {
+        let mut interests = Interests::default();
+        interests.readable(self.signals.descriptor(), Token::Signals);
+        self.output.interests(&mut interests);
+        self.input.interests(&mut interests);
+        let mut until = earlier(self.job.wake_at(), self.time_is_up_at);
+        until = earlier(until, self.input.wake_at());
+        for (number, link) in self.links.iter().enumerate() {
+            link.interests(number, &mut interests);
+            until = earlier(until, link.wake_at());
+        }
+        interests.wait(until)
+    }
+
+    fn ready(&mut self, token: Token, now: Instant) {
+        match token {
+            Token::Signals => self.hear_signals(now),
+            // `hear_all` writes what can be written.
+            Token::Sink(_) | Token::Server => {}
+            Token::Input => {
+                if let Some((node, order)) = self.input.read() {
+                    self.links[node].obey(order, now);
+                }
+            }
+            Token::Remote(number) => self.links[number].ready(token, now),
+            Token::Boot(_) | Token::Rank(..) | Token::RankInput => {
+                let here = self
+                    .links
+                    .iter_mut()
+                    .find(|link| matches!(link, Link::Here(_)));
+                here.expect("only a node here has such descriptors")
+                    .ready(token, now);
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        self.job.tick(now);
+        if self.time_is_up_at.is_some_and(|at| at <= now) {
+            self.time_is_up_at = None;
+            self.job
+                .time_is_up(self.timeout.unwrap_or_default().as_secs_f64());
+        }
+        for link in &mut self.links {
+            link.tick(now);
+        }
+    }
+
+    /// Connects to the other hosts, and starts the ranks when every node is ready.
+    fn connect_and_start(&mut self, now: Instant) {
+        if self.is_started || self.job.is_ending() {
+            return;
+        }
+        let mut connecting = 0;
+        for link in &mut self.links {
+            if let Link::There(remote) = link {
+                if connecting < CONNECTING_MAX {
+                    remote.connect(now);
+                }
+                connecting += usize::from(!remote.is_ready());
+            }
+        }
+        if self.links.iter().all(Link::is_ready) {
+            self.is_started = true;
+            self.start(now);
+        }
+    }
+
+    fn start(&mut self, now: Instant) {
+        let remotes = || {
+            self.links.iter().filter_map(|link| match link {
+                Link::There(remote) => Some(remote),
+                Link::Here(_) => None,
+            })
+        };
+        // How another host reached us back through its ssh connection.
+        let own_address = remotes().find_map(|remote| remote.client());
+        for number in 0..self.links.len() {
+            let address = match &self.links[number] {
+                Link::Here(_) => own_address,
+                Link::There(remote) => remote.server(),
+            };
+            let start = self.plan.start(number, address);
+            self.links[number].obey(Order::Start(Box::new(start)), now);
+        }
+    }
+
+    fn hear_signals(&mut self, now: Instant) {
+        while let Some(arrived) = self.signals.pop() {
+            match arrived.signal {
+                Signal::SIGCHLD => {}
+                signal => self
+                    .job
+                    .signal(signal as i32, arrived.is_from_terminal, now),
+            }
+            if arrived.signal == Signal::SIGTSTP {
+                self.carry_out(now);
+                raise(Signal::SIGSTOP).expect("a process can stop itself");
+            }
+        }
+        while let Some((pid, status)) = changed_child() {
+            let mut links = self.links.iter_mut();
+            // A child of nobody is an orphan that we adopted.
+            links.any(|link| link.child(pid, status, now));
+        }
+    }
+
+    /// Takes all reports, and does what follows from them, until nothing more follows.
+    fn hear_all(&mut self, now: Instant) {
+        loop {
+            let mut has_heard = false;
+            for number in 0..self.links.len() {
+                while let Some(report) = self.links[number].report() {
+                    has_heard = true;
+                    self.hear(number, report);
+                }
+            }
+            self.carry_out(now);
+            has_heard |= self.write(now);
+            if !has_heard {
+                return;
+            }
+        }
+    }
+
+    fn hear(&mut self, node: usize, report: Report) {
+        match report {
+            Report::Output {
+                rank,
+                stream,
+                bytes,
+            } => {
+                self.output.push(Origin { node, rank }, stream, &bytes);
+            }
+            Report::InputTaken(bytes) => self.input.taken(bytes),
+            Report::InputClosed => self.input.close(),
+            report => self
+                .job
+                .hear(&self.plan.placement.places[node].host, report),
+        }
+    }
+
+    fn carry_out(&mut self, now: Instant) {
+        while let Some(effect) = self.job.effect() {
+            match effect {
+                Effect::Say(line) => self.output.say(&line),
+                Effect::Order(order) => {
+                    for link in &mut self.links {
+                        link.obey(order.clone(), now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the output; says whether nodes may go on because of that.
+    fn write(&mut self, now: Instant) -> bool {
+        let (taken, troubles) = self.output.flush();
+        for (stream, trouble) in troubles {
+            match (stream, trouble) {
+                (Stream::Output, Trouble::Closed) => self.job.output_closed(BROKEN_PIPE),
+                (Stream::Output, Trouble::Failed(reason)) => self.job.fail(
+                    OUTPUT_LOST,
+                    format!("cannot write the output: {reason}; ending the job"),
+                ),
+                // There is nowhere left to tell it.
+                (Stream::Error, _) => self.job.output_closed(OUTPUT_LOST),
+            }
+        }
+        for done in &taken {
+            self.links[done.node].obey(Order::OutputTaken(done.bytes), now);
+        }
+        self.carry_out(now);
+        !taken.is_empty()
+    }
+}

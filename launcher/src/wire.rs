@@ -1,0 +1,241 @@
+//! What `mpirun` and the part of it on each node say to each other.
+//!
+//! On this machine these are plain values. For another machine they are frames (the framing of
+//! [`mpi_lite::boot::protocol`]) inside the ssh connection. The agent's first bytes are the
+//! [`MAGIC`] line: whatever the remote shell prints before it is noise and is skipped.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+/// The line that starts the frames of the agent.
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 1\n";
+
+/// How much a remote shell may print before [`MAGIC`], in bytes.
+pub const NOISE_MAX: usize = 64 << 10;
+
+/// How many bytes of output a node may have sent that are not yet written to where `mpirun`'s
+/// output goes. A slow reader thus stops the ranks instead of filling memory.
+pub const OUTPUT_WINDOW: usize = 256 << 10;
+
+/// How many bytes of input may be on the way to rank 0.
+pub const INPUT_WINDOW: usize = 64 << 10;
+
+/// Which of a rank's two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Where rank 0 reads from, if it is on this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// The very standard input of `mpirun`.
+    Inherited,
+    /// [`Order::Input`].
+    Forwarded,
+}
+
+/// Everything a node must know to start its ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Number of this node.
+    pub node: u32,
+    /// The ranks to start here, ascending.
+    pub ranks: Vec<u32>,
+    /// The host of every rank of the job.
+    pub hosts: Vec<String>,
+    /// The secret of the job.
+    pub key: JobKey,
+    /// Which road the ranks take.
+    pub transport: String,
+    /// The address for the ranks' sockets, if the user or `mpirun` chose it.
+    pub interface: Option<String>,
+    /// Whether ranks of other nodes must reach this one.
+    pub has_other_nodes: bool,
+    /// The address of this node as another node sees it, if that is known.
+    pub address: Option<IpAddr>,
+    /// The program: an absolute path, or a name for the node's own PATH.
+    pub program: ByteBuf,
+    /// Its arguments, the name (argv[0]) first.
+    pub arguments: Vec<ByteBuf>,
+    /// Variables to set.
+    pub variables: Vec<(ByteBuf, ByteBuf)>,
+    /// Whether `variables` is the whole environment, or is added to the node's own.
+    pub is_whole_environment: bool,
+    /// The directory to start in.
+    pub directory: ByteBuf,
+    /// Where rank 0 reads from.
+    pub input: Input,
+}
+
+/// The secret of a job; its bytes never show in debug output.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobKey(pub [u8; 32]);
+
+impl std::fmt::Debug for JobKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JobKey(..)")
+    }
+}
+
+/// What `mpirun` tells a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Start the ranks.
+    Start(Box<Start>),
+    /// The cards of all ranks, for every rank of this node.
+    Cards(Vec<ByteBuf>),
+    /// Bytes for the standard input of rank 0.
+    Input(ByteBuf),
+    /// The standard input of rank 0 ends.
+    InputEnd,
+    /// This many bytes of output have found their way.
+    OutputTaken(u64),
+    /// Send this signal to the ranks.
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// The terminal has sent it to its foreground group already.
+        is_from_terminal: bool,
+    },
+    /// End all ranks and what they started.
+    End,
+    /// Say something, so that it is seen that the node lives.
+    Ping,
+}
+
+/// How a rank ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// It returned this status.
+    Exited(i32),
+    /// This signal killed it.
+    Killed(i32),
+}
+
+/// What a node tells `mpirun`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// The first one of a remote node.
+    Ready {
+        /// Version of the launcher there.
+        version: String,
+        /// The node's own address as `mpirun`'s host reached it.
+        server: Option<IpAddr>,
+        /// The address of `mpirun`'s host as the node sees it.
+        client: Option<IpAddr>,
+    },
+    /// The ranks cannot be started, with this exit status for this reason.
+    Refused {
+        /// Exit status for `mpirun`.
+        code: u8,
+        /// One line.
+        reason: String,
+    },
+    /// A rank has been started.
+    Started {
+        /// Which.
+        rank: u32,
+        /// Its process.
+        pid: i32,
+    },
+    /// A rank is in Init.
+    Init {
+        /// Which.
+        rank: u32,
+    },
+    /// A rank has given its card.
+    Card {
+        /// Which.
+        rank: u32,
+        /// The card.
+        card: ByteBuf,
+    },
+    /// A rank has finalized.
+    Finalized {
+        /// Which.
+        rank: u32,
+    },
+    /// A rank aborts the job.
+    Abort {
+        /// Which.
+        rank: u32,
+        /// Exit status.
+        code: i32,
+        /// What to print, maybe nothing.
+        message: String,
+    },
+    /// A rank has broken the protocol.
+    Broken {
+        /// Which.
+        rank: u32,
+        /// What it did.
+        reason: String,
+    },
+    /// Whole lines, or the start of a line that does not go on for a while.
+    Output {
+        /// Which.
+        rank: u32,
+        /// Output or error.
+        stream: Stream,
+        /// The bytes.
+        bytes: ByteBuf,
+    },
+    /// Rank 0 has taken this many bytes of its input.
+    InputTaken(u64),
+    /// Rank 0 reads no more.
+    InputClosed,
+    /// A rank has been stopped (state T) for [`STOPPED_FOR`](crate::node::STOPPED_FOR).
+    Stopped {
+        /// Which.
+        rank: u32,
+    },
+    /// A rank ended; output of it may still come.
+    Ended {
+        /// Which.
+        rank: u32,
+        /// How.
+        ended: Ended,
+    },
+    /// All ranks of the node ended and all their output has been sent.
+    Quiet,
+    /// Answer to `Ping`.
+    Pong,
+    /// The node has given no sign of life for a while. `mpirun` makes this report itself.
+    Silent,
+    /// The node is gone. `mpirun` makes this report itself.
+    Lost {
+        /// What is known about it.
+        reason: String,
+    },
+}
+
+impl Report {
+    /// The rank that the report is about, if it is about one.
+    pub fn rank(&self) -> Option<u32> {
+        match self {
+            Report::Started { rank, .. }
+            | Report::Init { rank }
+            | Report::Card { rank, .. }
+            | Report::Finalized { rank }
+            | Report::Abort { rank, .. }
+            | Report::Broken { rank, .. }
+            | Report::Output { rank, .. }
+            | Report::Stopped { rank }
+            | Report::Ended { rank, .. } => Some(*rank),
+            Report::Ready { .. }
+            | Report::Refused { .. }
+            | Report::InputTaken(_)
+            | Report::InputClosed
+            | Report::Quiet
+            | Report::Pong
+            | Report::Silent
+            | Report::Lost { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `mpicc` and `mpicxx`: the real compiler with the flags for our header and library.
+//!
+//! The program looks at its own name for the language, and at its own place for the prefix:
+//! `PREFIX/bin/mpicc` finds `PREFIX/include` and `PREFIX/lib`. It replaces itself by the compiler,
+//! so that it costs nothing while that runs.
+
+mod command;
+mod flags;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use command::{Asked, Invocation};
+use flags::{Flags, joined};
+
+/// What a wrapper compiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// `mpicc`.
+    C,
+    /// `mpicxx`, `mpic++`, `mpiCC`.
+    Cxx,
+    /// `mpifort`, `mpif90`, `mpif77`: there is no Fortran binding.
+    Fortran,
+}
+
+impl Language {
+    /// The language of the wrapper with this name; suffixes after a dot do not count.
+    fn of(name: &OsStr) -> Language {
+        let name = Path::new(name)
+            .file_name()
+            .unwrap_or(name)
+            .to_string_lossy()
+            .into_owned();
+        match name.split(['.', '_']).next() {
+            Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
+            Some("mpifort" | "mpif90" | "mpif77" | "mpif95" | "mpifc") => Language::Fortran,
+            _ => Language::C,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Language::C => "C",
+            Language::Cxx => "C++",
+            Language::Fortran => "Fortran",
+        }
+    }
+
+    /// The variables that name the compiler, ours first.
+    fn variables(self) -> [&'static str; 4] {
+        match self {
+            Language::C => ["MPILITE_CC", "MPICH_CC", "I_MPI_CC", "OMPI_CC"],
+            Language::Cxx => ["MPILITE_CXX", "MPICH_CXX", "I_MPI_CXX", "OMPI_CXX"],
+            Language::Fortran => ["MPILITE_FC", "MPICH_FC", "I_MPI_FC", "OMPI_FC"],
+        }
+    }
+
+    fn default_compiler(self) -> &'static str {
+        match self {
+            Language::C => "cc",
+            Language::Cxx => "c++",
+            Language::Fortran => "gfortran",
+        }
+    }
+}
+
+/// Runs the wrapper with its whole argv; on success the compiler takes this process over.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let mut words = arguments.into_iter();
+    let own_name = words.next().unwrap_or_else(|| "mpicc".into());
+    let shown = Path::new(&own_name)
+        .file_name()
+        .unwrap_or(&own_name)
+        .display()
+        .to_string();
+    let language = Language::of(&own_name);
+    if language == Language::Fortran {
+        eprintln!("{shown}: mpi-lite has no Fortran binding");
+        return ExitCode::FAILURE;
+    }
+    let invocation = Invocation::parse(words);
+    let wrapper = Wrapper {
+        name: shown,
+        language,
+        invocation,
+    };
+    match wrapper.act() {
+        Ok(code) => code,
+        Err(text) => {
+            eprintln!("{}: {text}", wrapper.name);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Wrapper {
+    name: String,
+    language: Language,
+    invocation: Invocation,
+}
+
+impl Wrapper {
+    fn act(&self) -> Result<ExitCode, String> {
+        let flags = Flags::new(&prefix()?, self.invocation.is_static);
+        let text = match self.invocation.asked {
+            Asked::Compile if self.invocation.is_empty() => return Ok(self.usage()),
+            Asked::Compile => return self.compile(&flags),
+            Asked::CommandLine => joined(&self.command_line(&flags)),
+            Asked::CompileFlags => joined(&flags.compile()),
+            Asked::LinkFlags => joined(&flags.link()),
+            Asked::IncludeDirectories => joined(&[flags.include_directory()]),
+            Asked::LibraryDirectories => joined(&[flags.library_directory()]),
+            Asked::Libraries => "mpi_abi".into(),
+            Asked::Compiler => joined(&self.compiler()?),
+            Asked::Version => format!(
+                "{}: mpi-lite {} (Language: {})",
+                self.name,
+                env!("CARGO_PKG_VERSION"),
+                self.language.name()
+            ),
+            Asked::Help => help(&self.name),
+        };
+        println!("{text}");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn usage(&self) -> ExitCode {
+        eprintln!("{}", help(&self.name));
+        ExitCode::FAILURE
+    }
+
+    fn compile(&self, flags: &Flags) -> Result<ExitCode, String> {
+        for warning in &self.invocation.warnings {
+            eprintln!("{}: {warning}", self.name);
+        }
+        if self.invocation.asks_version_only() {
+            println!(
+                "{} for mpi-lite version {}",
+                self.name,
+                env!("CARGO_PKG_VERSION")
+            );
+        }
+        let line = self.command_line(flags);
+        if self.invocation.echoes {
+            println!("{}", joined(&line));
+        }
+        let (compiler, arguments) = line.split_first().ok_or("no compiler is named")?;
+        let error = Command::new(compiler).args(arguments).exec();
+        Err(format!(
+            "cannot run the compiler '{}': {error} (set {})",
+            compiler.display(),
+            self.language.variables()[0]
+        ))
+    }
+
+    fn command_line(&self, flags: &Flags) -> Vec<OsString> {
+        let mut line = self.compiler().unwrap_or_default();
+        line.extend(self.invocation.arguments.iter().cloned());
+        if self.invocation.compiles() {
+            line.extend(flags.compile());
+        }
+        if self.invocation.links() {
+            line.extend(flags.link());
+        }
+        line
+    }
+
+    /// The compiler's words: from the command line, a variable, or the default.
+    fn compiler(&self) -> Result<Vec<OsString>, String> {
+        let from_variable = || {
+            let values = self.language.variables().map(std::env::var_os);
+            values.into_iter().flatten().find(|value| !value.is_empty())
+        };
+        let named = self.invocation.compiler.clone().or_else(from_variable);
+        let named = named.unwrap_or_else(|| self.language.default_compiler().into());
+        let words: Vec<OsString> = named
+            .to_string_lossy()
+            .split_ascii_whitespace()
+            .map(OsString::from)
+            .collect();
+        let program = words.first().ok_or("the compiler's name is empty")?;
+        if is_ourselves(program) {
+            return Ok(vec![self.language.default_compiler().into()]);
+        }
+        Ok(words)
+    }
+}
+
+/// The directory above the `bin` where this program is installed.
+fn prefix() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
+    let prefix = own.parent().and_then(Path::parent);
+    prefix
+        .map(Path::to_path_buf)
+        .ok_or_else(|| format!("{} is in no prefix", own.display()))
+}
+
+/// A build system may have been told that its compiler is mpicc, and passes that on to mpicc.
+fn is_ourselves(program: &OsStr) -> bool {
+    let Ok(own) = std::env::current_exe() else {
+        return false;
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let candidates: Vec<PathBuf> = if Path::new(program).components().count() > 1 {
+        vec![PathBuf::from(program)]
+    } else {
+        std::env::split_paths(&path)
+            .map(|directory| directory.join(program))
+            .collect()
+    };
+    let first = candidates.into_iter().find(|candidate| candidate.is_file());
+    first
+        .and_then(|first| first.canonicalize().ok())
+        .is_some_and(|first| first == own)
+}
+
+fn help(name: &str) -> String {
+    format!(
+        "usage: {name} [options of the compiler] file...\n\
+         \x20 -show, --showme         print the command line instead of running it\n\
+         \x20 --showme:compile        print the flags for compiling\n\
+         \x20 --showme:link           print the flags for linking\n\
+         \x20 -compile_info           print the command for compiling\n\
+         \x20 -link_info              print the command for linking\n\
+         \x20 --showme:WHAT           incdirs, libdirs, libs, command, version or help\n\
+         \x20 -cc=CC, -cxx=CXX        use this compiler (also MPILITE_CC, MPILITE_CXX)\n\
+         \x20 -static-mpi             link libmpi_abi.a\n\
+         \x20 -echo                   print the command line and run it"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_decides_the_language() {
+        for (name, language) in [
+            ("/x/bin/mpicc", Language::C),
+            ("mpicc.mpilite", Language::C),
+            ("mpicc_abi", Language::C),
+            ("mpicxx", Language::Cxx),
+            ("mpic++", Language::Cxx),
+            ("mpiCC", Language::Cxx),
+            ("mpicxx.mpilite", Language::Cxx),
+            ("mpif90", Language::Fortran),
+        ] {
+            assert_eq!(Language::of(OsStr::new(name)), language, "{name}");
+        }
+    }
+}
