@@ -81,10 +81,24 @@ impl Span {
         to.len
     }
 
+    /// The origin from which the first byte of the span has displacement `first`.
+    #[must_use]
+    pub fn origin(&self, first: i64) -> Origin {
+        Origin(self.addr.wrapping_offset(-(first as isize)))
+    }
+
     /// Appends all bytes of the span to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         // SAFETY: the span's bytes are readable, its creator vouched for it.
         out.extend_from_slice(unsafe { core::slice::from_raw_parts(self.addr, self.len) });
+    }
+
+    /// Fills the start of `out` with the bytes of the span. Answers the bytes copied.
+    pub fn read_into(&self, out: &mut [u8]) -> usize {
+        let len = self.len.min(out.len());
+        // SAFETY: both ranges hold `len` bytes; `copy` allows overlap.
+        unsafe { core::ptr::copy(self.addr, out.as_mut_ptr(), len) };
+        len
     }
 
     /// Copies the overlapping prefix of `from` into this span. Answers the bytes copied.
@@ -127,6 +141,124 @@ impl Span {
     pub unsafe fn bytes_mut<'a>(&self) -> &'a mut [u8] {
         // SAFETY: writable by the creator's word; unshared by the caller's.
         unsafe { core::slice::from_raw_parts_mut(self.addr, self.len) }
+    }
+}
+
+/// The address that a datatype's displacements count from. It may be null when the displacements
+/// are absolute addresses (`MPI_BOTTOM`). Source: MPI 5.0, 5.1.5 and 5.1.12.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin(*mut u8);
+
+// SAFETY: as for a span: an address; access is settled by MPI's rules on pending operations.
+unsafe impl Send for Origin {}
+// SAFETY: as above; nothing can be reached without `at`.
+unsafe impl Sync for Origin {}
+
+impl Origin {
+    /// The address null. A datatype with absolute displacements holds addresses for which the
+    /// program vouched when it built the datatype.
+    pub const NULL: Self = Self(core::ptr::null_mut());
+
+    /// Displacements count from `addr`.
+    ///
+    /// # Safety
+    /// Every range that is asked of it with [`Origin::at`] must keep the promise of
+    /// [`Span::new`]: that is, all bytes of the buffer that is described by this address, a count
+    /// and a datatype.
+    #[must_use]
+    pub unsafe fn new(addr: *mut u8) -> Self {
+        Self(addr)
+    }
+
+    /// Whether displacements are absolute addresses.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The address, to compare.
+    #[must_use]
+    pub fn addr(&self) -> usize {
+        self.0.addr()
+    }
+
+    /// The origin `displacement` bytes further on.
+    #[must_use]
+    pub fn moved(&self, displacement: i64) -> Self {
+        Self(self.point(displacement))
+    }
+
+    /// The `len` bytes at `displacement`.
+    #[must_use]
+    pub fn at(&self, displacement: i64, len: usize) -> Span {
+        // SAFETY: the creator vouched for all bytes of the buffer.
+        unsafe { Span::new(self.point(displacement), len) }
+    }
+
+    fn point(&self, displacement: i64) -> *mut u8 {
+        if self.0.is_null() {
+            core::ptr::with_exposed_provenance_mut(displacement as usize)
+        } else {
+            self.0.wrapping_offset(displacement as isize)
+        }
+    }
+}
+
+/// Memory of our own for elements of a datatype, aligned for every basic datatype.
+#[derive(Debug)]
+pub struct Scratch {
+    words: Vec<u128>,
+    start: usize,
+    len: usize,
+}
+
+impl Scratch {
+    /// `len` zero bytes whose first one stands at displacement `first` from an aligned origin.
+    #[must_use]
+    pub fn new(len: usize, first: i64) -> Self {
+        const WORD: usize = size_of::<u128>();
+        let start = first.rem_euclid(WORD as i64) as usize;
+        Self {
+            words: vec![0; (start + len).div_ceil(WORD)],
+            start,
+            len,
+        }
+    }
+
+    /// All bytes. The owner keeps the scratch alive while the span is used.
+    #[must_use]
+    pub fn span(&mut self) -> Span {
+        let words = self.words.as_mut_ptr().cast::<u8>();
+        // SAFETY: `start + len` bytes were allocated; the address stays when the scratch moves.
+        unsafe { Span::new(words.add(self.start), self.len) }
+    }
+
+    /// The origin from which the first byte has displacement `first`.
+    #[must_use]
+    pub fn origin(&mut self, first: i64) -> Origin {
+        let start = self
+            .words
+            .as_mut_ptr()
+            .cast::<u8>()
+            .wrapping_add(self.start);
+        Origin(start.wrapping_offset(-(first as isize)))
+    }
+
+    /// The bytes, while no operation is pending on them.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: initialised bytes of our own vector, borrowed like it.
+        unsafe {
+            core::slice::from_raw_parts(self.words.as_ptr().cast::<u8>().add(self.start), self.len)
+        }
+    }
+
+    /// The bytes, while no operation is pending on them.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let words = self.words.as_mut_ptr().cast::<u8>();
+        // SAFETY: initialised bytes of our own vector, borrowed like it.
+        unsafe { core::slice::from_raw_parts_mut(words.add(self.start), self.len) }
     }
 }
 

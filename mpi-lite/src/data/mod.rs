@@ -1,3 +1,17 @@
 //! What messages are made of: datatypes, packing, reduction operators.
 //!
 //! Source: MPI 5.0, chapters 5 and 6.9.
+
+mod basic;
+mod buffer;
+mod datatype;
+mod layout;
+mod op;
+
+pub use basic::{Basic, Family};
+pub use buffer::Buffer;
+pub use datatype::{Block, Datatype};
+pub use op::{Op, UserFunction, UserOp};
+
+#[cfg(test)]
+mod tests;

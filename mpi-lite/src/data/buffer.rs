@@ -1,0 +1,185 @@
+//! A message in the program's memory: an address, a count and a datatype.
+//!
+//! Source: MPI 5.0, 3.2.2.
+#![expect(
+    unsafe_code,
+    reason = "the caller vouches for the memory behind an address"
+)]
+
+use super::datatype::Datatype;
+use super::layout;
+use crate::error::{Error, Result};
+use crate::memory::{Origin, Scratch, Span};
+
+/// `count` elements of a datatype at an address.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    origin: Origin,
+    count: u64,
+    datatype: Datatype,
+}
+
+impl Buffer {
+    /// `count` elements of `datatype` at `addr`, which may be null if nothing is in the message or
+    /// if the datatype's displacements are absolute (`MPI_BOTTOM`).
+    ///
+    /// # Safety
+    /// The bytes that the elements occupy must be readable (for a message that is received:
+    /// writable) by this process, and the program must not touch them until the operation that
+    /// uses them is complete.
+    #[must_use]
+    pub unsafe fn new(addr: *mut u8, count: u64, datatype: Datatype) -> Self {
+        // SAFETY: the caller's promise is the one asked for.
+        Self::at(unsafe { Origin::new(addr) }, count, datatype)
+    }
+
+    /// `count` elements of `datatype`, displacements counted from `origin`.
+    #[must_use]
+    pub fn at(origin: Origin, count: u64, datatype: Datatype) -> Self {
+        Self {
+            origin,
+            count,
+            datatype,
+        }
+    }
+
+    /// Room for `count` elements of `datatype` in memory of our own, and the buffer in it. The
+    /// caller keeps the scratch alive while the buffer is used.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if they are more than memory can hold.
+    pub fn scratch(count: u64, datatype: &Datatype) -> Result<(Scratch, Self)> {
+        let (first, len) = datatype.occupied(count)?;
+        let mut scratch = Scratch::new(len, first);
+        let origin = scratch.origin(first);
+        Ok((scratch, Self::at(origin, count, datatype.clone())))
+    }
+
+    /// Elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What they are.
+    #[must_use]
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// `count` elements, the first one `first` extents further on.
+    #[must_use]
+    pub fn part(&self, first: i64, count: u64) -> Self {
+        let by = first.wrapping_mul(self.datatype.extent());
+        Self::at(self.origin.moved(by), count, self.datatype.clone())
+    }
+
+    /// Bytes of data in the message.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if they are more than memory can hold.
+    pub fn bytes(&self) -> Result<u64> {
+        self.datatype.bytes(self.count)
+    }
+
+    /// Checks what can be checked before the memory is touched. Answers [`Buffer::bytes`].
+    ///
+    /// # Errors
+    /// [`Error::Count`] as above; [`Error::NullBuffer`] if there is data at the address null.
+    pub fn check(&self) -> Result<u64> {
+        let bytes = self.bytes()?;
+        self.datatype.occupied(self.count)?;
+        let absolute = matches!(&self.datatype, Datatype::Derived(_))
+            && !(self.datatype.is_contiguous() && self.datatype.true_lower_bound() == 0);
+        if bytes > 0 && self.origin.is_null() && !absolute {
+            return Err(Error::NullBuffer);
+        }
+        Ok(bytes)
+    }
+
+    /// The message as one run of bytes; `None` if it must be packed.
+    #[must_use]
+    pub fn contiguous(&self) -> Option<Span> {
+        if self.count == 0 || self.datatype.size() == 0 {
+            return Some(Span::EMPTY);
+        }
+        if !layout::is_run(&self.datatype, self.count) {
+            return None;
+        }
+        let bytes = usize::try_from(self.bytes().ok()?).ok()?;
+        Some(self.origin.at(self.datatype.true_lower_bound(), bytes))
+    }
+
+    /// All bytes that the elements occupy, gaps included.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if they are more than memory can hold.
+    pub fn occupied(&self) -> Result<Span> {
+        let (first, len) = self.datatype.occupied(self.count)?;
+        Ok(self.origin.at(first, len))
+    }
+
+    /// The data, one element after the other, without gaps.
+    #[must_use]
+    pub fn pack(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes().map_or(0, |bytes| bytes as usize));
+        self.append_to(&mut out);
+        out
+    }
+
+    /// Appends the data to `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        layout::runs(&self.datatype, self.count, |at, len| {
+            self.origin.at(at, len as usize).append_to(out);
+            true
+        });
+    }
+
+    /// Fills `out` with the data, as far as it goes. Answers the bytes written.
+    pub fn pack_into(&self, out: &mut [u8]) -> usize {
+        let mut done = 0;
+        layout::runs(&self.datatype, self.count, |at, len| {
+            done += self.origin.at(at, len as usize).read_into(&mut out[done..]);
+            done < out.len()
+        });
+        done
+    }
+
+    /// Lays the packed `bytes` into the elements; they may be fewer than there is room for, what
+    /// does not fit is left out. Answers the bytes laid down.
+    pub fn unpack(&self, bytes: &[u8]) -> usize {
+        let mut done = 0;
+        layout::runs(&self.datatype, self.count, |at, len| {
+            let len = (len as usize).min(bytes.len() - done);
+            done += self.origin.at(at, len).write(0, &bytes[done..done + len]);
+            done < bytes.len()
+        });
+        done
+    }
+
+    /// Copies the data of `from` into this buffer, as a message would. Answers the bytes copied.
+    ///
+    /// # Errors
+    /// [`Error::Truncate`] if there is more of it than room here; [`Error::Count`].
+    pub fn copy_from(&self, from: &Self) -> Result<u64> {
+        let (len, room) = (from.bytes()?, self.bytes()?);
+        if len > room {
+            return Err(Error::Truncate { len, room });
+        }
+        match (self.contiguous(), from.contiguous()) {
+            (Some(to), Some(from)) => {
+                to.copy_from(from);
+            }
+            _ => {
+                self.unpack(&from.pack());
+            }
+        }
+        Ok(len)
+    }
+}

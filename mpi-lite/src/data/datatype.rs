@@ -1,0 +1,382 @@
+//! Datatypes: predefined ones and those that the program builds.
+//!
+//! A derived datatype keeps the tree of its construction; what is asked often (size, bounds,
+//! whether it is one run of bytes) is computed once, when it is built.
+//!
+//! Source: MPI 5.0, 5.1.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::basic::Basic;
+use super::layout::{Bounds, Range, Shape};
+use crate::error::{Error, Result};
+
+/// The deepest tree of datatypes: walking it is recursive, and the stack is finite.
+const DEPTH_LIMIT: u32 = 512;
+
+/// `count` elements of `datatype`, `displacement` bytes from the start: one entry of a type map.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Bytes from the start of the new datatype.
+    pub displacement: i64,
+    /// Elements, one extent apart.
+    pub count: u64,
+    /// What they are.
+    pub datatype: Datatype,
+}
+
+/// A datatype. Cloning it is cheap and gives the same datatype.
+#[derive(Clone, Debug)]
+pub enum Datatype {
+    /// A predefined one.
+    Basic(Basic),
+    /// One that the program built.
+    Derived(Arc<Derived>),
+}
+
+/// What is known of a derived datatype.
+#[derive(Debug)]
+pub struct Derived {
+    pub(super) shape: Shape,
+    bounds: Bounds,
+    size: u64,
+    /// The data is one run of bytes without gap, in the order of the type map.
+    dense: bool,
+    base: Option<Basic>,
+    alignment: u64,
+    /// Its bounds were given by the program, so that no padding is added (`resized`).
+    bounded: bool,
+    depth: u32,
+    committed: AtomicBool,
+}
+
+impl From<Basic> for Datatype {
+    fn from(basic: Basic) -> Self {
+        Self::Basic(basic)
+    }
+}
+
+/// Constructors. All fail with [`Error::Datatype`] if the result would leave the address space.
+impl Datatype {
+    /// `count` elements one after the other. Source: MPI 5.0, 5.1.2.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it is too large.
+    pub fn contiguous(&self, count: u64) -> Result<Self> {
+        self.hvector(1, count, 0)
+    }
+
+    /// `count` blocks of `blocklength` elements, `stride` elements from start to start.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it is too large.
+    pub fn vector(&self, count: u64, blocklength: u64, stride: i64) -> Result<Self> {
+        let stride = stride.checked_mul(self.extent()).ok_or(TOO_LARGE)?;
+        self.hvector(count, blocklength, stride)
+    }
+
+    /// `count` blocks of `blocklength` elements, `stride` bytes from start to start.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it is too large.
+    pub fn hvector(&self, count: u64, blocklength: u64, stride: i64) -> Result<Self> {
+        Self::build(Shape::Strided {
+            count,
+            stride,
+            blocklength,
+            item: self.clone(),
+        })
+    }
+
+    /// Blocks `(length, displacement)`, both in elements.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it is too large.
+    pub fn indexed(&self, blocks: &[(u64, i64)]) -> Result<Self> {
+        let extent = self.extent();
+        let in_bytes: Option<Vec<(u64, i64)>> = blocks
+            .iter()
+            .map(|&(count, at)| Some((count, at.checked_mul(extent)?)))
+            .collect();
+        self.hindexed(&in_bytes.ok_or(TOO_LARGE)?)
+    }
+
+    /// Blocks `(length in elements, displacement in bytes)`.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it is too large.
+    pub fn hindexed(&self, blocks: &[(u64, i64)]) -> Result<Self> {
+        let block = |&(count, displacement)| Block {
+            displacement,
+            count,
+            datatype: self.clone(),
+        };
+        Self::build(Shape::Listed(blocks.iter().map(block).collect()))
+    }
+
+    /// Blocks of different datatypes. Its extent is rounded up to the alignment of the members,
+    /// as a C compiler does, unless the program gave the bounds of one of them.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it is too large.
+    pub fn structure(blocks: Vec<Block>) -> Result<Self> {
+        let mut derived = Self::derive(Shape::Listed(blocks))?;
+        if let (false, Some((lower, upper))) = (derived.bounded, derived.bounds.marks) {
+            let padding = (lower - upper).rem_euclid(derived.alignment as i64);
+            let upper = upper.checked_add(padding).ok_or(TOO_LARGE)?;
+            derived.bounds.marks = Some((lower, upper));
+        }
+        Ok(Self::Derived(Arc::new(derived)))
+    }
+
+    /// The same data with other bounds. Source: MPI 5.0, 5.1.7.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if it leaves the address space.
+    pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
+        let upper = lower_bound.checked_add(extent).ok_or(TOO_LARGE)?;
+        let mut derived = Self::derive(self.as_shape())?;
+        derived.bounds.marks = Some((lower_bound, upper));
+        derived.bounded = true;
+        Ok(Self::Derived(Arc::new(derived)))
+    }
+
+    /// A new datatype that equals this one. Source: MPI 5.0, 5.1.10.
+    ///
+    /// # Errors
+    /// None but that of too deep a nesting.
+    pub fn duplicate(&self) -> Result<Self> {
+        let mut derived = Self::derive(self.as_shape())?;
+        derived.committed = AtomicBool::new(self.is_committed());
+        Ok(Self::Derived(Arc::new(derived)))
+    }
+
+    fn as_shape(&self) -> Shape {
+        Shape::Strided {
+            count: 1,
+            stride: 0,
+            blocklength: 1,
+            item: self.clone(),
+        }
+    }
+
+    fn build(shape: Shape) -> Result<Self> {
+        Ok(Self::Derived(Arc::new(Self::derive(shape)?)))
+    }
+
+    fn derive(shape: Shape) -> Result<Derived> {
+        let depth = 1 + shape.items().map(Self::depth).max().unwrap_or(0);
+        if depth > DEPTH_LIMIT {
+            return Err(Error::Datatype("datatypes are nested more than 512 deep"));
+        }
+        let bounded = shape.items().any(Self::is_bounded);
+        Ok(Derived {
+            bounds: shape
+                .bounds()
+                .filter(Bounds::are_possible)
+                .ok_or(TOO_LARGE)?,
+            size: shape.size().ok_or(TOO_LARGE)?,
+            dense: shape.is_dense(),
+            base: shape.base(),
+            alignment: shape.items().map(Self::alignment).max().unwrap_or(1),
+            bounded,
+            depth,
+            committed: AtomicBool::new(false),
+            shape,
+        })
+    }
+}
+
+const TOO_LARGE: Error = Error::Datatype("the datatype would be larger than the address space");
+
+/// Questions.
+impl Datatype {
+    /// Allows the datatype in communication. Source: MPI 5.0, 5.1.9.
+    pub fn commit(&self) {
+        if let Self::Derived(derived) = self {
+            derived.committed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether it may be used in communication.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        match self {
+            Self::Basic(_) => true,
+            Self::Derived(derived) => derived.committed.load(Ordering::Acquire),
+        }
+    }
+
+    /// Bytes of data in one element, without gaps.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Basic(basic) => basic.size(),
+            Self::Derived(derived) => derived.size,
+        }
+    }
+
+    /// Bytes from the address of an element to the start of what it occupies.
+    #[must_use]
+    pub fn lower_bound(&self) -> i64 {
+        self.marks().0
+    }
+
+    /// Bytes from one element to the next.
+    #[must_use]
+    pub fn extent(&self) -> i64 {
+        let (lower, upper) = self.marks();
+        upper - lower
+    }
+
+    /// Bytes from the address of an element to its first byte of data.
+    #[must_use]
+    pub fn true_lower_bound(&self) -> i64 {
+        self.data().0
+    }
+
+    /// Bytes from the first byte of data to the end of the last one.
+    #[must_use]
+    pub fn true_extent(&self) -> i64 {
+        let (first, end) = self.data();
+        end - first
+    }
+
+    /// Whether any number of elements is one run of bytes, in order and without gaps.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        self.is_dense() && self.extent() as u64 == self.size()
+    }
+
+    /// The one predefined datatype of which all its data consists; what an operator works on.
+    #[must_use]
+    pub fn reduction_base(&self) -> Option<Basic> {
+        match self {
+            Self::Basic(basic) => Some(*basic),
+            Self::Derived(derived) => derived.base,
+        }
+    }
+
+    /// MPI's name, or what it is.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Basic(basic) => basic.name(),
+            Self::Derived(_) => "a derived datatype",
+        }
+    }
+
+    /// Bytes of data in `count` elements.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if they are more than memory can hold.
+    pub fn bytes(&self, count: u64) -> Result<u64> {
+        let size = self.size();
+        size.checked_mul(count)
+            .filter(|&bytes| bytes <= isize::MAX as u64)
+            .ok_or(Error::Count { count, size })
+    }
+
+    /// The bytes that `count` elements occupy, gaps included: where the first one stands,
+    /// relative to the address of the buffer, and how many there are.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if they are more than memory can hold.
+    pub fn occupied(&self, count: u64) -> Result<(i64, usize)> {
+        if count == 0 || self.size() == 0 {
+            return Ok((0, 0));
+        }
+        let reach = || {
+            let last = i64::try_from(count - 1).ok()?.checked_mul(self.extent())?;
+            let (first, end) = self.data();
+            let first = first.checked_add(last.min(0))?;
+            let end = end.checked_add(last.max(0))?;
+            Some((first, usize::try_from(end.checked_sub(first)?).ok()?))
+        };
+        reach().ok_or(Error::Count {
+            count,
+            size: self.size(),
+        })
+    }
+
+    /// The basic elements in the first `bytes` bytes of data; `None` if they end within one.
+    /// The two members of a pair count one each. Source: MPI 5.0, 5.1.11 (`MPI_Get_elements`).
+    #[must_use]
+    pub fn elements(&self, bytes: u64) -> Option<u64> {
+        match self {
+            _ if self.size() == 0 => Some(0),
+            Self::Basic(basic) => basic_elements(*basic, bytes),
+            Self::Derived(derived) => {
+                let whole = derived.shape.elements(derived.size)?;
+                let rest = derived.shape.elements(bytes % derived.size)?;
+                whole.checked_mul(bytes / derived.size)?.checked_add(rest)
+            }
+        }
+    }
+
+    /// Whether both are the same datatype: the same object, not only the same layout.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Basic(a), Self::Basic(b)) => a == b,
+            (Self::Derived(a), Self::Derived(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        match self {
+            Self::Basic(basic) => Bounds {
+                marks: Some((0, basic.extent())),
+                data: Some((0, basic.data_end())),
+            },
+            Self::Derived(derived) => derived.bounds,
+        }
+    }
+
+    fn marks(&self) -> Range {
+        self.bounds().marks.unwrap_or_default()
+    }
+
+    fn data(&self) -> Range {
+        self.bounds().data.unwrap_or_default()
+    }
+
+    /// Whether one element is one run of bytes, in order and without gaps.
+    pub(super) fn is_dense(&self) -> bool {
+        match self {
+            Self::Basic(Basic::ShortInt) => false,
+            Self::Basic(_) => true,
+            Self::Derived(derived) => derived.dense,
+        }
+    }
+
+    fn alignment(&self) -> u64 {
+        match self {
+            Self::Basic(basic) => basic.alignment(),
+            Self::Derived(derived) => derived.alignment,
+        }
+    }
+
+    fn is_bounded(&self) -> bool {
+        matches!(self, Self::Derived(derived) if derived.bounded)
+    }
+
+    fn depth(&self) -> u32 {
+        match self {
+            Self::Basic(_) => 0,
+            Self::Derived(derived) => derived.depth,
+        }
+    }
+}
+
+fn basic_elements(basic: Basic, bytes: u64) -> Option<u64> {
+    let rest = bytes % basic.size();
+    let whole = bytes / basic.size();
+    match basic.machine().pair() {
+        None => (rest == 0).then_some(whole),
+        Some(_) if rest == 0 => Some(2 * whole),
+        Some((first, ..)) => (rest == first.size()).then_some(2 * whole + 1),
+    }
+}
