@@ -1,6 +1,5 @@
 //! What must hold, whatever the network does. The names I1 … I20 are those of `docs/protocol.md`.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -63,7 +62,7 @@ pub(super) struct Checker {
 macro_rules! hold {
     ($condition:expr, $($text:tt)*) => {
         if !$condition {
-            return Err(format!($($text)*));
+            return Err(alloc::format!($($text)*));
         }
     };
 }

@@ -4,7 +4,11 @@
 //! endpoints over it as a [`Plan`] says, and checks the protocol's invariants after each step.
 //! No payload moves: a packet in flight only says which bytes of which message it would carry.
 
+mod above;
+mod below;
 mod checker;
+mod ending;
+mod mishaps;
 mod network;
 mod node;
 mod plan;

@@ -1,0 +1,120 @@
+//! The layer above the endpoints: sends, aborts, says where messages land.
+
+use alloc::format;
+
+use super::checker::{Outcome, Verdict};
+use super::plan::Pattern;
+use super::world::{Act, World};
+use crate::error::SendError;
+use crate::event::Landing;
+use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::time::Instant;
+
+impl World {
+    pub(super) fn send(&mut self) -> Verdict {
+        let (from, to) = self.draw_pair();
+        if !self.nodes[from as usize].asleep {
+            let len = self.draw_len();
+            let sent = self.nodes[from as usize]
+                .endpoint
+                .send(NodeId(to), len, self.now);
+            match sent {
+                Ok(id) => self.note_sent(from, to, len, id),
+                Err(SendError::PeerLost { .. }) if self.plan.dead() == Some(to) => {}
+                Err(error) => return Err(format!("I5: a send was refused: {error}")),
+            }
+            self.service(from)?;
+        }
+        self.to_send -= 1;
+        let gap = if self.rng.chance(200_000) {
+            0
+        } else {
+            self.plan.gap_ns
+        };
+        if self.to_send > 0 {
+            let at = self.now.plus_ns(self.rng.below(2 * gap + 1));
+            self.schedule(at, Act::Send);
+        } else {
+            let rest = self.rng.below(2_000_000_000);
+            let at = self.now.0.max(self.plan.outages_end_ns()) + rest;
+            self.schedule(Instant(at), Act::Heal);
+        }
+        Ok(())
+    }
+
+    pub(super) fn draw_pair(&mut self) -> (u32, u32) {
+        let nodes = u64::from(self.plan.config.nodes);
+        let from = self.rng.below(nodes) as u32;
+        let other = |from: u32, by: u64| ((u64::from(from) + 1 + by) % nodes) as u32;
+        match self.plan.pattern {
+            Pattern::OneWay => (from, other(from, 0)),
+            Pattern::Incast if from != 0 => (from, 0),
+            _ => (from, other(from, self.rng.below(nodes - 1))),
+        }
+    }
+
+    /// Lengths on and around the borders between packets.
+    pub(super) fn draw_len(&mut self) -> u64 {
+        let packet = self.plan.config.packet_bytes as u64;
+        match self.rng.below(10) {
+            0 => 0,
+            1 => 1,
+            2..=5 => self.rng.below(packet + 1),
+            6 => packet + self.rng.below(3) - 1,
+            _ => {
+                let packets = 1 + self.rng.below(self.plan.max_packets);
+                (packets + 1) * packet + self.rng.below(3) - 1
+            }
+        }
+    }
+
+    pub(super) fn note_sent(&mut self, from: u32, to: u32, len: u64, id: OutgoingId) {
+        let tag = self.checker.enter(from, to, len as u32);
+        self.note("send", from, tag, len);
+        let node = &mut self.nodes[from as usize];
+        node.outgoing.put(id.index(), id, tag);
+        node.sent.push(tag);
+        if self.rng.chance(self.plan.abort_ppm) {
+            let at = self.now.plus_ns(self.rng.below(5_000_000));
+            self.schedule(at, Act::Abort(tag));
+        }
+    }
+
+    pub(super) fn abort(&mut self, tag: u32) -> Verdict {
+        let message = &mut self.checker.messages[tag as usize];
+        let from = message.from;
+        let node = &mut self.nodes[from as usize];
+        if message.outcome != Outcome::Open || node.asleep {
+            return Ok(());
+        }
+        message.abort_asked = true;
+        let id = node
+            .outgoing
+            .id_of(tag)
+            .ok_or("an open message has an id")?;
+        node.endpoint.abort(id, self.now);
+        self.note("abort", from, tag, 0);
+        self.service(from)
+    }
+
+    pub(super) fn land(&mut self, at: u32, id: IncomingId, tag: u32, landing: Landing) -> Verdict {
+        let node = &mut self.nodes[at as usize];
+        if node.asleep {
+            if self.plan.dead() != Some(at) {
+                let awake = Instant(self.plan.outages_end_ns() + 1);
+                self.schedule(awake, Act::Land(at, id, tag, landing));
+            }
+            return Ok(());
+        }
+        // A message that was aborted meanwhile: the endpoint must leave it alone.
+        if node.incoming.get(id.index(), id).is_some() {
+            self.checker.messages[tag as usize].landing = Some(landing);
+            if landing == Landing::Drop {
+                node.incoming.take(id.index(), id);
+            }
+        }
+        node.endpoint.land(id, landing, self.now);
+        self.note("land", at, tag, u64::from(landing == Landing::Accept));
+        self.service(at)
+    }
+}

@@ -1,0 +1,277 @@
+//! The layer below the endpoints: carries packets, and hears what becomes of messages.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::checker::{Outcome, Verdict, hold};
+use super::node::{Node, Packet, Payload};
+use super::world::{Act, COOKIE, World};
+use crate::event::{Event, Landing, Placement, Transmit};
+use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::packet::{Header, Kind};
+
+impl World {
+    pub(super) fn arrive(&mut self, from: NodeId, to: NodeId, packet: Packet) -> Verdict {
+        if self.nodes[to.0 as usize].asleep {
+            if self.plan.dead() != Some(to.0) {
+                self.nodes[to.0 as usize].inbox.push_back((from, packet));
+            }
+            return Ok(());
+        }
+        // Rule E: another job's packet goes no further.
+        if packet.cookie != COOKIE {
+            return Ok(());
+        }
+        let len = packet.payload.map_or(0, |payload| payload.len);
+        let node = &mut self.nodes[to.0 as usize];
+        let outcome = node
+            .endpoint
+            .handle_packet(from, &packet.header, len, self.now);
+        let code = match outcome {
+            Ok(_) => 0,
+            Err(reason) => 1 + reason as u64,
+        };
+        if self.verbose {
+            self.describe(to.0, &packet, outcome.err());
+        }
+        self.note(
+            "packet",
+            to.0,
+            packet.payload.map_or(u32::MAX, |p| p.tag),
+            code,
+        );
+        match outcome {
+            Ok(placement) => self.place(to.0, &packet, placement)?,
+            Err(_) if self.calm && self.plan.abort_ppm == 0 => {
+                return Err(format!(
+                    "P14: a packet was dropped in a calm run: {outcome:?}"
+                ));
+            }
+            Err(_) => {}
+        }
+        self.service(to.0)
+    }
+
+    pub(super) fn describe(
+        &self,
+        to: u32,
+        packet: &Packet,
+        dropped: Option<crate::error::Dropped>,
+    ) {
+        let Some(h) = Header::decode(&packet.header) else {
+            return;
+        };
+        let fate = dropped.map_or(String::from("taken"), |reason| format!("dropped: {reason}"));
+        let tag = self.tag_of(&h);
+        std::println!(
+            "{:>15} node {to:<3} <- {} of message {tag:?} seq {} n {} attempt {}: {fate}",
+            self.now.0,
+            h.kind.name(),
+            h.seq,
+            h.info1,
+            h.info2
+        );
+    }
+
+    pub(super) fn tag_of(&self, header: &Header) -> Option<u32> {
+        let place = header.msg_id.wrapping_sub(self.plan.config.first_msg_id);
+        self.nodes
+            .get(header.src as usize)?
+            .sent
+            .get(place as usize)
+            .copied()
+    }
+
+    pub(super) fn place(&mut self, at: u32, packet: &Packet, placement: Placement) -> Verdict {
+        let node = &mut self.nodes[at as usize];
+        match (placement, packet.payload) {
+            (Placement::None, _) => Ok(()),
+            (Placement::First { message, len }, Some(payload)) => {
+                hold!(
+                    payload.offset == 0,
+                    "I3: announced by bytes from {}",
+                    payload.offset
+                );
+                node.incoming.put(message.index(), message, payload.tag);
+                self.checker.announce(at, payload.tag, len)?;
+                self.decide_landing(at, message, payload.tag)
+            }
+            (Placement::Data { message, offset }, Some(payload)) => {
+                // The last packet's event is still to come, so the id is known.
+                let tag = node.incoming.get(message.index(), message);
+                hold!(
+                    tag == Some(payload.tag),
+                    "I3: {} placed in {tag:?}",
+                    payload.tag
+                );
+                hold!(
+                    offset == payload.offset,
+                    "I3: {} placed at {offset}",
+                    payload.offset
+                );
+                let header = Header::decode(&packet.header).ok_or("a header that was taken")?;
+                self.checker.place(payload.tag, header.info2, header.seq)
+            }
+            (_, None) => Err(format!("I3: {placement:?} for a packet without payload")),
+        }
+    }
+
+    pub(super) fn decide_landing(&mut self, at: u32, id: IncomingId, tag: u32) -> Verdict {
+        let unwanted = self.rng.chance(self.plan.refuse_ppm);
+        let landing = if unwanted {
+            Landing::Drop
+        } else {
+            Landing::Accept
+        };
+        if self.rng.chance(self.plan.later_ppm) {
+            let later = self.now.plus_ns(self.rng.below(self.plan.later_ns));
+            self.schedule(later, Act::Land(at, id, tag, landing));
+            return Ok(());
+        }
+        self.land(at, id, tag, landing)
+    }
+
+    /// Sends what an endpoint has to send, hears what it has to tell, and checks it.
+    pub(super) fn service(&mut self, at: u32) -> Verdict {
+        while !self.nodes[at as usize].stalled {
+            let Some(transmit) = self.nodes[at as usize].endpoint.poll_transmit(self.now) else {
+                break;
+            };
+            self.transmit(at, &transmit)?;
+            if self.rng.chance(self.plan.stall_ppm) && self.healed.is_none() {
+                self.nodes[at as usize].stalled = true;
+                let until = self.now.plus_ns(self.rng.below(1_000_000));
+                self.schedule(until, Act::Unstall(at));
+            }
+        }
+        while let Some(event) = self.nodes[at as usize].endpoint.poll_event() {
+            self.hear(at, event)?;
+        }
+        let cost = self.nodes[at as usize].endpoint.survey_cost();
+        let every = (cost / 32 + 1) as u64;
+        if self.plan.dead().is_some() || !self.report.packets.is_multiple_of(every) {
+            return Ok(());
+        }
+        self.checker
+            .node(at, &self.nodes[at as usize].endpoint.survey())
+    }
+
+    pub(super) fn transmit(&mut self, from: u32, transmit: &Transmit) -> Verdict {
+        let node = &self.nodes[from as usize];
+        let header = Header::decode(&transmit.header).ok_or("P1: a header that is none")?;
+        let payload = match transmit.message {
+            None => None,
+            Some(id) => {
+                let tag = node.outgoing.get(id.index(), id);
+                let tag = tag.ok_or("I4: a message is sent after its last event")?;
+                Some(Payload {
+                    tag,
+                    offset: transmit.offset,
+                    len: transmit.len,
+                })
+            }
+        };
+        let tag = self
+            .tag_of(&header)
+            .ok_or("P1: a packet of no known message")?;
+        match header.kind {
+            Kind::Cts => self
+                .checker
+                .allow(tag, u64::from(header.seq - 1 + u32::from(header.info1))),
+            Kind::Data | Kind::StopData | Kind::LastData => {
+                self.checker.data_sent(tag, header.seq)?;
+            }
+            _ => {}
+        }
+        self.note(header.kind.name(), from, tag, u64::from(header.seq));
+        self.report.packets += 1;
+        let packet = Packet {
+            cookie: COOKIE,
+            header: transmit.header,
+            payload,
+        };
+        self.launch(NodeId(from), transmit.to, header.kind, packet);
+        Ok(())
+    }
+
+    pub(super) fn launch(&mut self, from: NodeId, to: NodeId, kind: Kind, packet: Packet) {
+        if self.rng.chance(self.plan.stale_ppm) {
+            let stale = Packet {
+                cookie: COOKIE ^ 1,
+                ..packet.clone()
+            };
+            let at = self.now.plus_ns(self.rng.below(1_000_000));
+            self.schedule(at, Act::Late(from, to, stale));
+        }
+        if self.rng.chance(self.plan.late_ppm) {
+            let at = self.now.plus_ns(self.rng.below(self.plan.late_ns));
+            self.schedule(at, Act::Late(from, to, packet.clone()));
+        }
+        self.network
+            .send_kind(self.now, (from, to), Some(kind), packet);
+    }
+
+    pub(super) fn hear(&mut self, at: u32, event: Event) -> Verdict {
+        let node = &mut self.nodes[at as usize];
+        let incoming = |node: &mut Node, id: IncomingId| node.incoming.take(id.index(), id);
+        let outgoing = |node: &mut Node, id: OutgoingId| node.outgoing.take(id.index(), id);
+        let unknown = "I1: an event for a message that had its last event";
+        let (what, tag) = match event {
+            Event::Arrived(id) => ("arrived", incoming(node, id).ok_or(unknown)?),
+            Event::Aborted(id) => ("aborted", incoming(node, id).ok_or(unknown)?),
+            Event::Sent(id) => ("sent", outgoing(node, id).ok_or(unknown)?),
+            Event::Refused(id) => ("refused", outgoing(node, id).ok_or(unknown)?),
+            Event::Cancelled(id) => ("cancelled", outgoing(node, id).ok_or(unknown)?),
+            Event::Lost(peer) => return self.lose(at, peer.0),
+        };
+        self.note(what, at, tag, 0);
+        match event {
+            Event::Arrived(_) => self.checker.arrive(tag),
+            Event::Aborted(_) => self.checker.abort(tag),
+            Event::Sent(_) => self.checker.end(tag, Outcome::Sent),
+            Event::Refused(_) => self.checker.end(tag, Outcome::Refused),
+            _ => self.checker.end(tag, Outcome::Cancelled),
+        }
+    }
+
+    pub(super) fn lose(&mut self, at: u32, peer: u32) -> Verdict {
+        self.note("lost", at, u32::MAX, u64::from(peer));
+        hold!(
+            self.plan.dead() == Some(peer),
+            "I5: node {at} gave up node {peer}, which lives"
+        );
+        self.end_all(|from, to| (from, to) == (at, peer))
+    }
+
+    pub(super) fn end_all(&mut self, which: impl Fn(u32, u32) -> bool) -> Verdict {
+        for tag in 0..self.checker.messages.len() {
+            let message = &self.checker.messages[tag];
+            if message.outcome == Outcome::Open && which(message.from, message.to) {
+                self.checker.end(tag as u32, Outcome::Lost)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn handle_timeout(&mut self, at: u32) -> Verdict {
+        let now = self.now;
+        let node = &mut self.nodes[at as usize];
+        if node.asleep || node.endpoint.next_timeout().is_none_or(|timer| timer > now) {
+            return Ok(());
+        }
+        node.endpoint.handle_timeout(now);
+        let next = node.endpoint.next_timeout();
+        hold!(
+            next.is_none_or(|timer| timer > now),
+            "I15: node {at} has a timer in the past"
+        );
+        let (since, count) = node.timeouts_now;
+        node.timeouts_now = if since == now {
+            (now, count + 1)
+        } else {
+            (now, 1)
+        };
+        hold!(node.timeouts_now.1 <= 50, "I15: node {at} spins");
+        self.service(at)
+    }
+}
