@@ -10,10 +10,13 @@
 
 pub mod boot;
 pub mod clock;
+pub mod comm;
 pub mod config;
 pub mod data;
+pub mod engine;
 pub mod error;
 pub mod ids;
 pub mod memory;
 pub mod slab;
 pub mod transport;
+pub mod world;

@@ -65,3 +65,81 @@ impl<T> Slab<T> {
             .filter_map(|(place, index)| place.as_ref().map(|thing| (index, thing)))
     }
 }
+
+/// The name of a thing in a [`Table`]: stale once the thing is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The place.
+    pub index: u32,
+    /// Which of the things that were at this place.
+    pub generation: u32,
+}
+
+/// A [`Slab`] whose names are not mistaken when a place is used again.
+#[derive(Debug)]
+pub struct Table<T> {
+    slab: Slab<(u32, T)>,
+    generation: u32,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { slab: Slab::default(), generation: 0 }
+    }
+}
+
+impl<T> Table<T> {
+    /// Puts `thing` in and answers its name.
+    pub fn insert(&mut self, thing: T) -> Key {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        Key { index: self.slab.insert((generation, thing)), generation }
+    }
+
+    /// The thing of this name, if it is still there.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        let (generation, thing) = self.slab.get(key.index)?;
+        (*generation == key.generation).then_some(thing)
+    }
+
+    /// The thing of this name, if it is still there.
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let (generation, thing) = self.slab.get_mut(key.index)?;
+        (*generation == key.generation).then_some(thing)
+    }
+
+    /// Takes the thing of this name out, if it is still there.
+    pub fn remove(&mut self, key: Key) -> Option<T> {
+        self.get(key)?;
+        self.slab.remove(key.index).map(|(_, thing)| thing)
+    }
+
+    /// How many things there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slab.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_name_finds_nothing_though_its_place_is_used_again() {
+        let mut table = Table::default();
+        let old = table.insert('a');
+        assert_eq!(table.remove(old), Some('a'));
+        let new = table.insert('b');
+        assert_eq!(new.index, old.index);
+        assert_eq!((table.get(old), table.get(new)), (None, Some(&'b')));
+        assert_eq!(table.remove(old), None);
+    }
+}

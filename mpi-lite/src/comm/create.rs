@@ -1,0 +1,69 @@
+//! New communicators from old ones. Source: MPI 5.0, 7.4.2.
+
+use std::sync::Arc;
+
+use super::{Communicator, Group, Inner};
+use crate::error::Result;
+use crate::ids::Context;
+
+/// The colour of those who do not take part.
+const NO_COLOR: u32 = u32::MAX;
+
+impl Communicator {
+    /// A communicator of the same processes with a new context. Collective.
+    ///
+    /// # Errors
+    /// A process of the group is lost.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn dup(&self) -> Result<Self> {
+        let (context, _) = self.agree([0, 0])?;
+        Ok(self.derive(context, self.group().clone(), self.rank()))
+    }
+
+    /// Parts the processes by `color`; within a part they are ordered by `key`, then by their
+    /// rank here. `None` takes part in nothing and gets `None`. Collective.
+    ///
+    /// # Errors
+    /// A process of the group is lost.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        let (context, all) =
+            self.agree([color.unwrap_or(NO_COLOR), key.cast_unsigned()])?;
+        let Some(color) = color else {
+            return Ok(None);
+        };
+        let mut part: Vec<(i32, u32)> = all
+            .iter()
+            .zip(0..)
+            .filter(|(word, _)| word[1] == color)
+            .map(|(word, rank)| (word[2].cast_signed(), rank))
+            .collect();
+        part.sort_unstable();
+        let rank = part.iter().position(|&(_, rank)| rank == self.rank());
+        let rank = rank.and_then(|at| u32::try_from(at).ok()).expect("this process has the color");
+        let members = part.iter().map(|&(_, rank)| self.group().members()[rank as usize]);
+        let group = Group::from_members(members.collect());
+        Ok(Some(self.derive(context, group, rank)))
+    }
+
+    /// A communicator of `group`, a part of this one's; processes outside of it get `None`.
+    /// Collective over all processes of this communicator.
+    ///
+    /// # Errors
+    /// A process of the group is lost.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn create(&self, group: &Group) -> Result<Option<Self>> {
+        let (context, _) = self.agree([0, 0])?;
+        let me = self.group().peer(self.rank()).expect("a member has its rank");
+        Ok(group.rank_of(me).map(|rank| self.derive(context, group.clone(), rank)))
+    }
+
+    fn derive(&self, context: Context, group: Group, rank: u32) -> Self {
+        let engine = Arc::clone(&self.inner.engine);
+        let contexts = Arc::clone(&self.inner.contexts);
+        Self { inner: Arc::new(Inner { engine, contexts, context, group, rank }) }
+    }
+}

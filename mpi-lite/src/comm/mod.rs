@@ -1,0 +1,105 @@
+//! Communicators: a group of processes, and a context in which only their messages match.
+//!
+//! Source: MPI 5.0, chapters 3 and 7.
+
+mod context;
+mod create;
+mod group;
+mod persistent;
+mod point;
+mod probe;
+
+use std::sync::Arc;
+
+pub use group::Group;
+
+use crate::engine::Engine;
+use crate::ids::Context;
+
+/// An intra-communicator. Clones name the same communicator.
+#[derive(Clone, Debug)]
+pub struct Communicator {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    engine: Arc<Engine>,
+    contexts: Arc<context::Contexts>,
+    context: Context,
+    group: Group,
+    rank: u32,
+}
+
+/// How two communicators relate. Source: MPI 5.0, 7.4.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The same communicator.
+    Identical,
+    /// Same group in the same order, different contexts.
+    Congruent,
+    /// Same members in another order.
+    Similar,
+    /// Anything else.
+    Unequal,
+}
+
+impl Communicator {
+    /// The two communicators that every process has: of all processes of the job, and of itself.
+    #[must_use]
+    pub fn predefined(engine: &Arc<Engine>, me: u32, size: u32) -> (Self, Self) {
+        let contexts = Arc::new(context::Contexts::default());
+        let make = |context, group, rank| {
+            let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
+            Self { inner: Arc::new(Inner { engine, contexts, context, group, rank }) }
+        };
+        let world = make(Context::WORLD, Group::of_all(size), me);
+        let own = make(Context::OWN, Group::from_members([me].into()), 0);
+        (world, own)
+    }
+
+    /// This process's rank, `0..size`.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.inner.rank
+    }
+
+    /// How many processes the communicator has.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.inner.group.size()
+    }
+
+    /// Its processes, in the order of their ranks.
+    #[must_use]
+    pub fn group(&self) -> &Group {
+        &self.inner.group
+    }
+
+    /// Its context for point-to-point messages.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        self.inner.context
+    }
+
+    /// The engine that moves its messages.
+    #[inline]
+    #[must_use]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.inner.engine
+    }
+
+    /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Comparison {
+        if self.inner.context == other.inner.context {
+            return Comparison::Identical;
+        }
+        match self.group().compare(other.group()) {
+            Comparison::Identical => Comparison::Congruent,
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Persistent requests: the arguments are bound once, the operation started many times.
+//!
+//! Source: MPI 5.0, 3.9.
+
+use super::Communicator;
+use crate::data::Buffer;
+use crate::engine::{Plan, Request};
+use crate::error::Result;
+use crate::ids::{Dest, Mode, Source, TagSelector};
+
+impl Communicator {
+    /// A persistent send; started by [`Communicator::start`]. Arguments as of
+    /// [`Communicator::isend`].
+    ///
+    /// # Errors
+    /// As [`Communicator::isend`], as far as the arguments go.
+    pub fn send_init(&self, buffer: Buffer, dest: Dest, tag: i32, mode: Mode) -> Result<Request> {
+        let plan = self.send_plan(buffer, dest, tag, mode)?;
+        Ok(self.engine().with(|lane| lane.plan(Plan::Send(plan))))
+    }
+
+    /// A persistent receive; arguments as of [`Communicator::irecv`].
+    ///
+    /// # Errors
+    /// As [`Communicator::irecv`], as far as the arguments go.
+    pub fn recv_init(&self, buffer: Buffer, source: Source, tag: TagSelector) -> Result<Request> {
+        let plan = self.receive_plan(buffer, source, tag)?;
+        Ok(self.engine().with(|lane| lane.plan(Plan::Receive(plan))))
+    }
+}

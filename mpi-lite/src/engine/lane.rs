@@ -1,0 +1,280 @@
+//! One lock's worth of the engine: links, matcher, requests. Everything here runs under the lock.
+
+use super::envelope::Envelope;
+use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
+use super::protocol::{self, Unmatched};
+use super::request::{Request, Requests};
+use super::send::Sending;
+use crate::clock::Instant;
+use crate::config::Settings;
+use crate::error::Error;
+use crate::memory::Span;
+use crate::slab::{Slab, Table};
+use crate::transport::{Arrival, Event, Landing, Link, Peer, Token, Transport};
+
+/// Events of one link in one turn, so that no link starves the others.
+const EVENTS_PER_TURN: usize = 64;
+
+/// A message on its way in: the link and the link's name for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inbound {
+    pub(super) link: usize,
+    pub(super) arrival: Arrival,
+}
+
+/// What a message on its way in is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// It fills this receive.
+    Receive { request: Request, envelope: Envelope, len: u64 },
+    /// It is unexpected and has this place.
+    Unexpected(u32),
+    /// Nobody wants it: the program finalizes.
+    Nothing,
+}
+
+/// The buffer that the program attached for buffered sends. Source: MPI 5.0, 3.6.
+#[derive(Clone, Copy, Debug)]
+pub struct Attached {
+    /// The program's address, given back at detach.
+    pub address: usize,
+    /// Bytes.
+    pub bytes: u64,
+    pub(super) used: u64,
+}
+
+/// Links, matcher and requests of one process.
+#[derive(Debug)]
+pub struct Lane {
+    pub(super) me: Peer,
+    /// The first leads to this process, the last to all others.
+    pub(super) links: Vec<Link>,
+    purposes: Vec<Vec<Option<Purpose>>>,
+    pub(super) requests: Requests,
+    pub(super) posted: Posted,
+    pub(super) unexpected: Unexpected,
+    /// Messages taken by matched probes: their places.
+    pub(super) messages: Table<u32>,
+    pub(super) sends: Slab<Sending>,
+    /// Buffers of finished sends, to be used again.
+    pub(super) spare: Vec<Vec<u8>>,
+    pub(super) kept_bytes: u64,
+    taken_in_bytes: u64,
+    pub(super) attached: Option<Attached>,
+    /// Peers that answer no more.
+    pub(super) lost: Vec<Peer>,
+    /// From `MPI_Finalize` on, what nobody receives is dropped.
+    is_closing: bool,
+    pub(super) settings: Settings,
+    pub(super) hosts: Vec<String>,
+}
+
+impl Lane {
+    /// The lane of process `me`, one host name per process. The first of `links` leads to the
+    /// process itself, the last to all others.
+    #[must_use]
+    pub fn new(me: Peer, links: Vec<Link>, settings: Settings, hosts: Vec<String>) -> Self {
+        assert!(!links.is_empty(), "a process reaches at least itself");
+        Self {
+            me,
+            purposes: links.iter().map(|_| Vec::new()).collect(),
+            links,
+            requests: Requests::default(),
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            messages: Table::default(),
+            sends: Slab::default(),
+            spare: Vec::new(),
+            kept_bytes: 0,
+            taken_in_bytes: 0,
+            attached: None,
+            lost: Vec::new(),
+            is_closing: false,
+            settings,
+            hosts,
+        }
+    }
+
+    /// Which link leads to `peer`.
+    #[inline]
+    pub(super) fn route(&self, peer: Peer) -> usize {
+        if peer == self.me { 0 } else { self.links.len() - 1 }
+    }
+
+    /// One turn: what the links have to tell. Answers whether anything happened.
+    pub fn turn(&mut self, now: Instant) -> bool {
+        let mut worked = false;
+        for link in 0..self.links.len() {
+            for _ in 0..EVENTS_PER_TURN {
+                let Some(event) = self.links[link].poll(now) else {
+                    break;
+                };
+                self.handle(link, event);
+                worked = true;
+            }
+        }
+        worked
+    }
+
+    /// When a turn is due even if nothing arrives.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Instant> {
+        self.links.iter().filter_map(Transport::wake_at).min()
+    }
+
+    /// Whether all that was sent is with its receivers.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        // What one sent to oneself and did not receive keeps nobody else from ending.
+        self.links.iter().skip(1).all(Transport::is_quiet)
+    }
+
+    /// From now on what nobody receives is dropped, so that its senders can finish.
+    pub fn close(&mut self) {
+        self.is_closing = true;
+        for place in self.unexpected.held() {
+            let message = self.unexpected.get(place).expect("a held message has its place");
+            let Body::Held(inbound) = message.body else {
+                continue;
+            };
+            self.unexpected.discard(place);
+            self.set_purpose(inbound, Purpose::Nothing);
+            self.links[inbound.link].land(inbound.arrival, Landing::Into(Span::EMPTY));
+        }
+    }
+
+    fn handle(&mut self, link: usize, event: Event) {
+        match event {
+            Event::Arriving { arrival, envelope, len, .. } => {
+                let envelope = Envelope::decode(&envelope);
+                self.arriving(Inbound { link, arrival }, envelope, len);
+            }
+            Event::Arrived { arrival, bounced } => {
+                self.arrived(Inbound { link, arrival }, bounced);
+            }
+            Event::Sent { token } => self.sent(token),
+            Event::Lost { peer, unfinished, unsent } => {
+                self.lose(link, peer, &unfinished, &unsent);
+            }
+        }
+    }
+
+    fn arriving(&mut self, inbound: Inbound, envelope: Envelope, len: u64) {
+        let (purpose, landing) = match self.posted.take(&envelope) {
+            Some(request) => {
+                let landing = self.landing(request);
+                (Purpose::Receive { request, envelope, len }, landing)
+            }
+            None if self.is_closing => (Purpose::Nothing, Landing::Into(Span::EMPTY)),
+            None => self.unexpected(inbound, envelope, len),
+        };
+        self.set_purpose(inbound, purpose);
+        self.links[inbound.link].land(inbound.arrival, landing);
+    }
+
+    fn unexpected(&mut self, inbound: Inbound, envelope: Envelope, len: u64) -> (Purpose, Landing) {
+        let taken = self.taken_in_bytes;
+        let choice = protocol::unmatched(envelope.synchronous, len, taken, &self.settings);
+        let (body, landing) = match choice {
+            Unmatched::TakeIn => {
+                self.taken_in_bytes += len;
+                (Body::Coming(inbound), Landing::Bounce)
+            }
+            Unmatched::Wait => (Body::Held(inbound), Landing::Later),
+        };
+        let place = self.unexpected.push(UnexpectedMessage { envelope, len, body });
+        (Purpose::Unexpected(place), landing)
+    }
+
+    /// Where the message for `request` lands: in place if the buffer is one span.
+    fn landing(&self, request: Request) -> Landing {
+        match self.requests.buffer(request).contiguous() {
+            Some(span) => Landing::Into(span),
+            None => Landing::Bounce,
+        }
+    }
+
+    /// Gives the unexpected message at `place`, already out of its queue, to `request`.
+    pub(super) fn claim(&mut self, place: u32, request: Request) {
+        let message = self.unexpected.remove(place).expect("an extracted message has its place");
+        let UnexpectedMessage { envelope, len, body } = message;
+        let purpose = Purpose::Receive { request, envelope, len };
+        match body {
+            Body::Held(inbound) => {
+                self.set_purpose(inbound, purpose);
+                let landing = self.landing(request);
+                self.links[inbound.link].land(inbound.arrival, landing);
+            }
+            Body::Coming(inbound) => {
+                self.taken_in_bytes -= len;
+                self.set_purpose(inbound, purpose);
+            }
+            Body::Whole(bytes) => {
+                self.taken_in_bytes -= len;
+                self.finish_receive(request, envelope, len, Some(&bytes));
+            }
+        }
+    }
+
+    fn arrived(&mut self, inbound: Inbound, bounced: Option<Vec<u8>>) {
+        match self.take_purpose(inbound) {
+            Purpose::Receive { request, envelope, len } => {
+                self.finish_receive(request, envelope, len, bounced.as_deref());
+            }
+            Purpose::Unexpected(place) => {
+                let message =
+                    self.unexpected.get_mut(place).expect("an unexpected message has its place");
+                message.body = Body::Whole(bounced.expect("unexpected messages land by bounce"));
+            }
+            Purpose::Nothing => {}
+        }
+    }
+
+    fn set_purpose(&mut self, inbound: Inbound, purpose: Purpose) {
+        let table = &mut self.purposes[inbound.link];
+        let index = inbound.arrival.0 as usize;
+        if table.len() <= index {
+            table.resize(index + 1, None);
+        }
+        table[index] = Some(purpose);
+    }
+
+    fn take_purpose(&mut self, inbound: Inbound) -> Purpose {
+        self.purposes[inbound.link][inbound.arrival.0 as usize]
+            .take()
+            .expect("a link completes what it announced")
+    }
+
+    fn lose(&mut self, link: usize, peer: Peer, unfinished: &[Arrival], unsent: &[Token]) {
+        self.lost.push(peer);
+        for &token in unsent {
+            self.unsent(token, peer);
+        }
+        for &arrival in unfinished {
+            match self.take_purpose(Inbound { link, arrival }) {
+                Purpose::Receive { request, .. } => self.fail(request, peer),
+                Purpose::Unexpected(place) => self.unexpected.discard(place),
+                Purpose::Nothing => {}
+            }
+        }
+        // Which receives the peer could still have answered is not known here: a receive names
+        // a rank of its communicator. None may hang, so all are told.
+        for request in self.posted.extract(|_| true) {
+            self.fail(request, peer);
+        }
+    }
+
+    pub(super) fn fail(&mut self, request: Request, peer: Peer) {
+        let error = self.loss(peer);
+        self.requests.finish(request, super::request::Status::EMPTY, Some(error));
+    }
+
+    pub(super) fn loss(&self, peer: Peer) -> Error {
+        let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);
+        Error::Lost {
+            rank: peer.0,
+            host: host.into(),
+            reason: "it has answered nothing for too long",
+        }
+    }
+}

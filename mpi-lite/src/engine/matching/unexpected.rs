@@ -1,0 +1,109 @@
+//! Messages that wait for their receive, in the order in which they arrived.
+
+use std::collections::VecDeque;
+
+use super::super::envelope::Envelope;
+use super::super::lane::Inbound;
+use super::key::Pattern;
+use crate::slab::Slab;
+
+/// Where the body of an unexpected message is.
+#[derive(Debug)]
+pub enum Body {
+    /// With its sender, until it lands.
+    Held(Inbound),
+    /// On its way into a buffer of the transport.
+    Coming(Inbound),
+    /// Here.
+    Whole(Vec<u8>),
+}
+
+/// A message without a receive.
+#[derive(Debug)]
+pub struct UnexpectedMessage {
+    /// Who sent it where.
+    pub envelope: Envelope,
+    /// Bytes of the body.
+    pub len: u64,
+    /// Where the body is.
+    pub body: Body,
+}
+
+/// The unexpected messages. Extracted ones (matched probes) have left the queue, but keep their
+/// place until they are received.
+#[derive(Debug, Default)]
+pub struct Unexpected {
+    messages: Slab<UnexpectedMessage>,
+    queue: VecDeque<u32>,
+}
+
+impl Unexpected {
+    /// Adds a message behind all others; answers its place.
+    pub fn push(&mut self, message: UnexpectedMessage) -> u32 {
+        let place = self.messages.insert(message);
+        self.queue.push_back(place);
+        place
+    }
+
+    /// The first message that fits `pattern`.
+    #[must_use]
+    pub fn find(&self, pattern: &Pattern) -> Option<&UnexpectedMessage> {
+        self.queue
+            .iter()
+            .filter_map(|&place| self.messages.get(place))
+            .find(|message| pattern.fits(&message.envelope))
+    }
+
+    /// Takes the first message that fits `pattern` out of the queue; it keeps its place.
+    pub fn extract(&mut self, pattern: &Pattern) -> Option<u32> {
+        let fits = |&place: &u32| {
+            self.messages.get(place).is_some_and(|message| pattern.fits(&message.envelope))
+        };
+        let at = self.queue.iter().position(fits)?;
+        self.queue.remove(at)
+    }
+
+    /// The message at `place`.
+    #[must_use]
+    pub fn get(&self, place: u32) -> Option<&UnexpectedMessage> {
+        self.messages.get(place)
+    }
+
+    /// The message at `place`.
+    pub fn get_mut(&mut self, place: u32) -> Option<&mut UnexpectedMessage> {
+        self.messages.get_mut(place)
+    }
+
+    /// Takes an extracted message away.
+    pub fn remove(&mut self, place: u32) -> Option<UnexpectedMessage> {
+        self.messages.remove(place)
+    }
+
+    /// Drops a message wherever it stands.
+    pub fn discard(&mut self, place: u32) {
+        self.queue.retain(|&other| other != place);
+        self.messages.remove(place);
+    }
+
+    /// The places of the messages whose body is with its sender.
+    #[must_use]
+    pub fn held(&self) -> Vec<u32> {
+        let is_held = |message: &UnexpectedMessage| matches!(message.body, Body::Held(_));
+        self.messages
+            .iter()
+            .filter_map(|(place, message)| is_held(message).then_some(place))
+            .collect()
+    }
+
+    /// How many messages wait in the queue.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}

@@ -1,0 +1,77 @@
+//! Matching, requests, protocol choice, progress and waiting: what moves messages.
+//!
+//! A [`Lane`] is one lock's worth of state and never blocks; the [`Engine`] around it is what
+//! blocks (`wait`) and keeps acknowledging while the program computes (`ticker`).
+
+mod completion;
+pub mod envelope;
+mod lane;
+pub mod matching;
+pub mod protocol;
+mod receive;
+mod request;
+mod send;
+mod ticker;
+mod wait;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+pub use lane::{Attached, Lane};
+use parking_lot::Mutex;
+pub use receive::{Message, ReceivePlan};
+pub use request::{Completion, Plan, Request, Status};
+pub use completion::{Any, Indexed};
+pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
+pub use ticker::Ticker;
+pub use wait::Patience;
+
+use crate::clock::Clock;
+use crate::transport::Transport;
+
+/// The lane of a process, and how its threads wait for it.
+#[derive(Debug)]
+pub struct Engine {
+    lane: Mutex<Lane>,
+    clock: Clock,
+    patience: Patience,
+    /// What becomes readable when a link has something to do: copies of the links' descriptors.
+    doorbells: Vec<OwnedFd>,
+    /// Written to when another thread has done what a sleeper waits for.
+    bell: OwnedFd,
+    sleepers: AtomicU32,
+    /// Turns taken by the program's threads.
+    turns: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+impl Engine {
+    /// An engine around `lane`.
+    ///
+    /// # Errors
+    /// The system has no more file descriptors.
+    pub fn new(lane: Lane, clock: Clock, patience: Patience) -> std::io::Result<Arc<Self>> {
+        let doorbells = lane
+            .links
+            .iter()
+            .filter_map(Transport::wake_on)
+            .map(|descriptor| descriptor.try_clone_to_owned())
+            .collect::<Result<_, _>>()?;
+        Ok(Arc::new(Self {
+            lane: Mutex::new(lane),
+            clock,
+            patience,
+            doorbells,
+            bell: wait::bell()?,
+            sleepers: AtomicU32::new(0),
+            turns: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        }))
+    }
+
+    /// Runs `act` on the lane.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> T {
+        act(&mut self.lane.lock())
+    }
+}

@@ -1,0 +1,64 @@
+//! How a message travels: the two decisions, as pure functions.
+
+use crate::config::Settings;
+use crate::ids::Mode;
+
+/// How a send completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// At once: the engine keeps a copy (eager).
+    Copied,
+    /// When the transport says that the body is with its receiver.
+    Delivered,
+}
+
+/// Whether a send of `len` bytes is copied, while `kept` bytes of copies already wait.
+#[must_use]
+pub fn completion(mode: Mode, len: u64, kept: u64, settings: &Settings) -> Completion {
+    let fits = len <= settings.eager_copy_bytes && kept + len <= settings.eager_budget_bytes;
+    match mode {
+        Mode::Buffered => Completion::Copied,
+        Mode::Standard | Mode::Ready if fits => Completion::Copied,
+        Mode::Standard | Mode::Ready | Mode::Synchronous => Completion::Delivered,
+    }
+}
+
+/// What happens to a message that no receive waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmatched {
+    /// The body is taken in (eager).
+    TakeIn,
+    /// The body waits at the sender for its receive (rendezvous).
+    Wait,
+}
+
+/// Whether the body of an unexpected message of `len` bytes is taken in, while `taken` bytes of
+/// others already are. A synchronous one always waits: its sender learns of the match so.
+#[must_use]
+pub fn unmatched(synchronous: bool, len: u64, taken: u64, settings: &Settings) -> Unmatched {
+    let fits = len <= settings.unexpected_bytes && taken + len <= settings.unexpected_budget_bytes;
+    if fits && !synchronous { Unmatched::TakeIn } else { Unmatched::Wait }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_synchronous_send_is_never_complete_before_its_match() {
+        let settings = Settings::default();
+        assert_eq!(completion(Mode::Synchronous, 0, 0, &settings), Completion::Delivered);
+        assert_eq!(unmatched(true, 0, 0, &settings), Unmatched::Wait);
+    }
+
+    #[test]
+    fn memory_for_copies_and_for_unexpected_messages_is_bounded() {
+        let settings = Settings::default();
+        let full = settings.eager_budget_bytes;
+        assert_eq!(completion(Mode::Standard, 8, full, &settings), Completion::Delivered);
+        assert_eq!(completion(Mode::Standard, 8, full - 8, &settings), Completion::Copied);
+        let full = settings.unexpected_budget_bytes;
+        assert_eq!(unmatched(false, 8, full, &settings), Unmatched::Wait);
+        assert_eq!(unmatched(false, 8, full - 8, &settings), Unmatched::TakeIn);
+    }
+}

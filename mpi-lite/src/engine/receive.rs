@@ -1,0 +1,152 @@
+//! Receiving, probing, cancelling.
+
+use super::envelope::Envelope;
+use super::lane::Lane;
+use super::matching::{Pattern, UnexpectedMessage};
+use super::request::{Plan, Request, Status};
+use crate::data::Buffer;
+use crate::error::{Error, Result};
+use crate::ids::{Source, TagSelector};
+use crate::slab::Key;
+
+/// A receive, ready to be started. `pattern: None` is `MPI_PROC_NULL`.
+#[derive(Clone, Debug)]
+pub struct ReceivePlan {
+    /// Which messages fit.
+    pub pattern: Option<Pattern>,
+    /// Where the message goes.
+    pub buffer: Buffer,
+}
+
+/// A message that a matched probe took out of the queue. Source: MPI 5.0, 3.8.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Message(pub Key);
+
+fn status_of(envelope: &Envelope, bytes: u64) -> Status {
+    Status {
+        source: Source::Rank(envelope.source.cast_signed()),
+        tag: TagSelector::Tag(envelope.tag),
+        bytes,
+        cancelled: false,
+    }
+}
+
+fn status_of_message(message: &UnexpectedMessage) -> Status {
+    status_of(&message.envelope, message.len)
+}
+
+impl Lane {
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// The buffer is impossible.
+    pub fn receive(&mut self, plan: ReceivePlan) -> Result<Request> {
+        plan.buffer.bytes()?;
+        let Some(pattern) = plan.pattern else {
+            return Ok(self.requests.open_done(Status::FROM_NULL));
+        };
+        let request = self.requests.open(Some(plan.buffer));
+        self.post(request, pattern);
+        Ok(request)
+    }
+
+    /// A persistent request, not started. Source: MPI 5.0, 3.9.
+    pub fn plan(&mut self, plan: Plan) -> Request {
+        self.requests.open_persistent(plan)
+    }
+
+    fn post(&mut self, request: Request, pattern: Pattern) {
+        match self.unexpected.extract(&pattern) {
+            Some(place) => self.claim(place, request),
+            None => self.posted.push(pattern, request),
+        }
+    }
+
+    /// Starts a persistent request. Source: MPI 5.0, 3.9.
+    ///
+    /// # Errors
+    /// It is not an inactive persistent one, or the operation cannot start.
+    pub fn start(&mut self, request: Request) -> Result<()> {
+        match self.requests.startable(request)? {
+            Plan::Send(plan) => match plan.to {
+                Some(to) => {
+                    self.requests.activate(request, None);
+                    let sent = self.send_as(request, to, &plan);
+                    if sent.is_err() {
+                        self.requests.deactivate(request);
+                    }
+                    sent
+                }
+                None => {
+                    self.requests.finish(request, Status::EMPTY, None);
+                    Ok(())
+                }
+            },
+            Plan::Receive(plan) => {
+                plan.buffer.bytes()?;
+                self.requests.activate(request, Some(plan.buffer));
+                match plan.pattern {
+                    Some(pattern) => self.post(request, pattern),
+                    None => self.requests.finish(request, Status::FROM_NULL, None),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn finish_receive(
+        &mut self,
+        request: Request,
+        envelope: Envelope,
+        len: u64,
+        bounced: Option<&[u8]>,
+    ) {
+        let buffer = self.requests.buffer(request);
+        let room = buffer.bytes().expect("checked when the receive was started");
+        if let Some(bytes) = bounced {
+            let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+            buffer.unpack(&bytes[..fitting]);
+        }
+        let error = (len > room).then_some(Error::Truncate { len, room });
+        self.requests.finish(request, status_of(&envelope, len.min(room)), error);
+    }
+
+    /// What a receive of `pattern` would get now. Source: MPI 5.0, 3.8.1.
+    #[must_use]
+    pub fn probe(&self, pattern: &Pattern) -> Option<Status> {
+        self.unexpected.find(pattern).map(status_of_message)
+    }
+
+    /// Takes what a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
+    pub fn matched_probe(&mut self, pattern: &Pattern) -> Option<(Message, Status)> {
+        let place = self.unexpected.extract(pattern)?;
+        let message = self.unexpected.get(place).expect("an extracted message has its place");
+        let status = status_of_message(message);
+        Some((Message(self.messages.insert(place)), status))
+    }
+
+    /// Starts to receive a message that a matched probe took. Source: MPI 5.0, 3.8.3.
+    ///
+    /// # Errors
+    /// The message was received already, or the buffer is impossible.
+    pub fn matched_receive(&mut self, message: Message, buffer: Buffer) -> Result<Request> {
+        buffer.bytes()?;
+        let place = self.messages.remove(message.0).ok_or(Error::Message)?;
+        let request = self.requests.open(Some(buffer));
+        self.claim(place, request);
+        Ok(request)
+    }
+
+    /// Cancels a receive that no message has matched yet; sends go on (MPI 5.0, 3.8.4: a cancel
+    /// may fail to take effect).
+    ///
+    /// # Errors
+    /// The request does not exist.
+    pub fn cancel(&mut self, request: Request) -> Result<()> {
+        self.requests.peek(request)?;
+        if self.posted.withdraw(request) {
+            self.requests.finish(request, Status::CANCELLED, None);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! Sending: modes, copies, completion.
+
+use super::envelope::Envelope;
+use super::lane::{Attached, Lane};
+use super::protocol::{self, Completion};
+use super::request::{Request, Status};
+use crate::data::Buffer;
+use crate::error::{Error, Result};
+use crate::ids::{Context, Mode};
+use crate::memory::Span;
+use crate::transport::{Peer, Refusal, Token, Transport};
+
+/// `MPI_BSEND_OVERHEAD`: what a buffered send takes beside its bytes. Source: MPI 5.0, 3.6.
+pub const BUFFERED_OVERHEAD_BYTES: u64 = 512;
+
+/// Buffers kept for the next copies.
+const SPARE_BUFFERS: usize = 64;
+
+/// A send, ready to be started. `to: None` is `MPI_PROC_NULL`.
+#[derive(Clone, Debug)]
+pub struct SendPlan {
+    /// The receiver.
+    pub to: Option<Peer>,
+    /// The communicator.
+    pub context: Context,
+    /// The sender's rank in it.
+    pub source: u32,
+    /// The tag, checked.
+    pub tag: i32,
+    /// The mode.
+    pub mode: Mode,
+    /// What is sent.
+    pub buffer: Buffer,
+}
+
+/// A send that the transport has not finished.
+#[derive(Debug)]
+pub(super) struct Sending {
+    /// Who waits for it; `None` if the request is complete already.
+    request: Option<Request>,
+    /// Our copy of the body.
+    copy: Option<Vec<u8>>,
+    /// Bytes that count against the eager budget.
+    kept: u64,
+    /// Bytes of the attached buffer.
+    buffered: u64,
+}
+
+impl Lane {
+    /// Starts a send; the request may be complete at once.
+    ///
+    /// # Errors
+    /// The message is too long, its peer lost, or the attached buffer full. Nothing was sent.
+    pub fn send(&mut self, plan: &SendPlan) -> Result<Request> {
+        let Some(to) = plan.to else {
+            return Ok(self.requests.open_done(Status::EMPTY));
+        };
+        let request = self.requests.open(None);
+        match self.send_as(request, to, plan) {
+            Ok(()) => Ok(request),
+            Err(error) => {
+                self.requests.free(request).expect("just opened");
+                self.requests.finish(request, Status::EMPTY, None);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn send_as(&mut self, request: Request, to: Peer, plan: &SendPlan) -> Result<()> {
+        let len = plan.buffer.bytes()?;
+        let buffered = self.reserve(plan.mode, len)?;
+        let choice = protocol::completion(plan.mode, len, self.kept_bytes, &self.settings);
+        let is_copied = choice == Completion::Copied;
+        let kept = if is_copied && buffered == 0 { len } else { 0 };
+        let (body, copy) = match plan.buffer.contiguous() {
+            Some(span) if !is_copied => (span, None),
+            _ => {
+                let mut bytes = self.spare.pop().unwrap_or_default();
+                bytes.clear();
+                plan.buffer.pack_into(&mut bytes);
+                (Span::of(&mut bytes), Some(bytes))
+            }
+        };
+        let waiting = (!is_copied).then_some(request);
+        let sending = Sending { request: waiting, copy, kept, buffered };
+        let token = Token(self.sends.insert(sending));
+        let envelope = Envelope {
+            context: plan.context,
+            source: plan.source,
+            tag: plan.tag,
+            synchronous: plan.mode == Mode::Synchronous,
+        };
+        let link = self.route(to);
+        if let Err(refusal) = self.links[link].send(to, &envelope.encode(), body, token) {
+            self.sends.remove(token.0);
+            return Err(match refusal {
+                Refusal::TooLong { limit } => Error::TooLong { len, limit },
+                Refusal::Lost => self.loss(to),
+            });
+        }
+        self.kept_bytes += kept;
+        if let Some(attached) = &mut self.attached {
+            attached.used += buffered;
+        }
+        if is_copied {
+            self.requests.finish(request, Status::EMPTY, None);
+        }
+        Ok(())
+    }
+
+    /// How much of the attached buffer a send takes.
+    fn reserve(&self, mode: Mode, len: u64) -> Result<u64> {
+        if mode != Mode::Buffered {
+            return Ok(0);
+        }
+        let need = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
+        let room = self.attached.map_or(0, |attached| attached.bytes - attached.used);
+        if need > room { Err(Error::BufferFull { need, room }) } else { Ok(need) }
+    }
+
+    fn close_send(&mut self, token: Token) -> Option<Request> {
+        let sending = self.sends.remove(token.0).expect("a link finishes what was sent");
+        self.kept_bytes -= sending.kept;
+        if let Some(attached) = &mut self.attached {
+            attached.used = attached.used.saturating_sub(sending.buffered);
+        }
+        if let Some(copy) = sending.copy
+            && self.spare.len() < SPARE_BUFFERS
+            && copy.capacity() as u64 <= self.settings.eager_copy_bytes
+        {
+            self.spare.push(copy);
+        }
+        sending.request
+    }
+
+    pub(super) fn sent(&mut self, token: Token) {
+        if let Some(request) = self.close_send(token) {
+            self.requests.finish(request, Status::EMPTY, None);
+        }
+    }
+
+    pub(super) fn unsent(&mut self, token: Token, peer: Peer) {
+        if let Some(request) = self.close_send(token) {
+            self.fail(request, peer);
+        }
+    }
+
+    /// Attaches the program's buffer of `bytes` bytes. Source: MPI 5.0, 3.6.
+    ///
+    /// # Errors
+    /// One is attached already.
+    pub fn attach(&mut self, address: usize, bytes: u64) -> Result<()> {
+        if self.attached.is_some() {
+            return Err(Error::BufferAttach("a buffer is already attached: detach it first"));
+        }
+        self.attached = Some(Attached { address, bytes, used: 0 });
+        Ok(())
+    }
+
+    /// Takes the attached buffer back if no message waits in it.
+    ///
+    /// # Errors
+    /// None is attached.
+    pub fn detach(&mut self) -> Result<Option<Attached>> {
+        match self.attached {
+            None => Err(Error::BufferAttach("no buffer is attached")),
+            Some(attached) if attached.used > 0 => Ok(None),
+            Some(_) => Ok(self.attached.take()),
+        }
+    }
+
+    /// Whether no buffered message waits. Source: MPI 5.0, 3.6 (`MPI_Buffer_flush`).
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.attached.is_none_or(|attached| attached.used == 0)
+    }
+}

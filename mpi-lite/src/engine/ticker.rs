@@ -1,0 +1,71 @@
+//! The only file that starts a thread.
+//!
+//! While the program computes, nobody takes turns; yet peers wait for acknowledgements and lost
+//! packets must be repeated. One thread per process sees to that. It never competes with a
+//! program that is inside MPI: it looks whether turns were taken since it last looked, and takes
+//! the lane only if it is free.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::Engine;
+
+/// The thread that keeps the protocol alive while the program computes.
+#[derive(Debug)]
+pub struct Ticker {
+    engine: Arc<Engine>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    /// Starts it; it looks every `tick`.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    #[expect(clippy::disallowed_methods, reason = "this file starts the one thread")]
+    pub fn start(engine: Arc<Engine>, tick: Duration) -> std::io::Result<Self> {
+        if engine.doorbells.is_empty() {
+            return Ok(Self { engine, thread: None });
+        }
+        let shared = Arc::clone(&engine);
+        let thread = std::thread::Builder::new()
+            .name("mpi-lite ticker".into())
+            .spawn(move || run(&shared, tick))?;
+        Ok(Self { engine, thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.engine.is_closed.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = rustix::io::write(&self.engine.bell, &1u64.to_ne_bytes());
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(engine: &Engine, tick: Duration) {
+    let mut seen = u64::MAX;
+    while !engine.is_closed.load(Ordering::SeqCst) {
+        let turns = engine.turns.load(Ordering::Relaxed);
+        let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
+        seen = turns;
+        if is_served {
+            std::thread::park_timeout(tick);
+            continue;
+        }
+        let now = engine.clock.now();
+        engine.doze(Some(now.plus(tick)));
+        let Some(mut lane) = engine.lane.try_lock() else {
+            continue;
+        };
+        if lane.turn(engine.clock.now()) {
+            drop(lane);
+            engine.ring();
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The only file that blocks.
+//!
+//! Who waits takes turns itself: it spins for a while, because an answer within microseconds is
+//! the common case and waking a sleeping process costs ten times as much; then it gives the core
+//! to others a few times; then it sleeps on the links' descriptors until something arrives or a
+//! deadline of the protocol is due.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use super::Engine;
+use super::lane::Lane;
+use crate::clock::Instant;
+
+/// How long a waiting thread stays awake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Time to spin.
+    pub spin: Duration,
+    /// How often it then offers its core to others.
+    pub yields: u32,
+}
+
+impl Patience {
+    /// The policy for `local` ranks on `cores` cores: with a core each, spinning disturbs nobody;
+    /// otherwise whoever we wait for needs our core.
+    #[must_use]
+    pub fn of(local: usize, cores: usize) -> Self {
+        if local <= cores {
+            // A blocked rank is to be quiet after its first millisecond.
+            Self { spin: Duration::from_millis(1), yields: 0 }
+        } else {
+            Self { spin: Duration::ZERO, yields: 2 }
+        }
+    }
+}
+
+/// A descriptor on which threads sleep until another rings it.
+pub(super) fn bell() -> std::io::Result<OwnedFd> {
+    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
+}
+
+impl Engine {
+    /// Takes turns until `ready` answers something.
+    pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
+        let mut lane = self.lane.lock();
+        let mut begin = self.clock.now();
+        let mut yields = 0;
+        loop {
+            if let Some(answer) = ready(&mut lane) {
+                return answer;
+            }
+            let now = self.clock.now();
+            self.turns.fetch_add(1, Ordering::Relaxed);
+            if lane.turn(now) {
+                begin = now;
+                yields = 0;
+            } else if now.since(begin) < self.patience.spin {
+                core::hint::spin_loop();
+            } else if yields < self.patience.yields {
+                yields += 1;
+                MutexGuard::unlocked(&mut lane, std::thread::yield_now);
+            } else {
+                self.sleep(&mut lane);
+            }
+        }
+    }
+
+    /// Takes one turn and looks: for the calls that test.
+    pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
+        let mut lane = self.lane.lock();
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        let now = self.clock.now();
+        lane.turn(now);
+        look(&mut lane)
+    }
+
+    fn sleep(&self, lane: &mut MutexGuard<'_, Lane>) {
+        let wake_at = lane.wake_at();
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        MutexGuard::unlocked(lane, || self.doze(wake_at));
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Sleeps until a link has something, the bell rings, or `until`. Answers whether it was woken
+    /// before.
+    pub(super) fn doze(&self, until: Option<Instant>) -> bool {
+        let timeout = until.map(|until| {
+            let left = until.since(self.clock.now());
+            Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 })
+        });
+        let watched = self.doorbells.iter().chain([&self.bell]);
+        let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        // Interrupted by a signal: the caller looks again.
+        let woken = poll(&mut watched, timeout.as_ref()).unwrap_or(0);
+        let rung = watched.last().is_some_and(|bell| !bell.revents().is_empty());
+        if rung {
+            let _ = rustix::io::read(self.bell.as_fd(), &mut [0; 8]);
+        }
+        woken > 0
+    }
+
+    /// Wakes all sleepers, if there are any.
+    pub(super) fn ring(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _ = rustix::io::write(self.bell.as_fd(), &1u64.to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_core_of_its_own_does_not_spin() {
+        assert!(Patience::of(3, 2).spin.is_zero());
+        assert!(!Patience::of(2, 2).spin.is_zero());
+    }
+}

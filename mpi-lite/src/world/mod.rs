@@ -1,0 +1,5 @@
+//! The process as a whole: how it begins and ends.
+
+mod process;
+
+pub use process::Process;

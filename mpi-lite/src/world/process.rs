@@ -1,0 +1,142 @@
+//! Init, Finalize, Abort. Source: MPI 5.0, 11.2.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::boot::{Assignment, Boot};
+use crate::clock::Clock;
+use crate::comm::Communicator;
+use crate::config::Settings;
+use crate::engine::{Engine, Lane, Patience, Ticker};
+use crate::error::{Error, Result};
+use crate::transport::rmpp::{Bound, Card};
+use crate::transport::{Link, Loopback, Peer, Rmpp};
+
+/// One MPI process. Everything hangs on it; there is nothing global.
+#[derive(Debug)]
+pub struct Process {
+    boot: Mutex<Boot>,
+    assignment: Assignment,
+    engine: Arc<Engine>,
+    ticker: Mutex<Option<Ticker>>,
+    world: Communicator,
+    own: Communicator,
+}
+
+fn failed(error: impl fmt::Display) -> Error {
+    Error::Start(error.to_string().into())
+}
+
+impl Process {
+    /// Joins the job: learns who it is, opens what the transport needs, meets the others.
+    ///
+    /// Blocks until all processes of the job have come here.
+    ///
+    /// # Errors
+    /// `Start`, in words: a setting, the launcher's channel, or the network.
+    pub fn init() -> Result<Self> {
+        let settings = Settings::from_environment().map_err(failed)?;
+        let mut boot = Boot::from_environment().map_err(failed)?;
+        let assignment = boot.assignment().clone();
+        let clock = Clock::start();
+        let me = Peer(assignment.rank);
+        let mut links = vec![Link::Loopback(Loopback::new(me))];
+        if assignment.size > 1 {
+            let network = join_network(&mut boot, &assignment, &settings, clock)?;
+            links.push(Link::Rmpp(network));
+        }
+        let patience = patience(&settings, &assignment);
+        let tick = Duration::from_millis(settings.tick_ms.max(1));
+        let lane = Lane::new(me, links, settings, assignment.hosts.clone());
+        let engine = Engine::new(lane, clock, patience).map_err(failed)?;
+        let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
+        let (world, own) = Communicator::predefined(&engine, me.0, assignment.size);
+        let (boot, ticker) = (Mutex::new(boot), Mutex::new(Some(ticker)));
+        Ok(Self { boot, assignment, engine, ticker, world, own })
+    }
+
+    /// `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn world(&self) -> &Communicator {
+        &self.world
+    }
+
+    /// `MPI_COMM_SELF`.
+    #[must_use]
+    pub fn own(&self) -> &Communicator {
+        &self.own
+    }
+
+    /// Who this process is.
+    #[must_use]
+    pub fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    /// What moves the messages of all communicators.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Leaves the job: waits until all that was sent is with its receivers, and until all other
+    /// processes have come as far, so that nobody still needs an answer of this one.
+    ///
+    /// # Errors
+    /// `System`: the launcher is gone or ends the job.
+    pub fn finalize(&self) -> Result<()> {
+        let system = |error: crate::boot::BootError| Error::System(error.to_string().into());
+        self.engine.wait_until(|lane| {
+            lane.close();
+            lane.is_quiet().then_some(())
+        });
+        let mut boot = self.boot.lock();
+        // Meanwhile the ticker answers those who are not that far yet.
+        boot.exchange(&[]).map_err(system)?;
+        self.ticker.lock().take();
+        boot.finalized().map_err(system)
+    }
+
+    /// Asks the launcher to end the job with exit status `code`, and to print `message`. The
+    /// caller then ends this process.
+    pub fn abort(&self, code: i32, message: &str) {
+        self.boot.lock().abort(code, message);
+    }
+}
+
+fn join_network(
+    boot: &mut Boot,
+    assignment: &Assignment,
+    settings: &Settings,
+    clock: Clock,
+) -> Result<Rmpp> {
+    if assignment.transport == "loopback" {
+        let size = assignment.size;
+        return Err(failed(format!(
+            "the transport \"loopback\" leads to the process itself only, but the job has {size} \
+             ranks: leave --transport out"
+        )));
+    }
+    let bound = Bound::new(assignment.bind, settings).map_err(failed)?;
+    let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
+    let cards = boot.exchange(&card).map_err(failed)?;
+    let cards: Vec<Card> = cards
+        .iter()
+        .map(|card| postcard::from_bytes(card).map_err(failed))
+        .collect::<Result<_>>()?;
+    let (cookie, _) = assignment.key.split_first_chunk().expect("the key has 32 bytes");
+    let cookie = u64::from_be_bytes(*cookie);
+    Ok(bound.connect(Peer(assignment.rank), &cards, cookie, (settings, clock)))
+}
+
+fn patience(settings: &Settings, assignment: &Assignment) -> Patience {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut patience = Patience::of(assignment.local_size as usize, cores);
+    if let Some(spin_us) = settings.spin_us {
+        patience.spin = Duration::from_micros(spin_us);
+    }
+    patience
+}
