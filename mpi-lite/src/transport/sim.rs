@@ -1,1 +1,164 @@
+//! RMPP over a simulated network: a whole job in one thread, in virtual time, from one seed.
 
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rmpp_core::sim::{Faults, Network};
+use rmpp_core::{Config, HEADER_BYTES, NodeId};
+
+use super::rmpp::Driver;
+use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
+use crate::clock::Instant;
+use crate::memory::Span;
+
+/// The network between the processes of a simulated job, and its clock.
+#[derive(Clone, Debug)]
+pub struct Air {
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    network: Network,
+    now: Instant,
+    mail: Vec<VecDeque<(NodeId, Vec<u8>)>>,
+}
+
+impl core::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shared").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+impl Air {
+    /// A network of `nodes` processes.
+    #[must_use]
+    pub fn new(nodes: usize, seed: u64, faults: Faults) -> Self {
+        let network = Network::new(seed, faults);
+        let mail = vec![VecDeque::new(); nodes];
+        Self { shared: Arc::new(Mutex::new(Shared { network, now: Instant::ZERO, mail })) }
+    }
+
+    /// The end of process `me`.
+    #[must_use]
+    pub fn join(&self, me: Peer, config: Config) -> Sim {
+        let driver = Driver::new(NodeId(me.0), config);
+        Sim { driver, me, air: self.clone(), fresh: None }
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.shared.lock().now
+    }
+
+    /// Whether datagrams wait for process `me`.
+    #[must_use]
+    pub fn has_mail(&self, me: Peer) -> bool {
+        !self.shared.lock().mail[me.0 as usize].is_empty()
+    }
+
+    /// Lets time pass until the next datagram arrives or `wake_at`, whichever is first. Answers
+    /// whether there was anything to wait for.
+    pub fn advance(&self, wake_at: Option<Instant>) -> bool {
+        let shared = &mut *self.shared.lock();
+        let next = shared.network.next_delivery();
+        let Some(until) = next.into_iter().chain(wake_at).min() else {
+            return false;
+        };
+        shared.now = shared.now.max(until);
+        while let Some((from, to, datagram)) = shared.network.deliver(shared.now) {
+            shared.mail[to.0 as usize].push_back((from, datagram));
+        }
+        true
+    }
+}
+
+/// One process's end of the simulated network.
+#[derive(Debug)]
+pub struct Sim {
+    driver: Driver,
+    me: Peer,
+    air: Air,
+    /// The message that `Arriving` just told of, and its first packet.
+    fresh: Option<(Arrival, Vec<u8>)>,
+}
+
+impl Sim {
+    fn pump(&mut self) {
+        let shared = &mut *self.air.shared.lock();
+        let me = NodeId(self.me.0);
+        self.driver.transmit(shared.now, |to, header, envelope, body| {
+            let mut datagram = Vec::with_capacity(HEADER_BYTES + envelope.len() + body.len());
+            datagram.extend_from_slice(header);
+            datagram.extend_from_slice(envelope);
+            body.append_to(&mut datagram);
+            shared.network.send(shared.now, me, to, datagram);
+        });
+    }
+}
+
+impl Transport for Sim {
+    fn body_limit(&self) -> u64 {
+        self.driver.body_limit()
+    }
+
+    fn send(
+        &mut self,
+        to: Peer,
+        envelope: &EnvelopeBytes,
+        body: Span,
+        token: Token,
+    ) -> Result<(), Refusal> {
+        let now = self.air.now();
+        self.driver.send(NodeId(to.0), envelope, (body, token), now)?;
+        self.pump();
+        Ok(())
+    }
+
+    fn land(&mut self, arrival: Arrival, landing: Landing) {
+        let fresh = self.fresh.take_if(|(fresh, _)| *fresh == arrival);
+        let first = fresh.map_or_else(Vec::new, |(_, packet)| packet);
+        self.driver.land(arrival, landing, &first, self.air.now());
+        self.pump();
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Event> {
+        loop {
+            if let Some(event) = self.driver.next_event() {
+                return Some(event);
+            }
+            let mail = self.air.shared.lock().mail[self.me.0 as usize].pop_front();
+            let Some((from, packet)) = mail else {
+                break;
+            };
+            let event = self.driver.packet(from, &packet, now);
+            if let Some(event) = event {
+                if let Event::Arriving { arrival, .. } = event {
+                    self.fresh = Some((arrival, packet));
+                }
+                return Some(event);
+            }
+            self.pump();
+        }
+        self.driver.handle_timeout(now);
+        self.pump();
+        self.driver.next_event()
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        if self.driver.has_event() || self.air.has_mail(self.me) {
+            return Some(Instant::ZERO);
+        }
+        self.driver.next_timeout()
+    }
+
+    fn wake_on(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.driver.is_quiet()
+    }
+}
