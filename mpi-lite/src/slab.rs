@@ -84,7 +84,10 @@ pub struct Table<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { slab: Slab::default(), generation: 0 }
+        Self {
+            slab: Slab::default(),
+            generation: 0,
+        }
     }
 }
 
@@ -93,7 +96,10 @@ impl<T> Table<T> {
     pub fn insert(&mut self, thing: T) -> Key {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        Key { index: self.slab.insert((generation, thing)), generation }
+        Key {
+            index: self.slab.insert((generation, thing)),
+            generation,
+        }
     }
 
     /// The thing of this name, if it is still there.

@@ -21,7 +21,9 @@ pub(super) struct Contexts {
 
 impl Default for Contexts {
     fn default() -> Self {
-        Self { next: AtomicU32::new(Context::FIRST_FREE.0) }
+        Self {
+            next: AtomicU32::new(Context::FIRST_FREE.0),
+        }
     }
 }
 
@@ -36,7 +38,11 @@ impl Communicator {
         let next = &self.inner.contexts.next;
         let [first, second] = words;
         let all = self.gather_words([next.load(Ordering::SeqCst), first, second])?;
-        let context = all.iter().map(|word| word[0]).max().expect("a communicator has a member");
+        let context = all
+            .iter()
+            .map(|word| word[0])
+            .max()
+            .expect("a communicator has a member");
         next.store(context + 2, Ordering::SeqCst);
         Ok((Context(context), all))
     }
@@ -73,7 +79,11 @@ fn encode(word: Word) -> Vec<u8> {
 
 fn decode(bytes: &[u8]) -> Word {
     let part = |at: usize| {
-        u32::from_be_bytes(bytes[at * 4..][..4].try_into().expect("four bytes of twelve"))
+        u32::from_be_bytes(
+            bytes[at * 4..][..4]
+                .try_into()
+                .expect("four bytes of twelve"),
+        )
     };
     [part(0), part(1), part(2)]
 }

@@ -29,8 +29,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
-        let (context, all) =
-            self.agree([color.unwrap_or(NO_COLOR), key.cast_unsigned()])?;
+        let (context, all) = self.agree([color.unwrap_or(NO_COLOR), key.cast_unsigned()])?;
         let Some(color) = color else {
             return Ok(None);
         };
@@ -42,8 +41,12 @@ impl Communicator {
             .collect();
         part.sort_unstable();
         let rank = part.iter().position(|&(_, rank)| rank == self.rank());
-        let rank = rank.and_then(|at| u32::try_from(at).ok()).expect("this process has the color");
-        let members = part.iter().map(|&(_, rank)| self.group().members()[rank as usize]);
+        let rank = rank
+            .and_then(|at| u32::try_from(at).ok())
+            .expect("this process has the color");
+        let members = part
+            .iter()
+            .map(|&(_, rank)| self.group().members()[rank as usize]);
         let group = Group::from_members(members.collect());
         Ok(Some(self.derive(context, group, rank)))
     }
@@ -57,13 +60,26 @@ impl Communicator {
     /// Source: MPI 5.0, 7.4.2.
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         let (context, _) = self.agree([0, 0])?;
-        let me = self.group().peer(self.rank()).expect("a member has its rank");
-        Ok(group.rank_of(me).map(|rank| self.derive(context, group.clone(), rank)))
+        let me = self
+            .group()
+            .peer(self.rank())
+            .expect("a member has its rank");
+        Ok(group
+            .rank_of(me)
+            .map(|rank| self.derive(context, group.clone(), rank)))
     }
 
     fn derive(&self, context: Context, group: Group, rank: u32) -> Self {
         let engine = Arc::clone(&self.inner.engine);
         let contexts = Arc::clone(&self.inner.contexts);
-        Self { inner: Arc::new(Inner { engine, contexts, context, group, rank }) }
+        Self {
+            inner: Arc::new(Inner {
+                engine,
+                contexts,
+                context,
+                group,
+                rank,
+            }),
+        }
     }
 }

@@ -15,7 +15,9 @@ impl Group {
     /// All processes of a job of `size`.
     #[must_use]
     pub fn of_all(size: u32) -> Self {
-        Self { members: (0..size).collect() }
+        Self {
+            members: (0..size).collect(),
+        }
     }
 
     /// These processes in this order; no one twice.
@@ -62,6 +64,10 @@ impl Group {
             members.sort_unstable();
             members
         };
-        if sorted(self) == sorted(other) { Comparison::Similar } else { Comparison::Unequal }
+        if sorted(self) == sorted(other) {
+            Comparison::Similar
+        } else {
+            Comparison::Unequal
+        }
     }
 }

@@ -12,6 +12,7 @@ mod probe;
 use std::sync::Arc;
 
 pub use group::Group;
+pub use probe::Matched;
 
 use crate::engine::Engine;
 use crate::ids::Context;
@@ -51,7 +52,15 @@ impl Communicator {
         let contexts = Arc::new(context::Contexts::default());
         let make = |context, group, rank| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
-            Self { inner: Arc::new(Inner { engine, contexts, context, group, rank }) }
+            Self {
+                inner: Arc::new(Inner {
+                    engine,
+                    contexts,
+                    context,
+                    group,
+                    rank,
+                }),
+            }
         };
         let world = make(Context::WORLD, Group::of_all(size), me);
         let own = make(Context::OWN, Group::from_members([me].into()), 0);

@@ -88,7 +88,7 @@ impl Communicator {
         (dest, send_tag): (Dest, i32),
         (source, tag): (Source, TagSelector),
     ) -> Result<Status> {
-        buffer.bytes()?;
+        buffer.check()?;
         let mut copy = buffer.pack();
         let send = (Buffer::of_bytes(&mut copy), dest, send_tag);
         self.sendrecv(send, (buffer, source, tag))
@@ -139,7 +139,9 @@ impl Communicator {
     }
 
     fn collective_send(&self, buffer: Buffer, to: usize, tag: i32) -> SendPlan {
-        let to = u32::try_from(to).ok().and_then(|rank| self.group().peer(rank));
+        let to = u32::try_from(to)
+            .ok()
+            .and_then(|rank| self.group().peer(rank));
         SendPlan {
             to: Some(to.expect("a collective sends to its members")),
             context: self.context().collective(),
@@ -153,7 +155,14 @@ impl Communicator {
     fn collective_receive(&self, buffer: Buffer, from: usize, tag: i32) -> ReceivePlan {
         let context = self.context().collective();
         let source = u32::try_from(from).ok();
-        ReceivePlan { pattern: Some(Pattern { context, source, tag: Some(tag) }), buffer }
+        ReceivePlan {
+            pattern: Some(Pattern {
+                context,
+                source,
+                tag: Some(tag),
+            }),
+            buffer,
+        }
     }
 
     pub(super) fn send_plan(
@@ -167,9 +176,16 @@ impl Communicator {
         if tag < 0 {
             return Err(Error::Tag(tag));
         }
-        buffer.bytes()?;
+        buffer.check()?;
         let (context, source) = (self.context(), self.rank());
-        Ok(SendPlan { to, context, source, tag, mode, buffer })
+        Ok(SendPlan {
+            to,
+            context,
+            source,
+            tag,
+            mode,
+            buffer,
+        })
     }
 
     fn peer(&self, what: &'static str, dest: Dest) -> Result<Option<Peer>> {
@@ -177,7 +193,9 @@ impl Communicator {
             return Ok(None);
         };
         let size = self.size();
-        let peer = u32::try_from(rank).ok().and_then(|rank| self.group().peer(rank));
+        let peer = u32::try_from(rank)
+            .ok()
+            .and_then(|rank| self.group().peer(rank));
         peer.map(Some).ok_or(Error::Rank { what, rank, size })
     }
 
@@ -187,8 +205,11 @@ impl Communicator {
         source: Source,
         tag: TagSelector,
     ) -> Result<ReceivePlan> {
-        buffer.bytes()?;
-        Ok(ReceivePlan { pattern: self.pattern(source, tag)?, buffer })
+        buffer.check()?;
+        Ok(ReceivePlan {
+            pattern: self.pattern(source, tag)?,
+            buffer,
+        })
     }
 
     /// What a receive or probe looks for; `None` for `MPI_PROC_NULL`.
@@ -206,6 +227,10 @@ impl Communicator {
             TagSelector::Tag(tag) if tag < 0 => return Err(Error::Tag(tag)),
             TagSelector::Tag(tag) => Some(tag),
         };
-        Ok(Some(Pattern { context: self.context(), source, tag }))
+        Ok(Some(Pattern {
+            context: self.context(),
+            source,
+            tag,
+        }))
     }
 }

@@ -39,7 +39,9 @@ impl Communicator {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok((None, Status::FROM_NULL));
         };
-        let found = self.engine().wait_until(|lane| lane.matched_probe(&pattern));
+        let found = self
+            .engine()
+            .wait_until(|lane| lane.matched_probe(&pattern));
         Ok((Some(found.0), found.1))
     }
 

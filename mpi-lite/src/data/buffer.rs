@@ -6,6 +6,7 @@
     reason = "the caller vouches for the memory behind an address"
 )]
 
+use super::basic::Basic;
 use super::datatype::Datatype;
 use super::layout;
 use crate::error::{Error, Result};
@@ -41,6 +42,13 @@ impl Buffer {
             count,
             datatype,
         }
+    }
+
+    /// Bytes of our own; the caller keeps them alive and in place while the buffer is used.
+    #[must_use]
+    pub fn of_bytes(bytes: &mut [u8]) -> Self {
+        let byte = Datatype::Basic(Basic::Byte);
+        Self::at(Span::of(bytes).origin(0), bytes.len() as u64, byte)
     }
 
     /// Room for `count` elements of `datatype` in memory of our own, and the buffer in it. The

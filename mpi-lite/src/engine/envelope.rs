@@ -59,8 +59,12 @@ mod tests {
     #[test]
     fn an_envelope_survives_the_way() {
         for synchronous in [false, true] {
-            let envelope =
-                Envelope { context: Context(0x0102_0304), source: 7, tag: i32::MAX, synchronous };
+            let envelope = Envelope {
+                context: Context(0x0102_0304),
+                source: 7,
+                tag: i32::MAX,
+                synchronous,
+            };
             assert_eq!(Envelope::decode(&envelope.encode()), envelope);
         }
     }

@@ -26,7 +26,11 @@ pub struct Inbound {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// It fills this receive.
-    Receive { request: Request, envelope: Envelope, len: u64 },
+    Receive {
+        request: Request,
+        envelope: Envelope,
+        len: u64,
+    },
     /// It is unexpected and has this place.
     Unexpected(u32),
     /// Nobody wants it: the program finalizes.
@@ -98,7 +102,11 @@ impl Lane {
     /// Which link leads to `peer`.
     #[inline]
     pub(super) fn route(&self, peer: Peer) -> usize {
-        if peer == self.me { 0 } else { self.links.len() - 1 }
+        if peer == self.me {
+            0
+        } else {
+            self.links.len() - 1
+        }
     }
 
     /// One turn: what the links have to tell. Answers whether anything happened.
@@ -133,7 +141,10 @@ impl Lane {
     pub fn close(&mut self) {
         self.is_closing = true;
         for place in self.unexpected.held() {
-            let message = self.unexpected.get(place).expect("a held message has its place");
+            let message = self
+                .unexpected
+                .get(place)
+                .expect("a held message has its place");
             let Body::Held(inbound) = message.body else {
                 continue;
             };
@@ -145,7 +156,12 @@ impl Lane {
 
     fn handle(&mut self, link: usize, event: Event) {
         match event {
-            Event::Arriving { arrival, envelope, len, .. } => {
+            Event::Arriving {
+                arrival,
+                envelope,
+                len,
+                ..
+            } => {
                 let envelope = Envelope::decode(&envelope);
                 self.arriving(Inbound { link, arrival }, envelope, len);
             }
@@ -153,7 +169,11 @@ impl Lane {
                 self.arrived(Inbound { link, arrival }, bounced);
             }
             Event::Sent { token } => self.sent(token),
-            Event::Lost { peer, unfinished, unsent } => {
+            Event::Lost {
+                peer,
+                unfinished,
+                unsent,
+            } => {
                 self.lose(link, peer, &unfinished, &unsent);
             }
         }
@@ -163,7 +183,14 @@ impl Lane {
         let (purpose, landing) = match self.posted.take(&envelope) {
             Some(request) => {
                 let landing = self.landing(request);
-                (Purpose::Receive { request, envelope, len }, landing)
+                (
+                    Purpose::Receive {
+                        request,
+                        envelope,
+                        len,
+                    },
+                    landing,
+                )
             }
             None if self.is_closing => (Purpose::Nothing, Landing::Into(Span::EMPTY)),
             None => self.unexpected(inbound, envelope, len),
@@ -182,7 +209,11 @@ impl Lane {
             }
             Unmatched::Wait => (Body::Held(inbound), Landing::Later),
         };
-        let place = self.unexpected.push(UnexpectedMessage { envelope, len, body });
+        let place = self.unexpected.push(UnexpectedMessage {
+            envelope,
+            len,
+            body,
+        });
         (Purpose::Unexpected(place), landing)
     }
 
@@ -196,9 +227,20 @@ impl Lane {
 
     /// Gives the unexpected message at `place`, already out of its queue, to `request`.
     pub(super) fn claim(&mut self, place: u32, request: Request) {
-        let message = self.unexpected.remove(place).expect("an extracted message has its place");
-        let UnexpectedMessage { envelope, len, body } = message;
-        let purpose = Purpose::Receive { request, envelope, len };
+        let message = self
+            .unexpected
+            .remove(place)
+            .expect("an extracted message has its place");
+        let UnexpectedMessage {
+            envelope,
+            len,
+            body,
+        } = message;
+        let purpose = Purpose::Receive {
+            request,
+            envelope,
+            len,
+        };
         match body {
             Body::Held(inbound) => {
                 self.set_purpose(inbound, purpose);
@@ -218,12 +260,18 @@ impl Lane {
 
     fn arrived(&mut self, inbound: Inbound, bounced: Option<Vec<u8>>) {
         match self.take_purpose(inbound) {
-            Purpose::Receive { request, envelope, len } => {
+            Purpose::Receive {
+                request,
+                envelope,
+                len,
+            } => {
                 self.finish_receive(request, envelope, len, bounced.as_deref());
             }
             Purpose::Unexpected(place) => {
-                let message =
-                    self.unexpected.get_mut(place).expect("an unexpected message has its place");
+                let message = self
+                    .unexpected
+                    .get_mut(place)
+                    .expect("an unexpected message has its place");
                 message.body = Body::Whole(bounced.expect("unexpected messages land by bounce"));
             }
             Purpose::Nothing => {}
@@ -266,7 +314,8 @@ impl Lane {
 
     pub(super) fn fail(&mut self, request: Request, peer: Peer) {
         let error = self.loss(peer);
-        self.requests.finish(request, super::request::Status::EMPTY, Some(error));
+        self.requests
+            .finish(request, super::request::Status::EMPTY, Some(error));
     }
 
     pub(super) fn loss(&self, peer: Peer) -> Error {

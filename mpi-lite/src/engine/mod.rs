@@ -18,11 +18,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+pub use completion::{Any, Indexed};
 pub use lane::{Attached, Lane};
 use parking_lot::Mutex;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
-pub use completion::{Any, Indexed};
 pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
 pub use ticker::Ticker;
 pub use wait::Patience;

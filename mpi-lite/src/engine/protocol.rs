@@ -37,7 +37,11 @@ pub enum Unmatched {
 #[must_use]
 pub fn unmatched(synchronous: bool, len: u64, taken: u64, settings: &Settings) -> Unmatched {
     let fits = len <= settings.unexpected_bytes && taken + len <= settings.unexpected_budget_bytes;
-    if fits && !synchronous { Unmatched::TakeIn } else { Unmatched::Wait }
+    if fits && !synchronous {
+        Unmatched::TakeIn
+    } else {
+        Unmatched::Wait
+    }
 }
 
 #[cfg(test)]
@@ -47,7 +51,10 @@ mod tests {
     #[test]
     fn a_synchronous_send_is_never_complete_before_its_match() {
         let settings = Settings::default();
-        assert_eq!(completion(Mode::Synchronous, 0, 0, &settings), Completion::Delivered);
+        assert_eq!(
+            completion(Mode::Synchronous, 0, 0, &settings),
+            Completion::Delivered
+        );
         assert_eq!(unmatched(true, 0, 0, &settings), Unmatched::Wait);
     }
 
@@ -55,8 +62,14 @@ mod tests {
     fn memory_for_copies_and_for_unexpected_messages_is_bounded() {
         let settings = Settings::default();
         let full = settings.eager_budget_bytes;
-        assert_eq!(completion(Mode::Standard, 8, full, &settings), Completion::Delivered);
-        assert_eq!(completion(Mode::Standard, 8, full - 8, &settings), Completion::Copied);
+        assert_eq!(
+            completion(Mode::Standard, 8, full, &settings),
+            Completion::Delivered
+        );
+        assert_eq!(
+            completion(Mode::Standard, 8, full - 8, &settings),
+            Completion::Copied
+        );
         let full = settings.unexpected_budget_bytes;
         assert_eq!(unmatched(false, 8, full, &settings), Unmatched::Wait);
         assert_eq!(unmatched(false, 8, full - 8, &settings), Unmatched::TakeIn);

@@ -41,7 +41,7 @@ impl Lane {
     /// # Errors
     /// The buffer is impossible.
     pub fn receive(&mut self, plan: ReceivePlan) -> Result<Request> {
-        plan.buffer.bytes()?;
+        plan.buffer.check()?;
         let Some(pattern) = plan.pattern else {
             return Ok(self.requests.open_done(Status::FROM_NULL));
         };
@@ -83,7 +83,7 @@ impl Lane {
                 }
             },
             Plan::Receive(plan) => {
-                plan.buffer.bytes()?;
+                plan.buffer.check()?;
                 self.requests.activate(request, Some(plan.buffer));
                 match plan.pattern {
                     Some(pattern) => self.post(request, pattern),
@@ -102,13 +102,16 @@ impl Lane {
         bounced: Option<&[u8]>,
     ) {
         let buffer = self.requests.buffer(request);
-        let room = buffer.bytes().expect("checked when the receive was started");
+        let room = buffer
+            .bytes()
+            .expect("checked when the receive was started");
         if let Some(bytes) = bounced {
             let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
             buffer.unpack(&bytes[..fitting]);
         }
         let error = (len > room).then_some(Error::Truncate { len, room });
-        self.requests.finish(request, status_of(&envelope, len.min(room)), error);
+        self.requests
+            .finish(request, status_of(&envelope, len.min(room)), error);
     }
 
     /// What a receive of `pattern` would get now. Source: MPI 5.0, 3.8.1.
@@ -120,7 +123,10 @@ impl Lane {
     /// Takes what a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
     pub fn matched_probe(&mut self, pattern: &Pattern) -> Option<(Message, Status)> {
         let place = self.unexpected.extract(pattern)?;
-        let message = self.unexpected.get(place).expect("an extracted message has its place");
+        let message = self
+            .unexpected
+            .get(place)
+            .expect("an extracted message has its place");
         let status = status_of_message(message);
         Some((Message(self.messages.insert(place)), status))
     }
@@ -130,7 +136,7 @@ impl Lane {
     /// # Errors
     /// The message was received already, or the buffer is impossible.
     pub fn matched_receive(&mut self, message: Message, buffer: Buffer) -> Result<Request> {
-        buffer.bytes()?;
+        buffer.check()?;
         let place = self.messages.remove(message.0).ok_or(Error::Message)?;
         let request = self.requests.open(Some(buffer));
         self.claim(place, request);

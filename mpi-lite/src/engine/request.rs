@@ -26,14 +26,24 @@ pub struct Status {
 
 impl Status {
     /// The status of nothing. Source: MPI 5.0, 3.7.3.
-    pub const EMPTY: Self =
-        Self { source: Source::Any, tag: TagSelector::Any, bytes: 0, cancelled: false };
+    pub const EMPTY: Self = Self {
+        source: Source::Any,
+        tag: TagSelector::Any,
+        bytes: 0,
+        cancelled: false,
+    };
 
     /// The status of a receive from `MPI_PROC_NULL`. Source: MPI 5.0, 3.10.
-    pub const FROM_NULL: Self = Self { source: Source::Null, ..Self::EMPTY };
+    pub const FROM_NULL: Self = Self {
+        source: Source::Null,
+        ..Self::EMPTY
+    };
 
     /// The status of a cancelled operation.
-    pub const CANCELLED: Self = Self { cancelled: true, ..Self::EMPTY };
+    pub const CANCELLED: Self = Self {
+        cancelled: true,
+        ..Self::EMPTY
+    };
 }
 
 /// How an operation ended.
@@ -49,7 +59,11 @@ pub struct Completion {
 
 impl Completion {
     /// The completion of a null or inactive request. Source: MPI 5.0, 3.7.3.
-    pub const NOTHING: Self = Self { status: Status::EMPTY, error: None, is_gone: false };
+    pub const NOTHING: Self = Self {
+        status: Status::EMPTY,
+        error: None,
+        is_gone: false,
+    };
 
     /// The status, or the error.
     ///
@@ -99,7 +113,12 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) fn open(&mut self, buffer: Option<Buffer>) -> Request {
         let phase = Phase::Active;
-        Request(self.table.insert(Operation { phase, buffer, plan: None, is_freed: false }))
+        Request(self.table.insert(Operation {
+            phase,
+            buffer,
+            plan: None,
+            is_freed: false,
+        }))
     }
 
     pub(super) fn open_done(&mut self, status: Status) -> Request {
@@ -111,20 +130,32 @@ impl Requests {
     pub(super) fn open_persistent(&mut self, plan: Plan) -> Request {
         let plan = Some(plan);
         let phase = Phase::Inactive;
-        Request(self.table.insert(Operation { phase, buffer: None, plan, is_freed: false }))
+        Request(self.table.insert(Operation {
+            phase,
+            buffer: None,
+            plan,
+            is_freed: false,
+        }))
     }
 
     /// The plan of an inactive persistent request.
     pub(super) fn startable(&self, request: Request) -> Result<Plan> {
         match self.table.get(request.0) {
-            Some(Operation { phase: Phase::Inactive, plan: Some(plan), .. }) => Ok(plan.clone()),
+            Some(Operation {
+                phase: Phase::Inactive,
+                plan: Some(plan),
+                ..
+            }) => Ok(plan.clone()),
             Some(_) => Err(Error::NotStartable),
             None => Err(Error::Request),
         }
     }
 
     pub(super) fn activate(&mut self, request: Request, buffer: Option<Buffer>) {
-        let operation = self.table.get_mut(request.0).expect("the plan was just read");
+        let operation = self
+            .table
+            .get_mut(request.0)
+            .expect("the plan was just read");
         operation.phase = Phase::Active;
         operation.buffer = buffer;
     }
@@ -142,7 +173,10 @@ impl Requests {
     }
 
     pub(super) fn finish(&mut self, request: Request, status: Status, error: Option<Error>) {
-        let operation = self.table.get_mut(request.0).expect("an active request is in the table");
+        let operation = self
+            .table
+            .get_mut(request.0)
+            .expect("an active request is in the table");
         operation.phase = Phase::Done(status, error);
         operation.buffer = None;
         if operation.is_freed {
@@ -157,9 +191,11 @@ impl Requests {
         Ok(match &operation.phase {
             Phase::Inactive => Some(Completion::NOTHING),
             Phase::Active => None,
-            Phase::Done(status, error) => {
-                Some(Completion { status: *status, error: error.clone(), is_gone })
-            }
+            Phase::Done(status, error) => Some(Completion {
+                status: *status,
+                error: error.clone(),
+                is_gone,
+            }),
         })
     }
 

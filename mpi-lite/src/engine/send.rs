@@ -77,12 +77,17 @@ impl Lane {
             _ => {
                 let mut bytes = self.spare.pop().unwrap_or_default();
                 bytes.clear();
-                plan.buffer.pack_into(&mut bytes);
+                plan.buffer.append_to(&mut bytes);
                 (Span::of(&mut bytes), Some(bytes))
             }
         };
         let waiting = (!is_copied).then_some(request);
-        let sending = Sending { request: waiting, copy, kept, buffered };
+        let sending = Sending {
+            request: waiting,
+            copy,
+            kept,
+            buffered,
+        };
         let token = Token(self.sends.insert(sending));
         let envelope = Envelope {
             context: plan.context,
@@ -114,12 +119,21 @@ impl Lane {
             return Ok(0);
         }
         let need = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
-        let room = self.attached.map_or(0, |attached| attached.bytes - attached.used);
-        if need > room { Err(Error::BufferFull { need, room }) } else { Ok(need) }
+        let room = self
+            .attached
+            .map_or(0, |attached| attached.bytes - attached.used);
+        if need > room {
+            Err(Error::BufferFull { need, room })
+        } else {
+            Ok(need)
+        }
     }
 
     fn close_send(&mut self, token: Token) -> Option<Request> {
-        let sending = self.sends.remove(token.0).expect("a link finishes what was sent");
+        let sending = self
+            .sends
+            .remove(token.0)
+            .expect("a link finishes what was sent");
         self.kept_bytes -= sending.kept;
         if let Some(attached) = &mut self.attached {
             attached.used = attached.used.saturating_sub(sending.buffered);
@@ -151,9 +165,15 @@ impl Lane {
     /// One is attached already.
     pub fn attach(&mut self, address: usize, bytes: u64) -> Result<()> {
         if self.attached.is_some() {
-            return Err(Error::BufferAttach("a buffer is already attached: detach it first"));
+            return Err(Error::BufferAttach(
+                "a buffer is already attached: detach it first",
+            ));
         }
-        self.attached = Some(Attached { address, bytes, used: 0 });
+        self.attached = Some(Attached {
+            address,
+            bytes,
+            used: 0,
+        });
         Ok(())
     }
 

@@ -27,13 +27,19 @@ impl Ticker {
     #[expect(clippy::disallowed_methods, reason = "this file starts the one thread")]
     pub fn start(engine: Arc<Engine>, tick: Duration) -> std::io::Result<Self> {
         if engine.doorbells.is_empty() {
-            return Ok(Self { engine, thread: None });
+            return Ok(Self {
+                engine,
+                thread: None,
+            });
         }
         let shared = Arc::clone(&engine);
         let thread = std::thread::Builder::new()
             .name("mpi-lite ticker".into())
             .spawn(move || run(&shared, tick))?;
-        Ok(Self { engine, thread: Some(thread) })
+        Ok(Self {
+            engine,
+            thread: Some(thread),
+        })
     }
 }
 

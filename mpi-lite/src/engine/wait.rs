@@ -32,9 +32,15 @@ impl Patience {
     pub fn of(local: usize, cores: usize) -> Self {
         if local <= cores {
             // A blocked rank is to be quiet after its first millisecond.
-            Self { spin: Duration::from_millis(1), yields: 0 }
+            Self {
+                spin: Duration::from_millis(1),
+                yields: 0,
+            }
         } else {
-            Self { spin: Duration::ZERO, yields: 2 }
+            Self {
+                spin: Duration::ZERO,
+                yields: 2,
+            }
         }
     }
 }
@@ -91,13 +97,18 @@ impl Engine {
     pub(super) fn doze(&self, until: Option<Instant>) -> bool {
         let timeout = until.map(|until| {
             let left = until.since(self.clock.now());
-            Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 })
+            Timespec::try_from(left).unwrap_or(Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            })
         });
         let watched = self.doorbells.iter().chain([&self.bell]);
         let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         // Interrupted by a signal: the caller looks again.
         let woken = poll(&mut watched, timeout.as_ref()).unwrap_or(0);
-        let rung = watched.last().is_some_and(|bell| !bell.revents().is_empty());
+        let rung = watched
+            .last()
+            .is_some_and(|bell| !bell.revents().is_empty());
         if rung {
             let _ = rustix::io::read(self.bell.as_fd(), &mut [0; 8]);
         }

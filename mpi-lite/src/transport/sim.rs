@@ -27,7 +27,9 @@ struct Shared {
 
 impl core::fmt::Debug for Shared {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Shared").field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
@@ -37,14 +39,25 @@ impl Air {
     pub fn new(nodes: usize, seed: u64, faults: Faults) -> Self {
         let network = Network::new(seed, faults);
         let mail = vec![VecDeque::new(); nodes];
-        Self { shared: Arc::new(Mutex::new(Shared { network, now: Instant::ZERO, mail })) }
+        Self {
+            shared: Arc::new(Mutex::new(Shared {
+                network,
+                now: Instant::ZERO,
+                mail,
+            })),
+        }
     }
 
     /// The end of process `me`.
     #[must_use]
     pub fn join(&self, me: Peer, config: Config) -> Sim {
         let driver = Driver::new(NodeId(me.0), config);
-        Sim { driver, me, air: self.clone(), fresh: None }
+        Sim {
+            driver,
+            me,
+            air: self.clone(),
+            fresh: None,
+        }
     }
 
     /// The virtual time.
@@ -89,13 +102,14 @@ impl Sim {
     fn pump(&mut self) {
         let shared = &mut *self.air.shared.lock();
         let me = NodeId(self.me.0);
-        self.driver.transmit(shared.now, |to, header, envelope, body| {
-            let mut datagram = Vec::with_capacity(HEADER_BYTES + envelope.len() + body.len());
-            datagram.extend_from_slice(header);
-            datagram.extend_from_slice(envelope);
-            body.append_to(&mut datagram);
-            shared.network.send(shared.now, me, to, datagram);
-        });
+        self.driver
+            .transmit(shared.now, |to, header, envelope, body| {
+                let mut datagram = Vec::with_capacity(HEADER_BYTES + envelope.len() + body.len());
+                datagram.extend_from_slice(header);
+                datagram.extend_from_slice(envelope);
+                body.append_to(&mut datagram);
+                shared.network.send(shared.now, me, to, datagram);
+            });
     }
 }
 
@@ -112,7 +126,8 @@ impl Transport for Sim {
         token: Token,
     ) -> Result<(), Refusal> {
         let now = self.air.now();
-        self.driver.send(NodeId(to.0), envelope, (body, token), now)?;
+        self.driver
+            .send(NodeId(to.0), envelope, (body, token), now)?;
         self.pump();
         Ok(())
     }

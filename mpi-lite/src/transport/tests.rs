@@ -33,7 +33,10 @@ fn loopback() -> Rig {
 }
 
 fn udp(packet_bytes: Option<u64>) -> Rig {
-    let settings = Settings { packet_bytes, ..Settings::default() };
+    let settings = Settings {
+        packet_bytes,
+        ..Settings::default()
+    };
     let clock = Clock::start();
     let bound: Vec<Bound> = (0..2)
         .map(|_| Bound::new(Ipv4Addr::LOCALHOST.into(), &settings).unwrap())
@@ -60,7 +63,11 @@ fn simulated(packet_bytes: usize, loss_ppm: u32) -> Rig {
     let links = (0..2)
         .map(|me| Link::Sim(air.join(Peer(me), Config::classic(2, packet_bytes))))
         .collect();
-    Rig { links, clock: Clock::start(), air: Some(air) }
+    Rig {
+        links,
+        clock: Clock::start(),
+        air: Some(air),
+    }
 }
 
 /// Every road, by name.
@@ -104,14 +111,22 @@ impl Rig {
         let mut envelopes = std::collections::BTreeMap::new();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !enough(heard) {
-            assert!(std::time::Instant::now() < deadline, "nothing happens any more");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "nothing happens any more"
+            );
             let mut worked = false;
             for end in 0..self.links.len() {
                 let now = self.now();
                 while let Some(event) = self.links[end].poll(now) {
                     worked = true;
                     match event {
-                        Event::Arriving { arrival, envelope, len, .. } => {
+                        Event::Arriving {
+                            arrival,
+                            envelope,
+                            len,
+                            ..
+                        } => {
                             envelopes.insert((end, arrival.0), envelope);
                             let landing = landing(arrival, len);
                             self.links[end].land(arrival, landing);
@@ -153,7 +168,9 @@ fn every_length_lands_whole_in_place() {
             let (mut out, mut room) = (body(number, len), vec![0; len]);
             let (from, to) = (Span::of(&mut out), Span::of(&mut room));
             let peer = rig.peer();
-            rig.links[0].send(peer, &envelope(number as u8), from, Token(9)).unwrap();
+            rig.links[0]
+                .send(peer, &envelope(number as u8), from, Token(9))
+                .unwrap();
             let mut heard = Heard::default();
             rig.run(
                 &mut heard,
@@ -177,7 +194,9 @@ fn messages_of_a_pair_are_announced_in_the_order_in_which_they_were_sent() {
         let peer = rig.peer();
         for (number, out) in bodies.iter_mut().enumerate() {
             let token = Token(number as u32);
-            rig.links[0].send(peer, &envelope(number as u8), Span::of(out), token).unwrap();
+            rig.links[0]
+                .send(peer, &envelope(number as u8), Span::of(out), token)
+                .unwrap();
         }
         let mut announced = Vec::new();
         let mut heard = Heard::default();
@@ -194,7 +213,10 @@ fn messages_of_a_pair_are_announced_in_the_order_in_which_they_were_sent() {
         assert_eq!(lens, expected, "{name}");
         for (envelope, bounced) in &heard.arrived {
             let number = envelope[0] as usize;
-            assert!(bounced.as_ref() == Some(&bodies[number]), "{name}: message {number}");
+            assert!(
+                bounced.as_ref() == Some(&bodies[number]),
+                "{name}: message {number}"
+            );
         }
     }
 }
@@ -205,7 +227,9 @@ fn what_does_not_fit_is_dropped_and_the_message_still_arrives() {
         let (mut out, mut room) = (body(1, 5000), vec![0; 5000]);
         let (from, short) = (Span::of(&mut out), Span::of(&mut room).part(0, 1500));
         let peer = rig.peer();
-        rig.links[0].send(peer, &envelope(1), from, Token(1)).unwrap();
+        rig.links[0]
+            .send(peer, &envelope(1), from, Token(1))
+            .unwrap();
         let mut heard = Heard::default();
         let enough = |heard: &Heard| heard.arrived.len() == 1 && heard.sent.len() == 1;
         rig.run(&mut heard, |_, _| Landing::Into(short), enough);
@@ -221,8 +245,12 @@ fn a_message_that_lands_later_is_not_sent_before_and_lets_others_pass() {
             let (mut first, mut second) = (body(1, len), body(2, 100));
             let mut room = vec![0; len];
             let peer = rig.peer();
-            rig.links[0].send(peer, &envelope(1), Span::of(&mut first), Token(1)).unwrap();
-            rig.links[0].send(peer, &envelope(2), Span::of(&mut second), Token(2)).unwrap();
+            rig.links[0]
+                .send(peer, &envelope(1), Span::of(&mut first), Token(1))
+                .unwrap();
+            rig.links[0]
+                .send(peer, &envelope(2), Span::of(&mut second), Token(2))
+                .unwrap();
             let mut held = None;
             let mut heard = Heard::default();
             rig.run(
@@ -271,8 +299,12 @@ fn finish(rig: &mut Rig, heard: &mut Heard) {
 fn both_ends_send_at_once() {
     for (name, mut rig) in rigs().into_iter().filter(|(_, rig)| rig.links.len() == 2) {
         let (mut left, mut right) = (body(1, 200_000), body(2, 200_000));
-        rig.links[0].send(Peer(1), &envelope(1), Span::of(&mut left), Token(1)).unwrap();
-        rig.links[1].send(Peer(0), &envelope(2), Span::of(&mut right), Token(2)).unwrap();
+        rig.links[0]
+            .send(Peer(1), &envelope(1), Span::of(&mut left), Token(1))
+            .unwrap();
+        rig.links[1]
+            .send(Peer(0), &envelope(2), Span::of(&mut right), Token(2))
+            .unwrap();
         let mut heard = Heard::default();
         let enough = |heard: &Heard| heard.arrived.len() == 2 && heard.sent.len() == 2;
         rig.run(&mut heard, |_, _| Landing::Bounce, enough);

@@ -55,7 +55,14 @@ impl Process {
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
         let (world, own) = Communicator::predefined(&engine, me.0, assignment.size);
         let (boot, ticker) = (Mutex::new(boot), Mutex::new(Some(ticker)));
-        Ok(Self { boot, assignment, engine, ticker, world, own })
+        Ok(Self {
+            boot,
+            assignment,
+            engine,
+            ticker,
+            world,
+            own,
+        })
     }
 
     /// `MPI_COMM_WORLD`.
@@ -127,7 +134,10 @@ fn join_network(
         .iter()
         .map(|card| postcard::from_bytes(card).map_err(failed))
         .collect::<Result<_>>()?;
-    let (cookie, _) = assignment.key.split_first_chunk().expect("the key has 32 bytes");
+    let (cookie, _) = assignment
+        .key
+        .split_first_chunk()
+        .expect("the key has 32 bytes");
     let cookie = u64::from_be_bytes(*cookie);
     Ok(bound.connect(Peer(assignment.rank), &cards, cookie, (settings, clock)))
 }

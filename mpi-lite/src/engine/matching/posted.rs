@@ -20,7 +20,10 @@ impl Posted {
 
     /// Takes the first receive that `envelope` fits.
     pub fn take(&mut self, envelope: &Envelope) -> Option<Request> {
-        let at = self.queue.iter().position(|(pattern, _)| pattern.fits(envelope))?;
+        let at = self
+            .queue
+            .iter()
+            .position(|(pattern, _)| pattern.fits(envelope))?;
         self.queue.remove(at).map(|(_, request)| request)
     }
 

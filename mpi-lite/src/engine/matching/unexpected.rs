@@ -57,7 +57,9 @@ impl Unexpected {
     /// Takes the first message that fits `pattern` out of the queue; it keeps its place.
     pub fn extract(&mut self, pattern: &Pattern) -> Option<u32> {
         let fits = |&place: &u32| {
-            self.messages.get(place).is_some_and(|message| pattern.fits(&message.envelope))
+            self.messages
+                .get(place)
+                .is_some_and(|message| pattern.fits(&message.envelope))
         };
         let at = self.queue.iter().position(fits)?;
         self.queue.remove(at)
