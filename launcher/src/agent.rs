@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token};
 use crate::server::prepare_process;
-use crate::signals::{Signals, changed_child};
+use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::wire::{MAGIC, Order, Report};
 
 /// Serves one node until all its ranks ended.
@@ -78,6 +78,9 @@ impl Agent {
             self.pass_reports(now);
             let is_idle = !self.node.has_ranks() || self.node.is_quiet();
             if (self.is_lost && is_idle) || (self.node.is_quiet() && self.outgoing.is_empty()) {
+                if self.node.is_ending() {
+                    kill_remaining_children();
+                }
                 return;
             }
             let ready = self.wait();

@@ -11,10 +11,12 @@
 //! [`wire`] says what passes between the server and a node. One thread, one `poll` per process;
 //! no listening port and no network socket anywhere: whatever crosses machines goes through ssh.
 
+pub mod address;
 pub mod agent;
 pub mod args;
 pub mod environment;
 pub mod failure;
+pub mod guard;
 pub mod hosts;
 pub mod input;
 pub mod job;

@@ -19,7 +19,7 @@ use crate::place::place;
 use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
 use crate::remote::Remote;
-use crate::signals::{Signals, changed_child};
+use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
@@ -107,6 +107,9 @@ impl Server {
             self.hear_all(now);
             let is_over = self.links.iter().all(Link::is_over);
             if is_over && self.output.is_empty() {
+                if self.job.is_ending() {
+                    kill_remaining_children();
+                }
                 return self.job.exit_code();
             }
             let ready = self.wait();
@@ -121,9 +124,11 @@ impl Server {
         let mut interests = Interests::default();
         interests.readable(self.signals.descriptor(), Token::Signals);
         self.output.interests(&mut interests);
-        self.input.interests(&mut interests);
         let mut until = earlier(self.job.wake_at(), self.time_is_up_at);
-        until = earlier(until, self.input.wake_at());
+        if self.is_started {
+            self.input.interests(&mut interests);
+            until = earlier(until, self.input.wake_at());
+        }
         for (number, link) in self.links.iter().enumerate() {
             link.interests(number, &mut interests);
             until = earlier(until, link.wake_at());

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -88,6 +88,33 @@ pub fn changed_child() -> Option<(Pid, WaitStatus)> {
             Err(_) => return None,
         }
     }
+}
+
+/// Kills all child processes that are left, among them the orphans of ranks that we adopted, and
+/// the orphans that these leave in turn.
+pub fn kill_remaining_children() {
+    /// Generations of orphans: each one appears when the one above it is gone.
+    const GENERATIONS: usize = 100;
+    for _ in 0..GENERATIONS {
+        let children = children();
+        if children.is_empty() {
+            return;
+        }
+        for child in children {
+            kill(child, Signal::SIGKILL).ok();
+            waitpid(child, None).ok();
+        }
+    }
+}
+
+/// The child processes of this process; none where the kernel does not list them.
+fn children() -> Vec<Pid> {
+    let path = format!("/proc/self/task/{}/children", nix::unistd::gettid());
+    let list = std::fs::read_to_string(path).unwrap_or_default();
+    list.split_ascii_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .map(Pid::from_raw)
+        .collect()
 }
 
 /// What a shell calls a signal, e.g. "Killed".

@@ -21,6 +21,7 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, write};
 use serde_bytes::ByteBuf;
 
+use crate::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
@@ -63,6 +64,7 @@ pub struct Node {
     job: Option<Assigner>,
     input: Option<RankInput>,
     reports: VecDeque<Report>,
+    guard: Option<Guard>,
     /// Bytes of output that have been reported and not been taken yet.
     on_the_way: usize,
     ending: Ending,
@@ -82,6 +84,7 @@ impl Node {
             job: None,
             input: None,
             reports: VecDeque::new(),
+            guard: None,
             on_the_way: 0,
             ending: Ending::NotYet,
             is_paused: false,
@@ -134,6 +137,11 @@ impl Node {
     /// Says whether all ranks ended and everything has been reported.
     pub fn is_quiet(&self) -> bool {
         self.is_quiet
+    }
+
+    /// Says whether the ranks are being ended before their time.
+    pub fn is_ending(&self) -> bool {
+        self.ending != Ending::NotYet
     }
 
     /// Names the descriptors to wait for.
@@ -236,6 +244,9 @@ impl Node {
         let rank = &mut self.ranks[place];
         rank.ended = Some(ended);
         rank.stopped_since = None;
+        if let Some(guard) = self.guard.as_mut().filter(|_| !rank.has_group()) {
+            guard.remove(pid);
+        }
         self.reports.push_back(Report::Ended {
             rank: rank.rank,
             ended,
@@ -285,6 +296,13 @@ impl Node {
                 _ if is_from_terminal && !rank.has_own_group() => {}
                 _ => rank.signal_group(signal),
             }
+        }
+    }
+
+    /// Puts a process group under the guard.
+    fn guard(&mut self, group: Pid) {
+        if let Some(guard) = &mut self.guard {
+            guard.add(group);
         }
     }
 
@@ -456,6 +474,9 @@ impl Node {
         if is_over {
             self.is_quiet = true;
             self.input = None;
+            if let Some(mut guard) = self.guard.take() {
+                guard.dismiss();
+            }
             self.reports.push_back(Report::Quiet);
         }
     }

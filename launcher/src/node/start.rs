@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,8 +14,10 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use super::rank::RankProcess;
 use super::spawn::{self, Program, Role, variable};
 use super::{Node, RankInput};
+use crate::address::{self, Wish};
 use crate::environment::{self, Variable};
 use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
+use crate::guard::Guard;
 use crate::program;
 use crate::wire::{Input, Report, Start};
 
@@ -38,6 +40,8 @@ impl Node {
         self.check_descriptors(start)?;
         self.job = Some(Assigner::new(start)?);
         let program = self.program(start)?;
+        // Without it only what the ranks of a killed launcher have started lives on.
+        self.guard = Guard::new().ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
             let process =
@@ -50,6 +54,9 @@ impl Node {
                         }
                         _ => Failure::launch(format!("rank {rank} cannot be started: {error}")),
                     })?;
+            if process.has_own_group() {
+                self.guard(process.pid);
+            }
             self.reports.push_back(Report::Started {
                 rank,
                 pid: process.pid.as_raw(),
@@ -198,7 +205,11 @@ impl Assigner {
 }
 
 fn bind_address(start: &Start) -> Result<IpAddr, Failure> {
-    Ok(start.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+    address::choose(Wish {
+        interface: start.interface.as_deref(),
+        proven: start.address,
+        has_other_nodes: start.has_other_nodes,
+    })
 }
 
 fn count(number: usize) -> u32 {
