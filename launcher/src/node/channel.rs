@@ -13,7 +13,7 @@ enum Phase {
     Silent,
     /// It has its assignment.
     Assigned,
-    /// It has given its card.
+    /// It has given its card and waits for those of all.
     Carded,
     /// It has finalized. It may start over: a script may run several programs.
     Finalized,
@@ -120,6 +120,10 @@ impl Channel {
 
     /// Sends a message, as far as there is room; the rest goes with [`Channel::flush`].
     pub(super) fn send(&mut self, message: &ToRank) {
+        if matches!(message, ToRank::Cards(_)) {
+            // The next exchange may begin.
+            self.phase = Phase::Assigned;
+        }
         match protocol::encode(message) {
             Ok(frame) => self.outgoing.extend_from_slice(&frame),
             Err(error) => {

@@ -114,7 +114,8 @@ impl Boot {
         }
     }
 
-    /// All-gather of one card per rank; called once, in Init. Answers the cards by rank.
+    /// All-gather of one card per rank; answers the cards by rank. Init exchanges addresses so,
+    /// Finalize empty cards: a fence.
     ///
     /// Blocks until every rank has given its card.
     ///
