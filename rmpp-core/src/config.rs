@@ -24,6 +24,9 @@ pub struct Config {
     pub first_timeout: Duration,
     /// Least retransmission timeout.
     pub min_timeout: Duration,
+    /// Least time before a long message is begun again at 1: a scheduler's time slice, since that
+    /// throws away so much more than it costs to repeat a first packet.
+    pub restart_timeout: Duration,
     /// Greatest retransmission timeout, back-off included (jitter comes on top, at most 1/8).
     pub max_timeout: Duration,
     /// A peer that answered nothing for so long is lost; `None`: never.
@@ -60,6 +63,7 @@ impl Config {
             max_data_pkts: 16,
             first_timeout: Duration::from_millis(20),
             min_timeout: Duration::from_millis(1),
+            restart_timeout: Duration::from_millis(5),
             max_timeout: Duration::from_secs(1),
             lost_after: Some(Duration::from_secs(120)),
             done_state_lifetime: Duration::from_secs(600),

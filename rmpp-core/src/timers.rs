@@ -11,6 +11,7 @@ pub(crate) struct Timeouts {
     first_ns: u64,
     min_ns: u64,
     max_ns: u64,
+    restart_ns: u64,
     rng: Rng,
 }
 
@@ -20,6 +21,7 @@ impl Timeouts {
             first_ns: nanoseconds(config.first_timeout),
             min_ns: nanoseconds(config.min_timeout),
             max_ns: nanoseconds(config.max_timeout),
+            restart_ns: nanoseconds(config.restart_timeout),
             rng: Rng::new(config.seed),
         }
     }
@@ -34,6 +36,13 @@ impl Timeouts {
         };
         let wait = base.saturating_mul(1 << backoff.min(30)).min(self.max_ns);
         wait + self.rng.below(wait / 8 + 1)
+    }
+
+    /// The least wait before an attempt that has taken `taken_ns` is thrown away: as long again,
+    /// so that a pause of the peer costs at most twice what it must.
+    // Rule T.
+    pub(crate) fn before_restart_ns(&self, taken_ns: u64) -> u64 {
+        taken_ns.max(self.restart_ns).min(self.max_ns)
     }
 }
 

@@ -730,3 +730,40 @@ fn rule_t_a_node_that_slept_starts_its_timers_anew() {
     wire.run();
     assert!(sent(&wire, id));
 }
+
+#[test]
+fn rule_t_a_restart_waits_as_long_as_the_attempt_it_throws_away_took() {
+    let mut wire = Wire::new(2, config(2));
+    wire.send(0, 1, 200 * PACKET);
+    let slow = |wire: &mut Wire| {
+        let packets = wire.take_all(0);
+        wire.give_all(&packets);
+        let packets = wire.take_all(1);
+        wire.now = wire.now.plus(Duration::from_micros(100));
+        wire.timeouts();
+        wire.give_all(&packets);
+    };
+    // RTS, then blocks of 16 packets, each 100 us: the round trip alone would mean 1 ms.
+    (0..3).for_each(|_| slow(&mut wire));
+    wire.take_all(0);
+    wire.now = wire.now.plus(Duration::from_micros(4_900));
+    wire.timeouts();
+    assert!(wire.take(0).is_none(), "5 ms at least");
+    wire.now = wire.now.plus(Duration::from_micros(200));
+    wire.timeouts();
+    assert_eq!(wire.take(0).expect("a restart").header.seq, 1);
+
+    let mut wire = Wire::new(2, config(2));
+    wire.send(0, 1, 2_000 * PACKET);
+    (0..101).for_each(|_| slow(&mut wire));
+    wire.take_all(0);
+    wire.now = wire.now.plus(9 * MS);
+    wire.timeouts();
+    assert!(
+        wire.take(0).is_none(),
+        "10 ms of work are worth 10 ms of patience"
+    );
+    wire.now = wire.now.plus(2 * MS);
+    wire.timeouts();
+    assert_eq!(wire.take(0).expect("a restart").header.seq, 1);
+}

@@ -61,6 +61,9 @@ impl Endpoint {
         let shape = message.shape(self.config.packet_bytes);
         let seq = message.next;
         message.next += 1;
+        if seq == 1 {
+            message.begun_at = now;
+        }
         let (kind, over) = if seq == shape.last_seq() {
             (Kind::LastData, Some(Input::LastSent))
         } else if seq >= message.limit {

@@ -158,7 +158,12 @@ impl Endpoint {
         let message = &mut self.outgoing[index];
         let path = &self.paths[message.to as usize];
         let backoff = path.backoff.max(message.tries);
-        message.deadline = now.plus_ns(self.timeouts.wait_ns(path, backoff));
+        let mut wait_ns = self.timeouts.wait_ns(path, backoff);
+        if matches!(message.state, State::Blocked | State::Closing) {
+            let taken_ns = now.0.saturating_sub(message.begun_at.0);
+            wait_ns = wait_ns.max(self.timeouts.before_restart_ns(taken_ns));
+        }
+        message.deadline = now.plus_ns(wait_ns);
         self.wake = self.wake.min(message.deadline);
     }
 

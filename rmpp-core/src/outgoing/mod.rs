@@ -31,6 +31,8 @@ pub(crate) struct Outgoing {
     pub(crate) next: u32,
     /// Last data packet granted.
     pub(crate) limit: u32,
+    /// When data packet 1 of the present attempt went out.
+    pub(crate) begun_at: Instant,
     /// When the packet that is to be answered went out.
     pub(crate) sent_at: Instant,
     /// When it is sent again; `NEVER` while it waits to go out.
@@ -67,6 +69,7 @@ impl Outgoing {
             grant: 0,
             next: 1,
             limit: 0,
+            begun_at: Instant::ZERO,
             sent_at: Instant::ZERO,
             deadline: Instant::NEVER,
             links: Links::LOOSE,
