@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -131,12 +132,68 @@ impl Process {
     /// The UDP ports that it has open.
     #[must_use]
     pub fn udp_ports(self) -> Vec<u16> {
-        let own = self.sockets();
-        let mine = udp_sockets()
-            .into_iter()
-            .filter(|(_, inode)| own.contains(inode));
-        mine.map(|(port, _)| port).collect()
+        self.open("udp").iter().map(SocketAddrV4::port).collect()
     }
+
+    /// The addresses that its UDP sockets are bound to.
+    #[must_use]
+    pub fn udp_addresses(self) -> Vec<Ipv4Addr> {
+        self.open("udp")
+            .iter()
+            .map(|address| *address.ip())
+            .collect()
+    }
+
+    /// The TCP ports on which it listens.
+    #[must_use]
+    pub fn listening_tcp(self) -> Vec<u16> {
+        let own = self.sockets();
+        let listens = |row: &&Row| row.state == LISTEN && own.contains(&row.inode);
+        rows("tcp")
+            .iter()
+            .filter(listens)
+            .map(|row| row.local.port())
+            .collect()
+    }
+
+    fn open(self, table: &str) -> Vec<SocketAddrV4> {
+        let own = self.sockets();
+        let rows = rows(table);
+        rows.iter()
+            .filter(|row| own.contains(&row.inode))
+            .map(|row| row.local)
+            .collect()
+    }
+}
+
+/// The state of a TCP socket that waits for connections, as `/proc/net/tcp` writes it.
+const LISTEN: &str = "0A";
+
+/// A line of `/proc/net/udp` or `/proc/net/tcp`.
+struct Row {
+    local: SocketAddrV4,
+    state: String,
+    inode: String,
+}
+
+impl Row {
+    fn parse(line: &str) -> Option<Self> {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (address, port) = fields.get(1)?.split_once(':')?;
+        // The kernel prints the bytes of the address as one number of the machine's byte order.
+        let address = u32::from_str_radix(address, 16).ok()?.to_ne_bytes();
+        let port = u16::from_str_radix(port, 16).ok()?;
+        Some(Self {
+            local: SocketAddrV4::new(address.into(), port),
+            state: (*fields.get(3)?).to_owned(),
+            inode: (*fields.get(9)?).to_owned(),
+        })
+    }
+}
+
+fn rows(table: &str) -> Vec<Row> {
+    let text = fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+    text.lines().skip(1).filter_map(Row::parse).collect()
 }
 
 /// Every process there is.
@@ -146,20 +203,6 @@ fn all() -> impl Iterator<Item = Process> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .map(Process::new)
-}
-
-/// Local port and inode of each IPv4 UDP socket.
-fn udp_sockets() -> Vec<(u16, String)> {
-    let table = fs::read_to_string("/proc/net/udp").unwrap_or_default();
-    let row = |line: &str| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let (_, port) = fields.get(1)?.split_once(':')?;
-        Some((
-            u16::from_str_radix(port, 16).ok()?,
-            (*fields.get(9)?).to_owned(),
-        ))
-    };
-    table.lines().skip(1).filter_map(row).collect()
 }
 
 /// The UDP ports that these processes have open.

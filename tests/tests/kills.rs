@@ -1,0 +1,174 @@
+//! A rank that dies takes the job with it: soon, with the right exit code and with a line that
+//! names rank, process and reason; nothing is left behind, wherever the rank was in its life.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use mpi_lite_tests::{Job, Process, Running, Scratch, c_source, compile};
+use rustix::process::Signal;
+
+const RANKS: usize = 3;
+/// The aim is 2 s; a machine that compiles something else at the same time gets more.
+const SOON: Duration = Duration::from_secs(8);
+
+struct Victim {
+    scratch: Scratch,
+    binary: PathBuf,
+}
+
+impl Victim {
+    fn new() -> Self {
+        let scratch = Scratch::new("victim");
+        let source = c_source("tests/c/faults/victim.c");
+        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        Self { scratch, binary }
+    }
+
+    fn start(&self, words: &[&str]) -> Running {
+        Job::mpirun(RANKS)
+            .args(["--transport", "rmpp"])
+            .arg(&self.binary)
+            .args(words)
+            .start()
+    }
+}
+
+/// The process of a rank, from its line `ready RANK PID`.
+fn process_of(job: &Running, rank: &str) -> Process {
+    let stdout = job.stdout();
+    let start = format!("ready {rank} ");
+    let id = stdout
+        .lines()
+        .find_map(|line| line.strip_prefix(&start)?.trim().parse().ok());
+    Process::new(id.unwrap_or_else(|| panic!("rank {rank} is to be ready: {stdout}")))
+}
+
+fn check_all_gone(processes: &[Process]) {
+    let deadline = Instant::now() + SOON;
+    while let Some(left) = processes.iter().find(|process| process.is_alive()) {
+        assert!(
+            Instant::now() < deadline,
+            "process {} outlives its job",
+            left.id()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends the victim; the job must end soon, with this code and these words on standard error.
+fn check_end(job: Running, victim: Process, signal: Signal, code: i32, words: &[&str]) {
+    let everybody = job.process().descendants();
+    let moment = Instant::now();
+    victim.signal(signal);
+    let mut outcome = job.finish().expect_code(code);
+    let took = moment.elapsed();
+    assert!(
+        took < SOON,
+        "the job went on for {took:?}: {}",
+        outcome.report()
+    );
+    for word in words {
+        outcome = outcome.expect_stderr(word);
+    }
+    outcome = outcome.expect_stderr(&victim.id().to_string());
+    check_all_gone(&everybody);
+    let lines = outcome.stderr.lines().count();
+    assert!(
+        lines <= 3,
+        "a line or two, not {lines}: {}",
+        outcome.report()
+    );
+}
+
+fn kill_in(phase: &str) {
+    let program = Victim::new();
+    let mut job = program.start(&[phase]);
+    job.wait_for("ready", RANKS);
+    let victim = process_of(&job, "1");
+    check_end(job, victim, Signal::KILL, 137, &["rank 1", "signal 9"]);
+}
+
+#[test]
+fn a_rank_killed_before_it_joins_ends_the_ranks_that_wait_in_init() {
+    let program = Victim::new();
+    let file = program.scratch.path().join("mine").display().to_string();
+    let mut job = program.start(&["init", &file]);
+    job.wait_for("ready ?", 1);
+    let victim = process_of(&job, "?");
+    check_end(job, victim, Signal::KILL, 137, &["rank ", "signal 9"]);
+}
+
+#[test]
+fn a_rank_killed_while_it_computes_ends_the_job() {
+    kill_in("compute");
+}
+
+#[test]
+fn a_rank_killed_in_a_blocked_receive_ends_the_job() {
+    kill_in("receive");
+}
+
+#[test]
+fn a_rank_killed_in_the_middle_of_a_transfer_ends_the_job() {
+    kill_in("transfer");
+}
+
+#[test]
+fn a_rank_killed_while_the_others_are_in_finalize_ends_the_job() {
+    kill_in("finalize");
+}
+
+#[test]
+fn a_segmentation_fault_is_reported_as_what_it_is() {
+    let program = Victim::new();
+    let mut job = program.start(&["receive"]);
+    job.wait_for("ready", RANKS);
+    let victim = process_of(&job, "2");
+    check_end(job, victim, Signal::SEGV, 139, &["rank 2", "signal 11"]);
+}
+
+#[test]
+fn a_rank_that_exits_with_a_code_gives_the_job_its_code() {
+    let program = Victim::new();
+    let outcome = program.start(&["exit", "3"]).finish();
+    drop(outcome.expect_code(3).expect_stderr("rank 1"));
+}
+
+#[test]
+fn a_rank_that_leaves_without_finalize_is_reported_and_fails_the_job() {
+    let program = Victim::new();
+    let outcome = program.start(&["leave"]).finish();
+    drop(
+        outcome
+            .expect_code(1)
+            .expect_stderr("rank 1")
+            .expect_stderr("MPI_Finalize"),
+    );
+}
+
+fn signal_to_mpirun(signal: Signal, code: i32) {
+    let program = Victim::new();
+    let mut job = program.start(&["receive"]);
+    job.wait_for("ready", RANKS);
+    let everybody = job.process().descendants();
+    let moment = Instant::now();
+    job.signal(signal);
+    let outcome = job.finish().expect_code(code);
+    assert!(moment.elapsed() < SOON, "too late: {}", outcome.report());
+    check_all_gone(&everybody);
+}
+
+#[test]
+fn an_interrupt_to_mpirun_ends_the_job_with_130() {
+    signal_to_mpirun(Signal::INT, 130);
+}
+
+#[test]
+fn a_termination_of_mpirun_ends_the_job_with_143() {
+    signal_to_mpirun(Signal::TERM, 143);
+}
+
+#[test]
+fn when_mpirun_is_killed_no_rank_is_left() {
+    signal_to_mpirun(Signal::KILL, 137);
+}

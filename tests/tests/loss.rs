@@ -1,0 +1,133 @@
+//! Five packets in a hundred are lost, by the kernel, in a network of the test's own: everything
+//! still arrives, in order and unchanged. Needs root, `unshare`, `ip` and `iptables`.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use mpi_lite_tests::{Job, Outcome, Program, Scratch, c_source, compile, programs, tool};
+
+/// Brings the loopback up, loses packets, runs the job, tells how many were lost.
+const SCRIPT: &str = "\
+set -e
+ip link set lo up
+iptables -A INPUT -i lo -p udp -m statistic --mode random --probability 0.05 -j DROP
+set +e
+\"$@\"
+code=$?
+echo \"dropped: $(iptables -L INPUT -v -x -n | awk '/DROP/ { print $1 }')\"
+exit $code
+";
+
+/// Fails with the name of what this machine lacks.
+fn check_machine() {
+    for (program, words) in [
+        ("unshare", &["-n", "true"][..]),
+        ("unshare", &["-n", "ip", "link", "set", "lo", "up"]),
+        (
+            "unshare",
+            &[
+                "-n",
+                "iptables",
+                "-A",
+                "INPUT",
+                "-p",
+                "udp",
+                "-m",
+                "statistic",
+                "--mode",
+                "random",
+                "--probability",
+                "0.05",
+                "-j",
+                "DROP",
+            ],
+        ),
+    ] {
+        let line = format!("`{program} {}`", words.join(" "));
+        let output = Command::new(program).args(words).output();
+        let output = output.unwrap_or_else(|error| panic!("{line} is needed: {error}"));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{line} is needed to lose packets (root, packages iproute2 and iptables): {stderr}"
+        );
+    }
+}
+
+/// Runs words under loss and returns the outcome; a run that lost nothing proves nothing.
+fn under_loss(words: &[String]) -> Outcome {
+    check_machine();
+    let job = Job::new("unshare").args(["-n", "sh", "-c", SCRIPT, "loss"]);
+    let outcome = job
+        .args(words)
+        .deadline(Duration::from_secs(180))
+        .run()
+        .expect_code(0);
+    let dropped = outcome
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("dropped: "));
+    let dropped: u64 = dropped
+        .and_then(|n| n.trim().parse().ok())
+        .expect("the kernel's count");
+    assert!(
+        dropped > 20,
+        "only {dropped} packets were lost: {}",
+        outcome.report()
+    );
+    outcome
+}
+
+fn mpirun(ranks: usize, binary: PathBuf, arguments: &[&str]) -> Vec<String> {
+    let ranks = ranks.to_string();
+    let mut words = vec![tool("mpirun").display().to_string()];
+    words.extend(["-n", &ranks, "--transport", "rmpp"].map(str::to_owned));
+    words.push(binary.display().to_string());
+    words.extend(arguments.iter().map(|&word| word.to_owned()));
+    words
+}
+
+fn build(source: &str, scratch: &Scratch) -> PathBuf {
+    compile(&c_source(source), scratch).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn program(name: &str) -> Program {
+    let (chapter, _) = name.split_once('/').expect("chapter/subject");
+    let found = programs(&[chapter])
+        .into_iter()
+        .find(|program| program.name == name);
+    found.unwrap_or_else(|| panic!("no program {name}"))
+}
+
+#[test]
+fn the_farm_has_the_right_sum_at_5_percent_loss() {
+    let scratch = Scratch::new("loss-farm");
+    let farm = build("benches/c/farm.c", &scratch);
+    drop(under_loss(&mpirun(5, farm, &["300"])).expect_stdout("(right)"));
+}
+
+#[test]
+fn the_ping_pong_brings_back_every_byte_at_5_percent_loss() {
+    let scratch = Scratch::new("loss-pingpong");
+    let pingpong = build("benches/c/pingpong.c", &scratch);
+    drop(under_loss(&mpirun(2, pingpong, &["16384"])).expect_stdout("16384"));
+}
+
+#[test]
+fn order_wildcards_and_collectives_hold_at_5_percent_loss() {
+    let scratch = Scratch::new("loss-programs");
+    for (name, ranks) in [
+        ("point_to_point/order", 2),
+        ("point_to_point/wildcards", 3),
+        ("point_to_point/large", 2),
+        ("collective/mixed", 3),
+    ] {
+        let program = program(name);
+        let binary = program
+            .binary(&scratch)
+            .unwrap_or_else(|why| panic!("{why}"))
+            .to_path_buf();
+        drop(under_loss(&mpirun(ranks, binary, &[])));
+    }
+}
