@@ -13,7 +13,10 @@ fn main() -> Result<()> {
     let process = Process::init()?;
     let world = process.world();
     let (rank, size) = (world.rank().cast_signed(), world.size().cast_signed());
-    let (next, last) = (Dest::Rank((rank + 1) % size), Source::Rank((rank + size - 1) % size));
+    let (next, last) = (
+        Dest::Rank((rank + 1) % size),
+        Source::Rank((rank + size - 1) % size),
+    );
     let mut token = [0; 4];
     for round in 0..ROUNDS {
         if rank == 0 {

@@ -19,9 +19,11 @@ use crate::clock::Instant;
 /// How long a waiting thread stays awake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Time to spin.
+    /// Time to spin, before it sleeps.
     pub spin: Duration,
-    /// How often it then offers its core to others.
+    /// Time of that in which it keeps its core; from then on it offers it to others at each turn.
+    pub hold: Duration,
+    /// How often it offers its core at least, before it sleeps.
     pub yields: u32,
 }
 
@@ -31,14 +33,17 @@ impl Patience {
     #[must_use]
     pub fn of(local: usize, cores: usize) -> Self {
         if local <= cores {
-            // A blocked rank is to be quiet after its first millisecond.
+            // A blocked rank is to be quiet after its first millisecond. And cores are never
+            // quite ours: two ranks that happen to share one must not spin against each other.
             Self {
                 spin: Duration::from_millis(1),
+                hold: Duration::from_micros(20),
                 yields: 0,
             }
         } else {
             Self {
                 spin: Duration::ZERO,
+                hold: Duration::ZERO,
                 yields: 2,
             }
         }
@@ -65,9 +70,9 @@ impl Engine {
             if lane.turn(now) {
                 begin = now;
                 yields = 0;
-            } else if now.since(begin) < self.patience.spin {
+            } else if now.since(begin) < self.patience.hold {
                 core::hint::spin_loop();
-            } else if yields < self.patience.yields {
+            } else if now.since(begin) < self.patience.spin || yields < self.patience.yields {
                 yields += 1;
                 MutexGuard::unlocked(&mut lane, std::thread::yield_now);
             } else {
