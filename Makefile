@@ -1,0 +1,70 @@
+# Every command of the project. A newcomer needs the first two: `make demo` and `make test`.
+
+PREFIX ?= $(CURDIR)/target/prefix
+CARGO  ?= cargo
+TARGET  = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+BUILT   = $(TARGET)/release
+STAGE   = $(CURDIR)/target/prefix
+RANKS  ?= 4
+
+.PHONY: demo test install stage build prerequisites bench compare check soak doc clean
+
+# Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
+demo: stage
+	@mkdir -p target/demo
+	$(STAGE)/bin/mpicc -O2 -o target/demo/pingpong benches/c/pingpong.c
+	$(STAGE)/bin/mpicc -O2 -o target/demo/farm benches/c/farm.c
+	$(STAGE)/bin/mpirun -n 2 target/demo/pingpong
+	$(STAGE)/bin/mpirun -n $(RANKS) target/demo/farm
+
+# All tests that a change must pass.
+test: prerequisites stage
+	$(CARGO) test --workspace --exclude mpi-lite-tests --features rmpp-core/planted,mpi-lite/sim
+	MPILITE_PREFIX=$(STAGE) $(CARGO) test --package mpi-lite-tests
+
+# Installs what the tests need and says what it cannot.
+prerequisites:
+	@sh tests/prerequisites.sh
+
+build:
+	$(CARGO) build --release --package mpi-capi --package launcher
+
+# The installation that demo, test and bench use.
+stage:
+	@$(MAKE) --no-print-directory install PREFIX=$(STAGE)
+
+# Contract: PREFIX/bin, PREFIX/lib/libmpi_abi.{so.1,so,a}, PREFIX/include/mpi.h, PREFIX/lib/pkgconfig.
+install: build
+	install -d $(PREFIX)/bin $(PREFIX)/include $(PREFIX)/lib/pkgconfig $(PREFIX)/lib/mpilite/compat/pkgconfig
+	install $(BUILT)/mpirun $(BUILT)/mpicc $(PREFIX)/bin
+	cd $(PREFIX)/bin && ln -sf mpirun mpiexec
+	cd $(PREFIX)/bin && for name in mpicxx mpic++ mpiCC mpifort mpif90 mpif77; do ln -sf mpicc $$name; done
+	install -m 644 include/mpi.h $(PREFIX)/include/mpi.h
+	install $(BUILT)/libmpi_abi.so $(PREFIX)/lib/libmpi_abi.so.1
+	cd $(PREFIX)/lib && ln -sf libmpi_abi.so.1 libmpi_abi.so
+	# A tool's own MPI_X must win over the library's when both are linked statically.
+	objcopy --wildcard --weaken-symbol='MPI_*' $(BUILT)/libmpi_abi.a $(PREFIX)/lib/libmpi_abi.a
+	install -m 644 launcher/pkgconfig/*.pc $(PREFIX)/lib/pkgconfig
+	install -m 644 launcher/pkgconfig/compat/*.pc $(PREFIX)/lib/mpilite/compat/pkgconfig
+
+# Tables of latency, bandwidth, message rate and farm.
+bench: stage
+	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin bench
+
+# The same C programs with the MPIs that are installed here, as ratios of one run.
+compare: stage
+	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin compare
+
+# What a change must pass before the tests are worth running.
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --features rmpp-core/planted,mpi-lite/sim -- -D warnings
+	$(CARGO) test --package mpi-lite-tests --test tidy
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+
+# The simulator with many new seeds; RMPP_SEEDS says how many.
+soak:
+	RMPP_SEEDS=$(or $(RMPP_SEEDS),1000000) $(CARGO) test --package rmpp-core --features planted --test simulation
+
+clean:
+	$(CARGO) clean
