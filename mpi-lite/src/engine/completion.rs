@@ -38,8 +38,12 @@ impl Lane {
         self.requests.free(request)
     }
 
-    /// Whether waiting for any of several would wait for this one.
-    fn is_active(&self, request: Option<Request>) -> Result<bool> {
+    /// Whether waiting for any of several would wait for this one: it is neither null nor an
+    /// inactive persistent request.
+    ///
+    /// # Errors
+    /// The request does not exist (any more).
+    pub fn is_active(&self, request: Option<Request>) -> Result<bool> {
         match request {
             Some(request) => Ok(!self.requests.is_inactive(request)?),
             None => Ok(false),
