@@ -49,10 +49,10 @@ pub const SUITE: &[Subject] = &[
     },
     Subject {
         program: "farm",
-        unit: "1 master, 2 workers, 30 KiB tasks, tasks/s",
+        unit: "1 master, 1 worker, 30 KiB tasks, tasks/s",
         better: Better::Larger,
         sizes: &[],
-        ranks: 3,
+        ranks: 2,
     },
 ];
 
@@ -61,7 +61,7 @@ impl Subject {
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         if self.program == "farm" {
-            return vec!["500".to_owned()];
+            return vec!["1000".to_owned()];
         }
         self.sizes.iter().map(ToString::to_string).collect()
     }

@@ -22,7 +22,8 @@ fn main() {
         {
             let binary = contender.compile(subject, &scratch);
             columns.push(contender.name.to_owned());
-            figures.push(contender.measure(subject, &binary));
+            let measured = contender.measure(subject, &binary);
+            figures.push(measured.unwrap_or_else(|why| panic!("{why}")));
         }
         let mut table = Table::new(format!("{} ({})", subject.program, subject.unit), columns);
         for size in figures[0].keys() {

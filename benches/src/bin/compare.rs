@@ -19,6 +19,21 @@ struct Entry<'a> {
     rounds: Vec<Figures>,
 }
 
+impl Entry<'_> {
+    /// One more round. A peer that fails has no figures in it; that we fail ends the comparison.
+    fn measure(&mut self, subject: &Subject) {
+        let measured = self.contender.measure(subject, &self.binary);
+        let figures = measured.unwrap_or_else(|why| {
+            assert!(!self.contender.is_ours(), "{why}");
+            let name = self.contender.name;
+            let line = why.lines().next().unwrap_or_default().to_owned();
+            eprintln!("compare: {name} fails in {}: {line}", subject.program);
+            Figures::new()
+        });
+        self.rounds.push(figures);
+    }
+}
+
 fn rounds() -> usize {
     let from_outside = std::env::var("MPILITE_BENCH_ROUNDS")
         .ok()
@@ -37,9 +52,7 @@ fn run<'a>(subject: &Subject, contenders: &'a [Contender], scratch: &Scratch) ->
         .collect();
     for _ in 0..rounds() {
         for entry in &mut entries {
-            entry
-                .rounds
-                .push(entry.contender.measure(subject, &entry.binary));
+            entry.measure(subject);
         }
         // The next round begins with another, so that nobody always runs after the same one.
         entries.rotate_left(1);
