@@ -1,9 +1,14 @@
 //! Packets from nobody, thrown at the ports of a running job, change nothing.
 
-use std::net::{Ipv4Addr, UdpSocket};
-use std::time::Duration;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::time::{Duration, Instant};
 
 use mpi_lite_tests::{Job, Running, Scratch, c_source, compile, udp_ports};
+use rustix::fd::OwnedFd;
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
+    socket_with,
+};
 
 const RANKS: usize = 3;
 /// Each packet of the table is thrown at each port this often.
@@ -129,5 +134,100 @@ fn a_job_of_one_machine_listens_on_no_outside_address() {
     assert!(
         wrong.is_empty(),
         "UDP sockets that others can reach: {wrong:?}"
+    );
+}
+
+/// Bytes in front of the IP header in a packet captured on the loopback.
+const ETHERNET: usize = 14;
+/// Bytes of an IP header without options and of a UDP header.
+const IP: usize = 20;
+const UDP: usize = 8;
+/// How many of the job's own packets are captured.
+const CAPTURED: usize = 400;
+
+fn open(family: AddressFamily, protocol: u32) -> OwnedFd {
+    let protocol = core::num::NonZeroU32::new(protocol).map(Protocol::from_raw);
+    socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
+        .unwrap_or_else(|error| panic!("raw sockets are needed (root or CAP_NET_RAW): {error}"))
+}
+
+/// IP packets that travel to these ports right now.
+fn capture(ports: &[u16]) -> Vec<Vec<u8>> {
+    const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
+    let wire = open(AddressFamily::PACKET, ALL_PROTOCOLS);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut packets = Vec::new();
+    let mut buffer = vec![0; 70_000];
+    while packets.len() < CAPTURED {
+        assert!(
+            Instant::now() < deadline,
+            "only {} packets on the wire",
+            packets.len()
+        );
+        let (got, _) = recv(&wire, &mut buffer[..], RecvFlags::DONTWAIT).unwrap_or((0, 0));
+        let ip = buffer.get(ETHERNET..got).unwrap_or_default();
+        if ip.len() > IP + UDP && ip[0] == 0x45 && ip[9] == 17 {
+            let port = u16::from_be_bytes([ip[IP + 2], ip[IP + 3]]);
+            packets.extend(ports.contains(&port).then(|| ip.to_vec()));
+        }
+    }
+    packets
+}
+
+fn port_of(ip: &[u8]) -> u16 {
+    u16::from_be_bytes([ip[IP + 2], ip[IP + 3]])
+}
+
+/// The payload whole, cut at every length up to 64, and with each bit of its head turned over:
+/// all with the right cookie, none from the right address.
+fn throw_from_elsewhere(packets: &[Vec<u8>]) {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a UDP socket");
+    for ip in packets {
+        let payload = &ip[IP + UDP..];
+        let to = (Ipv4Addr::LOCALHOST, port_of(ip));
+        let mut variants = vec![payload.to_vec()];
+        variants.extend((0..payload.len().min(64)).map(|length| payload[..length].to_vec()));
+        variants.extend((0..payload.len().min(44) * 8).map(|bit| {
+            let mut turned = payload.to_vec();
+            turned[bit / 8] ^= 1 << (bit % 8);
+            turned
+        }));
+        for variant in variants {
+            // A full queue refuses a packet now and then; the next one is as good.
+            let _ = socket.send_to(&variant, to);
+        }
+    }
+}
+
+/// The packets once more, byte for byte, with the address they had: late copies.
+fn throw_again(packets: &[Vec<u8>]) {
+    const RAW: u32 = 255;
+    let wire = open(AddressFamily::INET, RAW);
+    for ip in packets {
+        let mut ip = ip.clone();
+        // On the loopback nobody computes the checksum; zero says that there is none.
+        ip[IP + 6..IP + 8].fill(0);
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        // A full queue refuses a packet now and then; the next one is as good.
+        let _ = sendto(&wire, &ip, SendFlags::empty(), &to);
+    }
+}
+
+#[test]
+fn the_jobs_own_packets_thrown_again_change_nothing() {
+    let scratch = Scratch::new("replay");
+    let (job, stop) = start(&scratch);
+    let ports = udp_ports(&job.process().descendants());
+    let packets = capture(&ports);
+    throw_from_elsewhere(&packets);
+    for _ in 0..10 {
+        throw_again(&packets);
+    }
+    std::fs::write(&stop, "").expect("the file that ends the job");
+    let outcome = job.finish().expect_code(0).expect_stdout("all right");
+    assert!(
+        outcome.stderr.is_empty(),
+        "a job that is not harmed is silent: {}",
+        outcome.report()
     );
 }
