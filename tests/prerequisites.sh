@@ -1,32 +1,44 @@
 #!/bin/sh
-# Installs what the tests need beside Rust, where it can; names what is missing where it cannot.
-#
-#   gcc g++ objcopy nm   compile and look at C programs
-#   pkg-config cmake     ask of the installation what build systems ask
-#   sshd ssh ssh-keygen  two hosts on one machine
-#   unshare ip iptables  a network that loses packets
-set -u
+# Looks for the programs that the tests use; installs what is missing where it may (root on a
+# Debian-like system), else says which packages are needed and for what. Tests whose program is
+# missing fail; none is skipped.
 
-missing() {
-    for pair in gcc:gcc g++:g++ objcopy:binutils nm:binutils pkg-config:pkg-config cmake:cmake \
-        sshd:openssh-server ssh:openssh-client ssh-keygen:openssh-client \
-        unshare:util-linux ip:iproute2 iptables:iptables; do
-        PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null 2>&1 || echo "$pair"
-    done
+missing=
+packages=
+
+need() { # program, package, what for
+    if ! command -v "$1" >/dev/null 2>&1 && ! [ -x "/usr/sbin/$1" ]; then
+        missing="$missing
+  $1 (package $2): $3"
+        packages="$packages $2"
+    fi
 }
 
-wanted=$(missing)
-[ -z "$wanted" ] && exit 0
-packages=$(echo "$wanted" | sed 's/.*://' | sort -u | tr '\n' ' ')
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing for the tests: $packages"
-    apt-get update -qq >/dev/null 2>&1
-    # shellcheck disable=SC2086 # a list of words
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages \
-        >/dev/null 2>&1
+look() {
+    missing=
+    packages=
+    need cc gcc "mpicc calls it"
+    need c++ g++ "mpicxx calls it"
+    need nm binutils "the test of exported names"
+    need readelf binutils "the test of the soname"
+    need objcopy binutils "the installation of the static library"
+    need cmake cmake "the test that CMake's FindMPI accepts the installation"
+    need pkg-config pkg-config "the test of the .pc files"
+    need ssh openssh-client "jobs on several hosts"
+    need sshd openssh-server "the test of jobs on several hosts"
+    need ip iproute2 "the test under packet loss"
+    need iptables iptables "the test under packet loss"
+    need unshare util-linux "the test under packet loss"
+}
+
+look
+if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "installing for the tests:$packages"
+    # shellcheck disable=SC2086 # a list of words is meant
+    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq install --no-install-recommends $packages; } >/dev/null 2>&1
+    look
 fi
-wanted=$(missing)
-[ -z "$wanted" ] && exit 0
-echo "the tests need programs that are not here: $(echo "$wanted" | sed 's/:.*//' | tr '\n' ' ')" >&2
-echo "install them (Debian's packages: $packages) and run make test again" >&2
-exit 1
+if [ -n "$missing" ]; then
+    echo "these programs are missing, and the tests that need them will fail:$missing"
+fi
