@@ -10,6 +10,7 @@
 
 pub mod boot;
 pub mod clock;
+pub mod coll;
 pub mod comm;
 pub mod config;
 pub mod data;

@@ -229,7 +229,7 @@ fn the_location_of_equal_values_is_the_lower_one() {
 fn the_programs_operator_sees_the_incoming_data_on_the_left() {
     let function = |a: &[u8], b: &mut [u8], count: u64, _: &Datatype| {
         for (a, b) in a.iter().zip(b).take(count as usize) {
-            *b = 10 * a + *b;
+            *b += 10 * a;
         }
     };
     let op = Op::User(UserOp {

@@ -1,0 +1,97 @@
+//! Gathering to all processes. Source: MPI 5.0, 6.7.
+
+use super::choose::{self, Spread};
+use super::gather::{keep, lay_down};
+use super::peers::Peers;
+use super::{Input, one_per_process, parts};
+use crate::comm::Communicator;
+use crate::data::Buffer;
+use crate::error::Result;
+
+/// Gathering to all.
+impl Communicator {
+    /// Collects everybody's `send` in everybody's `receive`, which counts elements *per process*.
+    /// In place, the own block lies where it belongs already.
+    ///
+    /// # Errors
+    /// `Error::Truncate` if a block is longer than its place; `Error::Count`,
+    /// `Error::NullBuffer`, `Error::Lost`.
+    ///
+    /// Source: MPI 5.0, 6.7.
+    pub fn allgather(&self, send: &Input, receive: &Buffer) -> Result<()> {
+        allgather(self, send, receive)
+    }
+
+    /// Like [`Communicator::allgather`], with one place per process (`MPI_Allgatherv`).
+    ///
+    /// # Errors
+    /// As for [`Communicator::allgather`]; `Error::Argument` if there is not one per process.
+    ///
+    /// Source: MPI 5.0, 6.7.
+    pub fn allgatherv(&self, send: &Input, receive: &[Buffer]) -> Result<()> {
+        allgatherv(self, send, receive)
+    }
+}
+
+/// Gathers equal blocks: `receive` counts elements per process.
+pub(super) fn allgather(peers: &impl Peers, send: &Input, receive: &Buffer) -> Result<()> {
+    let places = parts(receive, peers.all())?;
+    send.check()?;
+    if let Input::Buffer(own) = send {
+        keep(own, &places[peers.here()])?;
+    }
+    match choose::spread(receive.bytes()?, peers.all()) {
+        Spread::Doubling => doubling(peers, &places),
+        Spread::Ring => ring(peers, &places),
+    }
+}
+
+/// Gathers blocks of different sizes: one place per process.
+pub(super) fn allgatherv(peers: &impl Peers, send: &Input, receive: &[Buffer]) -> Result<()> {
+    let places = one_per_process(receive, peers.all())?;
+    send.check()?;
+    if let Input::Buffer(own) = send {
+        keep(own, &places[peers.here()])?;
+    }
+    ring(peers, places)
+}
+
+/// In step s each process passes on the block that began s processes before it.
+pub(super) fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
+    for step in 1..peers.all() {
+        peers.exchange(
+            (peers.after(1), &places[peers.before(step - 1)]),
+            (peers.before(1), &places[peers.before(step)]),
+        )?;
+    }
+    Ok(())
+}
+
+/// Bruck: a process holds its own block and those of the next ones, packed; in each round it gets
+/// as many more from the process behind them.
+pub(super) fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
+    let size = peers.all();
+    let block = places[peers.here()].bytes()? as usize;
+    let mut held = vec![0; size * block];
+    places[peers.here()].pack_into(&mut held[..block]);
+    let mut have = 1;
+    while have < size {
+        let more = have.min(size - have);
+        let (known, rest) = held.split_at_mut(have * block);
+        peers.exchange(
+            (
+                peers.before(have),
+                &Buffer::of_bytes(&mut known[..more * block]),
+            ),
+            (
+                peers.after(have),
+                &Buffer::of_bytes(&mut rest[..more * block]),
+            ),
+        )?;
+        have += more;
+    }
+    for (distance, bytes) in held.chunks_exact(block.max(1)).enumerate().skip(1) {
+        lay_down(&places[peers.after(distance)], bytes)?;
+    }
+    Ok(())
+}

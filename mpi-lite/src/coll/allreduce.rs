@@ -1,0 +1,149 @@
+//! Reduction to all processes. Source: MPI 5.0, 6.9.6.
+
+use super::bcast::split;
+use super::choose::{self, Reduction};
+use super::partial::Partial;
+use super::peers::Peers;
+use super::reduce::check_counts;
+use super::{Input, allgather};
+use crate::comm::Communicator;
+use crate::data::{Buffer, Op};
+use crate::error::Result;
+
+/// Reduction to all.
+impl Communicator {
+    /// Like [`Communicator::reduce`], with the result in everybody's `receive`.
+    ///
+    /// # Errors
+    /// As for [`Communicator::reduce`], but for the root.
+    ///
+    /// Source: MPI 5.0, 6.9.6.
+    pub fn allreduce(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
+        allreduce(self, send, receive, op)
+    }
+}
+
+/// Reduces everybody's elements into everybody's `receive`.
+pub(super) fn allreduce(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
+    op.check(receive.datatype())?;
+    let bytes = receive.check()?;
+    send.check()?;
+    let own = send.or(receive);
+    check_counts(&own, receive)?;
+    if own.count() == 0 {
+        return Ok(());
+    }
+    match choose::reduction(own.count(), bytes, peers.all(), op.is_commutative()) {
+        Reduction::Doubling => {
+            let result = doubling(peers, &own, op)?;
+            receive.copy_from(result.buffer()).map(|_| ())
+        }
+        Reduction::Ring => {
+            let result = Partial::copy_of(&own)?;
+            let result = ring(peers, result, op)?;
+            receive.copy_from(result.buffer()).map(|_| ())
+        }
+    }
+}
+
+/// Recursive doubling. If the number of processes is no power of two, the first ones work in
+/// pairs of neighbours, of which the upper one takes part. So a partial result always covers
+/// neighbouring ranks, and the operands stay in the order of the ranks.
+pub(super) fn doubling(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Partial> {
+    let crew = Crew::of(peers.all());
+    let mut result = Partial::copy_of(own)?;
+    let mut incoming = Partial::room(own)?;
+    let Some(place) = crew.place(peers.here()) else {
+        peers.send(peers.here() + 1, result.buffer())?;
+        peers.receive(peers.here() + 1, result.buffer())?;
+        return Ok(result);
+    };
+    let spared = crew.is_doubled(peers.here()).then(|| peers.here() - 1);
+    if let Some(spared) = spared {
+        peers.receive(spared, incoming.buffer())?;
+        result.fold_left(&incoming, op)?;
+    }
+    let mut bit = 1;
+    while bit < crew.size {
+        let partner = crew.rank(place ^ bit);
+        peers.exchange((partner, result.buffer()), (partner, incoming.buffer()))?;
+        if partner < peers.here() {
+            result.fold_left(&incoming, op)?;
+        } else {
+            result.fold_right(&mut incoming, op)?;
+        }
+        bit *= 2;
+    }
+    if let Some(spared) = spared {
+        peers.send(spared, result.buffer())?;
+    }
+    Ok(result)
+}
+
+/// The greatest power of two of processes; the others are each doubled by their upper neighbour.
+pub(super) struct Crew {
+    /// A power of two.
+    pub(super) size: usize,
+    /// How many members stand for two.
+    doubled: usize,
+}
+
+impl Crew {
+    pub(super) fn of(all: usize) -> Self {
+        let size = 1 << all.ilog2();
+        Self {
+            size,
+            doubled: all - size,
+        }
+    }
+
+    /// The place of `rank` among the members; `None` if its upper neighbour stands for it.
+    pub(super) fn place(&self, rank: usize) -> Option<usize> {
+        if rank >= 2 * self.doubled {
+            Some(rank - self.doubled)
+        } else {
+            (rank % 2 == 1).then_some(rank / 2)
+        }
+    }
+
+    /// The rank of the member at `place`.
+    pub(super) fn rank(&self, place: usize) -> usize {
+        if place < self.doubled {
+            2 * place + 1
+        } else {
+            place + self.doubled
+        }
+    }
+
+    /// Whether `rank` stands for its lower neighbour too.
+    pub(super) fn is_doubled(&self, rank: usize) -> bool {
+        rank < 2 * self.doubled && rank % 2 == 1
+    }
+}
+
+/// Each part of the vector goes once around the ring and is reduced on the way, then once more
+/// to be known to all: every link carries twice the vector. Changes the order of the operands.
+pub(super) fn ring(peers: &impl Peers, result: Partial, op: &Op) -> Result<Partial> {
+    let parts = split(result.buffer(), peers.all());
+    reduce_around(peers, &parts, op)?;
+    allgather::ring(peers, &parts)?;
+    Ok(result)
+}
+
+/// Leaves in the part of this process the reduction of that part over all. In step s a process
+/// passes on the part that began s + 1 processes before it.
+pub(super) fn reduce_around(peers: &impl Peers, parts: &[Buffer], op: &Op) -> Result<()> {
+    for step in 1..peers.all() {
+        let outgoing = &parts[peers.before(step)];
+        let here = &parts[peers.before(step + 1)];
+        let mut incoming = Partial::room(here)?;
+        peers.exchange(
+            (peers.after(1), outgoing),
+            (peers.before(1), incoming.buffer()),
+        )?;
+        let mut own = Partial::copy_of(here)?;
+        incoming.fold_right(&mut own, op)?;
+        here.copy_from(incoming.buffer())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Barrier. Source: MPI 5.0, 6.3.
+
+use super::peers::Peers;
+use crate::comm::Communicator;
+use crate::data::Buffer;
+use crate::error::Result;
+
+/// Synchronisation.
+impl Communicator {
+    /// Waits until all processes of the communicator have called it.
+    ///
+    /// # Errors
+    /// `Error::Lost` if a process is gone.
+    ///
+    /// Source: MPI 5.0, 6.3.
+    pub fn barrier(&self) -> Result<()> {
+        dissemination(self)
+    }
+}
+
+/// Dissemination: in round k each process tells the one 2^k after it that all up to 2^k before it
+/// are here. After ⌈log2 size⌉ rounds that is everybody.
+pub(super) fn dissemination(peers: &impl Peers) -> Result<()> {
+    let nothing = Buffer::of_bytes(&mut []);
+    let mut distance = 1;
+    while distance < peers.all() {
+        let (to, from) = (peers.after(distance), peers.before(distance));
+        peers.exchange((to, &nothing), (from, &nothing))?;
+        distance *= 2;
+    }
+    Ok(())
+}

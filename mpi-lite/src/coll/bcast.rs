@@ -1,0 +1,103 @@
+//! Broadcast. Source: MPI 5.0, 6.4.
+
+use super::choose::{self, Broadcast};
+use super::peers::Peers;
+use super::{allgather, scatter};
+use crate::comm::Communicator;
+use crate::data::Buffer;
+use crate::error::Result;
+
+/// Broadcast.
+impl Communicator {
+    /// Gives everybody what the root has in `buffer`; all buffers hold the same data in bytes.
+    /// Returns when this process's buffer may be used.
+    ///
+    /// # Errors
+    /// `Error::Root`, `Error::Count`, `Error::NullBuffer`; `Error::Truncate` if the root's
+    /// message is longer; `Error::Lost`.
+    ///
+    /// Source: MPI 5.0, 6.4.
+    pub fn bcast(&self, buffer: &Buffer, root: i32) -> Result<()> {
+        broadcast(self, buffer, root)
+    }
+}
+
+/// Sends the root's `buffer` to all.
+pub(super) fn broadcast(peers: &impl Peers, buffer: &Buffer, root: i32) -> Result<()> {
+    let root = peers.check_root(root)?;
+    let bytes = buffer.check()?;
+    if peers.all() == 1 {
+        return Ok(());
+    }
+    match choose::broadcast(bytes, peers.all()) {
+        Broadcast::Tree => binomial(peers, buffer, root),
+        Broadcast::Parts => in_parts(peers, buffer, root),
+    }
+}
+
+/// Binomial tree over the distance from the root: a process receives from the one without its
+/// lowest set bit, then serves those that have its bits and one lower one, far ones first.
+pub(super) fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+    let size = peers.all();
+    let distance = (peers.here() + size - root) % size;
+    let lowest = lowest_bit(distance, size);
+    if distance > 0 {
+        peers.receive((distance - lowest + root) % size, buffer)?;
+    }
+    let mut bit = lowest / 2;
+    while bit > 0 {
+        if distance + bit < size {
+            peers.send((distance + bit + root) % size, buffer)?;
+        }
+        bit /= 2;
+    }
+    Ok(())
+}
+
+/// The lowest set bit of a distance from the root; for the root the first power of two that
+/// covers all processes.
+pub(super) fn lowest_bit(distance: usize, size: usize) -> usize {
+    match distance {
+        0 => size.next_power_of_two(),
+        _ => distance & distance.wrapping_neg(),
+    }
+}
+
+/// Each process gets a part from the root and the rest around a ring: every link carries the
+/// message about once, however many processes there are.
+pub(super) fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+    let is_root = peers.here() == root;
+    let mut copy = Vec::new();
+    let whole = match buffer.contiguous() {
+        Some(span) => Buffer::at(
+            span.origin(0),
+            span.len() as u64,
+            crate::data::Basic::Byte.into(),
+        ),
+        None if is_root => {
+            copy = buffer.pack();
+            Buffer::of_bytes(&mut copy)
+        }
+        None => {
+            copy.resize(buffer.bytes()? as usize, 0);
+            Buffer::of_bytes(&mut copy)
+        }
+    };
+    let parts = split(&whole, peers.all());
+    scatter::direct(peers, &parts[peers.here()], is_root.then_some(&parts), root)?;
+    allgather::ring(peers, &parts)?;
+    if !copy.is_empty() && !is_root {
+        buffer.unpack(&copy);
+    }
+    Ok(())
+}
+
+/// `whole` in `size` parts whose lengths differ by one element at most.
+pub(super) fn split(whole: &Buffer, size: usize) -> Vec<Buffer> {
+    let (count, size) = (whole.count(), size as u64);
+    // `count * index / size` without overflow.
+    let start = |index: u64| count / size * index + count % size * index / size;
+    (0..size)
+        .map(|index| whole.part(start(index) as i64, start(index + 1) - start(index)))
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! Gathering to one process. Source: MPI 5.0, 6.5.
+
+use super::bcast::lowest_bit;
+use super::choose::{self, Rooted};
+use super::peers::Peers;
+use super::{Input, at_root, one_per_process, parts};
+use crate::comm::Communicator;
+use crate::data::Buffer;
+use crate::error::{Error, Result};
+
+/// Gathering to one process.
+impl Communicator {
+    /// Collects everybody's `send` at the root. `receive`, which only the root gives, counts
+    /// elements *per process*: the block of rank r starts r counts on. The root may send in place.
+    ///
+    /// # Errors
+    /// [`Error::Root`]; [`Error::Argument`] if an argument of the root is missing;
+    /// [`Error::Truncate`] if a block is longer than its place; [`Error::Count`],
+    /// [`Error::NullBuffer`], [`Error::Lost`].
+    ///
+    /// Source: MPI 5.0, 6.5.
+    pub fn gather(&self, send: &Input, receive: Option<&Buffer>, root: i32) -> Result<()> {
+        gather(self, send, receive, root)
+    }
+
+    /// Like [`Communicator::gather`], with one place per process at the root (`MPI_Gatherv`).
+    ///
+    /// # Errors
+    /// As for [`Communicator::gather`].
+    ///
+    /// Source: MPI 5.0, 6.5.
+    pub fn gatherv(&self, send: &Input, receive: Option<&[Buffer]>, root: i32) -> Result<()> {
+        gatherv(self, send, receive, root)
+    }
+}
+
+/// Gathers equal blocks: `receive` counts elements per process.
+pub(super) fn gather(
+    peers: &impl Peers,
+    send: &Input,
+    receive: Option<&Buffer>,
+    root: i32,
+) -> Result<()> {
+    let root = peers.check_root(root)?;
+    let places = match peers.here() == root {
+        true => Some(parts(at_root(receive)?, peers.all())?),
+        false => None,
+    };
+    let own = own_block(peers, send, places.as_deref())?;
+    match choose::rooted(own.check()?, peers.all()) {
+        Rooted::Tree => tree(peers, &own, places.as_deref(), root),
+        Rooted::Direct => direct(peers, &own, places.as_deref(), root),
+    }
+}
+
+/// Gathers blocks of different sizes: one place per process.
+pub(super) fn gatherv(
+    peers: &impl Peers,
+    send: &Input,
+    receive: Option<&[Buffer]>,
+    root: i32,
+) -> Result<()> {
+    let root = peers.check_root(root)?;
+    let places = match peers.here() == root {
+        true => Some(one_per_process(at_root(receive)?, peers.all())?),
+        false => None,
+    };
+    let own = own_block(peers, send, places)?;
+    own.check()?;
+    direct(peers, &own, places, root)
+}
+
+/// What this process gives; at the root it may lie in place.
+fn own_block(peers: &impl Peers, send: &Input, places: Option<&[Buffer]>) -> Result<Buffer> {
+    match (send, places) {
+        (Input::InPlace, Some(places)) => Ok(places[peers.here()].clone()),
+        (send, _) => send.required().cloned(),
+    }
+}
+
+/// The root receives from each process, each block where it belongs.
+fn direct(peers: &impl Peers, own: &Buffer, places: Option<&[Buffer]>, root: usize) -> Result<()> {
+    let Some(places) = places else {
+        return peers.send(root, own);
+    };
+    for (rank, place) in places.iter().enumerate() {
+        if rank != root {
+            peers.receive(rank, place)?;
+        }
+    }
+    keep(own, &places[root])
+}
+
+/// Moves the root's own block, unless it is in place already.
+pub(super) fn keep(own: &Buffer, place: &Buffer) -> Result<()> {
+    let in_place = own.origin().addr() == place.origin().addr()
+        && own.count() == place.count()
+        && own.datatype().is_same(place.datatype());
+    if !in_place {
+        place.copy_from(own)?;
+    }
+    Ok(())
+}
+
+/// Packed blocks up a binomial tree over the distance from the root: what a process holds is its
+/// own block and those of the next ones, so each message is one run.
+fn tree(peers: &impl Peers, own: &Buffer, places: Option<&[Buffer]>, root: usize) -> Result<()> {
+    let size = peers.all();
+    let distance = (peers.here() + size - root) % size;
+    let lowest = lowest_bit(distance, size);
+    let covered = lowest.min(size - distance);
+    let block = own.bytes()? as usize;
+    let mut held = own.pack();
+    held.resize(covered * block, 0);
+    let mut bit = 1;
+    while bit < covered {
+        let end = (2 * bit).min(covered);
+        let incoming = Buffer::of_bytes(&mut held[bit * block..end * block]);
+        peers.receive((distance + bit + root) % size, &incoming)?;
+        bit *= 2;
+    }
+    let Some(places) = places else {
+        return peers.send(
+            (distance - lowest + root) % size,
+            &Buffer::of_bytes(&mut held),
+        );
+    };
+    for (distance, bytes) in held.chunks_exact(block.max(1)).enumerate().skip(1) {
+        lay_down(&places[(distance + root) % size], bytes)?;
+    }
+    keep(own, &places[root])
+}
+
+/// Unpacks a block into its place.
+pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
+    let (len, room) = (bytes.len() as u64, place.bytes()?);
+    if len > room {
+        return Err(Error::Truncate { len, room });
+    }
+    place.unpack(bytes);
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What an algorithm needs of a communicator. The tests have their own, of threads.
+
+use crate::comm::Communicator;
+use crate::data::Buffer;
+use crate::error::{Error, Result};
+
+/// The processes of a communicator, seen from one of them.
+///
+/// Messages between two processes keep their order. A send may wait for its receive, so an
+/// algorithm never sends around in a circle: there it exchanges.
+pub(super) trait Peers {
+    /// This process, `0..size`.
+    fn here(&self) -> usize;
+
+    /// How many there are.
+    fn all(&self) -> usize;
+
+    /// Sends `buffer` to rank `to` and waits until it may be reused.
+    fn send(&self, to: usize, buffer: &Buffer) -> Result<()>;
+
+    /// Receives into `buffer` from rank `from`.
+    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()>;
+
+    /// Both at once.
+    fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
+
+    /// The rank `by` after this one, around.
+    fn after(&self, by: usize) -> usize {
+        (self.here() + by) % self.all()
+    }
+
+    /// The rank `by` before this one, around; `by` is at most the number of processes.
+    fn before(&self, by: usize) -> usize {
+        (self.here() + self.all() - by) % self.all()
+    }
+
+    /// Checks a root.
+    fn check_root(&self, root: i32) -> Result<usize> {
+        let size = self.all();
+        usize::try_from(root)
+            .ok()
+            .filter(|&root| root < size)
+            .ok_or(Error::Root {
+                root,
+                size: size as u32,
+            })
+    }
+}
+
+/// The tag of collectives; messages between two processes are told apart by their order.
+const TAG: i32 = 1;
+
+impl Peers for Communicator {
+    fn here(&self) -> usize {
+        self.rank() as usize
+    }
+
+    fn all(&self) -> usize {
+        self.size() as usize
+    }
+
+    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+        self.send_in_collective(buffer.clone(), to, TAG)
+    }
+
+    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+        self.recv_in_collective(buffer.clone(), from, TAG)
+    }
+
+    fn exchange(&self, (to, send): (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
+        let (from, receive) = receive;
+        self.exchange_in_collective((send.clone(), to), (receive.clone(), from), TAG)
+    }
+}

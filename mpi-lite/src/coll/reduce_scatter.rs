@@ -1,0 +1,91 @@
+//! Reduction whose result is scattered. Source: MPI 5.0, 6.10.
+
+use super::partial::Partial;
+use super::peers::Peers;
+use super::{Input, reduce, scatter};
+use crate::comm::Communicator;
+use crate::data::{Buffer, Op};
+use crate::error::{Error, Result};
+
+/// Reduction whose result is scattered.
+impl Communicator {
+    /// Reduces as [`Communicator::allreduce`] and leaves with rank r the `counts[r]` elements that
+    /// follow those of the lower ranks. `send` holds the sum of the counts; `receive` the own
+    /// count, or everything if the input is in place, and then the result replaces its start.
+    ///
+    /// # Errors
+    /// As for [`Communicator::allreduce`]; [`Error::Argument`] if there is not one count per
+    /// process.
+    ///
+    /// Source: MPI 5.0, 6.10.2.
+    pub fn reduce_scatter(
+        &self,
+        send: &Input,
+        receive: &Buffer,
+        counts: &[u64],
+        op: &Op,
+    ) -> Result<()> {
+        reduce_scatter(self, send, receive, counts, op)
+    }
+
+    /// The same with `count` elements for each process.
+    ///
+    /// # Errors
+    /// As for [`Communicator::allreduce`].
+    ///
+    /// Source: MPI 5.0, 6.10.1.
+    pub fn reduce_scatter_block(
+        &self,
+        send: &Input,
+        receive: &Buffer,
+        count: u64,
+        op: &Op,
+    ) -> Result<()> {
+        let counts = vec![count; self.size() as usize];
+        reduce_scatter(self, send, receive, &counts, op)
+    }
+}
+
+/// Reduces vectors and gives each process its part: `counts[rank]` elements to each rank, in rank
+/// order. `receive` holds this process's part, or with `MPI_IN_PLACE` the whole vector, of which
+/// the part replaces the start.
+pub(super) fn reduce_scatter(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &Buffer,
+    counts: &[u64],
+    op: &Op,
+) -> Result<()> {
+    op.check(receive.datatype())?;
+    if counts.len() != peers.all() {
+        return Err(Error::Argument("there must be one count per process"));
+    }
+    let too_many = Error::Count {
+        count: u64::MAX,
+        size: receive.datatype().size(),
+    };
+    let total = counts
+        .iter()
+        .try_fold(0u64, |sum, &count| sum.checked_add(count));
+    let whole = send.or(receive).part(0, total.ok_or(too_many)?);
+    whole.check()?;
+    let own = receive.part(0, counts[peers.here()]);
+    own.check()?;
+    let result = reduce::to_root(peers, &whole, op, 0)?;
+    let blocks = result.as_ref().map(|result| blocks_of(result, counts));
+    if whole.count() == 0 {
+        return Ok(());
+    }
+    scatter::direct(peers, &own, blocks.as_deref(), 0)
+}
+
+/// The part of each process in the result.
+fn blocks_of(result: &Partial, counts: &[u64]) -> Vec<Buffer> {
+    let mut first = 0;
+    let mut block = |&count: &u64| {
+        let part = result.buffer().part(first, count);
+        first += count as i64;
+        part
+    };
+    counts.iter().map(&mut block).collect()
+}

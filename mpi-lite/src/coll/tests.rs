@@ -1,0 +1,607 @@
+//! Every algorithm with every number of processes from 1 to 33, each process a thread. A send
+//! waits until it is received, so an algorithm that leans on buffering hangs, and is found out.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::peers::Peers;
+use super::*;
+use crate::data::{Basic, Datatype, Op, UserOp};
+use crate::memory::Scratch;
+
+const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
+
+/// No message takes that long: an algorithm is stuck.
+const STUCK: Duration = Duration::from_secs(30);
+
+/// One process's ends of the channels with all others.
+struct Member {
+    rank: usize,
+    data_to: Vec<Sender<Vec<u8>>>,
+    data_from: Vec<Receiver<Vec<u8>>>,
+    taken_to: Vec<Sender<()>>,
+    taken_from: Vec<Receiver<()>>,
+}
+
+impl Member {
+    fn put(&self, to: usize, buffer: &Buffer) {
+        self.data_to[to]
+            .send(buffer.pack())
+            .expect("its thread runs");
+    }
+
+    fn wait_taken(&self, to: usize) {
+        self.taken_from[to]
+            .recv_timeout(STUCK)
+            .expect("a receive must follow");
+    }
+}
+
+impl Peers for Member {
+    fn here(&self) -> usize {
+        self.rank
+    }
+
+    fn all(&self) -> usize {
+        self.data_to.len()
+    }
+
+    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+        self.put(to, buffer);
+        self.wait_taken(to);
+        Ok(())
+    }
+
+    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+        let bytes = self.data_from[from]
+            .recv_timeout(STUCK)
+            .expect("a send must follow");
+        assert_eq!(
+            buffer.bytes()?,
+            bytes.len() as u64,
+            "all messages fill their buffers"
+        );
+        buffer.unpack(&bytes);
+        self.taken_to[from].send(()).expect("its thread runs");
+        Ok(())
+    }
+
+    fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
+        self.put(send.0, send.1);
+        self.receive(receive.0, receive.1)?;
+        self.wait_taken(send.0);
+        Ok(())
+    }
+}
+
+type Ends<T> = (Vec<Vec<Sender<T>>>, Vec<Vec<Receiver<T>>>);
+
+/// Channels from everybody to everybody, by owner of the end.
+fn mesh<T>(size: usize) -> Ends<T> {
+    let mut to: Vec<Vec<Sender<T>>> = (0..size).map(|_| Vec::new()).collect();
+    let mut from: Vec<Vec<Receiver<T>>> = (0..size).map(|_| Vec::new()).collect();
+    for sender in &mut to {
+        for receiver in &mut from {
+            let (tx, rx) = channel();
+            sender.push(tx);
+            receiver.push(rx);
+        }
+    }
+    (to, from)
+}
+
+/// Runs `program` in `size` processes; checks that no message is left over.
+fn world(size: usize, program: impl Fn(&Member) + Sync) {
+    let ((data_to, data_from), (taken_to, taken_from)) = (mesh(size), mesh(size));
+    let ends = data_to
+        .into_iter()
+        .zip(data_from)
+        .zip(taken_to.into_iter().zip(taken_from));
+    thread::scope(|scope| {
+        for (rank, ((data_to, data_from), (taken_to, taken_from))) in ends.enumerate() {
+            let member = Member {
+                rank,
+                data_to,
+                data_from,
+                taken_to,
+                taken_from,
+            };
+            let program = &program;
+            scope.spawn(move || {
+                program(&member);
+                let left = member
+                    .data_from
+                    .iter()
+                    .filter(|from| from.try_recv().is_ok());
+                assert_eq!(left.count(), 0, "messages left at rank {rank} of {size}");
+            });
+        }
+    });
+}
+
+/// For each size: `program` once per layout, one that is one run of bytes and one with gaps.
+fn everywhere(program: impl Fn(&Member, &Datatype) + Sync) {
+    let plain = Datatype::Basic(Basic::Int);
+    let gaps = plain.resized(-4, 12).unwrap();
+    for size in SIZES {
+        world(size, |peers| {
+            program(peers, &plain);
+            program(peers, &gaps);
+        });
+    }
+}
+
+/// Elements in memory.
+struct Room {
+    _memory: Scratch,
+    buffer: Buffer,
+}
+
+impl Room {
+    fn of(values: &[i32], datatype: &Datatype) -> Self {
+        let (memory, buffer) = Buffer::scratch(values.len() as u64, datatype).unwrap();
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_ne_bytes())
+            .collect();
+        buffer.unpack(&bytes);
+        Self {
+            _memory: memory,
+            buffer,
+        }
+    }
+
+    fn empty(len: usize, datatype: &Datatype) -> Self {
+        Self::of(&vec![-1; len], datatype)
+    }
+
+    fn values(&self) -> Vec<i32> {
+        let bytes = self.buffer.pack();
+        let value = |bytes: &[u8]| i32::from_ne_bytes(bytes.try_into().unwrap());
+        bytes.chunks_exact(4).map(value).collect()
+    }
+
+    fn input(&self) -> Input {
+        Input::Buffer(self.buffer.clone())
+    }
+
+    /// The buffer of one block of `count` per process.
+    fn per_process(&self, count: u64) -> Buffer {
+        self.buffer.part(0, count)
+    }
+}
+
+/// The roots worth trying: all of a few, some of many.
+fn roots(size: usize) -> Vec<i32> {
+    let mut roots = vec![0, size / 2, size - 1];
+    if size <= 8 {
+        roots = (0..size).collect();
+    }
+    roots.dedup();
+    roots.into_iter().map(|root| root as i32).collect()
+}
+
+/// `count` values that name their rank and place.
+fn block(rank: usize, count: usize) -> Vec<i32> {
+    (0..count).map(|at| (rank * 1000 + at) as i32).collect()
+}
+
+fn blocks(size: usize, count: usize) -> Vec<i32> {
+    (0..size).flat_map(|rank| block(rank, count)).collect()
+}
+
+/// Small, empty, and large enough for the algorithms for long messages.
+const COUNTS: [usize; 4] = [0, 1, 5, 1100];
+
+#[test]
+fn nobody_leaves_a_barrier_before_all_have_come() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for size in SIZES {
+        let come = AtomicUsize::new(0);
+        world(size, |peers| {
+            for round in 1..=3 {
+                come.fetch_add(1, Ordering::SeqCst);
+                barrier::dissemination(peers).unwrap();
+                assert!(come.load(Ordering::SeqCst) >= round * size);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_broadcast_reaches_everybody() {
+    everywhere(|peers, datatype| {
+        for root in roots(peers.all()) {
+            for count in COUNTS.into_iter().chain([20_000]) {
+                let is_root = peers.here() == root as usize;
+                let room = match is_root {
+                    true => Room::of(&block(7, count), datatype),
+                    false => Room::empty(count, datatype),
+                };
+                bcast::broadcast(peers, &room.buffer, root).unwrap();
+                assert_eq!(room.values(), block(7, count));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_broadcast_in_parts_reaches_everybody_however_short_it_is() {
+    everywhere(|peers, datatype| {
+        for count in [0, 1, 7] {
+            let is_root = peers.here() == 0;
+            let room = match is_root {
+                true => Room::of(&block(7, count), datatype),
+                false => Room::empty(count, datatype),
+            };
+            bcast::in_parts(peers, &room.buffer, 0).unwrap();
+            assert_eq!(room.values(), block(7, count));
+        }
+    });
+}
+
+/// Sum of the ranks' blocks, element by element.
+fn sums(ranks: std::ops::Range<usize>, count: usize) -> Vec<i32> {
+    let sum = |at| ranks.clone().map(|rank| (rank * 1000 + at) as i32).sum();
+    (0..count).map(sum).collect()
+}
+
+/// A sum of the program, so that it takes derived datatypes too.
+fn sum_of_program() -> Op {
+    let function = |a: &[u8], b: &mut [u8], count: u64, datatype: &Datatype| {
+        let step = datatype.extent() as usize;
+        for at in (0..count as usize).map(|index| index * step) {
+            let left = i32::from_ne_bytes(a[at..at + 4].try_into().unwrap());
+            let right = i32::from_ne_bytes(b[at..at + 4].try_into().unwrap());
+            b[at..at + 4].copy_from_slice(&(left + right).to_ne_bytes());
+        }
+    };
+    Op::User(UserOp {
+        function: Arc::new(function),
+        commutative: true,
+    })
+}
+
+#[test]
+fn a_reduction_sums_over_all_at_the_root() {
+    everywhere(|peers, datatype| {
+        let op = sum_of_program();
+        for root in roots(peers.all()) {
+            for count in COUNTS {
+                let is_root = peers.here() == root as usize;
+                let own = Room::of(&block(peers.here(), count), datatype);
+                let result = Room::empty(count, datatype);
+                let expected = sums(0..peers.all(), count);
+                let receive = is_root.then_some(&result.buffer);
+                reduce::reduce(peers, &own.input(), receive, &op, root).unwrap();
+                if is_root {
+                    assert_eq!(result.values(), expected);
+                }
+                assert_eq!(own.values(), block(peers.here(), count), "the input stays");
+                let (send, receive) = match is_root {
+                    true => (Input::InPlace, Some(&own.buffer)),
+                    false => (own.input(), None),
+                };
+                reduce::reduce(peers, &send, receive, &op, root).unwrap();
+                if is_root {
+                    assert_eq!(own.values(), expected, "in place");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_allreduce_sums_over_all_everywhere() {
+    everywhere(|peers, datatype| {
+        let op = sum_of_program();
+        for count in COUNTS.into_iter().chain([5000]) {
+            let own = Room::of(&block(peers.here(), count), datatype);
+            let result = Room::empty(count, datatype);
+            let expected = sums(0..peers.all(), count);
+            allreduce::allreduce(peers, &own.input(), &result.buffer, &op).unwrap();
+            assert_eq!(result.values(), expected);
+            allreduce::allreduce(peers, &Input::InPlace, &own.buffer, &op).unwrap();
+            assert_eq!(own.values(), expected, "in place");
+        }
+    });
+}
+
+#[test]
+fn prefix_reductions_sum_over_the_lower_ranks() {
+    everywhere(|peers, datatype| {
+        let (op, here) = (sum_of_program(), peers.here());
+        for count in [0, 1, 5] {
+            let own = Room::of(&block(here, count), datatype);
+            let result = Room::empty(count, datatype);
+            scan::scan(peers, &own.input(), &result.buffer, &op).unwrap();
+            assert_eq!(result.values(), sums(0..here + 1, count));
+            let result = Room::empty(count, datatype);
+            scan::exscan(peers, &own.input(), &result.buffer, &op).unwrap();
+            let untouched = vec![-1; count];
+            let expected = if here == 0 {
+                untouched
+            } else {
+                sums(0..here, count)
+            };
+            assert_eq!(result.values(), expected);
+            scan::scan(peers, &Input::InPlace, &own.buffer, &op).unwrap();
+            assert_eq!(own.values(), sums(0..here + 1, count), "in place");
+        }
+    });
+}
+
+#[test]
+fn a_reduce_scatter_gives_each_its_part_of_the_sum() {
+    everywhere(|peers, datatype| {
+        let (op, here, size) = (sum_of_program(), peers.here(), peers.all());
+        let counts: Vec<u64> = (0..size as u64).map(|rank| rank % 3).collect();
+        let total = counts.iter().sum::<u64>() as usize;
+        let first = counts[..here].iter().sum::<u64>() as usize;
+        let part = first..first + counts[here] as usize;
+        let own = Room::of(&block(here, total), datatype);
+        let result = Room::empty(part.len(), datatype);
+        let send = own.input();
+        reduce_scatter::reduce_scatter(peers, &send, &result.buffer, &counts, &op).unwrap();
+        let expected = &sums(0..size, total)[part.clone()];
+        assert_eq!(result.values(), expected);
+        let send = Input::InPlace;
+        reduce_scatter::reduce_scatter(peers, &send, &own.buffer, &counts, &op).unwrap();
+        assert_eq!(&own.values()[..part.len()], expected, "in place");
+    });
+}
+
+/// Joins intervals: `[a, b] op [b + 1, d] = [a, d]`; anything else is poison.
+fn joining() -> (Op, Datatype) {
+    let function = |a: &[u8], b: &mut [u8], count: u64, datatype: &Datatype| {
+        let step = datatype.extent() as usize;
+        let load = |bytes: &[u8], at| i32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+        for at in (0..count as usize).map(|index| index * step) {
+            let fits = load(a, at + 4) + 1 == load(b, at);
+            let first = if fits { load(a, at) } else { -999_999 };
+            b[at..at + 4].copy_from_slice(&first.to_ne_bytes());
+        }
+    };
+    let op = Op::User(UserOp {
+        function: Arc::new(function),
+        commutative: false,
+    });
+    let pair = Datatype::Basic(Basic::Int).contiguous(2).unwrap();
+    (op, pair.resized(-8, 20).unwrap())
+}
+
+fn intervals(values: &[(i32, i32)], datatype: &Datatype) -> Room {
+    let (memory, buffer) = Buffer::scratch(values.len() as u64, datatype).unwrap();
+    let words = values.iter().flat_map(|&(a, b)| [a, b]);
+    let bytes: Vec<u8> = words.flat_map(i32::to_ne_bytes).collect();
+    buffer.unpack(&bytes);
+    Room {
+        _memory: memory,
+        buffer,
+    }
+}
+
+#[test]
+fn operands_stay_in_rank_order_if_the_operator_does_not_commute() {
+    for size in SIZES {
+        world(size, |peers| {
+            let (op, datatype) = joining();
+            let (here, last) = (peers.here() as i32, size as i32 - 1);
+            for count in [1, 3, 3000] {
+                let own = || intervals(&vec![(here, here); count], &datatype);
+                let all: Vec<i32> = [0, last].repeat(count);
+                let result = own();
+                allreduce::allreduce(peers, &own().input(), &result.buffer, &op).unwrap();
+                assert_eq!(result.values(), all);
+                for root in roots(size) {
+                    let result = own();
+                    let receive = (here == root).then_some(&result.buffer);
+                    reduce::reduce(peers, &own().input(), receive, &op, root).unwrap();
+                    assert!(here != root || result.values() == all);
+                }
+                let result = own();
+                scan::scan(peers, &Input::InPlace, &result.buffer, &op).unwrap();
+                assert_eq!(result.values(), [0, here].repeat(count));
+                let result = own();
+                scan::exscan(peers, &own().input(), &result.buffer, &op).unwrap();
+                assert!(here == 0 || result.values() == [0, here - 1].repeat(count));
+                let (whole, part) = (intervals(&vec![(here, here); size], &datatype), own());
+                let (send, place, counts) = (whole.input(), part.buffer.part(0, 1), vec![1; size]);
+                reduce_scatter::reduce_scatter(peers, &send, &place, &counts, &op).unwrap();
+                assert_eq!(part.values()[..2], [0, last]);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_gather_lays_the_blocks_in_rank_order() {
+    everywhere(|peers, datatype| {
+        for (root, count) in roots(peers.all())
+            .into_iter()
+            .flat_map(|root| COUNTS.map(|count| (root, count)))
+        {
+            let (here, size) = (peers.here(), peers.all());
+            let is_root = here == root as usize;
+            let own = Room::of(&block(here, count), datatype);
+            let all = Room::empty(size * count, datatype);
+            let place = all.per_process(count as u64);
+            gather::gather(peers, &own.input(), is_root.then_some(&place), root).unwrap();
+            assert!(!is_root || all.values() == blocks(size, count));
+            let all = Room::empty(size * count, datatype);
+            let place = all.per_process(count as u64);
+            place
+                .part((here * count) as i64, count as u64)
+                .copy_from(&own.buffer)
+                .unwrap();
+            let send = if is_root { Input::InPlace } else { own.input() };
+            gather::gather(peers, &send, is_root.then_some(&place), root).unwrap();
+            assert!(!is_root || all.values() == blocks(size, count), "in place");
+        }
+    });
+}
+
+#[test]
+fn a_scatter_gives_each_its_block() {
+    everywhere(|peers, datatype| {
+        for (root, count) in roots(peers.all())
+            .into_iter()
+            .flat_map(|root| COUNTS.map(|count| (root, count)))
+        {
+            let (here, size) = (peers.here(), peers.all());
+            let is_root = here == root as usize;
+            let own = Room::empty(count, datatype);
+            let all = Room::of(&blocks(size, count), datatype);
+            let send = all.per_process(count as u64);
+            scatter::scatter(peers, is_root.then_some(&send), &own.input(), root).unwrap();
+            assert_eq!(own.values(), block(here, count));
+            let own = Room::empty(count, datatype);
+            let receive = if is_root { Input::InPlace } else { own.input() };
+            scatter::scatter(peers, is_root.then_some(&send), &receive, root).unwrap();
+            assert!(is_root || own.values() == block(here, count), "in place");
+            assert_eq!(all.values(), blocks(size, count), "the input stays");
+        }
+    });
+}
+
+#[test]
+fn an_allgather_lays_the_blocks_in_rank_order_everywhere() {
+    everywhere(|peers, datatype| {
+        let (here, size) = (peers.here(), peers.all());
+        for count in COUNTS {
+            let own = Room::of(&block(here, count), datatype);
+            let all = Room::empty(size * count, datatype);
+            let place = all.per_process(count as u64);
+            allgather::allgather(peers, &own.input(), &place).unwrap();
+            assert_eq!(all.values(), blocks(size, count));
+            let all = Room::empty(size * count, datatype);
+            let place = all.per_process(count as u64);
+            place
+                .part((here * count) as i64, count as u64)
+                .copy_from(&own.buffer)
+                .unwrap();
+            allgather::allgather(peers, &Input::InPlace, &place).unwrap();
+            assert_eq!(all.values(), blocks(size, count), "in place");
+        }
+    });
+}
+
+/// What `from` sends to `to`.
+fn letter(from: usize, to: usize, count: usize) -> Vec<i32> {
+    (0..count)
+        .map(|at| (from * 10_000 + to * 100 + at) as i32)
+        .collect()
+}
+
+#[test]
+fn an_alltoall_turns_senders_into_receivers() {
+    everywhere(|peers, datatype| {
+        let (here, size) = (peers.here(), peers.all());
+        for count in [0, 1, 5, 60] {
+            let outgoing: Vec<i32> = (0..size).flat_map(|to| letter(here, to, count)).collect();
+            let expected: Vec<i32> = (0..size)
+                .flat_map(|from| letter(from, here, count))
+                .collect();
+            let send = Room::of(&outgoing, datatype);
+            let receive = Room::empty(size * count, datatype);
+            let (from, to) = (
+                send.per_process(count as u64),
+                receive.per_process(count as u64),
+            );
+            alltoall::alltoall(peers, &Input::Buffer(from.clone()), &to).unwrap();
+            assert_eq!(receive.values(), expected);
+            alltoall::alltoall(peers, &Input::InPlace, &from).unwrap();
+            assert_eq!(send.values(), expected, "in place");
+        }
+    });
+}
+
+/// One buffer per process in `room`: `count(rank)` elements each, from the last rank to the first.
+fn backwards(room: &Room, size: usize, count: impl Fn(usize) -> usize) -> Vec<Buffer> {
+    let first = |rank: usize| (rank + 1..size).map(&count).sum::<usize>() as i64;
+    let one = |rank| room.buffer.part(first(rank), count(rank) as u64);
+    (0..size).map(one).collect()
+}
+
+#[test]
+fn blocks_of_different_sizes_find_their_places() {
+    everywhere(|peers, datatype| {
+        let (here, size) = (peers.here(), peers.all());
+        let count = |rank: usize| (rank * 5) % 4;
+        let total = (0..size).map(count).sum();
+        let expected: Vec<i32> = (0..size)
+            .rev()
+            .flat_map(|rank| block(rank, count(rank)))
+            .collect();
+        let own = Room::of(&block(here, count(here)), datatype);
+        let all = Room::empty(total, datatype);
+        let places = backwards(&all, size, count);
+        allgather::allgatherv(peers, &own.input(), &places).unwrap();
+        assert_eq!(all.values(), expected);
+        for root in roots(size) {
+            let is_root = here == root as usize;
+            let back = Room::empty(count(here), datatype);
+            let send = is_root.then_some(&places[..]);
+            scatter::scatterv(peers, send, &back.input(), root).unwrap();
+            assert_eq!(back.values(), own.values());
+            let gathered = Room::empty(total, datatype);
+            let places = backwards(&gathered, size, count);
+            gather::gatherv(peers, &back.input(), is_root.then_some(&places), root).unwrap();
+            assert!(!is_root || gathered.values() == expected);
+        }
+    });
+}
+
+#[test]
+fn letters_of_different_sizes_reach_their_receivers() {
+    everywhere(|peers, datatype| {
+        let (here, size) = (peers.here(), peers.all());
+        let count = |a: usize, b: usize| (a * b + a + b) % 5;
+        let total = (0..size).map(|other| count(here, other)).sum();
+        let outgoing = (0..size)
+            .rev()
+            .flat_map(|to| letter(here, to, count(here, to)));
+        let send = Room::of(&outgoing.collect::<Vec<_>>(), datatype);
+        let receive = Room::empty(total, datatype);
+        let from = backwards(&send, size, |rank| count(here, rank));
+        let to = backwards(&receive, size, |rank| count(here, rank));
+        let expected: Vec<i32> = (0..size)
+            .rev()
+            .flat_map(|from| letter(from, here, count(from, here)))
+            .collect();
+        alltoall::alltoallw(peers, Some(&from), &to).unwrap();
+        assert_eq!(receive.values(), expected);
+        alltoall::alltoallw(peers, None, &from).unwrap();
+        assert_eq!(send.values(), expected, "in place");
+    });
+}
+
+#[test]
+fn wrong_arguments_are_refused_before_anything_is_sent() {
+    world(1, |peers| {
+        let room = Room::empty(2, &Basic::Double.into());
+        let refused = bcast::broadcast(peers, &room.buffer, 1);
+        assert_eq!(refused, Err(Error::Root { root: 1, size: 1 }));
+        let refused = bcast::broadcast(peers, &room.buffer, -1);
+        assert_eq!(refused, Err(Error::Root { root: -1, size: 1 }));
+        let refused = allreduce::allreduce(peers, &Input::InPlace, &room.buffer, &Op::Band);
+        assert!(matches!(refused, Err(Error::Op { .. })));
+        let refused = gather::gather(peers, &room.input(), None, 0);
+        assert!(matches!(refused, Err(Error::Argument(_))));
+        let refused = alltoall::alltoallw(peers, None, &[]);
+        assert!(matches!(refused, Err(Error::Argument(_))));
+    });
+}
+
+#[test]
+fn a_local_reduction_takes_the_input_on_the_left() {
+    let (op, datatype) = joining();
+    let (left, inout) = (
+        intervals(&[(1, 2)], &datatype),
+        intervals(&[(3, 9)], &datatype),
+    );
+    reduce_local(&left.buffer, &inout.buffer, &op).unwrap();
+    assert_eq!(inout.values(), [1, 9]);
+}
