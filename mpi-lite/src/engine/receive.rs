@@ -58,7 +58,11 @@ impl Lane {
     fn post(&mut self, request: Request, pattern: Pattern) {
         match self.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),
-            None => self.posted.push(pattern, request),
+            None => match self.lost.first() {
+                // The job is broken; a receive that may never match must not hang.
+                Some(&peer) => self.fail(request, peer),
+                None => self.posted.push(pattern, request),
+            },
         }
     }
 

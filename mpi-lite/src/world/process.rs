@@ -96,10 +96,8 @@ impl Process {
     /// `System`: the launcher is gone or ends the job.
     pub fn finalize(&self) -> Result<()> {
         let system = |error: crate::boot::BootError| Error::System(error.to_string().into());
-        self.engine.wait_until(|lane| {
-            lane.close();
-            lane.is_quiet().then_some(())
-        });
+        self.engine.with(Lane::close);
+        self.engine.wait_until(|lane| lane.is_quiet().then_some(()));
         let mut boot = self.boot.lock();
         // Meanwhile the ticker answers those who are not that far yet.
         boot.exchange(&[]).map_err(system)?;

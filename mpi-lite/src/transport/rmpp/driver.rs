@@ -89,6 +89,12 @@ fn arrival_of(id: IncomingId) -> Arrival {
     Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
 }
 
+/// The envelope in the first packet of a message of `len` bytes, and the length of the body.
+fn open_envelope(payload: &[u8], len: u64) -> Option<(EnvelopeBytes, u64)> {
+    let envelope = payload.first_chunk::<ENVELOPE_BYTES>()?;
+    Some((*envelope, len.checked_sub(ENVELOPE_BYTES as u64)?))
+}
+
 impl Driver {
     pub(crate) fn new(me: NodeId, config: Config) -> Self {
         Self {
@@ -185,7 +191,28 @@ impl Driver {
     pub(crate) fn packet(&mut self, from: NodeId, packet: &[u8], now: Instant) -> Option<Event> {
         let (header, payload) = packet.split_at_checked(HEADER_BYTES)?;
         match self.core.handle_packet(from, header, payload.len(), now) {
-            Ok(Placement::First { message, len }) => self.begin(message, from, len, payload, now),
+            Ok(Placement::First { message, len }) => {
+                let Some((envelope, body_len)) = open_envelope(payload, len) else {
+                    // No engine of ours sends such a message.
+                    self.core.land(message, CoreLanding::Drop, now);
+                    return None;
+                };
+                let place = Place::Held(Vec::new());
+                let incoming = Incoming {
+                    id: message,
+                    from,
+                    body_len,
+                    place,
+                };
+                place_in(&mut self.incoming, message.index(), incoming);
+                let (arrival, from) = (arrival_of(message), Peer(from.0));
+                Some(Event::Arriving {
+                    arrival,
+                    from,
+                    envelope,
+                    len: body_len,
+                })
+            }
             Ok(Placement::Data { message, offset }) => {
                 let offset = usize::try_from(offset).expect("a range of memory");
                 self.incoming[message.index()]
@@ -198,41 +225,6 @@ impl Driver {
             // Dropped packets are counted by the core.
             Ok(Placement::None) | Err(_) => None,
         }
-    }
-
-    fn begin(
-        &mut self,
-        id: IncomingId,
-        from: NodeId,
-        len: u64,
-        payload: &[u8],
-        now: Instant,
-    ) -> Option<Event> {
-        let (Some((envelope, _)), Some(body_len)) = (
-            payload.split_first_chunk::<ENVELOPE_BYTES>(),
-            len.checked_sub(ENVELOPE_BYTES as u64),
-        ) else {
-            // No engine of ours sends such a message.
-            self.core.land(id, CoreLanding::Drop, now);
-            return None;
-        };
-        let place = Place::Held(Vec::new());
-        place_in(
-            &mut self.incoming,
-            id.index(),
-            Incoming {
-                id,
-                from,
-                body_len,
-                place,
-            },
-        );
-        Some(Event::Arriving {
-            arrival: arrival_of(id),
-            from: Peer(from.0),
-            envelope: *envelope,
-            len: body_len,
-        })
     }
 
     /// `first`: the packet that began the message, if it is still at hand; else it was kept.

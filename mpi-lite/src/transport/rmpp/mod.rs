@@ -15,7 +15,8 @@ use std::time::Duration;
 pub(crate) use driver::Driver;
 use rmpp_core::{Config, NodeId};
 use serde::{Deserialize, Serialize};
-pub use socket::Socket;
+use socket::Socket;
+pub use socket::Strays;
 pub(crate) use socket::WRAP_BYTES;
 
 use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
@@ -133,6 +134,12 @@ impl Rmpp {
     #[must_use]
     pub fn counters(&self) -> &rmpp_core::Counters {
         self.driver.counters()
+    }
+
+    /// Datagrams dropped before the protocol saw them.
+    #[must_use]
+    pub fn strays(&self) -> Strays {
+        self.socket.strays()
     }
 
     fn pump(&mut self, now: Instant) {

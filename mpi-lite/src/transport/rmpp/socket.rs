@@ -41,7 +41,7 @@ struct Head {
 }
 
 /// One UDP socket with its batches.
-pub struct Socket {
+pub(super) struct Socket {
     socket: socket2::Socket,
     wrap: [u8; WRAP_BYTES],
     peers: Vec<SockAddr>,
@@ -69,7 +69,7 @@ impl Socket {
     ///
     /// # Errors
     /// The system's.
-    pub fn bind(address: IpAddr, buffer_bytes: usize) -> io::Result<Self> {
+    pub(super) fn bind(address: IpAddr, buffer_bytes: usize) -> io::Result<Self> {
         let domain = Domain::for_address(SocketAddr::new(address, 0));
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         // As large as allowed; what was granted is read back by `receive_buffer`.
@@ -99,7 +99,7 @@ impl Socket {
     ///
     /// # Errors
     /// The system's.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(super) fn address(&self) -> io::Result<SocketAddr> {
         let address = self.socket.local_addr()?;
         address
             .as_socket()
@@ -108,12 +108,12 @@ impl Socket {
 
     /// Bytes of the receive buffer as the kernel counts them.
     #[must_use]
-    pub fn receive_buffer(&self) -> usize {
+    pub(super) fn receive_buffer(&self) -> usize {
         self.socket.recv_buffer_size().unwrap_or(212_992)
     }
 
     /// Tells the socket its job: own rank, cookie, the addresses by rank, the packet size.
-    pub fn know(
+    pub(super) fn know(
         &mut self,
         me: u32,
         cookie: u64,
@@ -128,9 +128,21 @@ impl Socket {
         self.slots = vec![0; BATCH * self.slot_bytes];
     }
 
+    /// What was dropped.
+    #[must_use]
+    pub(super) fn strays(&self) -> Strays {
+        self.strays
+    }
+
     /// Queues one datagram; the body stays in the user's memory until `flush`.
     #[inline]
-    pub fn push(&mut self, to: u32, header: &[u8; HEADER_BYTES], envelope: &[u8], body: Span) {
+    pub(super) fn push(
+        &mut self,
+        to: u32,
+        header: &[u8; HEADER_BYTES],
+        envelope: &[u8],
+        body: Span,
+    ) {
         if self.heads.len() == BATCH {
             self.flush();
         }
@@ -150,7 +162,7 @@ impl Socket {
 
     /// Sends what was queued. A datagram that the system refuses counts as lost on the way: the
     /// protocol repeats it.
-    pub fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         let mut done = 0;
         while done < self.heads.len() {
             let rest = &self.heads[done..];
@@ -163,7 +175,7 @@ impl Socket {
     }
 
     /// The next datagram of a known sender: its rank and the packet. `None`: nothing is there.
-    pub fn next(&mut self) -> Option<(u32, &[u8])> {
+    pub(super) fn next(&mut self) -> Option<(u32, &[u8])> {
         loop {
             if self.next == self.received {
                 self.next = 0;
@@ -181,20 +193,20 @@ impl Socket {
 
     /// The packet that `next` answered last.
     #[must_use]
-    pub fn current(&self) -> &[u8] {
+    pub(super) fn current(&self) -> &[u8] {
         let slot = self.next - 1;
         &self.slots[slot * self.slot_bytes..][WRAP_BYTES..self.lens[slot]]
     }
 
     /// Whether `next` must ask the system for more.
     #[must_use]
-    pub fn is_drained(&self) -> bool {
+    pub(super) fn is_drained(&self) -> bool {
         self.next == self.received
     }
 
     /// What becomes readable when a datagram comes.
     #[must_use]
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
