@@ -186,6 +186,10 @@ fn unexpected(message: &ToRank, during: &'static str) -> BootError {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the other end of the channel is a thread"
+)]
 mod tests {
     use std::thread;
 

@@ -99,6 +99,7 @@ impl Engine {
 
     /// Sleeps until a link has something, the bell rings, or `until`. Answers whether it was woken
     /// before.
+    #[expect(clippy::disallowed_methods, reason = "this file blocks")]
     pub(super) fn doze(&self, until: Option<Instant>) -> bool {
         let timeout = until.map(|until| {
             let left = until.since(self.clock.now());

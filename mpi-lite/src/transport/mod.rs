@@ -15,6 +15,7 @@ pub mod rmpp;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
 
 use std::os::fd::BorrowedFd;

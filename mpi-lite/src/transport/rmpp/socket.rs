@@ -69,6 +69,7 @@ impl Socket {
     ///
     /// # Errors
     /// The system's.
+    #[expect(clippy::disallowed_methods, reason = "this file opens sockets")]
     pub(super) fn bind(address: IpAddr, buffer_bytes: usize) -> io::Result<Self> {
         let domain = Domain::for_address(SocketAddr::new(address, 0));
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
