@@ -3,3 +3,4 @@
 mod anytime;
 mod common;
 mod header;
+mod profiling;
