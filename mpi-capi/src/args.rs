@@ -19,6 +19,8 @@ pub use crate::tools::*;
 
 pub(crate) use crate::entry::{mpi, values};
 
+use mpi_lite::ids::{self, Dest, TagSelector};
+
 use crate::abi;
 use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
 use crate::error::{Error, Result};
@@ -93,6 +95,8 @@ integers! {
     LargeCount: i64 = "MPI_Count" | i64 = "MPI_Count", i64, not_negative;
     /// A number of elements of a buffer.
     Count: c_int = "int" | i64 = "MPI_Count", i64, not_negative;
+    /// A number of elements of a block.
+    BlockLength: c_int = "int" | i64 = "MPI_Count", i64, argument_not_negative;
     /// A distance in elements.
     Stride: c_int = "int" | i64 = "MPI_Count", i64, any;
     /// A distance in bytes.
@@ -101,13 +105,81 @@ integers! {
     Unit: c_int = "int" | i64 = "MPI_Aint", i64, any;
 }
 
+impl Count {
+    /// The count, of bytes or elements.
+    #[inline]
+    pub fn get(self) -> u64 {
+        self.0.cast_unsigned()
+    }
+}
+
+impl BlockLength {
+    /// The number of elements.
+    #[inline]
+    pub fn get(self) -> u64 {
+        self.0.cast_unsigned()
+    }
+}
+
+impl Out<Count> {
+    /// Lays down a count, or `MPI_UNDEFINED` where there is none or C's type cannot hold it.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_or_undefined(&self, count: Option<u64>) -> Result<()> {
+        let fitting = count.and_then(|count| i64::try_from(count).ok());
+        let undefined = i64::from(abi::MPI_UNDEFINED);
+        self.set(fitting.unwrap_or(undefined))
+            .or_else(|_| self.set(undefined))
+    }
+}
+
+impl Rank {
+    /// Where a message goes.
+    pub fn dest(self) -> Dest {
+        match self.0 {
+            abi::MPI_PROC_NULL => Dest::Null,
+            rank => Dest::Rank(rank),
+        }
+    }
+}
+
+impl Source {
+    /// Where a message may come from.
+    pub fn selector(self) -> ids::Source {
+        match self.0 {
+            abi::MPI_PROC_NULL => ids::Source::Null,
+            abi::MPI_ANY_SOURCE => ids::Source::Any,
+            rank => ids::Source::Rank(rank),
+        }
+    }
+}
+
+impl Tag {
+    /// Which tags a receive takes.
+    pub fn selector(self) -> TagSelector {
+        match self.0 {
+            abi::MPI_ANY_TAG => TagSelector::Any,
+            tag => TagSelector::Tag(tag),
+        }
+    }
+}
+
 fn any(_name: &'static str, _value: i64) -> Result<()> {
     Ok(())
 }
 
 fn not_negative(name: &'static str, value: i64) -> Result<()> {
+    check_sign(name, value, abi::MPI_ERR_COUNT)
+}
+
+fn argument_not_negative(name: &'static str, value: i64) -> Result<()> {
+    check_sign(name, value, abi::MPI_ERR_ARG)
+}
+
+fn check_sign(name: &'static str, value: i64, class: c_int) -> Result<()> {
     if value < 0 {
-        Err(Error::NegativeCount { name, value })
+        Err(Error::Negative { name, value, class })
     } else {
         Ok(())
     }

@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 
 use crate::abi::{self, Handle};
-use crate::args::show_address;
+use crate::args::{Length, show_address};
 use crate::entry::{Arg, Declarator, Large, Read, Small};
 use crate::error::{Error, Result};
 use crate::raise::Call;
@@ -97,6 +97,26 @@ arrays! { out
     OutLargeCounts i64;
     OutDatatypes Handle;
     Requests Handle;
+}
+
+impl Requests {
+    /// The handles.
+    ///
+    /// # Errors
+    /// The array is null but its length is not 0.
+    pub fn to_vec(self, count: Length) -> Result<Vec<Handle>> {
+        (0..count.0 as usize).map(|index| self.get(index)).collect()
+    }
+}
+
+impl ConstRequests {
+    /// The handles.
+    ///
+    /// # Errors
+    /// The array is null but its length is not 0.
+    pub fn to_vec(self, count: Length) -> Result<Vec<Handle>> {
+        (0..count.0 as usize).map(|index| self.get(index)).collect()
+    }
 }
 
 /// Triplets of first rank, last rank and stride.

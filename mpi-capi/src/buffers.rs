@@ -6,8 +6,10 @@
 
 use core::ffi::c_void;
 
+use mpi_lite::data::Buffer;
+
 use crate::abi;
-use crate::args::{append, show_address};
+use crate::args::{Count, Datatype, append, show_address};
 use crate::entry::{Arg, Declarator, Read};
 use crate::error::{Error, Result};
 use crate::raise::Call;
@@ -42,6 +44,90 @@ impl OutAddress {
         // SAFETY: not null, and the caller passed the address of a pointer variable.
         unsafe { self.0.cast::<*mut c_void>().write_unaligned(address) };
     }
+}
+
+impl SendPtr {
+    /// `count` elements to send from here.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`: there cannot be so many here.
+    #[inline]
+    pub fn of(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
+        buffer(self.0.cast_mut(), count, datatype)
+    }
+}
+
+impl RecvPtr {
+    /// Room for `count` elements here.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`: there cannot be so many here.
+    #[inline]
+    pub fn of(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
+        buffer(self.0, count, datatype)
+    }
+}
+
+impl SendPtr {
+    /// Takes `len` bytes at `position` of the `size` bytes here; also tells where they end.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_TRUNCATE` if there are not so many.
+    pub fn take(self, size: u64, position: u64, len: u64) -> Result<(Vec<u8>, i64)> {
+        let end = end_within(self.0.is_null(), size, position, len)?;
+        if len == 0 {
+            return Ok((Vec::new(), end));
+        }
+        // SAFETY: the caller passed `size` bytes, of which these are a part.
+        let bytes = unsafe {
+            core::slice::from_raw_parts(self.0.cast::<u8>().add(position as usize), len as usize)
+        };
+        Ok((bytes.to_vec(), end))
+    }
+}
+
+impl RecvPtr {
+    /// Puts bytes at `position` of the `size` bytes here; tells where they end.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_TRUNCATE` if they do not fit.
+    pub fn put(self, size: u64, position: u64, bytes: &[u8]) -> Result<i64> {
+        let end = end_within(self.0.is_null(), size, position, bytes.len() as u64)?;
+        if !bytes.is_empty() {
+            // SAFETY: the caller passed room for `size` bytes, of which these are a part.
+            unsafe {
+                let place = self.0.cast::<u8>().add(position as usize);
+                place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            }
+        }
+        Ok(end)
+    }
+}
+
+fn end_within(is_null: bool, size: u64, position: u64, len: u64) -> Result<i64> {
+    if is_null && len > 0 {
+        return Err(mpi_lite::error::Error::NullBuffer.into());
+    }
+    let room = size.saturating_sub(position);
+    if len > room {
+        return Err(mpi_lite::error::Error::Truncate { len, room }.into());
+    }
+    Ok((position + len).cast_signed())
+}
+
+#[inline]
+fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buffer> {
+    let datatype = datatype.committed()?;
+    if address.addr() == abi::MPI_IN_PLACE {
+        return Err(Error::new(
+            abi::MPI_ERR_BUFFER,
+            "MPI_IN_PLACE is not allowed here",
+        ));
+    }
+    // SAFETY: the caller of the C function vouches for the memory until the operation completes.
+    let buffer = unsafe { Buffer::new(address.cast(), count.get(), datatype.clone()) };
+    buffer.check()?;
+    Ok(buffer)
 }
 
 impl Address {

@@ -1,16 +1,26 @@
 //! Communicators as the program knows them: mpi-lite's, and what C attaches to them.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
+use mpi_lite::comm::Communicator;
+use mpi_lite::data::Buffer;
+use mpi_lite::ids::Mode;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::args::{Rank, Source, Status, Tag};
 use crate::attributes::{Attributes, Owner};
 use crate::errhandler;
+use crate::error::Result;
+use crate::global::LIBRARY;
+use crate::request;
 
 /// A communicator behind a handle.
 #[derive(Debug)]
 pub struct CommObject {
+    /// What the communicator does.
+    pub lite: Communicator,
     handle: AtomicUsize,
     errhandler: AtomicUsize,
     /// What `MPI_Comm_get_name` tells.
@@ -20,10 +30,17 @@ pub struct CommObject {
 }
 
 impl CommObject {
-    /// A communicator that inherits the error handler of `parent`.
-    pub fn new(errhandler: Handle, name: &str) -> Self {
+    /// One of the communicators that every process has.
+    pub fn predefined(lite: Communicator, handle: Handle, name: &str) -> Arc<Self> {
+        let object = Self::new(lite, abi::MPI_ERRORS_ARE_FATAL, name);
+        object.handle.store(handle.0, Ordering::Relaxed);
+        Arc::new(object)
+    }
+
+    fn new(lite: Communicator, errhandler: Handle, name: &str) -> Self {
         errhandler::attach(errhandler);
         Self {
+            lite,
             handle: AtomicUsize::new(abi::MPI_COMM_NULL.0),
             errhandler: AtomicUsize::new(errhandler.0),
             name: Mutex::new(name.as_bytes().to_vec()),
@@ -31,14 +48,22 @@ impl CommObject {
         }
     }
 
+    /// Gives a handle to a communicator made from this one; it inherits the error handler.
+    pub fn register(&self, lite: Communicator) -> Handle {
+        let object = Arc::new(Self::new(lite, self.errhandler(), ""));
+        let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
+        object.handle.store(handle.0, Ordering::Relaxed);
+        handle
+    }
+
     /// The handle that the program knows.
     pub fn handle(&self) -> Handle {
         Handle(self.handle.load(Ordering::Relaxed))
     }
 
-    /// Sets the handle, once.
-    pub fn set_handle(&self, handle: Handle) {
-        self.handle.store(handle.0, Ordering::Relaxed);
+    /// Whether MPI made it and only MPI may free it.
+    pub fn is_predefined(&self) -> bool {
+        [abi::MPI_COMM_WORLD, abi::MPI_COMM_SELF].contains(&self.handle())
     }
 
     /// The error handler in charge.
@@ -51,6 +76,114 @@ impl CommObject {
         errhandler::attach(handler);
         let old = self.errhandler.swap(handler.0, Ordering::Relaxed);
         errhandler::detach(Handle(old));
+    }
+}
+
+/// Point-to-point calls, in the words of the C arguments.
+impl CommObject {
+    /// Sends and waits until the buffer may be reused.
+    ///
+    /// # Errors
+    /// Those of `Communicator::send`.
+    #[inline]
+    pub fn send(&self, buffer: Buffer, dest: Rank, tag: Tag, mode: Mode) -> Result<()> {
+        Ok(self.lite.send(buffer, dest.dest(), tag.0, mode)?)
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// Those of `Communicator::isend`.
+    #[inline]
+    pub fn isend(&self, buffer: Buffer, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
+        Ok(request::started(
+            self,
+            self.lite.isend(buffer, dest.dest(), tag.0, mode)?,
+        ))
+    }
+
+    /// Prepares a send.
+    ///
+    /// # Errors
+    /// Those of `Communicator::send_init`.
+    pub fn send_init(&self, buffer: Buffer, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
+        Ok(request::started(
+            self,
+            self.lite.send_init(buffer, dest.dest(), tag.0, mode)?,
+        ))
+    }
+
+    /// Receives a message.
+    ///
+    /// # Errors
+    /// Those of `Communicator::recv`.
+    #[inline]
+    pub fn recv(&self, buffer: Buffer, source: Source, tag: Tag) -> Result<Status> {
+        Ok(self
+            .lite
+            .recv(buffer, source.selector(), tag.selector())?
+            .into())
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// Those of `Communicator::irecv`.
+    #[inline]
+    pub fn irecv(&self, buffer: Buffer, source: Source, tag: Tag) -> Result<Handle> {
+        Ok(request::started(
+            self,
+            self.lite.irecv(buffer, source.selector(), tag.selector())?,
+        ))
+    }
+
+    /// Prepares a receive.
+    ///
+    /// # Errors
+    /// Those of `Communicator::recv_init`.
+    pub fn recv_init(&self, buffer: Buffer, source: Source, tag: Tag) -> Result<Handle> {
+        Ok(request::started(
+            self,
+            self.lite
+                .recv_init(buffer, source.selector(), tag.selector())?,
+        ))
+    }
+
+    /// Waits for a message.
+    ///
+    /// # Errors
+    /// Those of `Communicator::probe`.
+    pub fn probe(&self, source: Source, tag: Tag) -> Result<Status> {
+        Ok(self.lite.probe(source.selector(), tag.selector())?.into())
+    }
+
+    /// Looks for a message.
+    ///
+    /// # Errors
+    /// Those of `Communicator::iprobe`.
+    pub fn iprobe(&self, source: Source, tag: Tag) -> Result<Option<Status>> {
+        Ok(self
+            .lite
+            .iprobe(source.selector(), tag.selector())?
+            .map(Status::from))
+    }
+
+    /// Waits for a message and takes it out of matching.
+    ///
+    /// # Errors
+    /// Those of `Communicator::mprobe`.
+    pub fn mprobe(&self, source: Source, tag: Tag) -> Result<(Handle, Status)> {
+        let (message, status) = self.lite.mprobe(source.selector(), tag.selector())?;
+        Ok((request::message_handle(message), status.into()))
+    }
+
+    /// Looks for a message and takes it out of matching if there is one.
+    ///
+    /// # Errors
+    /// Those of `Communicator::improbe`.
+    pub fn improbe(&self, source: Source, tag: Tag) -> Result<Option<(Handle, Status)>> {
+        let found = self.lite.improbe(source.selector(), tag.selector())?;
+        Ok(found.map(|(message, status)| (request::message_handle(message), status.into())))
     }
 }
 

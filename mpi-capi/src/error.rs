@@ -2,9 +2,10 @@
 
 use core::ffi::c_int;
 
+use mpi_lite::error::Class;
 use thiserror::Error;
 
-use crate::abi;
+use crate::abi::{self, Handle};
 
 /// The result of reading an argument or of a body.
 pub type Result<T> = core::result::Result<T, Error>;
@@ -29,11 +30,13 @@ pub enum Error {
     },
     /// A number of things is negative.
     #[error("{name} is {value}, which is negative")]
-    NegativeCount {
+    Negative {
         /// The argument.
         name: &'static str,
         /// What was passed.
         value: i64,
+        /// The class of this kind of number.
+        class: c_int,
     },
     /// A result does not fit the caller's type.
     #[error("the result {value} does not fit into an int; call the function with suffix _c")]
@@ -65,6 +68,23 @@ pub enum Error {
         /// The code it gave.
         code: c_int,
     },
+    /// An error of mpi-lite.
+    #[error(transparent)]
+    Lite(#[from] mpi_lite::error::Error),
+    /// A nonblocking operation failed; the handler of its communicator is in charge.
+    #[error("{error}")]
+    Operation {
+        /// What is wrong.
+        error: mpi_lite::error::Error,
+        /// The communicator.
+        comm: Handle,
+    },
+    /// Of several operations at least one failed.
+    #[error("at least one of the operations failed; its status tells the error class")]
+    InStatus {
+        /// The communicator of the first that failed.
+        comm: Handle,
+    },
     /// Anything else, with its class.
     #[error("{text}")]
     Other {
@@ -87,10 +107,31 @@ impl Error {
             Self::BeforeInit | Self::AfterFinalize => abi::MPI_ERR_OTHER,
             Self::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             Self::NullPointer { .. } => abi::MPI_ERR_ARG,
-            Self::NegativeCount { .. } => abi::MPI_ERR_COUNT,
             Self::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
+            Self::InStatus { .. } => abi::MPI_ERR_IN_STATUS,
+            Self::Lite(error) | Self::Operation { error, .. } => number(error.class()),
             Self::Callback { code, .. } | Self::Raised { code } => *code,
-            Self::Handle { class, .. } | Self::Other { class, .. } => *class,
+            Self::Handle { class, .. }
+            | Self::Negative { class, .. }
+            | Self::Other { class, .. } => *class,
         }
+    }
+}
+
+/// The number of mpi-lite's class in the standard ABI.
+fn number(class: Class) -> c_int {
+    match class {
+        Class::Buffer => abi::MPI_ERR_BUFFER,
+        Class::Count => abi::MPI_ERR_COUNT,
+        Class::Type => abi::MPI_ERR_TYPE,
+        Class::Tag => abi::MPI_ERR_TAG,
+        Class::Rank => abi::MPI_ERR_RANK,
+        Class::Request => abi::MPI_ERR_REQUEST,
+        Class::Root => abi::MPI_ERR_ROOT,
+        Class::Op => abi::MPI_ERR_OP,
+        Class::Arg => abi::MPI_ERR_ARG,
+        Class::Truncate => abi::MPI_ERR_TRUNCATE,
+        Class::ProcAborted => abi::MPI_ERR_PROC_ABORTED,
+        Class::Other => abi::MPI_ERR_OTHER,
     }
 }

@@ -1,21 +1,29 @@
 //! The one static of the library: whether MPI runs, and the objects of the program.
+#![expect(unsafe_code, reason = "the last symbol is kept as an address")]
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::Instant;
 
+use mpi_lite::comm::Group;
+use mpi_lite::data::{self, Basic};
+use mpi_lite::world::Process;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::attributes::Keyvals;
+use crate::attributes::{Attributes, Keyvals};
 use crate::codes::Codes;
 use crate::comm::CommObject;
 use crate::entry::Symbol;
 use crate::errhandler::ErrhandlerObject;
-use crate::handle::{Kind, Table, Unusable};
+use crate::error::{Error, Result};
+use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
+use crate::panic;
+use crate::types::TypeObject;
 
 /// Where the program stands between `MPI_Init` and `MPI_Finalize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +63,10 @@ pub struct Library {
     stage: AtomicU8,
     /// The symbol that was entered last: what a panic or a stuck report names.
     last: AtomicPtr<Symbol>,
-    /// The rank in `MPI_COMM_WORLD`, or -1.
-    rank: AtomicI32,
+    /// The process, from `MPI_Init` on.
+    process: OnceLock<Process>,
+    /// The thread that called `MPI_Init`, and the level of threads it was given.
+    pub threads: OnceLock<(ThreadId, c_int)>,
     /// The values of MPI's own attributes; programs get their addresses.
     attributes: Predefined,
     /// The moment from which `MPI_Wtime` counts.
@@ -67,6 +77,20 @@ pub struct Library {
     own: OnceLock<Arc<CommObject>>,
     /// Communicators that the program made.
     pub comms: Mutex<Table<Arc<CommObject>>>,
+    /// The communicator that made the request at each index of mpi-lite's table.
+    pub makers: Mutex<Vec<Handle>>,
+    /// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
+    basics: OnceLock<Vec<Option<Option<Basic>>>>,
+    /// Datatypes that the program made.
+    pub types: Mutex<Table<TypeObject>>,
+    /// Attributes of predefined datatypes.
+    pub basic_attributes: Mutex<Vec<(Handle, Arc<Attributes>)>>,
+    /// Operators that the program made.
+    pub ops: Mutex<Table<data::Op>>,
+    /// Groups.
+    pub groups: Mutex<Table<Group>>,
+    /// Requests and messages that were turned into integers.
+    pub serialized: Mutex<Vec<Handle>>,
     /// Info objects; MPI lets threads use them at any time.
     pub infos: Mutex<Table<InfoObject>>,
     /// Error classes and codes; MPI lets threads use them at any time.
@@ -83,7 +107,8 @@ pub struct Library {
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
     last: AtomicPtr::new(core::ptr::null_mut()),
-    rank: AtomicI32::new(-1),
+    process: OnceLock::new(),
+    threads: OnceLock::new(),
     attributes: Predefined {
         tag_ub: AtomicI32::new(c_int::MAX),
         io: AtomicI32::new(abi::MPI_ANY_SOURCE),
@@ -96,6 +121,13 @@ pub static LIBRARY: Library = Library {
     world: OnceLock::new(),
     own: OnceLock::new(),
     comms: Mutex::new(Table::new(Kind::Comm)),
+    makers: Mutex::new(Vec::new()),
+    basics: OnceLock::new(),
+    types: Mutex::new(Table::new(Kind::Datatype)),
+    basic_attributes: Mutex::new(Vec::new()),
+    ops: Mutex::new(Table::new(Kind::Op)),
+    groups: Mutex::new(Table::new(Kind::Group)),
+    serialized: Mutex::new(Vec::new()),
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),
@@ -117,6 +149,13 @@ impl Library {
         }
     }
 
+    /// The name of the symbol that was entered last.
+    pub fn last_symbol(&self) -> &'static str {
+        let last = self.last.load(Ordering::Relaxed);
+        // SAFETY: it is null or the address of a static, stored by `enter`.
+        unsafe { last.as_ref() }.map_or("no MPI function", |symbol| symbol.name)
+    }
+
     /// Notes the symbol that is entered.
     #[inline]
     pub fn enter(&self, symbol: &'static Symbol) {
@@ -129,7 +168,7 @@ impl Library {
     /// # Errors
     /// The handle is null, foreign or freed.
     #[inline]
-    pub fn comm(&self, handle: Handle) -> Result<Arc<CommObject>, Unusable> {
+    pub fn comm(&self, handle: Handle) -> core::result::Result<Arc<CommObject>, Unusable> {
         let known = match handle {
             abi::MPI_COMM_WORLD => self.world.get(),
             abi::MPI_COMM_SELF => self.own.get(),
@@ -145,7 +184,15 @@ impl Library {
             Kind::Comm => self.comms.lock().find_int(int),
             Kind::Errhandler => self.errhandlers.lock().find_int(int),
             Kind::Info => self.infos.lock().find_int(int),
-            _ => None,
+            Kind::Datatype => self.types.lock().find_int(int),
+            Kind::Op => self.ops.lock().find_int(int),
+            Kind::Group => self.groups.lock().find_int(int),
+            Kind::Request | Kind::Message => {
+                let serialized = self.serialized.lock();
+                let is_it =
+                    |handle: &&Handle| Key::of(**handle, kind).and_then(Key::to_int) == Some(int);
+                serialized.iter().find(is_it).copied()
+            }
         }
     }
 
@@ -169,6 +216,96 @@ impl Library {
         Some(value.as_ptr())
     }
 
+    /// The predefined datatype behind a reserved handle; `None` if we do not support it.
+    ///
+    /// # Errors
+    /// The handle is no datatype.
+    #[inline]
+    pub fn basic(&self, handle: Handle) -> core::result::Result<Option<Basic>, Unusable> {
+        let place = handle.0.checked_sub(abi::MPI_DATATYPE_NULL.0 + 1);
+        let known = place.and_then(|place| *self.basics.get_or_init(basics).get(place)?);
+        known.ok_or(Unusable::Foreign(handle))
+    }
+
+    /// The handle that the program knows of a datatype.
+    pub fn handle_of_type(&self, datatype: &data::Datatype) -> Handle {
+        let known = match datatype {
+            data::Datatype::Basic(basic) => abi::constants()
+                .find(|constant| constant.name == basic.name())
+                .map(|constant| Handle(constant.value as usize)),
+            data::Datatype::Derived(_) => {
+                let types = self.types.lock();
+                let it = types
+                    .iter()
+                    .find(|(_, object)| object.lite.is_same(datatype));
+                it.map(|(handle, _)| handle)
+            }
+        };
+        known.unwrap_or(abi::MPI_DATATYPE_NULL)
+    }
+
+    /// The process. Bodies run only while there is one.
+    #[inline]
+    pub fn process(&self) -> &Process {
+        self.process.get().expect("MPI is running")
+    }
+
+    /// Joins the job; the calling thread becomes the main thread.
+    ///
+    /// # Errors
+    /// It is not the first time, or mpi-lite cannot start.
+    pub fn init(&self, thread_level: c_int) -> Result<()> {
+        match self.stage() {
+            Stage::Before => {}
+            Stage::Running => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_TWICE)),
+            Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
+        }
+        let process = Process::init()?;
+        let world = CommObject::predefined(
+            process.world().clone(),
+            abi::MPI_COMM_WORLD,
+            "MPI_COMM_WORLD",
+        );
+        let own =
+            CommObject::predefined(process.own().clone(), abi::MPI_COMM_SELF, "MPI_COMM_SELF");
+        let size = c_int::try_from(process.world().size()).expect("ranks are C's int");
+        self.attributes.universe_size.store(size, Ordering::Relaxed);
+        let first = self.process.set(process).is_ok()
+            && self.world.set(world).is_ok()
+            && self.own.set(own).is_ok()
+            && self
+                .threads
+                .set((std::thread::current().id(), thread_level))
+                .is_ok();
+        assert!(first, "two threads called MPI_Init at the same time");
+        panic::install_hook();
+        self.stage.store(Stage::Running as u8, Ordering::Release);
+        Ok(())
+    }
+
+    /// Leaves the job, after the attributes of `MPI_COMM_SELF` are deleted.
+    /// Source: MPI 5.0, 11.2.4.
+    ///
+    /// # Errors
+    /// `MPI_Init` was not called or this is the second time; a delete function failed; the job
+    /// is ending.
+    pub fn finalize(&self) -> Result<()> {
+        match self.stage() {
+            Stage::Running => {}
+            Stage::Before => return Err(Error::BeforeInit),
+            Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
+        }
+        for comm in [&self.own, &self.world]
+            .into_iter()
+            .filter_map(OnceLock::get)
+        {
+            comm.attributes.delete_all(comm.handle())?;
+        }
+        self.process().finalize()?;
+        self.stage.store(Stage::After as u8, Ordering::Release);
+        Ok(())
+    }
+
     /// Seconds since the first call.
     pub fn seconds(&self) -> f64 {
         self.start.get_or_init(Instant::now).elapsed().as_secs_f64()
@@ -178,9 +315,9 @@ impl Library {
     pub fn whereabouts(&self) -> String {
         let host = String::from_utf8_lossy(&host_name()).into_owned();
         let place = format!("(pid {}, host {host})", std::process::id());
-        match self.rank.load(Ordering::Relaxed) {
-            -1 => place,
-            rank => format!("on rank {rank} {place}"),
+        match self.process.get() {
+            None => place,
+            Some(process) => format!("on rank {} {place}", process.assignment().rank),
         }
     }
 
@@ -190,10 +327,38 @@ impl Library {
         let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
     }
 
-    /// Ends the job, or this process where there is no job yet.
-    pub fn abort(&self, code: c_int) -> ! {
-        std::process::exit(code)
+    /// Ends the job with exit status `code`, and prints `line`: through the launcher, so that it
+    /// appears once, or here if there is none.
+    pub fn abort(&self, code: c_int, line: &str) -> ! {
+        match self.process.get() {
+            Some(process) if self.stage() == Stage::Running => process.abort(code, line),
+            _ if line.is_empty() => {}
+            _ => self.print(line),
+        }
+        // An exit status has eight bits; an abort is never a success.
+        let status = code & 0xff;
+        std::process::exit(if status == 0 { 1 } else { status })
     }
+}
+
+const INIT_TWICE: &str = "MPI is initialized already";
+const INIT_AFTER_FINALIZE: &str = "MPI was finalized and cannot be initialized again";
+const FINALIZE_TWICE: &str = "MPI was finalized already";
+
+/// The predefined datatypes by their place after `MPI_DATATYPE_NULL`.
+fn basics() -> Vec<Option<Option<Basic>>> {
+    let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
+    let mut places = Vec::new();
+    for constant in abi::constants().filter(|it| it.is_handle && it.value >= first) {
+        let place = (constant.value - first) as usize;
+        if places.len() <= place {
+            places.resize(place + 1, None);
+        }
+        // Of a datatype with two names, mpi-lite knows one.
+        let known = places[place].flatten();
+        places[place] = Some(known.or(Basic::named(constant.name)));
+    }
+    places
 }
 
 /// This machine's name as the system tells it.

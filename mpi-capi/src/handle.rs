@@ -1,10 +1,10 @@
 //! Handles of objects that the program makes: kind, generation and index in one word.
 //!
 //! ```text
-//!  63   60 59                  32 31                   0
-//! +-------+----------------------+----------------------+
-//! | kind  |      generation      |        index         |
-//! +-------+----------------------+----------------------+
+//!  63   60 59                      28 27                0
+//! +-------+--------------------------+-------------------+
+//! | kind  |        generation        |       index       |
+//! +-------+--------------------------+-------------------+
 //! ```
 //!
 //! The kind is never zero, so such a handle is neither one of the standard's constants nor an
@@ -70,28 +70,34 @@ impl fmt::Display for Unusable {
 pub struct Key {
     /// Place in the table.
     pub index: u32,
-    /// How often the place was filled before, of which 28 bits count.
+    /// Which of the objects that were at this place.
     pub generation: u32,
 }
 
-const GENERATION_BITS: u32 = 28;
-const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+const INDEX_BITS: u32 = 28;
+const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
 
 impl Key {
     /// The handle of this key.
+    #[inline]
     pub fn handle(self, kind: Kind) -> Handle {
-        let generation = u64::from(self.generation & GENERATION_MASK);
-        let word = (kind as u64) << 60 | generation << 32 | u64::from(self.index);
-        Handle(usize::try_from(word).expect("handles are 64 bits wide"))
+        assert!(
+            self.index <= INDEX_MASK,
+            "fewer than 2^28 objects of a kind at a time"
+        );
+        let generation = u64::from(self.generation) << INDEX_BITS;
+        Handle(((kind as u64) << 60 | generation | u64::from(self.index)) as usize)
     }
 
     /// Takes a handle apart, if it is one of this kind.
+    #[inline]
     pub fn of(handle: Handle, kind: Kind) -> Option<Self> {
         let word = handle.0 as u64;
-        (word >> 60 == kind as u64).then_some(Self {
-            index: word as u32,
-            generation: (word >> 32) as u32 & GENERATION_MASK,
-        })
+        let key = Self {
+            index: word as u32 & INDEX_MASK,
+            generation: (word >> INDEX_BITS) as u32,
+        };
+        (word >> 60 == kind as u64).then_some(key)
     }
 
     /// The integer that serializes a handle: negative, so that it is none of the standard's, with
@@ -171,7 +177,7 @@ impl<T> Table<T> {
             .get(key.index as usize)
             .ok_or(Unusable::Foreign(handle))?;
         match &place.object {
-            Some(object) if place.generation & GENERATION_MASK == key.generation => Ok(object),
+            Some(object) if place.generation == key.generation => Ok(object),
             _ => Err(Unusable::Freed(handle)),
         }
     }
@@ -215,9 +221,18 @@ impl<T> Table<T> {
         })
     }
 
-    /// Number of objects that exist.
-    pub fn count(&self) -> usize {
-        self.places.len() - self.free.len()
+    /// The objects that exist, with their handles.
+    pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
+        self.places.iter().zip(0..).filter_map(|(place, index)| {
+            let key = Key {
+                index,
+                generation: place.generation,
+            };
+            place
+                .object
+                .as_ref()
+                .map(|object| (key.handle(self.kind), object))
+        })
     }
 }
 

@@ -7,7 +7,9 @@
 use core::ops::Deref;
 use std::sync::Arc;
 
-use crate::abi::{self, Handle};
+use mpi_lite::{comm, data};
+
+use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args::{Slot, Stored, append};
 use crate::comm::CommObject;
 use crate::entry::{Arg, Declarator, Read, Value};
@@ -16,14 +18,20 @@ use crate::global::LIBRARY;
 use crate::handle::Unusable;
 use crate::info::InfoObject;
 use crate::raise::Call;
+use crate::reduce;
 
 /// A communicator that exists.
 #[derive(Debug, Clone)]
 pub struct Comm(pub Arc<CommObject>);
 
-/// A datatype.
-#[derive(Debug, Clone, Copy)]
-pub struct Datatype(pub Handle);
+/// A datatype that exists.
+#[derive(Debug, Clone)]
+pub struct Datatype {
+    /// The handle that the program knows.
+    pub handle: Handle,
+    /// What it is; none of the optional predefined ones that this library does not support.
+    lite: Option<data::Datatype>,
+}
 
 /// An error handler; the body checks what it serves.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +41,14 @@ pub struct Errhandler(pub Handle);
 #[derive(Debug, Clone, Copy)]
 pub struct File(pub Handle);
 
-/// A group.
-#[derive(Debug, Clone, Copy)]
-pub struct Group(pub Handle);
+/// A group that exists.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The handle that the program knows.
+    pub handle: Handle,
+    /// Its members.
+    pub lite: comm::Group,
+}
 
 /// An info object that exists, or `MPI_INFO_NULL`.
 #[derive(Debug, Clone, Copy)]
@@ -45,9 +58,14 @@ pub struct Info(pub Handle);
 #[derive(Debug, Clone, Copy)]
 pub struct Message(pub Handle);
 
-/// A reduction operator.
-#[derive(Debug, Clone, Copy)]
-pub struct Op(pub Handle);
+/// A reduction operator that exists.
+#[derive(Debug, Clone)]
+pub struct Op {
+    /// The handle that the program knows.
+    pub handle: Handle,
+    /// What it does.
+    pub lite: data::Op,
+}
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
@@ -137,6 +155,114 @@ impl Deref for Comm {
 
     fn deref(&self) -> &CommObject {
         &self.0
+    }
+}
+
+impl<W> Read<W> for Datatype {
+    #[inline]
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::Handle {
+            name,
+            what,
+            class: abi::MPI_ERR_TYPE,
+        };
+        Self::of(c).map_err(refuse)
+    }
+}
+
+impl Datatype {
+    /// The datatype behind a handle.
+    ///
+    /// # Errors
+    /// It is null, foreign or freed.
+    #[inline]
+    pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
+        let lite = match handle {
+            abi::MPI_DATATYPE_NULL => return Err(Unusable::Null("MPI_DATATYPE_NULL")),
+            _ if handle.0 <= LAST_RESERVED_HANDLE => LIBRARY.basic(handle)?.map(Into::into),
+            _ => Some(LIBRARY.types.lock().get(handle)?.lite.clone()),
+        };
+        Ok(Self { handle, lite })
+    }
+
+    /// What it is.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` if this library does not support it.
+    #[inline]
+    pub fn lite(&self) -> Result<&data::Datatype> {
+        self.lite.as_ref().ok_or(Error::new(
+            abi::MPI_ERR_TYPE,
+            "the datatype is an optional one that this library does not support",
+        ))
+    }
+
+    /// What it is, if the library supports it.
+    pub fn supported(&self) -> Option<&data::Datatype> {
+        self.lite.as_ref()
+    }
+
+    /// What it is, if it may be used in communication.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` if it was not committed.
+    #[inline]
+    pub fn committed(&self) -> Result<&data::Datatype> {
+        let lite = self.lite()?;
+        if !lite.is_committed() {
+            return Err(Error::new(
+                abi::MPI_ERR_TYPE,
+                "the datatype was not committed: call MPI_Type_commit first",
+            ));
+        }
+        Ok(lite)
+    }
+}
+
+impl<W> Read<W> for Op {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::Handle {
+            name,
+            what,
+            class: abi::MPI_ERR_OP,
+        };
+        let lite = match c {
+            abi::MPI_OP_NULL => return Err(refuse(Unusable::Null("MPI_OP_NULL"))),
+            _ => match reduce::predefined(c) {
+                Some(lite) => lite,
+                None => LIBRARY.ops.lock().get(c).cloned().map_err(refuse)?,
+            },
+        };
+        Ok(Self { handle: c, lite })
+    }
+}
+
+impl<W> Read<W> for Group {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::Handle {
+            name,
+            what,
+            class: abi::MPI_ERR_GROUP,
+        };
+        let lite = match c {
+            abi::MPI_GROUP_NULL => return Err(refuse(Unusable::Null("MPI_GROUP_NULL"))),
+            abi::MPI_GROUP_EMPTY => comm::Group::from_members([].into()),
+            _ => LIBRARY.groups.lock().get(c).cloned().map_err(refuse)?,
+        };
+        Ok(Self { handle: c, lite })
+    }
+}
+
+impl<W> Read<W> for Request {
+    #[inline]
+    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for Message {
+    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
     }
 }
 

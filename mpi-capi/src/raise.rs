@@ -75,7 +75,7 @@ impl Call {
         if matches!(error, Error::BeforeInit | Error::AfterFinalize) {
             self.stop(&error, &|_| {});
         }
-        let Some(InCharge { handler, object }) = self.in_charge() else {
+        let Some(InCharge { handler, object }) = self.in_charge(&error) else {
             return code;
         };
         match handler {
@@ -87,7 +87,7 @@ impl Call {
     }
 
     /// The handler in charge; none where errors are only returned.
-    fn in_charge(&self) -> Option<InCharge> {
+    fn in_charge(&self, error: &Error) -> Option<InCharge> {
         if self.symbol.name.starts_with("MPI_T_") {
             // MPI 5.0, 15.3.10: the tool interface returns codes and calls no handler.
             return None;
@@ -96,7 +96,11 @@ impl Call {
             // MPI 5.0, 14.7: files start with MPI_ERRORS_RETURN, and there are no others yet.
             return None;
         }
-        let noted = self.comm.get().and_then(|comm| LIBRARY.comm(comm).ok());
+        let comm = match error {
+            Error::Operation { comm, .. } | Error::InStatus { comm } => Some(*comm),
+            _ => self.comm.get(),
+        };
+        let noted = comm.and_then(|comm| LIBRARY.comm(comm).ok());
         match noted {
             Some(comm) => Some(InCharge {
                 handler: comm.errhandler(),
@@ -115,8 +119,7 @@ impl Call {
         );
         show(&mut line);
         let name = codes::class_name(error.class());
-        LIBRARY.print(&format!("{line}): {error} [{name}]"));
-        LIBRARY.abort(1)
+        LIBRARY.abort(1, &format!("{line}): {error} [{name}]"))
     }
 }
 

@@ -9,6 +9,9 @@
 
 use core::ffi::c_int;
 
+use mpi_lite::engine;
+use mpi_lite::ids::{self, TagSelector};
+
 use crate::abi;
 use crate::args::show_address;
 use crate::entry::{Arg, Declarator, Read};
@@ -38,12 +41,6 @@ impl Status {
         tag: abi::MPI_ANY_TAG,
         error: abi::MPI_SUCCESS,
         internal: [0; 5],
-    };
-
-    /// What a receive from `MPI_PROC_NULL` gives (3.10).
-    pub const PROC_NULL: Self = Self {
-        source: abi::MPI_PROC_NULL,
-        ..Self::EMPTY
     };
 
     /// The status of a message of `len` bytes.
@@ -77,6 +74,24 @@ impl Status {
     /// Sets whether the operation was cancelled.
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);
+    }
+}
+
+impl From<engine::Status> for Status {
+    #[inline]
+    fn from(status: engine::Status) -> Self {
+        let source = match status.source {
+            ids::Source::Any => abi::MPI_ANY_SOURCE,
+            ids::Source::Null => abi::MPI_PROC_NULL,
+            ids::Source::Rank(rank) => rank,
+        };
+        let tag = match status.tag {
+            TagSelector::Any => abi::MPI_ANY_TAG,
+            TagSelector::Tag(tag) => tag,
+        };
+        let mut made = Self::of_message(source, tag, status.bytes);
+        made.set_cancelled(status.cancelled);
+        made
     }
 }
 

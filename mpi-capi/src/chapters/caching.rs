@@ -7,6 +7,7 @@ use crate::args::*;
 use crate::attributes::{Keyval, Owner};
 use crate::error::Result;
 use crate::global::LIBRARY;
+use crate::types;
 
 mpi! {
     /// Makes an attribute key for communicators. MPI 5.0, 7.7.2.
@@ -39,20 +40,41 @@ mpi! {
         comm.attributes.set(comm.handle(), comm_keyval.0, attribute_val.0)
     }
 
+    /// Makes an attribute key for datatypes. MPI 5.0, 7.7.4.
     fn MPI_Type_create_keyval(
         type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn, type_keyval: Out<Int>,
         extra_state: Address
-    );
+    ) {
+        let functions = (type_copy_attr_fn.0, type_delete_attr_fn.0);
+        type_keyval.set(create(Owner::Datatype, functions, extra_state))
+    }
 
-    fn MPI_Type_delete_attr(datatype: Datatype, type_keyval: Int);
+    /// Takes an attribute away. MPI 5.0, 7.7.4.
+    fn MPI_Type_delete_attr(datatype: Datatype, type_keyval: Int) {
+        types::attributes(&datatype).delete(datatype.handle, type_keyval.0)
+    }
 
-    fn MPI_Type_free_keyval(type_keyval: InOut<Int>);
+    /// Forbids new uses of a key. MPI 5.0, 7.7.4.
+    fn MPI_Type_free_keyval(type_keyval: InOut<Int>) {
+        LIBRARY.keyvals.lock().free(type_keyval.value.0, Owner::Datatype)?;
+        type_keyval.set(abi::MPI_KEYVAL_INVALID)
+    }
 
+    /// The value under a key. MPI 5.0, 7.7.4.
     fn MPI_Type_get_attr(
         datatype: Datatype, type_keyval: Int, attribute_val: OutAddress, flag: Out<Flag>
-    );
+    ) {
+        let value = types::attributes(&datatype).get(type_keyval.0)?;
+        if let Some(value) = value {
+            attribute_val.set(value);
+        }
+        flag.set(value.is_some())
+    }
 
-    fn MPI_Type_set_attr(datatype: Datatype, type_keyval: Int, attribute_val: Address);
+    /// Attaches a value. MPI 5.0, 7.7.4.
+    fn MPI_Type_set_attr(datatype: Datatype, type_keyval: Int, attribute_val: Address) {
+        types::attributes(&datatype).set(datatype.handle, type_keyval.0, attribute_val.0)
+    }
 
     fn MPI_Win_create_keyval(
         win_copy_attr_fn: WinCopyFn, win_delete_attr_fn: WinDeleteFn, win_keyval: Out<Int>,

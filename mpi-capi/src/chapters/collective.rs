@@ -1,6 +1,10 @@
 //! Blocking collectives and reduction operators of chapter 6.
 
+use crate::abi;
 use crate::args::*;
+use crate::error::Error;
+use crate::global::LIBRARY;
+use crate::reduce;
 
 mpi! {
     fn MPI_Allgather | MPI_Allgather_c(
@@ -52,11 +56,23 @@ mpi! {
         recvcounts: Counts, displs: Displs, recvtype: Datatype, root: Root, comm: Comm
     );
 
-    fn MPI_Op_commutative(op: Op, commute: Out<Flag>);
+    /// Whether the order of an operator's operands does not matter. MPI 5.0, 6.9.7.
+    fn MPI_Op_commutative(op: Op, commute: Out<Flag>) {
+        commute.set(op.lite.is_commutative())
+    }
 
-    fn MPI_Op_create | MPI_Op_create_c(user_fn: UserFn, commute: Flag, op: Out<Op>);
+    /// Makes an operator of a function. MPI 5.0, 6.9.5.
+    fn MPI_Op_create | MPI_Op_create_c(user_fn: UserFn, commute: Flag, op: Out<Op>) {
+        op.set(reduce::create(user_fn, commute.0)?)
+    }
 
-    fn MPI_Op_free(op: InOut<Op>);
+    /// Gives an operator up. MPI 5.0, 6.9.5.
+    fn MPI_Op_free(op: InOut<Op>) {
+        LIBRARY.ops.lock().remove(op.value.handle).map_err(|_| {
+            Error::new(abi::MPI_ERR_OP, "a predefined operator cannot be freed")
+        })?;
+        op.set(abi::MPI_OP_NULL)
+    }
 
     fn MPI_Reduce | MPI_Reduce_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, root: Root,

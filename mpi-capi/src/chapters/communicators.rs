@@ -1,11 +1,26 @@
 //! Communicators of chapter 7: making, comparing and naming them; names of types and windows.
 
+use core::ffi::c_int;
+
+use mpi_lite::comm::{Communicator, Comparison};
+
+use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::error::{Error, Result};
+use crate::global::LIBRARY;
 
 mpi! {
-    fn MPI_Comm_compare(comm1: Comm, comm2: Comm, result: Out<Int>);
+    /// Tells how two communicators relate. MPI 5.0, 7.4.1.
+    fn MPI_Comm_compare(comm1: Comm, comm2: Comm, result: Out<Int>) {
+        result.set(comparison(comm1.lite.compare(&comm2.lite)))
+    }
 
-    fn MPI_Comm_create(comm: Comm, group: Group, newcomm: Out<Comm>);
+    /// Makes a communicator of a part of another's processes; collective over all of them.
+    /// MPI 5.0, 7.4.2.
+    fn MPI_Comm_create(comm: Comm, group: Group, newcomm: Out<Comm>) {
+        let made = comm.lite.create(&group.lite)?;
+        newcomm.set(handle_of(&comm, made))
+    }
 
     fn MPI_Comm_create_from_group(
         group: Group, stringtag: Text, info: Info, errhandler: Errhandler, newcomm: Out<Comm>
@@ -13,39 +28,92 @@ mpi! {
 
     fn MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: Out<Comm>);
 
-    fn MPI_Comm_dup(comm: Comm, newcomm: Out<Comm>);
+    /// Makes a communicator of the same processes, with copies of the attributes.
+    /// MPI 5.0, 7.4.2.
+    fn MPI_Comm_dup(comm: Comm, newcomm: Out<Comm>) {
+        newcomm.set(duplicate(&comm)?)
+    }
 
-    fn MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: Out<Comm>);
+    /// As `MPI_Comm_dup`; hints are taken and not followed. MPI 5.0, 7.4.2.
+    fn MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: Out<Comm>) {
+        let _ = info;
+        newcomm.set(duplicate(&comm)?)
+    }
 
-    fn MPI_Comm_free(comm: InOut<Comm>);
+    /// Gives a communicator up; its pending messages still go. MPI 5.0, 7.4.3.
+    fn MPI_Comm_free(comm: InOut<Comm>) {
+        free(&comm)
+    }
 
-    fn MPI_Comm_get_info(comm: Comm, info_used: Out<Info>);
+    /// The hints of a communicator: there are none. MPI 5.0, 7.4.4.
+    fn MPI_Comm_get_info(comm: Comm, info_used: Out<Info>) {
+        let _ = comm;
+        info_used.set(super::info::insert(Default::default()))
+    }
 
-    fn MPI_Comm_get_name(comm: Comm, comm_name: TextOut, resultlen: Out<Int>);
+    /// The name of a communicator. MPI 5.0, 7.8.
+    fn MPI_Comm_get_name(comm: Comm, comm_name: TextOut, resultlen: Out<Int>) {
+        let name = comm.name.lock().clone();
+        resultlen.set(comm_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
+    }
 
-    fn MPI_Comm_group(comm: Comm, group: Out<Group>);
+    /// The processes of a communicator. MPI 5.0, 7.3.2.
+    fn MPI_Comm_group(comm: Comm, group: Out<Group>) {
+        group.set(super::groups::insert(comm.lite.group().clone()))
+    }
 
     fn MPI_Comm_idup(comm: Comm, newcomm: Out<Comm>, request: Out<Request>);
 
-    fn MPI_Comm_idup_with_info(comm: Comm, info: Info, newcomm: Out<Comm>, request: Out<Request>);
+    fn MPI_Comm_idup_with_info(
+        comm: Comm, info: Info, newcomm: Out<Comm>, request: Out<Request>
+    );
 
-    fn MPI_Comm_rank(comm: Comm, rank: Out<Int>);
+    /// This process's rank. MPI 5.0, 7.4.1.
+    fn MPI_Comm_rank(comm: Comm, rank: Out<Int>) {
+        rank.set(c_rank(comm.lite.rank()))
+    }
 
     fn MPI_Comm_remote_group(comm: Comm, group: Out<Group>);
 
     fn MPI_Comm_remote_size(comm: Comm, size: Out<Int>);
 
-    fn MPI_Comm_set_info(comm: Comm, info: Info);
+    /// Gives hints: they are taken and not followed. MPI 5.0, 7.4.4.
+    fn MPI_Comm_set_info(comm: Comm, info: Info) {
+        let _ = (comm, info);
+        Ok(())
+    }
 
-    fn MPI_Comm_set_name(comm: Comm, comm_name: Text);
+    /// Names a communicator. MPI 5.0, 7.8.
+    fn MPI_Comm_set_name(comm: Comm, comm_name: Text) {
+        *comm.name.lock() = object_name(comm_name);
+        Ok(())
+    }
 
-    fn MPI_Comm_size(comm: Comm, size: Out<Int>);
+    /// The number of processes. MPI 5.0, 7.4.1.
+    fn MPI_Comm_size(comm: Comm, size: Out<Int>) {
+        size.set(c_rank(comm.lite.size()))
+    }
 
-    fn MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: Out<Comm>);
+    /// Parts a communicator by color. MPI 5.0, 7.4.2.
+    fn MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: Out<Comm>) {
+        let color = match color.0 {
+            abi::MPI_UNDEFINED => None,
+            color => Some(u32::try_from(color).map_err(|_| Error::new(
+                abi::MPI_ERR_ARG, "color is negative and not MPI_UNDEFINED"))?),
+        };
+        let made = comm.lite.split(color, key.0)?;
+        newcomm.set(handle_of(&comm, made))
+    }
 
-    fn MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: Out<Comm>);
+    fn MPI_Comm_split_type(
+        comm: Comm, split_type: Int, key: Int, info: Info, newcomm: Out<Comm>
+    );
 
-    fn MPI_Comm_test_inter(comm: Comm, flag: Out<Flag>);
+    /// Whether a communicator is an intercommunicator: none is yet. MPI 5.0, 7.6.1.
+    fn MPI_Comm_test_inter(comm: Comm, flag: Out<Flag>) {
+        let _ = comm;
+        flag.set(false)
+    }
 
     fn MPI_Intercomm_create(
         local_comm: Comm, local_leader: Rank, peer_comm: Comm, remote_leader: Rank, tag: Tag,
@@ -59,11 +127,73 @@ mpi! {
 
     fn MPI_Intercomm_merge(intercomm: Comm, high: Flag, newintracomm: Out<Comm>);
 
-    fn MPI_Type_get_name(datatype: Datatype, type_name: TextOut, resultlen: Out<Int>);
+    /// The name of a datatype; predefined ones have MPI's. MPI 5.0, 7.8.
+    fn MPI_Type_get_name(datatype: Datatype, type_name: TextOut, resultlen: Out<Int>) {
+        let name = match abi::name_of(datatype.handle) {
+            Some(name) => name.as_bytes().to_vec(),
+            None => LIBRARY.types.lock().get(datatype.handle).map_or(vec![], |it| it.name.clone()),
+        };
+        resultlen.set(type_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
+    }
 
-    fn MPI_Type_set_name(datatype: Datatype, type_name: Text);
+    /// Names a datatype that the program made. MPI 5.0, 7.8.
+    fn MPI_Type_set_name(datatype: Datatype, type_name: Text) {
+        match LIBRARY.types.lock().get_mut(datatype.handle) {
+            Ok(object) => object.name = object_name(type_name),
+            Err(_) => return Err(Error::new(
+                abi::MPI_ERR_TYPE, "a predefined datatype keeps its name")),
+        }
+        Ok(())
+    }
 
     fn MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: Out<Int>);
 
     fn MPI_Win_set_name(win: Win, win_name: Text);
+}
+
+/// A rank or a number of ranks as C's `int`.
+pub(super) fn c_rank(rank: u32) -> c_int {
+    c_int::try_from(rank).expect("ranks are C's int")
+}
+
+/// A comparison as C's constant.
+pub(super) fn comparison(comparison: Comparison) -> c_int {
+    match comparison {
+        Comparison::Identical => abi::MPI_IDENT,
+        Comparison::Congruent => abi::MPI_CONGRUENT,
+        Comparison::Similar => abi::MPI_SIMILAR,
+        Comparison::Unequal => abi::MPI_UNEQUAL,
+    }
+}
+
+/// The handle of a communicator made from `parent`, null where this process is not in it.
+fn handle_of(parent: &Comm, made: Option<Communicator>) -> Handle {
+    made.map_or(abi::MPI_COMM_NULL, |made| parent.register(made))
+}
+
+fn duplicate(comm: &Comm) -> Result<Handle> {
+    let handle = comm.register(comm.lite.dup()?);
+    let made = LIBRARY.comm(handle).expect("it was just registered");
+    made.attributes.copy_from(&comm.attributes, comm.handle())?;
+    Ok(handle)
+}
+
+/// Deletes a communicator's attributes and gives its handle up.
+pub(super) fn free(comm: &InOut<Comm>) -> Result<()> {
+    let object = &comm.value;
+    if object.is_predefined() {
+        return Err(Error::new(
+            abi::MPI_ERR_COMM,
+            "a predefined communicator cannot be freed",
+        ));
+    }
+    object.attributes.delete_all(object.handle())?;
+    LIBRARY.comms.lock().remove(object.handle()).ok();
+    comm.set(abi::MPI_COMM_NULL)
+}
+
+/// A name of an object, cut to what MPI has room for.
+fn object_name(name: Text<'_>) -> Vec<u8> {
+    let name = name.bytes();
+    name[..name.len().min(abi::MPI_MAX_OBJECT_NAME as usize - 1)].to_vec()
 }

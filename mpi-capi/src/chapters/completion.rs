@@ -1,30 +1,102 @@
 //! Completion of requests and what statuses tell: chapter 3, sections 2.5, 7.3 to 7.6 and 8.4.
 
+use core::ffi::c_int;
+
+use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::error::{Error, Result};
+use crate::request::{self, Done, Found};
 
 mpi! {
-    fn MPI_Cancel(request: InOut<Request>);
+    /// Tries to cancel an operation that has not started. MPI 5.0, 3.8.4.
+    fn MPI_Cancel(request: InOut<Request>) {
+        request::cancel(request.value.0)
+    }
 
-    fn MPI_Get_count | MPI_Get_count_c(status: InStatus, datatype: Datatype, count: Out<Count>);
+    /// Elements received, or `MPI_UNDEFINED` if they are not whole. MPI 5.0, 3.2.5.
+    fn MPI_Get_count | MPI_Get_count_c(status: InStatus, datatype: Datatype, count: Out<Count>) {
+        let whole = match (status.0.bytes(), datatype.lite()?.size()) {
+            (0, 0) => Some(0),
+            (_, 0) => None,
+            (bytes, size) => (bytes % size == 0).then_some(bytes / size),
+        };
+        count.set_or_undefined(whole)
+    }
 
-    fn MPI_Request_free(request: InOut<Request>);
+    /// Gives a request up; its operation still completes. MPI 5.0, 3.7.3.
+    fn MPI_Request_free(request: InOut<Request>) {
+        request::free(request.value.0)?;
+        request.set(abi::MPI_REQUEST_NULL)
+    }
 
-    fn MPI_Request_get_status(request: Request, flag: Out<Flag>, status: OutStatus);
+    /// Looks whether an operation is complete. MPI 5.0, 3.7.6.
+    fn MPI_Request_get_status(request: Request, flag: Out<Flag>, status: OutStatus) {
+        let found = request::look(request.0)?;
+        if let Some(complete) = found {
+            status.set(complete);
+        }
+        flag.set(found.is_some())
+    }
 
+    /// Looks whether all operations are complete. MPI 5.0, 3.7.6.
     fn MPI_Request_get_status_all(
         count: Length, array_of_requests: ConstRequests, flag: Out<Flag>,
         array_of_statuses: OutStatuses
-    );
+    ) {
+        let found = request::look_at_all(&array_of_requests.to_vec(count)?)?;
+        let complete = found.iter().all(Option::is_some);
+        if complete {
+            for (index, status) in found.into_iter().flatten().enumerate() {
+                array_of_statuses.set(index, status, None);
+            }
+        }
+        flag.set(complete)
+    }
 
+    /// Looks for one complete operation. MPI 5.0, 3.7.6.
     fn MPI_Request_get_status_any(
         count: Length, array_of_requests: ConstRequests, indx: Out<Int>, flag: Out<Flag>,
         status: OutStatus
-    );
+    ) {
+        let requests = array_of_requests.to_vec(count)?;
+        let found = request::look_at_all(&requests)?;
+        let active = active_of(&requests)?;
+        match active.iter().copied().find(|index| found[*index].is_some()) {
+            Some(index) => {
+                status.set(found[index].expect("found complete"));
+                indx.set(c_index(index))?;
+                flag.set(true)
+            }
+            None => {
+                indx.set(abi::MPI_UNDEFINED)?;
+                if active.is_empty() {
+                    status.set(Status::EMPTY);
+                }
+                flag.set(active.is_empty())
+            }
+        }
+    }
 
+    /// Looks for complete operations. MPI 5.0, 3.7.6.
     fn MPI_Request_get_status_some(
         incount: Length, array_of_requests: ConstRequests, outcount: Out<Int>,
         array_of_indices: OutInts, array_of_statuses: OutStatuses
-    );
+    ) {
+        let requests = array_of_requests.to_vec(incount)?;
+        let found = request::look_at_all(&requests)?;
+        let active = active_of(&requests)?;
+        if active.is_empty() {
+            return outcount.set(abi::MPI_UNDEFINED);
+        }
+        let complete = active.into_iter().filter_map(|index| Some((index, found[index]?)));
+        let mut count = 0;
+        for (index, status) in complete {
+            array_of_indices.set(count, c_index(index))?;
+            array_of_statuses.set(count, status, None);
+            count += 1;
+        }
+        outcount.set(c_index(count))
+    }
 
     /// The error field. MPI 5.0, 3.2.5.
     fn MPI_Status_get_error(status: InStatus, error: Out<Int>) {
@@ -41,36 +113,144 @@ mpi! {
         tag.set(status.0.tag)
     }
 
-    fn MPI_Test(request: InOut<Request>, flag: Out<Flag>, status: OutStatus);
+    /// Completes an operation if it is done. MPI 5.0, 3.7.3.
+    fn MPI_Test(request: InOut<Request>, flag: Out<Flag>, status: OutStatus) {
+        let Some(done) = request::test(request.value.0)? else {
+            return flag.set(false);
+        };
+        request.set(done.left)?;
+        status.set(done.status);
+        flag.set(true)?;
+        done.result
+    }
 
     /// Whether the operation was cancelled. MPI 5.0, 3.8.4.
     fn MPI_Test_cancelled(status: InStatus, flag: Out<Flag>) {
         flag.set(status.0.is_cancelled())
     }
 
+    /// Completes all operations if all are done. MPI 5.0, 3.7.5.
     fn MPI_Testall(
         count: Length, array_of_requests: Requests, flag: Out<Flag>,
         array_of_statuses: OutStatuses
-    );
+    ) {
+        flag.set(true)?;
+        let done = request::test_all(count, array_of_requests, array_of_statuses)?;
+        flag.set(done)
+    }
 
+    /// Completes one operation if any is done. MPI 5.0, 3.7.5.
     fn MPI_Testany(
         count: Length, array_of_requests: Requests, indx: Out<Int>, flag: Out<Flag>,
         status: OutStatus
-    );
+    ) {
+        let found = request::test_any(&array_of_requests.to_vec(count)?)?;
+        flag.set(!matches!(found, Found::Pending))?;
+        lay_down(found, array_of_requests, &indx, status)
+    }
 
+    /// Completes the operations that are done. MPI 5.0, 3.7.5.
     fn MPI_Testsome(
         incount: Length, array_of_requests: Requests, outcount: Out<Int>,
         array_of_indices: OutInts, array_of_statuses: OutStatuses
-    );
+    ) {
+        let places = Several { array_of_requests, outcount, array_of_indices, array_of_statuses };
+        places.complete(request::test_some(&array_of_requests.to_vec(incount)?)?)
+    }
 
-    fn MPI_Wait(request: InOut<Request>, status: OutStatus);
+    /// Waits until an operation is complete. MPI 5.0, 3.7.3.
+    fn MPI_Wait(request: InOut<Request>, status: OutStatus) {
+        let done = request::wait(request.value.0)?;
+        request.set(done.left)?;
+        status.set(done.status);
+        done.result
+    }
 
-    fn MPI_Waitall(count: Length, array_of_requests: Requests, array_of_statuses: OutStatuses);
+    /// Waits until all operations are complete. MPI 5.0, 3.7.5.
+    fn MPI_Waitall(count: Length, array_of_requests: Requests, array_of_statuses: OutStatuses) {
+        request::wait_all(count, array_of_requests, array_of_statuses)
+    }
 
-    fn MPI_Waitany(count: Length, array_of_requests: Requests, indx: Out<Int>, status: OutStatus);
+    /// Waits until one operation is complete. MPI 5.0, 3.7.5.
+    fn MPI_Waitany(count: Length, array_of_requests: Requests, indx: Out<Int>, status: OutStatus) {
+        let found = request::wait_any(&array_of_requests.to_vec(count)?)?;
+        lay_down(found, array_of_requests, &indx, status)
+    }
 
+    /// Waits until at least one operation is complete. MPI 5.0, 3.7.5.
     fn MPI_Waitsome(
         incount: Length, array_of_requests: Requests, outcount: Out<Int>,
         array_of_indices: OutInts, array_of_statuses: OutStatuses
-    );
+    ) {
+        let places = Several { array_of_requests, outcount, array_of_indices, array_of_statuses };
+        places.complete(request::wait_some(&array_of_requests.to_vec(incount)?)?)
+    }
+}
+
+/// Indices of the requests that waiting for any would wait for.
+fn active_of(requests: &[Handle]) -> Result<Vec<usize>> {
+    let mut active = Vec::new();
+    for (index, handle) in requests.iter().enumerate() {
+        if request::is_active(*handle)? {
+            active.push(index);
+        }
+    }
+    Ok(active)
+}
+
+/// Lays down what a call that completes one of several operations found.
+fn lay_down(
+    found: Found,
+    array_of_requests: Requests,
+    indx: &Out<Int>,
+    status: OutStatus,
+) -> Result<()> {
+    match found {
+        Found::One(index, done) => {
+            array_of_requests.set(index, done.left)?;
+            indx.set(c_index(index))?;
+            status.set(done.status);
+            done.result
+        }
+        Found::NoneActive => {
+            status.set(Status::EMPTY);
+            indx.set(abi::MPI_UNDEFINED)
+        }
+        Found::Pending => indx.set(abi::MPI_UNDEFINED),
+    }
+}
+
+/// Where a call that completes several operations lays down what it found.
+struct Several {
+    array_of_requests: Requests,
+    outcount: Out<Int>,
+    array_of_indices: OutInts,
+    array_of_statuses: OutStatuses,
+}
+
+impl Several {
+    fn complete(self, found: Option<Vec<(usize, Done)>>) -> Result<()> {
+        let Some(found) = found else {
+            return self.outcount.set(abi::MPI_UNDEFINED);
+        };
+        self.outcount.set(c_index(found.len()))?;
+        let mut failure = Ok(());
+        let any_failed = found.iter().any(|(_, done)| done.result.is_err());
+        for (place, (index, done)) in found.into_iter().enumerate() {
+            let error = request::class_of(&done.result);
+            self.array_of_requests.set(index, done.left)?;
+            self.array_of_indices.set(place, c_index(index))?;
+            self.array_of_statuses
+                .set(place, done.status, any_failed.then_some(error));
+            if let Err(Error::Operation { comm, .. }) = done.result {
+                failure = Err(Error::InStatus { comm });
+            }
+        }
+        failure
+    }
+}
+
+/// An index of an array whose length was an `int`.
+fn c_index(index: usize) -> c_int {
+    c_int::try_from(index).expect("below the length of an array of C")
 }

@@ -23,7 +23,11 @@ mpi! {
         comm.attributes.set(comm.handle(), keyval.0, attribute_val.0)
     }
 
-    fn MPI_Get_elements_x(status: InStatus, datatype: Datatype, count: Out<LargeCount>);
+    /// Basic elements received, or `MPI_UNDEFINED`.
+    fn MPI_Get_elements_x(status: InStatus, datatype: Datatype, count: Out<LargeCount>) {
+        let elements = datatype.lite()?.elements(status.0.bytes());
+        count.set(elements.map_or(abi::MPI_UNDEFINED.into(), u64::cast_signed))
+    }
 
     /// The value of a key, cut to `valuelen` bytes; the caller has room for one more.
     fn MPI_Info_get(info: Info, key: Text, valuelen: Length, value: TextOut, flag: Out<Flag>) {
@@ -56,13 +60,30 @@ mpi! {
         keyval.set(abi::MPI_KEYVAL_INVALID)
     }
 
-    fn MPI_Status_set_elements_x(status: InOutStatus, datatype: Datatype, count: LargeCount);
+    /// Sets the count from a number of basic elements.
+    fn MPI_Status_set_elements_x(status: InOutStatus, datatype: Datatype, count: LargeCount) {
+        super::external::set_elements(status, &datatype, count.0)
+    }
 
-    fn MPI_Type_get_extent_x(datatype: Datatype, lb: Out<LargeCount>, extent: Out<LargeCount>);
+    /// Lower bound and extent in bytes.
+    fn MPI_Type_get_extent_x(datatype: Datatype, lb: Out<LargeCount>, extent: Out<LargeCount>) {
+        let datatype = datatype.lite()?;
+        lb.set(datatype.lower_bound())?;
+        extent.set(datatype.extent())
+    }
 
+    /// Lower bound and extent of the data alone.
     fn MPI_Type_get_true_extent_x(
         datatype: Datatype, true_lb: Out<LargeCount>, true_extent: Out<LargeCount>
-    );
+    ) {
+        let datatype = datatype.lite()?;
+        true_lb.set(datatype.true_lower_bound())?;
+        true_extent.set(datatype.true_extent())
+    }
 
-    fn MPI_Type_size_x(datatype: Datatype, size: Out<LargeCount>);
+    /// Bytes of data in an element.
+    fn MPI_Type_size_x(datatype: Datatype, size: Out<LargeCount>) {
+        let bytes = datatype.supported().map(|datatype| datatype.size().cast_signed());
+        size.set(bytes.unwrap_or(abi::MPI_UNDEFINED.into()))
+    }
 }

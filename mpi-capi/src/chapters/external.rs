@@ -1,6 +1,7 @@
 //! Chapter 13: generalized requests, and statuses made by the program.
 
 use crate::args::*;
+use crate::error::Result;
 
 mpi! {
     fn MPI_Grequest_complete(request: Request);
@@ -16,9 +17,12 @@ mpi! {
         Ok(())
     }
 
+    /// Sets the count from a number of basic elements. MPI 5.0, 13.3.
     fn MPI_Status_set_elements | MPI_Status_set_elements_c(
         status: InOutStatus, datatype: Datatype, count: Count
-    );
+    ) {
+        set_elements(status, &datatype, count.0)
+    }
 
     /// Sets the error field. MPI 5.0, 13.3.
     fn MPI_Status_set_error(status: InOutStatus, error: Int) {
@@ -37,4 +41,16 @@ mpi! {
         status.update(|status| status.tag = tag.0);
         Ok(())
     }
+}
+
+/// Sets the bytes of a status so that `MPI_Get_elements` gives `count`.
+pub(super) fn set_elements(status: InOutStatus, datatype: &Datatype, count: i64) -> Result<()> {
+    let datatype = datatype.lite()?;
+    let each = datatype
+        .elements(datatype.size())
+        .filter(|each| *each > 0)
+        .unwrap_or(1);
+    let bytes = datatype.bytes(count.cast_unsigned() / each)?;
+    status.update(|status| status.set_bytes(bytes));
+    Ok(())
 }

@@ -1,33 +1,165 @@
 //! Groups, section 7.3.
 
+use mpi_lite::comm;
+
+use super::communicators::{c_rank, comparison};
+use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::error::{Error, Result};
+use crate::global::LIBRARY;
 
 mpi! {
-    fn MPI_Group_compare(group1: Group, group2: Group, result: Out<Int>);
+    /// Tells how two groups relate. MPI 5.0, 7.3.1.
+    fn MPI_Group_compare(group1: Group, group2: Group, result: Out<Int>) {
+        result.set(comparison(group1.lite.compare(&group2.lite)))
+    }
 
-    fn MPI_Group_difference(group1: Group, group2: Group, newgroup: Out<Group>);
+    /// The members of the first that are not in the second. MPI 5.0, 7.3.2.
+    fn MPI_Group_difference(group1: Group, group2: Group, newgroup: Out<Group>) {
+        let others = group2.lite.members();
+        newgroup.set(select(&group1, |member| !others.contains(&member)))
+    }
 
-    fn MPI_Group_excl(group: Group, n: Length, ranks: Ints, newgroup: Out<Group>);
+    /// All members but those of these ranks. MPI 5.0, 7.3.2.
+    fn MPI_Group_excl(group: Group, n: Length, ranks: Ints, newgroup: Out<Group>) {
+        let out = members_of(&group, ranks_of(n, ranks)?)?;
+        newgroup.set(select(&group, |member| !out.contains(&member)))
+    }
 
-    fn MPI_Group_free(group: InOut<Group>);
+    /// Gives a group up. MPI 5.0, 7.3.3.
+    fn MPI_Group_free(group: InOut<Group>) {
+        if group.value.handle != abi::MPI_GROUP_EMPTY {
+            LIBRARY.groups.lock().remove(group.value.handle).expect("it was just read");
+        }
+        group.set(abi::MPI_GROUP_NULL)
+    }
 
     fn MPI_Group_from_session_pset(session: Session, pset_name: Text, newgroup: Out<Group>);
 
-    fn MPI_Group_incl(group: Group, n: Length, ranks: Ints, newgroup: Out<Group>);
+    /// The members of these ranks in this order. MPI 5.0, 7.3.2.
+    fn MPI_Group_incl(group: Group, n: Length, ranks: Ints, newgroup: Out<Group>) {
+        newgroup.set(insert_members(members_of(&group, ranks_of(n, ranks)?)?))
+    }
 
-    fn MPI_Group_intersection(group1: Group, group2: Group, newgroup: Out<Group>);
+    /// The members of the first that are in the second. MPI 5.0, 7.3.2.
+    fn MPI_Group_intersection(group1: Group, group2: Group, newgroup: Out<Group>) {
+        let others = group2.lite.members();
+        newgroup.set(select(&group1, |member| others.contains(&member)))
+    }
 
-    fn MPI_Group_range_excl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>);
+    /// All members but those of these ranges of ranks. MPI 5.0, 7.3.2.
+    fn MPI_Group_range_excl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>) {
+        let out = members_of(&group, ranks_of_ranges(n, ranges)?)?;
+        newgroup.set(select(&group, |member| !out.contains(&member)))
+    }
 
-    fn MPI_Group_range_incl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>);
+    /// The members of these ranges of ranks in this order. MPI 5.0, 7.3.2.
+    fn MPI_Group_range_incl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>) {
+        newgroup.set(insert_members(members_of(&group, ranks_of_ranges(n, ranges)?)?))
+    }
 
-    fn MPI_Group_rank(group: Group, rank: Out<Int>);
+    /// This process's rank, or `MPI_UNDEFINED`. MPI 5.0, 7.3.1.
+    fn MPI_Group_rank(group: Group, rank: Out<Int>) {
+        let me = LIBRARY.process().assignment().rank;
+        let place = group.lite.members().iter().zip(0..).find(|(member, _)| **member == me);
+        rank.set(place.map_or(abi::MPI_UNDEFINED, |(_, rank)| rank))
+    }
 
-    fn MPI_Group_size(group: Group, size: Out<Int>);
+    /// The number of members. MPI 5.0, 7.3.1.
+    fn MPI_Group_size(group: Group, size: Out<Int>) {
+        size.set(c_rank(group.lite.size()))
+    }
 
+    /// The ranks in one group of members of another. MPI 5.0, 7.3.1.
     fn MPI_Group_translate_ranks(
         group1: Group, n: Length, ranks1: Ints, group2: Group, ranks2: OutInts
-    );
+    ) {
+        let others = group2.lite.members();
+        for (index, rank) in ranks_of(n, ranks1)?.into_iter().enumerate() {
+            let translated = match rank {
+                abi::MPI_PROC_NULL => abi::MPI_PROC_NULL,
+                _ => {
+                    let member = member_of(&group1, rank)?;
+                    let place = others.iter().zip(0..).find(|(other, _)| **other == member);
+                    place.map_or(abi::MPI_UNDEFINED, |(_, rank)| rank)
+                }
+            };
+            ranks2.set(index, translated)?;
+        }
+        Ok(())
+    }
 
-    fn MPI_Group_union(group1: Group, group2: Group, newgroup: Out<Group>);
+    /// The members of the first, then those of the second that are not in it. MPI 5.0, 7.3.2.
+    fn MPI_Group_union(group1: Group, group2: Group, newgroup: Out<Group>) {
+        let mut members = group1.lite.members().to_vec();
+        let more = group2.lite.members().iter().filter(|it| !group1.lite.members().contains(it));
+        members.extend(more);
+        newgroup.set(insert_members(members))
+    }
+}
+
+/// Gives a handle to a group; the empty one has its own.
+pub(super) fn insert(group: comm::Group) -> Handle {
+    match group.size() {
+        0 => abi::MPI_GROUP_EMPTY,
+        _ => LIBRARY.groups.lock().insert(group),
+    }
+}
+
+fn insert_members(members: Vec<u32>) -> Handle {
+    insert(comm::Group::from_members(members.into()))
+}
+
+fn select(group: &Group, is_in: impl Fn(u32) -> bool) -> Handle {
+    insert_members(
+        group
+            .lite
+            .members()
+            .iter()
+            .copied()
+            .filter(|member| is_in(*member))
+            .collect(),
+    )
+}
+
+fn ranks_of(n: Length, ranks: Ints) -> Result<Vec<i32>> {
+    (0..n.0 as usize).map(|index| ranks.get(index)).collect()
+}
+
+/// The ranks that triplets of first, last and stride name.
+fn ranks_of_ranges(n: Length, ranges: Ranges) -> Result<Vec<i32>> {
+    let mut ranks = Vec::new();
+    for index in 0..n.0 as usize {
+        let [first, last, stride] = ranges.get(index)?.map(i64::from);
+        if stride == 0 {
+            return Err(Error::new(abi::MPI_ERR_ARG, "the stride of a range is 0"));
+        }
+        let steps = (last - first) / stride;
+        if first < 0 || last < 0 || steps < 0 && (last - first).signum() == -stride.signum() {
+            return Err(Error::new(abi::MPI_ERR_RANK, "a range leads nowhere"));
+        }
+        ranks.extend((0..=steps).map(|step| (first + step * stride) as i32));
+    }
+    Ok(ranks)
+}
+
+fn member_of(group: &Group, rank: i32) -> Result<u32> {
+    let place = usize::try_from(rank).ok();
+    place
+        .and_then(|place| group.lite.members().get(place).copied())
+        .ok_or(Error::new(abi::MPI_ERR_RANK, "a rank is not in the group"))
+}
+
+/// The members of ranks, none of which may be named twice.
+fn members_of(group: &Group, ranks: Vec<i32>) -> Result<Vec<u32>> {
+    let members: Vec<u32> = ranks
+        .into_iter()
+        .map(|rank| member_of(group, rank))
+        .collect::<Result<_>>()?;
+    let mut sorted = members.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::new(abi::MPI_ERR_RANK, "a rank is named twice"));
+    }
+    Ok(members)
 }

@@ -1,22 +1,44 @@
 //! Sends, receives, probes and buffers of chapter 3, point-to-point communication.
 
+use mpi_lite::ids::Mode;
+
+use crate::abi;
 use crate::args::*;
+use crate::request;
 
 mpi! {
+    /// Sends in buffered mode: complete as soon as the message is copied. MPI 5.0, 3.4.
     fn MPI_Bsend | MPI_Bsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
-    );
+    ) {
+        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Buffered)
+    }
 
+    /// Prepares a buffered send. MPI 5.0, 3.9.
     fn MPI_Bsend_init | MPI_Bsend_init_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Buffered)?)
+    }
 
-    fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: Count);
+    /// Gives the library room for buffered sends. MPI 5.0, 3.6.
+    fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: Count) {
+        request::attach(buffer, size)
+    }
 
-    fn MPI_Buffer_detach | MPI_Buffer_detach_c(buffer_addr: OutAddress, size: Out<Count>);
+    /// Takes the room back when all of its messages are sent. MPI 5.0, 3.6.
+    fn MPI_Buffer_detach | MPI_Buffer_detach_c(buffer_addr: OutAddress, size: Out<Count>) {
+        let (buffer, len) = request::detach()?;
+        buffer_addr.set(buffer);
+        size.set(len)
+    }
 
-    fn MPI_Buffer_flush();
+    /// Waits until all buffered messages are sent. MPI 5.0, 3.6.
+    fn MPI_Buffer_flush() {
+        request::flush();
+        Ok(())
+    }
 
     fn MPI_Buffer_iflush(request: Out<Request>);
 
@@ -30,37 +52,69 @@ mpi! {
 
     fn MPI_Comm_iflush_buffer(comm: Comm, request: Out<Request>);
 
+    /// Starts a send in buffered mode. MPI 5.0, 3.7.2.
     fn MPI_Ibsend | MPI_Ibsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Buffered)?)
+    }
 
+    /// Looks for a message and takes it out of matching if there is one. MPI 5.0, 3.8.2.
     fn MPI_Improbe(
         source: Source, tag: Tag, comm: Comm, flag: Out<Flag>, message: Out<Message>,
         status: OutStatus
-    );
+    ) {
+        let found = comm.improbe(source, tag)?;
+        if let Some((matched, envelope)) = found {
+            message.set(matched)?;
+            status.set(envelope);
+        }
+        flag.set(found.is_some())
+    }
 
+    /// Starts the receive of a matched message. MPI 5.0, 3.8.3.
     fn MPI_Imrecv | MPI_Imrecv_c(
         buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>,
         request: Out<Request>
-    );
+    ) {
+        let started = request::imrecv(buf.of(count, &datatype)?, message.value.0)?;
+        message.set(abi::MPI_MESSAGE_NULL)?;
+        request.set(started)
+    }
 
-    fn MPI_Iprobe(source: Source, tag: Tag, comm: Comm, flag: Out<Flag>, status: OutStatus);
+    /// Looks for a message. MPI 5.0, 3.8.1.
+    fn MPI_Iprobe(source: Source, tag: Tag, comm: Comm, flag: Out<Flag>, status: OutStatus) {
+        let found = comm.iprobe(source, tag)?;
+        if let Some(envelope) = found {
+            status.set(envelope);
+        }
+        flag.set(found.is_some())
+    }
 
+    /// Starts a receive. MPI 5.0, 3.7.2.
     fn MPI_Irecv | MPI_Irecv_c(
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.irecv(buf.of(count, &datatype)?, source, tag)?)
+    }
 
+    /// Starts a send in ready mode. MPI 5.0, 3.7.2.
     fn MPI_Irsend | MPI_Irsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Ready)?)
+    }
 
+    /// Starts a send in standard mode. MPI 5.0, 3.7.2.
     fn MPI_Isend | MPI_Isend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Standard)?)
+    }
 
     fn MPI_Isendrecv | MPI_Isendrecv_c(
         sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, dest: Rank, sendtag: Tag,
@@ -73,58 +127,108 @@ mpi! {
         recvtag: Tag, comm: Comm, request: Out<Request>
     );
 
+    /// Starts a send in synchronous mode. MPI 5.0, 3.7.2.
     fn MPI_Issend | MPI_Issend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Synchronous)?)
+    }
 
-    fn MPI_Mprobe(source: Source, tag: Tag, comm: Comm, message: Out<Message>, status: OutStatus);
+    /// Waits for a message and takes it out of matching. MPI 5.0, 3.8.2.
+    fn MPI_Mprobe(
+        source: Source, tag: Tag, comm: Comm, message: Out<Message>, status: OutStatus
+    ) {
+        let (matched, envelope) = comm.mprobe(source, tag)?;
+        status.set(envelope);
+        message.set(matched)
+    }
 
+    /// Receives a matched message. MPI 5.0, 3.8.3.
     fn MPI_Mrecv | MPI_Mrecv_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>,
-        status: OutStatus
-    );
+        buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>, status: OutStatus
+    ) {
+        let started = request::imrecv(buf.of(count, &datatype)?, message.value.0)?;
+        message.set(abi::MPI_MESSAGE_NULL)?;
+        request::finish(started, status)
+    }
 
-    fn MPI_Probe(source: Source, tag: Tag, comm: Comm, status: OutStatus);
+    /// Waits for a message. MPI 5.0, 3.8.1.
+    fn MPI_Probe(source: Source, tag: Tag, comm: Comm, status: OutStatus) {
+        status.set(comm.probe(source, tag)?);
+        Ok(())
+    }
 
+    /// Receives a message. MPI 5.0, 3.2.4.
     fn MPI_Recv | MPI_Recv_c(
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         status: OutStatus
-    );
+    ) {
+        status.set(comm.recv(buf.of(count, &datatype)?, source, tag)?);
+        Ok(())
+    }
 
+    /// Prepares a receive. MPI 5.0, 3.9.
     fn MPI_Recv_init | MPI_Recv_init_c(
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.recv_init(buf.of(count, &datatype)?, source, tag)?)
+    }
 
+    /// Sends in ready mode: the receive is posted already. MPI 5.0, 3.4.
     fn MPI_Rsend | MPI_Rsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
-    );
+    ) {
+        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Ready)
+    }
 
+    /// Prepares a send in ready mode. MPI 5.0, 3.9.
     fn MPI_Rsend_init | MPI_Rsend_init_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Ready)?)
+    }
 
+    /// Sends in standard mode. MPI 5.0, 3.2.1.
     fn MPI_Send | MPI_Send_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
-    );
+    ) {
+        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Standard)
+    }
 
+    /// Prepares a send in standard mode. MPI 5.0, 3.9.
     fn MPI_Send_init | MPI_Send_init_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Standard)?)
+    }
 
+    /// Sends one message and receives another. MPI 5.0, 3.11.
     fn MPI_Sendrecv | MPI_Sendrecv_c(
         sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, dest: Rank, sendtag: Tag,
         recvbuf: RecvPtr, recvcount: Count, recvtype: Datatype, source: Source, recvtag: Tag,
         comm: Comm, status: OutStatus
-    );
+    ) {
+        let outgoing = sendbuf.of(sendcount, &sendtype)?;
+        let incoming = recvbuf.of(recvcount, &recvtype)?;
+        let send = (outgoing, dest.dest(), sendtag.0);
+        let receive = (incoming, source.selector(), recvtag.selector());
+        status.set(comm.lite.sendrecv(send, receive)?.into());
+        Ok(())
+    }
 
+    /// Sends a message and receives another in its place. MPI 5.0, 3.11.
     fn MPI_Sendrecv_replace | MPI_Sendrecv_replace_c(
         buf: RecvPtr, count: Count, datatype: Datatype, dest: Rank, sendtag: Tag, source: Source,
         recvtag: Tag, comm: Comm, status: OutStatus
-    );
+    ) {
+        let (to, from) = ((dest.dest(), sendtag.0), (source.selector(), recvtag.selector()));
+        status.set(comm.lite.sendrecv_replace(buf.of(count, &datatype)?, to, from)?.into());
+        Ok(())
+    }
 
     fn MPI_Session_attach_buffer | MPI_Session_attach_buffer_c(
         session: Session, buffer: Address, size: Count
@@ -138,16 +242,28 @@ mpi! {
 
     fn MPI_Session_iflush_buffer(session: Session, request: Out<Request>);
 
+    /// Sends in synchronous mode: complete when the receive has started. MPI 5.0, 3.4.
     fn MPI_Ssend | MPI_Ssend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
-    );
+    ) {
+        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Synchronous)
+    }
 
+    /// Prepares a send in synchronous mode. MPI 5.0, 3.9.
     fn MPI_Ssend_init | MPI_Ssend_init_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Synchronous)?)
+    }
 
-    fn MPI_Start(request: InOut<Request>);
+    /// Starts a persistent operation. MPI 5.0, 3.9.
+    fn MPI_Start(request: InOut<Request>) {
+        request::start(request.value.0)
+    }
 
-    fn MPI_Startall(count: Length, array_of_requests: Requests);
+    /// Starts persistent operations. MPI 5.0, 3.9.
+    fn MPI_Startall(count: Length, array_of_requests: Requests) {
+        array_of_requests.to_vec(count)?.into_iter().try_for_each(request::start)
+    }
 }

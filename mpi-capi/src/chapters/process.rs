@@ -1,11 +1,20 @@
 //! Chapter 11: initialization, sessions, and processes that join later.
 
+use core::ffi::c_int;
+
 use crate::abi;
 use crate::args::*;
 use crate::global::{LIBRARY, Stage};
 
 mpi! {
-    fn MPI_Abort(comm: Comm, errorcode: Int);
+    /// Ends the job with an exit status. MPI 5.0, 11.4.
+    fn MPI_Abort(comm: Comm, errorcode: Int) {
+        let who = LIBRARY.whereabouts();
+        let name = String::from_utf8_lossy(&comm.name.lock()).into_owned();
+        let name = if name.is_empty() { "a communicator".to_owned() } else { name };
+        let code = errorcode.0;
+        LIBRARY.abort(code, &format!("MPI_Abort({name}, {code}) was called {who}"))
+    }
 
     fn MPI_Close_port(port_name: Text);
 
@@ -13,7 +22,11 @@ mpi! {
 
     fn MPI_Comm_connect(port_name: Text, info: Info, root: Root, comm: Comm, newcomm: Out<Comm>);
 
-    fn MPI_Comm_disconnect(comm: InOut<Comm>);
+    /// Gives a communicator up when its messages are complete: ours are, when it is freed.
+    /// MPI 5.0, 11.10.4.
+    fn MPI_Comm_disconnect(comm: InOut<Comm>) {
+        super::communicators::free(&comm)
+    }
 
     /// The processes that started this one: there are none, it was started by the launcher.
     /// MPI 5.0, 11.8.2.
@@ -34,23 +47,41 @@ mpi! {
         intercomm: Out<Comm>, array_of_errcodes: OutInts
     );
 
-    fn MPI_Finalize();
+    /// Leaves the job. MPI 5.0, 11.2.3.
+    fn MPI_Finalize() {
+        LIBRARY.finalize()
+    }
 
     /// Whether `MPI_Finalize` has completed. MPI 5.0, 11.4.2.
     fn MPI_Finalized(flag: Out<Flag>) {
         flag.set(LIBRARY.stage() == Stage::After)
     }
 
-    fn MPI_Init(argc: Argc, argv: Argv);
+    /// Joins the job; the arguments of `main` are not looked at. MPI 5.0, 11.2.1.
+    fn MPI_Init(argc: Argc, argv: Argv) {
+        let _ = (argc, argv);
+        LIBRARY.init(abi::MPI_THREAD_SINGLE)
+    }
 
-    fn MPI_Init_thread(argc: Argc, argv: Argv, required: Int, provided: Out<Int>);
+    /// Joins the job with several threads, one of which may call MPI at a time.
+    /// MPI 5.0, 11.2.1 and 11.6.2.
+    fn MPI_Init_thread(argc: Argc, argv: Argv, required: Int, provided: Out<Int>) {
+        let _ = (argc, argv);
+        let level = thread_level(required.0);
+        LIBRARY.init(level)?;
+        provided.set(level)
+    }
 
     /// Whether `MPI_Init` has completed; it stays so after `MPI_Finalize`. MPI 5.0, 11.4.2.
     fn MPI_Initialized(flag: Out<Flag>) {
         flag.set(LIBRARY.stage() != Stage::Before)
     }
 
-    fn MPI_Is_thread_main(flag: Out<Flag>);
+    /// Whether this thread called `MPI_Init`. MPI 5.0, 11.6.2.
+    fn MPI_Is_thread_main(flag: Out<Flag>) {
+        let main = LIBRARY.threads.get().map(|(main, _)| *main);
+        flag.set(main == Some(std::thread::current().id()))
+    }
 
     fn MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut);
 
@@ -58,7 +89,10 @@ mpi! {
 
     fn MPI_Publish_name(service_name: Text, info: Info, port_name: Text);
 
-    fn MPI_Query_thread(provided: Out<Int>);
+    /// The level of threads that `MPI_Init_thread` gave. MPI 5.0, 11.6.2.
+    fn MPI_Query_thread(provided: Out<Int>) {
+        provided.set(LIBRARY.threads.get().map_or(abi::MPI_THREAD_SINGLE, |(_, level)| *level))
+    }
 
     fn MPI_Session_finalize(session: InOut<Session>);
 
@@ -75,4 +109,17 @@ mpi! {
     fn MPI_Session_init(info: Info, errhandler: Errhandler, session: Out<Session>);
 
     fn MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text);
+}
+
+/// The least level that has what is asked for, or the highest there is.
+fn thread_level(required: c_int) -> c_int {
+    let levels = [
+        abi::MPI_THREAD_SINGLE,
+        abi::MPI_THREAD_FUNNELED,
+        abi::MPI_THREAD_SERIALIZED,
+    ];
+    levels
+        .into_iter()
+        .find(|level| required <= *level)
+        .unwrap_or(abi::MPI_THREAD_SERIALIZED)
 }

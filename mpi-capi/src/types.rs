@@ -1,0 +1,76 @@
+//! Datatypes as the program knows them: mpi-lite's, and what C attaches to them.
+
+use std::sync::Arc;
+
+use mpi_lite::data::Datatype;
+
+use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
+use crate::args as arg;
+use crate::attributes::{Attributes, Owner};
+use crate::error::{Error, Result};
+use crate::global::LIBRARY;
+
+/// A datatype that the program made.
+#[derive(Debug)]
+pub struct TypeObject {
+    /// What it is.
+    pub lite: Datatype,
+    /// What `MPI_Type_get_name` tells.
+    pub name: Vec<u8>,
+    /// What the program caches with it.
+    pub attributes: Arc<Attributes>,
+}
+
+/// Gives a handle to a datatype.
+pub fn register(lite: Datatype) -> Handle {
+    let attributes = Arc::new(Attributes::new(Owner::Datatype));
+    LIBRARY.types.lock().insert(TypeObject {
+        lite,
+        name: Vec::new(),
+        attributes,
+    })
+}
+
+/// Gives a handle to a copy of a datatype, with copies of its attributes.
+///
+/// # Errors
+/// What a copy function of an attribute returns.
+pub fn duplicate(old: &arg::Datatype) -> Result<Handle> {
+    let handle = register(old.lite()?.duplicate()?);
+    let made = arg::Datatype::of(handle).expect("it was just registered");
+    attributes(&made).copy_from(&attributes(old), old.handle)?;
+    Ok(handle)
+}
+
+/// Gives up a datatype that the program made, after its attributes are deleted.
+///
+/// # Errors
+/// `MPI_ERR_TYPE` if it is predefined; what a delete function of an attribute returns.
+pub fn free(datatype: &arg::Datatype) -> Result<()> {
+    if datatype.handle.0 <= LAST_RESERVED_HANDLE {
+        return Err(Error::new(
+            abi::MPI_ERR_TYPE,
+            "a predefined datatype cannot be freed",
+        ));
+    }
+    attributes(datatype).delete_all(datatype.handle)?;
+    LIBRARY.types.lock().remove(datatype.handle).ok();
+    Ok(())
+}
+
+/// The attributes of a datatype. Predefined ones have some too.
+pub fn attributes(datatype: &arg::Datatype) -> Arc<Attributes> {
+    if let Ok(object) = LIBRARY.types.lock().get(datatype.handle) {
+        return Arc::clone(&object.attributes);
+    }
+    let mut of_basics = LIBRARY.basic_attributes.lock();
+    if let Some((_, known)) = of_basics
+        .iter()
+        .find(|(handle, _)| *handle == datatype.handle)
+    {
+        return Arc::clone(known);
+    }
+    let made = Arc::new(Attributes::new(Owner::Datatype));
+    of_basics.push((datatype.handle, Arc::clone(&made)));
+    made
+}
