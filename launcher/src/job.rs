@@ -93,6 +93,15 @@ impl Job {
         self.is_ending
     }
 
+    /// Says whether nothing of the job shall live on, as after an interrupt.
+    pub fn leaves_nothing(&self) -> bool {
+        self.is_ending || self.end_at.is_some()
+    }
+
+    fn has_started(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.pid.is_some())
+    }
+
     /// When [`Job::tick`] must be called.
     pub fn wake_at(&self) -> Option<Instant> {
         self.end_at
@@ -157,7 +166,7 @@ impl Job {
         let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(0));
         match signal {
             SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.effects.push_back(forward),
-            SIGINT if self.verdict.is_none() => {
+            SIGINT if self.verdict.is_none() && self.has_started() => {
                 self.verdict = Some(code);
                 self.end_at = Some(now + INTERRUPT_GRACE);
                 self.effects.push_back(forward);
@@ -476,6 +485,13 @@ mod tests {
         job.signal(2, true, now);
         assert_eq!(job.effect(), Some(Effect::Order(Order::End)));
         assert_eq!(job.exit_code(), 130);
+    }
+
+    #[test]
+    fn an_interrupt_before_the_start_ends_the_job_at_once() {
+        let mut job = Job::new(&["n1".to_string()]);
+        job.signal(2, true, Instant::now());
+        assert_eq!((job.is_ending(), job.exit_code()), (true, 130));
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Server {
             self.hear_all(now);
             let is_over = self.links.iter().all(Link::is_over);
             if is_over && self.output.is_empty() {
-                if self.job.is_ending() {
+                if self.job.leaves_nothing() {
                     kill_remaining_children();
                 }
                 return self.job.exit_code();

@@ -70,6 +70,8 @@ pub struct Node {
     ending: Ending,
     /// We stopped the ranks ourselves.
     is_paused: bool,
+    /// The ranks were interrupted: what they leave behind shall end as well.
+    is_interrupted: bool,
     is_started: bool,
     is_quiet: bool,
     scratch: Vec<u8>,
@@ -88,6 +90,7 @@ impl Node {
             on_the_way: 0,
             ending: Ending::NotYet,
             is_paused: false,
+            is_interrupted: false,
             is_started: false,
             is_quiet: false,
             scratch: vec![0; SCRATCH],
@@ -282,6 +285,7 @@ impl Node {
         match signal {
             Signal::SIGTSTP | Signal::SIGSTOP => self.is_paused = true,
             Signal::SIGCONT => self.is_paused = false,
+            Signal::SIGINT => self.is_interrupted = true,
             _ => {}
         }
         let signal = if signal == Signal::SIGTSTP {
@@ -465,6 +469,9 @@ impl Node {
         self.hear_last_words(now);
         if !self.ranks.iter().all(RankProcess::is_finished) {
             return;
+        }
+        if self.is_interrupted {
+            self.end(now);
         }
         let is_over = match self.ending {
             Ending::NotYet | Ending::Killed => true,

@@ -1,0 +1,123 @@
+//! A rank without MPI: what a program says to its launcher, to try the launcher alone.
+//!
+//! `mpirun -n 4 boot_rank exchange` runs Init (the exchange of cards) and Finalize and nothing
+//! between. The other modes go wrong at a chosen place; the launcher's tests use them.
+
+use std::io::Write;
+use std::process::{Command, exit};
+
+use mpi_lite::boot::Boot;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mode = words.first().map_or("exchange", String::as_str);
+    let who = words.get(1).and_then(|word| word.parse::<u32>().ok());
+    let own: u32 = std::env::var("MPILITE_RANK").map_or(0, |rank| rank.parse().unwrap_or(0));
+    let is_chosen = who == Some(own);
+    match mode {
+        "leave-before-init" if is_chosen => {}
+        "garbage" if is_chosen => send_garbage(),
+        "die-before-init" if is_chosen => kill_oneself(),
+        _ => in_mpi(mode, &words, is_chosen),
+    }
+}
+
+fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
+    let mut boot = match Boot::from_environment() {
+        Ok(boot) => boot,
+        Err(error) => {
+            eprintln!("{error}");
+            exit(9);
+        }
+    };
+    if mode == "die-in-init" && is_chosen {
+        kill_oneself();
+    }
+    exchange(&mut boot);
+    match mode {
+        "print" => print(&boot),
+        "die" if is_chosen => kill_oneself(),
+        "stop" if is_chosen => signal_oneself("STOP"),
+        "abort" if is_chosen => {
+            let code = words[2].parse().expect("a code");
+            boot.abort(code, &words[3]);
+            exit(code);
+        }
+        "exit" if is_chosen => exit(words[2].parse().expect("a code")),
+        "die" | "abort" | "exit" => forever(),
+        _ => {}
+    }
+    boot.finalized().expect("the launcher listens");
+    match mode {
+        "die-in-finalize" if is_chosen => kill_oneself(),
+        "exit-after-finalize" if is_chosen => exit(5),
+        _ => {}
+    }
+}
+
+/// Every rank shows its number to every other.
+fn exchange(boot: &mut Boot) {
+    let (rank, size) = (boot.assignment().rank, boot.assignment().size);
+    let card = format!("card of {rank}").into_bytes();
+    match boot.exchange(&card) {
+        Ok(cards) => {
+            let expected: Vec<Vec<u8>> = (0..size)
+                .map(|rank| format!("card of {rank}").into_bytes())
+                .collect();
+            assert_eq!(cards, expected, "rank {rank} got other cards");
+        }
+        Err(error) => {
+            eprintln!("rank {rank}: {error}");
+            exit(9);
+        }
+    }
+}
+
+fn print(boot: &Boot) {
+    let who = boot.assignment();
+    let key: String = who.key.iter().map(|byte| format!("{byte:02x}")).collect();
+    println!(
+        "rank {} of {} local {} of {} node {} host {} bind {} transport {} hosts {} key {key}",
+        who.rank,
+        who.size,
+        who.local_rank,
+        who.local_size,
+        who.node,
+        who.host,
+        who.bind,
+        who.transport,
+        who.hosts.join(",")
+    );
+}
+
+/// A shell inherits the channel and writes what is no frame.
+fn send_garbage() {
+    let fd = std::env::var("MPILITE_BOOT_FD").expect("started by a launcher");
+    let line = format!("printf 'this is no frame' >&{fd}");
+    Command::new("bash")
+        .args(["-c", &line])
+        .status()
+        .expect("bash runs");
+    forever();
+}
+
+fn kill_oneself() {
+    signal_oneself("KILL");
+    forever();
+}
+
+fn signal_oneself(signal: &str) {
+    std::io::stdout().flush().ok();
+    let own = std::process::id().to_string();
+    Command::new("kill")
+        .arg(format!("-{signal}"))
+        .arg(own)
+        .status()
+        .expect("kill runs");
+}
+
+fn forever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

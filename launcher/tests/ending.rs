@@ -1,0 +1,247 @@
+//! When the job ends, everything ends: ranks, what they started, here and behind ssh.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{
+    boot_rank, mpirun, signal_process, sleepers, unique_sleep, wait_for_sleepers, wait_until,
+};
+
+/// Everything is gone within this time of its reason.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// A rank that sleeps, with a child that sleeps and one in its own session.
+fn family(mark: &str) -> String {
+    format!("sleep {mark} & setsid sleep {mark} & sleep {mark}")
+}
+
+#[track_caller]
+fn all_gone(mark: &str, since: Instant) {
+    wait_for_sleepers(mark, 0);
+    let took = since.elapsed();
+    assert!(
+        took <= LIMIT,
+        "it took {took:?} until all processes were gone"
+    );
+}
+
+fn ends_after(signal: &str, hosts: Option<&str>) {
+    let mark = unique_sleep();
+    let script = family(&mark);
+    let mut line = vec!["-n", "4"];
+    line.extend(hosts.iter().flat_map(|hosts| ["--host", hosts]));
+    line.extend(["sh", "-c", &script]);
+    let running = mpirun(&line).over_fake_ssh().start();
+    wait_for_sleepers(&mark, 12);
+    let since = Instant::now();
+    running.signal(signal);
+    running.finish();
+    all_gone(&mark, since);
+}
+
+#[test]
+fn a_signal_to_mpirun_ends_ranks_and_grandchildren_here() {
+    for signal in ["INT", "TERM", "HUP"] {
+        ends_after(signal, None);
+    }
+}
+
+#[test]
+fn a_signal_to_mpirun_ends_ranks_and_grandchildren_behind_ssh() {
+    for signal in ["INT", "TERM", "HUP"] {
+        ends_after(signal, Some("n1:2,n2:2"));
+    }
+}
+
+#[test]
+fn a_killed_mpirun_leaves_no_rank_and_no_child_of_a_rank() {
+    for hosts in [None, Some("n1:2,n2:2"), Some("localhost:2,n2:2")] {
+        let mark = unique_sleep();
+        let script = format!("sleep {mark} & sleep {mark}");
+        let mut line = vec!["-n", "4"];
+        line.extend(hosts.iter().flat_map(|hosts| ["--host", hosts]));
+        line.extend(["sh", "-c", &script]);
+        let running = mpirun(&line).over_fake_ssh().start();
+        wait_for_sleepers(&mark, 8);
+        let since = Instant::now();
+        running.signal("KILL");
+        all_gone(&mark, since);
+        running.finish();
+    }
+}
+
+#[test]
+fn a_failing_rank_ends_all_others_and_their_children() {
+    for hosts in ["localhost:4", "n1:2,n2:2"] {
+        let mark = unique_sleep();
+        let script = format!(
+            "if [ $MPILITE_RANK = 3 ]; then read line; exit 3; fi; {}",
+            family(&mark)
+        );
+        let line = ["-n", "4", "--host", hosts, "sh", "-c", &script];
+        let running = mpirun(&line).over_fake_ssh().start();
+        running.finish().fails_with(3, &["rank 3"]);
+        all_gone(&mark, Instant::now());
+    }
+}
+
+#[test]
+fn ranks_that_ignore_every_polite_signal_are_killed() {
+    for signal in ["INT", "TERM"] {
+        let mark = unique_sleep();
+        let script = format!("trap '' INT TERM HUP; sleep {mark}; sleep {mark}");
+        let running = mpirun(&["-n", "2", "sh", "-c", &script]).start();
+        wait_for_sleepers(&mark, 2);
+        let since = Instant::now();
+        running.signal(signal);
+        running.finish();
+        all_gone(&mark, since);
+    }
+}
+
+#[test]
+fn a_second_interrupt_kills_at_once() {
+    let mark = unique_sleep();
+    let script = format!("trap '' INT; sleep {mark}; sleep {mark}");
+    let running = mpirun(&["-n", "2", "sh", "-c", &script]).start();
+    wait_for_sleepers(&mark, 2);
+    let since = Instant::now();
+    running.signal("INT");
+    // Both must be seen as two: a pending signal comes only once.
+    std::thread::sleep(Duration::from_millis(100));
+    running.signal("INT");
+    let outcome = running.finish();
+    assert_eq!(outcome.code, 130, "{outcome:?}");
+    assert!(
+        since.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        since.elapsed()
+    );
+    all_gone(&mark, since);
+}
+
+#[test]
+fn an_interrupt_reaches_the_ranks_so_that_they_can_clean_up() {
+    let mark = unique_sleep();
+    let script = format!("trap 'echo cleaned; exit 0' INT; sleep {mark} & wait");
+    for hosts in ["localhost:2", "n1:1,n2:1"] {
+        let line = ["-n", "2", "--host", hosts, "sh", "-c", &script];
+        let running = mpirun(&line).over_fake_ssh().start();
+        wait_for_sleepers(&mark, 2);
+        running.signal("INT");
+        let outcome = running.finish();
+        assert_eq!(
+            (outcome.code, outcome.out().as_str()),
+            (130, "cleaned\ncleaned\n")
+        );
+    }
+}
+
+#[test]
+fn user_signals_are_forwarded_to_the_ranks() {
+    let mark = unique_sleep();
+    let script = format!(
+        "trap 'echo one' USR1; trap 'echo two; kill $!; exit 0' USR2; sleep {mark} & wait; wait"
+    );
+    for hosts in ["localhost:2", "n1:1,n2:1"] {
+        let line = ["-n", "2", "--host", hosts, "sh", "-c", &script];
+        let running = mpirun(&line).over_fake_ssh().start();
+        wait_for_sleepers(&mark, 2);
+        running.signal("USR1");
+        std::thread::sleep(Duration::from_millis(100));
+        running.signal("USR2");
+        let outcome = running.finish().succeeds();
+        assert_eq!(outcome.sorted(), ["one", "one", "two", "two"]);
+    }
+}
+
+/// The state letter of a process, if it lives.
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+#[test]
+fn a_stop_from_the_terminal_stops_the_ranks_and_continuing_goes_on() {
+    let mark = unique_sleep();
+    let running = mpirun(&["-n", "2", "sleep", &mark]).start();
+    wait_for_sleepers(&mark, 2);
+    let all = || [sleepers(&mark), vec![running.pid()]].concat();
+    running.signal("TSTP");
+    let are = |letter| {
+        all()
+            .iter()
+            .all(|pid| state(*pid) == Some(letter))
+            .then_some(())
+    };
+    wait_until("all are stopped", || are('T'));
+    running.signal("CONT");
+    wait_until("all go on", || are('S'));
+    running.signal("TERM");
+    assert_eq!(running.finish().code, 143);
+}
+
+#[test]
+fn a_node_whose_agent_is_killed_ends_the_job() {
+    let mark = unique_sleep();
+    let script = format!("echo $PPID; exec sleep {mark}");
+    let running = mpirun(&["-n", "2", "--host", "n1,n2", "sh", "-c", &script])
+        .over_fake_ssh()
+        .start();
+    wait_for_sleepers(&mark, 2);
+    let since = Instant::now();
+    let rank = sleepers(&mark)[0];
+    signal_process(parent(rank), "KILL");
+    running
+        .finish()
+        .fails_with(125, &["lost host n", "ending the job"]);
+    all_gone(&mark, since);
+}
+
+fn parent(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let (_, rest) = stat.rsplit_once(") ").expect("a stat line");
+    rest.split(' ')
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .expect("a parent")
+}
+
+#[test]
+fn a_process_that_keeps_the_output_open_does_not_hinder_a_clean_end() {
+    let mark = unique_sleep();
+    let script = format!("setsid sleep {mark} & echo done");
+    let outcome = mpirun(&["-n", "2", "sh", "-c", &script]).run().succeeds();
+    assert_eq!(outcome.out(), "done\ndone\n");
+    assert!(outcome.took < Duration::from_secs(1), "{outcome:?}");
+    wait_for_sleepers(&mark, 2);
+    sleepers(&mark)
+        .into_iter()
+        .for_each(|pid| signal_process(pid, "KILL"));
+}
+
+#[test]
+fn nothing_is_left_in_shared_memory_or_temporary_directories() {
+    let list = || {
+        let names = |path| {
+            std::fs::read_dir(path)
+                .unwrap()
+                .flatten()
+                .map(|entry| entry.path())
+        };
+        let own = |path: &std::path::PathBuf| path.to_string_lossy().contains("mpi");
+        let mut names: Vec<_> = names("/dev/shm").chain(names("/tmp")).filter(own).collect();
+        names.sort();
+        names
+    };
+    let before = list();
+    let program = boot_rank();
+    mpirun(&["-n", "3", &program, "exchange"]).run().succeeds();
+    mpirun(&["-n", "3", &program, "die", "1"]).run();
+    let left: Vec<_> = list()
+        .into_iter()
+        .filter(|path| !before.contains(path))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

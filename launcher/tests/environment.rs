@@ -1,0 +1,179 @@
+//! Arguments, variables and the directory reach the ranks byte for byte, on every host.
+
+mod common;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use common::{Outcome, Scratch, mpirun};
+
+/// Words that shells, frames and terminals like to spoil.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = [
+        "",
+        " ",
+        "a b",
+        "'",
+        "\"",
+        "\\",
+        "$(touch Z)",
+        "`x`",
+        ";",
+        "-n",
+    ]
+    .into_iter()
+    .chain([
+        "a\nb", "\t", "*", "~", "$HOME", "!", "--", "é", "{a,b}", "#",
+    ])
+    .map(OsString::from)
+    .collect();
+    words.push(OsString::from_vec(vec![0xff, 0xfe, 0x80]));
+    words.push(OsString::from_vec(vec![b'x'; 120_000]));
+    words
+}
+
+/// Runs one rank on each kind of host.
+fn on_every_host(arguments: &[OsString], check: impl Fn(&str, Outcome)) {
+    for host in ["localhost", "n1"] {
+        let mut run = mpirun(&["-n", "1", "--host", host]).over_fake_ssh();
+        run.command().args(arguments);
+        check(host, run.run().succeeds());
+    }
+}
+
+#[test]
+fn arguments_are_byte_exact() {
+    // Not `printf %s\0 "$@"`: a shell may have its own limits.
+    let mut line: Vec<OsString> = vec!["cat".into(), "/proc/self/cmdline".into()];
+    let script = "tr '\\0' '\\001' < /proc/$$/cmdline; exit 0";
+    line.splice(.., ["sh", "-c", script, "name"].map(OsString::from));
+    line.extend(words());
+    let mut expected = Vec::new();
+    for word in &line {
+        expected.extend_from_slice(word.as_bytes());
+        expected.push(1);
+    }
+    on_every_host(&line, |host, outcome| {
+        assert!(outcome.stdout == expected, "{host}: arguments differ");
+    });
+}
+
+#[test]
+fn variables_are_byte_exact() {
+    for (number, value) in words().into_iter().enumerate() {
+        let name = format!("MY_{number}");
+        let line = ["sh", "-c", "tr '\\0' '\\001' < /proc/$$/environ"].map(OsString::from);
+        for host in ["localhost", "n1"] {
+            let mut run = mpirun(&["-n", "1", "--host", host]).over_fake_ssh();
+            run.command().args(&line).env(&name, &value);
+            let outcome = run.run().succeeds();
+            let mut expected = format!("{name}=").into_bytes();
+            expected.extend_from_slice(value.as_bytes());
+            let found = outcome
+                .stdout
+                .split(|byte| *byte == 1)
+                .any(|entry| entry == expected);
+            assert!(found, "{host}: {name} is missing or differs");
+        }
+    }
+}
+
+#[test]
+fn an_exported_variable_is_set_on_every_host() {
+    for host in ["localhost", "n1"] {
+        let line = [
+            "-n",
+            "1",
+            "--host",
+            host,
+            "-x",
+            "NEW=a=b c",
+            "-x",
+            "HOSTNAME",
+        ];
+        let outcome = mpirun(&[&line[..], &["sh", "-c", "echo $NEW:$HOSTNAME:$PATH"]].concat())
+            .over_fake_ssh()
+            .env("HOSTNAME", "mine")
+            .env("PATH", "/odd:/usr/bin:/bin")
+            .run()
+            .succeeds();
+        assert_eq!(outcome.out(), "a=b c:mine:/odd:/usr/bin:/bin\n");
+    }
+}
+
+#[test]
+fn marks_of_other_launchers_are_removed() {
+    for host in ["localhost", "n1"] {
+        let line = ["-n", "1", "--host", host, "env"];
+        let outcome = mpirun(&line)
+            .over_fake_ssh()
+            .env("OMPI_COMM_WORLD_SIZE", "4")
+            .env("PMI_SIZE", "4")
+            .env("SLURM_PROCID", "1")
+            .env("SLURM_JOB_ID", "77")
+            .run()
+            .succeeds();
+        let text = outcome.out();
+        assert!(text.contains("SLURM_JOB_ID=77\n"), "{text}");
+        for gone in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_PROCID"] {
+            assert!(!text.contains(gone), "{gone}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_key_of_the_job_is_in_no_environment_and_on_no_command_line() {
+    let program = common::boot_rank();
+    let script = format!(
+        "{program} print; tr '\\0' '\\n' < /proc/$$/environ; ps -ef; tr '\\0' '\\n' < \
+         /proc/$PPID/environ"
+    );
+    let outcome = mpirun(&["-n", "1", "--host", "n1", "sh", "-c", &script])
+        .over_fake_ssh()
+        .run()
+        .succeeds();
+    let text = outcome.out();
+    let key = text.split(" key ").nth(1).unwrap().lines().next().unwrap();
+    assert_eq!((key.len(), text.matches(key).count()), (64, 1));
+}
+
+#[test]
+fn the_working_directory_is_ours_or_the_named_one() {
+    let scratch = Scratch::new();
+    let here = scratch.path().canonicalize().unwrap();
+    std::fs::create_dir(here.join("sub dir")).unwrap();
+    for host in ["localhost", "n1"] {
+        let pwd = |options: &[&str]| {
+            let line = [&["-n", "1", "--host", host], options, &["pwd", "-P"]].concat();
+            mpirun(&line)
+                .over_fake_ssh()
+                .directory(&here)
+                .run()
+                .succeeds()
+                .out()
+        };
+        assert_eq!(pwd(&[]), format!("{}\n", here.display()));
+        assert_eq!(
+            pwd(&["--wdir", "sub dir"]),
+            format!("{}\n", here.join("sub dir").display())
+        );
+        assert_eq!(pwd(&["-wdir", "/"]), "/\n");
+    }
+}
+
+#[test]
+fn a_program_is_found_as_a_shell_finds_it() {
+    let scratch = Scratch::new();
+    scratch.write("prog", "#!/bin/sh\necho here\n", 0o755);
+    let run = |name: &str, path: &str| {
+        mpirun(&["-n", "1", name])
+            .directory(scratch.path())
+            .env("PATH", path)
+            .run()
+    };
+    assert_eq!(run("./prog", "/usr/bin:/bin").succeeds().out(), "here\n");
+    let own = format!("/usr/bin:/bin:{}", scratch.path().display());
+    assert_eq!(run("prog", &own).succeeds().out(), "here\n");
+    // Forgetting the "./" is forgiven.
+    assert_eq!(run("prog", "/usr/bin:/bin").succeeds().out(), "here\n");
+}

@@ -1,0 +1,191 @@
+//! The exit status of `mpirun`, and the one line that goes with it.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{boot_rank, mpirun, wait_until};
+
+/// What a user calls at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+#[track_caller]
+fn boot(ranks: &str, arguments: &[&str]) -> common::Outcome {
+    let program = boot_rank();
+    let mut line = vec!["-n", ranks, &program];
+    line.extend(arguments);
+    mpirun(&line).run()
+}
+
+#[test]
+fn success_is_0_without_a_word() {
+    mpirun(&["-n", "3", "true"]).run().succeeds();
+    boot("3", &["exchange"]).succeeds();
+    boot("1", &["exchange"]).succeeds();
+}
+
+#[test]
+fn the_status_of_a_failing_rank_is_passed_on() {
+    let script = "if [ $MPILITE_RANK = 2 ]; then exit 3; fi; exec sleep 100";
+    mpirun(&["-n", "3", "sh", "-c", script])
+        .run()
+        .within(AT_ONCE)
+        .fails_with(
+            3,
+            &[
+                "rank 2 (pid ",
+                " on host localhost) exited with status 3; ending the job",
+            ],
+        );
+}
+
+#[test]
+fn a_signal_is_128_and_its_number() {
+    for (signal, code, words) in [
+        ("KILL", 137, "(Killed)"),
+        ("SEGV", 139, "(Segmentation fault)"),
+    ] {
+        let script =
+            format!("if [ $MPILITE_RANK = 1 ]; then kill -{signal} $$; fi; exec sleep 100");
+        let part = format!(
+            "was killed by signal {} {words}; ending the job",
+            code - 128
+        );
+        mpirun(&["-n", "3", "sh", "-c", &script])
+            .run()
+            .within(AT_ONCE)
+            .fails_with(code, &["rank 1 (pid ", &part]);
+    }
+}
+
+#[test]
+fn exit_0_without_finalize_is_1() {
+    boot("3", &["exit", "1", "0"])
+        .within(AT_ONCE)
+        .fails_with(1, &["rank 1 (pid ", "exited without calling MPI_Finalize"]);
+}
+
+#[test]
+fn the_first_status_counts_also_between_init_and_finalize() {
+    boot("3", &["exit", "2", "3"])
+        .within(AT_ONCE)
+        .fails_with(3, &["rank 2", "status 3"]);
+}
+
+#[test]
+fn a_status_after_finalize_is_passed_on() {
+    boot("2", &["exit-after-finalize", "0"]).fails_with(5, &["rank 0", "after MPI_Finalize"]);
+}
+
+#[test]
+fn an_abort_gives_its_code_and_its_message() {
+    boot("3", &["abort", "1", "42", "MPI error on rank 1: no"])
+        .within(AT_ONCE)
+        .fails_with(42, &["mpirun: MPI error on rank 1: no"]);
+    boot("3", &["abort", "1", "7", ""]).fails_with(7, &["rank 1 (pid ", "aborted the job"]);
+    boot("2", &["abort", "0", "0", "zero"]).fails_with(1, &["zero"]);
+}
+
+#[test]
+fn a_rank_that_leaves_before_init_ends_those_that_wait() {
+    boot("3", &["leave-before-init", "1"])
+        .within(AT_ONCE)
+        .fails_with(1, &["rank 1 (pid ", "exited without calling MPI_Init"]);
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_wherever_it_was() {
+    for mode in ["die-before-init", "die-in-init", "die", "die-in-finalize"] {
+        boot("3", &[mode, "2"])
+            .within(AT_ONCE)
+            .fails_with(137, &["rank 2 (pid ", "was killed by signal 9 (Killed)"]);
+    }
+}
+
+#[test]
+fn garbage_from_a_rank_ends_the_job() {
+    boot("2", &["garbage", "1"])
+        .within(AT_ONCE)
+        .fails_with(1, &["rank 1", "sent a frame of"]);
+}
+
+#[test]
+fn several_programs_in_one_rank_may_each_initialize() {
+    let script = format!("{0} exchange && {0} exchange", boot_rank());
+    mpirun(&["-n", "3", "sh", "-c", &script]).run().succeeds();
+}
+
+#[test]
+fn a_time_limit_is_124() {
+    mpirun(&["-n", "2", "--timeout", "0.2", "sleep", "100"])
+        .run()
+        .within(AT_ONCE)
+        .fails_with(124, &["still runs after 0.2 s (--timeout)"]);
+}
+
+#[test]
+fn requests_to_stop_are_128_and_their_number() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131)] {
+        let mark = common::unique_sleep();
+        let running = mpirun(&["-n", "2", "sleep", &mark]).start();
+        common::wait_for_sleepers(&mark, 2);
+        running.signal(signal);
+        let outcome = running.finish();
+        assert_eq!(
+            (outcome.code, outcome.stderr.as_str()),
+            (code, ""),
+            "{signal}"
+        );
+    }
+}
+
+#[test]
+fn a_stopped_rank_does_not_hinder_the_end() {
+    let script = "if [ $MPILITE_RANK = 1 ]; then kill -STOP $$; fi; sleep 0.2; exit 3";
+    mpirun(&["-n", "2", "sh", "-c", script])
+        .run()
+        .within(AT_ONCE)
+        .fails_with(3, &["rank 0"]);
+}
+
+#[test]
+fn a_closed_output_is_141_without_a_word() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let mut run = mpirun(&["-n", "2", "yes"]);
+    let mut child = run
+        .command()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 2];
+    child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+    let status = wait_until("mpirun ends", || child.try_wait().unwrap());
+    let mut stderr = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!((status.code(), stderr.as_str()), (Some(141), ""));
+}
+
+#[test]
+fn a_full_disk_is_reported_once() {
+    use std::process::Stdio;
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut run = mpirun(&["-n", "2", "yes"]);
+    let output = run.command().stdout(Stdio::from(full)).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(
+        stderr.contains("cannot write the output: No space left"),
+        "{stderr}"
+    );
+}

@@ -1,0 +1,297 @@
+//! Other hosts, through a program that behaves like ssh, and everything that goes wrong there.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Scratch, boot_rank, mpirun};
+
+const TOGETHER: &[&str] = &["-n", "4", "--host", "n1:2,n2:2"];
+
+#[test]
+fn ranks_on_two_hosts_exchange_their_cards() {
+    let program = boot_rank();
+    let line = [TOGETHER, &[&program, "exchange"]].concat();
+    mpirun(&line).over_fake_ssh().run().succeeds();
+}
+
+#[test]
+fn this_machine_and_another_host_work_together() {
+    let program = boot_rank();
+    mpirun(&[
+        "-n",
+        "4",
+        "--host",
+        "localhost:2,n2:2",
+        &program,
+        "exchange",
+    ])
+    .over_fake_ssh()
+    .run()
+    .succeeds();
+}
+
+#[test]
+fn every_rank_knows_its_place() {
+    let program = boot_rank();
+    let line = [
+        TOGETHER,
+        &[
+            "--transport",
+            "rmpp",
+            "--interface",
+            "127.0.0.1",
+            &program,
+            "print",
+        ],
+    ];
+    let outcome = mpirun(&line.concat()).over_fake_ssh().run().succeeds();
+    let lines = outcome.sorted();
+    let keys: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(" key ").nth(1).unwrap())
+        .collect();
+    let expected = |rank: usize| {
+        let (node, local) = (rank / 2, rank % 2);
+        format!(
+            "rank {rank} of 4 local {local} of 2 node {node} host n{} bind 127.0.0.1 transport \
+             rmpp hosts n1,n1,n2,n2 key {}",
+            node + 1,
+            keys[0]
+        )
+    };
+    for (rank, line) in lines.iter().enumerate() {
+        assert_eq!(*line, expected(rank));
+    }
+    assert!(keys[0].len() == 64 && keys[0] != "0".repeat(64));
+}
+
+#[test]
+fn the_address_that_ssh_has_proven_is_used() {
+    let program = boot_rank();
+    let outcome = mpirun(&["-n", "2", "--host", "localhost,n2", &program, "print"])
+        .over_fake_ssh()
+        .env("SSH_CONNECTION", "127.0.0.1 4000 127.0.0.1 22")
+        .run()
+        .succeeds();
+    assert!(
+        outcome
+            .sorted()
+            .iter()
+            .all(|line| line.contains(" bind 127.0.0.1 ")),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn two_jobs_have_different_keys() {
+    let program = boot_rank();
+    let key = || {
+        let outcome = mpirun(&["-n", "1", &program, "print"]).run().succeeds();
+        outcome.out().split(" key ").nth(1).unwrap().to_string()
+    };
+    assert_ne!(key(), key());
+}
+
+#[test]
+fn a_failure_is_named_with_the_host_as_the_user_called_it() {
+    let program = boot_rank();
+    let line = [TOGETHER, &[&program, "die", "3"]].concat();
+    let expected = [
+        "rank 3 (pid ",
+        " on host n2) was killed by signal 9 (Killed); ending the job",
+    ];
+    mpirun(&line)
+        .over_fake_ssh()
+        .run()
+        .within(Duration::from_secs(2))
+        .fails_with(137, &expected);
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_named_with_the_words_of_ssh() {
+    let cases = [
+        (
+            "unknown",
+            "ssh exited with status 255: ssh: Could not resolve hostname unknown",
+        ),
+        (
+            "refused",
+            "ssh exited with status 255: ssh: connect to host refused port 22",
+        ),
+        (
+            "chatty",
+            "its shell prints more than 64 KiB before our agent starts",
+        ),
+        ("empty", "ssh exited with status 0"),
+        (
+            "bare",
+            "cannot be executed there (install mpi-lite at the same path on every host)",
+        ),
+    ];
+    for (host, words) in cases {
+        let mark = common::unique_sleep();
+        let hosts = format!("n1,{host}");
+        let outcome = mpirun(&["-n", "2", "--host", &hosts, "sleep", &mark])
+            .over_fake_ssh()
+            .run();
+        outcome.fails_with(125, &[&format!("host {host}"), words]);
+        outcome.within(Duration::from_secs(2));
+        common::wait_for_sleepers(&mark, 0);
+    }
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_given_up() {
+    mpirun(&["-n", "2", "--host", "n1,silent", "true"])
+        .over_fake_ssh()
+        .env("MPILITE_LAUNCH_TIMEOUT", "0.3")
+        .run()
+        .within(Duration::from_secs(2))
+        .fails_with(125, &["host silent did not answer within 0.3 s"]);
+}
+
+#[test]
+fn a_crowded_sshd_is_asked_again() {
+    let scratch = Scratch::new();
+    mpirun(&["-n", "1", "--host", "crowded", "true"])
+        .over_fake_ssh()
+        .env("MPILITE_TEST_ONCE", scratch.path().join("once"))
+        .run()
+        .succeeds();
+    assert!(scratch.path().join("once").exists());
+}
+
+#[test]
+fn a_missing_ssh_program_is_named() {
+    mpirun(&["-n", "1", "--host", "n1", "true"])
+        .env("MPILITE_SSH", "/nowhere/ssh -v")
+        .run()
+        .fails_with(
+            125,
+            &["cannot start on host n1: '/nowhere/ssh' cannot be executed"],
+        );
+}
+
+#[test]
+fn the_ssh_setting_may_contain_arguments() {
+    let scratch = Scratch::new();
+    let wrapper = format!(
+        "#!/bin/sh\n[ \"$1\" = --mine ] && shift && exec {} \"$@\"\n",
+        common::fake_ssh().display()
+    );
+    let wrapper = scratch.write("wrapper", wrapper, 0o755);
+    let setting = format!("{} --mine", wrapper.display());
+    let outcome = mpirun(&["-n", "1", "--host", "n1", "echo", "yes"])
+        .env("MPILITE_SSH", setting)
+        .run();
+    assert_eq!(outcome.succeeds().out(), "yes\n");
+}
+
+#[test]
+fn only_the_fixed_command_and_the_host_are_on_the_command_line_of_ssh() {
+    let scratch = Scratch::new();
+    let log = scratch.path().join("log");
+    let wrapper = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\nexec {} \"$@\"\n",
+        log.display(),
+        common::fake_ssh().display()
+    );
+    let wrapper = scratch.write("wrapper", wrapper, 0o755);
+    mpirun(&[
+        "-n",
+        "1",
+        "-x",
+        "SECRET=abc",
+        "--host",
+        "me@n1.x",
+        "echo",
+        "argument",
+    ])
+    .env("MPILITE_SSH", wrapper)
+    .run()
+    .succeeds();
+    let agent = format!("{} --agent", env!("CARGO_BIN_EXE_mpirun"));
+    let expected = [
+        "-T",
+        "-x",
+        "-oBatchMode=yes",
+        "-oConnectTimeout=10",
+        "--",
+        "me@n1.x",
+        &agent,
+    ];
+    let words = std::fs::read_to_string(log).unwrap();
+    assert_eq!(words.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_program_that_is_missing_there_is_127_once() {
+    mpirun(&[TOGETHER, &["no-such-program"]].concat())
+        .over_fake_ssh()
+        .run()
+        .fails_with(
+            127,
+            &[
+                "cannot start the job on host n",
+                "'no-such-program' is not in PATH",
+            ],
+        );
+}
+
+#[test]
+fn a_directory_that_is_missing_there_is_named() {
+    mpirun(&[TOGETHER, &["--wdir", "/no/such/place", "true"]].concat())
+        .over_fake_ssh()
+        .run()
+        .fails_with(125, &["directory '/no/such/place' does not exist"]);
+}
+
+#[test]
+fn an_interface_that_is_missing_there_is_named() {
+    for wish in ["no-such-if", "198.51.100.0/24", "198.51.100.1"] {
+        mpirun(&[TOGETHER, &["--interface", wish, "true"]].concat())
+            .over_fake_ssh()
+            .run()
+            .fails_with(
+                125,
+                &["host n", &format!("--interface {wish} is not an address")],
+            );
+    }
+}
+
+#[test]
+fn an_agent_that_sends_rubbish_ends_the_job() {
+    let scratch = Scratch::new();
+    let rubbish = [
+        r"printf '\001mpi-lite agent 1\n\377\377\377\377'",
+        r"printf '\001mpi-lite agent 1\n\000\000\000\000'",
+        r"printf '\001mpi-lite agent 1\n\001\000\000\000\377'; sleep 5",
+        // Ready of another version.
+        r"printf '\001mpi-lite agent 1\n\011\000\000\000\000\0059.9.9\000\000'; sleep 5",
+        // Ready, then a report about rank 7.
+        r"printf '\001mpi-lite agent 1\n\011\000\000\000\000\0050.1.0\000\000\002\000\000\000\003\007'; sleep 5",
+    ];
+    for line in rubbish {
+        let ssh = scratch.write("ssh", format!("#!/bin/sh\n{line}\n"), 0o755);
+        mpirun(&["-n", "1", "--host", "n1", "true"])
+            .env("MPILITE_SSH", ssh)
+            .run()
+            .within(Duration::from_secs(2))
+            .fails_with(125, &["host n1"]);
+    }
+}
+
+#[test]
+fn an_agent_without_a_server_ends() {
+    for input in [
+        &b""[..],
+        b"\xff\xff\xff\xff",
+        b"\x01\x00\x00\x00\xff",
+        b"\x05",
+    ] {
+        let outcome = mpirun(&["--agent"]).input(input).run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 1\n"));
+    }
+}
