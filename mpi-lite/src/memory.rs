@@ -101,6 +101,13 @@ impl Span {
         len
     }
 
+    /// Changes the bytes in place, as a reduction does. `change` gets no other way to them.
+    pub fn update<R>(&self, change: impl FnOnce(&mut [u8]) -> R) -> R {
+        // SAFETY: writable by the creator's word, and the program leaves them alone until the
+        // operation that calls this is complete.
+        change(unsafe { core::slice::from_raw_parts_mut(self.addr, self.len) })
+    }
+
     /// Copies the overlapping prefix of `from` into this span. Answers the bytes copied.
     pub fn copy_from(&self, from: Self) -> usize {
         let len = self.len.min(from.len);

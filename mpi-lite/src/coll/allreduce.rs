@@ -2,7 +2,8 @@
 
 use super::bcast::split;
 use super::choose::{self, Reduction};
-use super::partial::Partial;
+use super::gather::keep;
+use super::partial::{Partial, fold};
 use super::peers::Peers;
 use super::reduce::check_counts;
 use super::{Input, allgather};
@@ -34,14 +35,10 @@ pub(super) fn allreduce(peers: &impl Peers, send: &Input, receive: &Buffer, op: 
         return Ok(());
     }
     match choose::reduction(own.count(), bytes, peers.all(), op.is_commutative()) {
-        Reduction::Doubling => {
-            let result = doubling(peers, &own, op)?;
-            receive.copy_from(result.buffer()).map(|_| ())
-        }
+        Reduction::Doubling => doubling(peers, &own, receive, op),
         Reduction::Ring => {
-            let result = Partial::copy_of(&own)?;
-            let result = ring(peers, result, op)?;
-            receive.copy_from(result.buffer()).map(|_| ())
+            keep(&own, receive)?;
+            ring(peers, receive, op)
         }
     }
 }
@@ -49,14 +46,13 @@ pub(super) fn allreduce(peers: &impl Peers, send: &Input, receive: &Buffer, op: 
 /// Recursive doubling. If the number of processes is no power of two, the first ones work in
 /// pairs of neighbours, of which the upper one takes part. So a partial result always covers
 /// neighbouring ranks, and the operands stay in the order of the ranks.
-pub(super) fn doubling(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Partial> {
+fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
     let crew = Crew::of(peers.all());
-    let mut result = Partial::copy_of(own)?;
+    let mut result = Partial::begin(own, receive)?;
     let mut incoming = Partial::room(own)?;
     let Some(place) = crew.place(peers.here()) else {
         peers.send(peers.here() + 1, result.buffer())?;
-        peers.receive(peers.here() + 1, result.buffer())?;
-        return Ok(result);
+        return peers.receive(peers.here() + 1, receive);
     };
     let spared = crew.is_doubled(peers.here()).then(|| peers.here() - 1);
     if let Some(spared) = spared {
@@ -77,7 +73,7 @@ pub(super) fn doubling(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Part
     if let Some(spared) = spared {
         peers.send(spared, result.buffer())?;
     }
-    Ok(result)
+    result.settle(receive)
 }
 
 /// The greatest power of two of processes; the others are each doubled by their upper neighbour.
@@ -123,27 +119,23 @@ impl Crew {
 
 /// Each part of the vector goes once around the ring and is reduced on the way, then once more
 /// to be known to all: every link carries twice the vector. Changes the order of the operands.
-pub(super) fn ring(peers: &impl Peers, result: Partial, op: &Op) -> Result<Partial> {
-    let parts = split(result.buffer(), peers.all());
+fn ring(peers: &impl Peers, vector: &Buffer, op: &Op) -> Result<()> {
+    let parts = split(vector, peers.all());
     reduce_around(peers, &parts, op)?;
-    allgather::ring(peers, &parts)?;
-    Ok(result)
+    allgather::ring(peers, &parts)
 }
 
 /// Leaves in the part of this process the reduction of that part over all. In step s a process
-/// passes on the part that began s + 1 processes before it.
-pub(super) fn reduce_around(peers: &impl Peers, parts: &[Buffer], op: &Op) -> Result<()> {
+/// passes on the part that began s processes before it.
+fn reduce_around(peers: &impl Peers, parts: &[Buffer], op: &Op) -> Result<()> {
+    let largest = parts.iter().max_by_key(|part| part.count());
+    let room = Partial::room(largest.expect("there is a part for this process"))?;
     for step in 1..peers.all() {
         let outgoing = &parts[peers.before(step)];
         let here = &parts[peers.before(step + 1)];
-        let mut incoming = Partial::room(here)?;
-        peers.exchange(
-            (peers.after(1), outgoing),
-            (peers.before(1), incoming.buffer()),
-        )?;
-        let mut own = Partial::copy_of(here)?;
-        incoming.fold_right(&mut own, op)?;
-        here.copy_from(incoming.buffer())?;
+        let incoming = room.buffer().part(0, here.count());
+        peers.exchange((peers.after(1), outgoing), (peers.before(1), &incoming))?;
+        fold(&incoming, here, op)?;
     }
     Ok(())
 }

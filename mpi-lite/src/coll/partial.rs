@@ -1,12 +1,14 @@
-//! A partial result of a reduction, in memory of our own.
+//! A partial result of a reduction, in memory of our own or where the result goes.
 
+use super::gather::keep;
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 use crate::memory::Scratch;
 
 /// Elements that are being reduced, laid out as their datatype says.
 pub(super) struct Partial {
-    memory: Scratch,
+    /// Keeps the elements alive if they are in memory of our own.
+    memory: Option<Scratch>,
     buffer: Buffer,
 }
 
@@ -14,7 +16,10 @@ impl Partial {
     /// Room for as many elements as `like` has.
     pub(super) fn room(like: &Buffer) -> Result<Self> {
         let (memory, buffer) = Buffer::scratch(like.count(), like.datatype())?;
-        Ok(Self { memory, buffer })
+        Ok(Self {
+            memory: Some(memory),
+            buffer,
+        })
     }
 
     /// A copy of `from`.
@@ -24,6 +29,23 @@ impl Partial {
         Ok(partial)
     }
 
+    /// A copy of `from` in `place`, where it may lie already. [`Partial::settle`] ends it.
+    pub(super) fn begin(from: &Buffer, place: &Buffer) -> Result<Self> {
+        keep(from, place)?;
+        Ok(Self {
+            memory: None,
+            buffer: place.clone(),
+        })
+    }
+
+    /// Lays the elements into `place`, unless they are there.
+    pub(super) fn settle(&self, place: &Buffer) -> Result<()> {
+        match self.memory {
+            Some(_) => place.copy_from(&self.buffer).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     /// The elements, for a message.
     pub(super) fn buffer(&self) -> &Buffer {
         &self.buffer
@@ -31,18 +53,21 @@ impl Partial {
 
     /// `self = left op self`.
     pub(super) fn fold_left(&mut self, left: &Self, op: &Op) -> Result<()> {
-        let (count, datatype) = (self.buffer.count(), self.buffer.datatype());
-        op.apply(
-            left.memory.bytes(),
-            self.memory.bytes_mut(),
-            count,
-            datatype,
-        )
+        fold(&left.buffer, &self.buffer, op)
     }
 
     /// `self = self op right`; `right` is left with something else.
     pub(super) fn fold_right(&mut self, right: &mut Self, op: &Op) -> Result<()> {
-        core::mem::swap(self, right);
+        if !op.is_commutative() {
+            core::mem::swap(self, right);
+        }
         self.fold_left(right, op)
     }
+}
+
+/// `inout = left op inout`, element by element; the two do not overlap.
+pub(super) fn fold(left: &Buffer, inout: &Buffer, op: &Op) -> Result<()> {
+    let (left, span) = (left.occupied()?, inout.occupied()?);
+    let (count, datatype) = (inout.count(), inout.datatype());
+    span.update(|inout| left.update(|left| op.apply(left, inout, count, datatype)))
 }

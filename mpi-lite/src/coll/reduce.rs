@@ -1,6 +1,6 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
-use super::partial::Partial;
+use super::partial::{Partial, fold};
 use super::peers::Peers;
 use super::{Input, at_root};
 use crate::comm::Communicator;
@@ -39,13 +39,13 @@ pub(super) fn reduce(
         send.check()?;
         let own = send.or(receive);
         check_counts(&own, receive)?;
-        if let Some(result) = to_root(peers, &own, op, root)? {
-            receive.copy_from(result.buffer())?;
+        if let Some(result) = to_root(peers, &own, Some(receive), (op, root))? {
+            result.settle(receive)?;
         }
     } else {
         let own = send.required()?;
         own.check()?;
-        to_root(peers, own, op, root)?;
+        to_root(peers, own, None, (op, root))?;
     }
     Ok(())
 }
@@ -60,40 +60,42 @@ pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
     Ok(())
 }
 
-/// Gives the result at the root, nothing elsewhere or if there is nothing to reduce.
+/// Gives the result at the root, in `place` if there is one; nothing elsewhere or if there is
+/// nothing to reduce.
 pub(super) fn to_root(
     peers: &impl Peers,
     own: &Buffer,
-    op: &Op,
-    root: usize,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
 ) -> Result<Option<Partial>> {
     op.check(own.datatype())?;
     if own.count() == 0 {
         return Ok(None);
     }
-    if op.is_commutative() {
-        return binomial(peers, own, op, root);
+    if op.is_commutative() || root == 0 {
+        return binomial(peers, own, place, (op, root));
     }
     // Rank order needs the tree at rank 0; the result then goes to the root.
-    let result = binomial(peers, own, op, 0)?;
-    match (result, peers.here() == root) {
-        (Some(result), false) => {
-            peers.send(root, result.buffer())?;
-            Ok(None)
-        }
-        (None, true) => {
-            let result = Partial::room(own)?;
-            peers.receive(0, result.buffer())?;
-            Ok(Some(result))
-        }
-        (result, _) => Ok(result),
+    let result = binomial(peers, own, None, (op, 0))?;
+    if peers.here() == root {
+        let result = Partial::room(own)?;
+        peers.receive(0, result.buffer())?;
+        return Ok(Some(result));
     }
+    result.map_or(Ok(None), |result| {
+        peers.send(root, result.buffer()).map(|()| None)
+    })
 }
 
 /// Binomial tree over the distance from `root`: a process collects from those that have its bits
 /// and one lower one, near ones first, then passes the result on. With root 0 the operands stay in
 /// the order of the ranks.
-fn binomial(peers: &impl Peers, own: &Buffer, op: &Op, root: usize) -> Result<Option<Partial>> {
+fn binomial(
+    peers: &impl Peers,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial>> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
     let lowest = super::bcast::lowest_bit(distance, size);
@@ -101,7 +103,10 @@ fn binomial(peers: &impl Peers, own: &Buffer, op: &Op, root: usize) -> Result<Op
         peers.send((distance - 1 + root) % size, own)?;
         return Ok(None);
     }
-    let mut result = Partial::copy_of(own)?;
+    let mut result = match place {
+        Some(place) => Partial::begin(own, place)?,
+        None => Partial::copy_of(own)?,
+    };
     let mut incoming = Partial::room(own)?;
     let mut bit = 1;
     while bit < lowest && distance + bit < size {
@@ -129,7 +134,5 @@ pub fn reduce_local(input: &Buffer, inout: &Buffer, op: &Op) -> Result<()> {
     inout.check()?;
     check_counts(input, inout)?;
     let left = Partial::copy_of(input)?;
-    let mut result = Partial::copy_of(inout)?;
-    result.fold_left(&left, op)?;
-    inout.copy_from(result.buffer()).map(|_| ())
+    fold(left.buffer(), inout, op)
 }

@@ -71,7 +71,7 @@ pub(super) fn reduce_scatter(
     whole.check()?;
     let own = receive.part(0, counts[peers.here()]);
     own.check()?;
-    let result = reduce::to_root(peers, &whole, op, 0)?;
+    let result = reduce::to_root(peers, &whole, None, (op, 0))?;
     let blocks = result.as_ref().map(|result| blocks_of(result, counts));
     if whole.count() == 0 {
         return Ok(());
