@@ -95,6 +95,8 @@ integers! {
     LargeCount: i64 = "MPI_Count" | i64 = "MPI_Count", i64, not_negative;
     /// A number of elements of a buffer.
     Count: c_int = "int" | i64 = "MPI_Count", i64, not_negative;
+    /// A number of elements that matters only on some processes: checked where it does.
+    LateCount: c_int = "int" | i64 = "MPI_Count", i64, any;
     /// A number of elements of a block.
     BlockLength: c_int = "int" | i64 = "MPI_Count", i64, argument_not_negative;
     /// A distance in elements.
@@ -110,6 +112,17 @@ impl Count {
     #[inline]
     pub fn get(self) -> u64 {
         self.0.cast_unsigned()
+    }
+}
+
+impl LateCount {
+    /// The count.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COUNT` if it is negative.
+    pub fn get(self) -> Result<Count> {
+        not_negative("the count", self.0)?;
+        Ok(Count(self.0))
     }
 }
 

@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 
 use crate::abi::{self, Handle};
-use crate::args::{Length, show_address};
+use crate::args::{LateCount, Length, show_address};
 use crate::entry::{Arg, Declarator, Large, Read, Small};
 use crate::error::{Error, Result};
 use crate::raise::Call;
@@ -201,6 +201,18 @@ wide_arrays! {
     Displs: c_int = "const int" | i64 = "const MPI_Aint";
     /// Distances in bytes.
     Displacements: i64 = "const MPI_Aint" | i64 = "const MPI_Count";
+}
+
+impl Counts {
+    /// `len` counts.
+    ///
+    /// # Errors
+    /// The array is null, or one is negative.
+    pub fn counts(self, len: usize) -> Result<Vec<u64>> {
+        (0..len)
+            .map(|index| Ok(LateCount(self.get(index)?).get()?.get()))
+            .collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

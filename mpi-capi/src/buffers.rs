@@ -6,10 +6,13 @@
 
 use core::ffi::c_void;
 
+use mpi_lite::coll::Input;
 use mpi_lite::data::Buffer;
 
 use crate::abi;
-use crate::args::{Count, Datatype, append, show_address};
+use crate::args::{
+    Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append, show_address,
+};
 use crate::entry::{Arg, Declarator, Read};
 use crate::error::{Error, Result};
 use crate::raise::Call;
@@ -114,6 +117,83 @@ fn end_within(is_null: bool, size: u64, position: u64, len: u64) -> Result<i64> 
     }
     Ok((position + len).cast_signed())
 }
+
+/// Blocks of one memory, one per process.
+#[derive(Debug, Clone, Copy)]
+pub struct Blocks {
+    /// Elements of each.
+    pub counts: Counts,
+    /// Where each begins.
+    pub displs: Displs,
+    /// How many there are.
+    pub processes: u32,
+}
+
+/// What the buffers of collectives have in common, whether they are read or written.
+macro_rules! collective_buffers {
+    ($($name:ident)*) => {$(
+        impl $name {
+            /// Whether it is `MPI_IN_PLACE`.
+            pub fn is_in_place(self) -> bool {
+                self.0.addr() == abi::MPI_IN_PLACE
+            }
+
+            /// What this process gives; in place, count and datatype are not looked at.
+            ///
+            /// # Errors
+            /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`.
+            pub fn input(self, count: LateCount, datatype: LateDatatype) -> Result<Input> {
+                self.input_at(true, count, datatype)
+            }
+
+            /// The same where only the root may be in place.
+            ///
+            /// # Errors
+            /// As `input`.
+            pub fn input_at(
+                self,
+                is_root: bool,
+                count: LateCount,
+                datatype: LateDatatype,
+            ) -> Result<Input> {
+                if self.is_in_place() && is_root {
+                    return Ok(Input::InPlace);
+                }
+                Ok(Input::Buffer(self.of(count.get()?, &datatype.get()?)?))
+            }
+
+            /// The blocks of one datatype, displaced by its extent.
+            ///
+            /// # Errors
+            /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_ARG`.
+            pub fn blocks(self, blocks: Blocks, datatype: &Datatype) -> Result<Vec<Buffer>> {
+                let block = |place: usize| {
+                    let count = LateCount(blocks.counts.get(place)?).get()?;
+                    let first = self.of(count, datatype)?;
+                    Ok(first.part(blocks.displs.get(place)?, count.get()))
+                };
+                (0..blocks.processes as usize).map(block).collect()
+            }
+
+            /// The blocks of different datatypes, displaced in bytes.
+            ///
+            /// # Errors
+            /// As `blocks`.
+            pub fn blocks_of(self, blocks: Blocks, datatypes: Datatypes) -> Result<Vec<Buffer>> {
+                let block = |place: usize| {
+                    let count = LateCount(blocks.counts.get(place)?).get()?;
+                    let datatype = LateDatatype::of_array(datatypes.get(place)?).get()?;
+                    let first = self.of(count, &datatype)?;
+                    let origin = first.origin().moved(blocks.displs.get(place)?);
+                    Ok(Buffer::at(origin, count.get(), first.datatype().clone()))
+                };
+                (0..blocks.processes as usize).map(block).collect()
+            }
+        }
+    )*};
+}
+
+collective_buffers! { SendPtr RecvPtr }
 
 #[inline]
 fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buffer> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use mpi_lite::comm::Communicator;
 use mpi_lite::data::Buffer;
+use mpi_lite::engine::Completion;
 use mpi_lite::ids::Mode;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::args::{Rank, Source, Status, Tag};
+use crate::args::{OutStatus, Rank, Source, Status, Tag};
 use crate::attributes::{Attributes, Owner};
 use crate::errhandler;
 use crate::error::Result;
@@ -113,16 +114,20 @@ impl CommObject {
         ))
     }
 
-    /// Receives a message.
+    /// Receives a message and lays down its status, also of one that was too long.
     ///
     /// # Errors
     /// Those of `Communicator::recv`.
     #[inline]
-    pub fn recv(&self, buffer: Buffer, source: Source, tag: Tag) -> Result<Status> {
-        Ok(self
-            .lite
-            .recv(buffer, source.selector(), tag.selector())?
-            .into())
+    pub fn recv(&self, buffer: Buffer, source: Source, tag: Tag, status: OutStatus) -> Result<()> {
+        let request = self.lite.irecv(buffer, source.selector(), tag.selector())?;
+        let Completion {
+            status: learned,
+            error,
+            ..
+        } = self.lite.engine().wait(Some(request))?;
+        status.set(learned.into());
+        error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Starts a receive.

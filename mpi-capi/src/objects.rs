@@ -33,6 +33,13 @@ pub struct Datatype {
     lite: Option<data::Datatype>,
 }
 
+/// A datatype that matters only on some processes: looked at where it does.
+#[derive(Debug, Clone, Copy)]
+pub struct LateDatatype {
+    handle: Handle,
+    name: &'static str,
+}
+
 /// An error handler; the body checks what it serves.
 #[derive(Debug, Clone, Copy)]
 pub struct Errhandler(pub Handle);
@@ -119,6 +126,7 @@ macro_rules! objects {
 objects! {
     Comm = "MPI_Comm", |handle, call| call.note_comm(handle);
     Datatype = "MPI_Datatype", |_, _| {};
+    LateDatatype = "MPI_Datatype", |_, _| {};
     Errhandler = "MPI_Errhandler", |_, _| {};
     File = "MPI_File", |_, _| {};
     Group = "MPI_Group", |_, _| {};
@@ -167,6 +175,36 @@ impl<W> Read<W> for Datatype {
             class: abi::MPI_ERR_TYPE,
         };
         Self::of(c).map_err(refuse)
+    }
+}
+
+impl<W> Read<W> for LateDatatype {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self { handle: c, name })
+    }
+}
+
+impl LateDatatype {
+    /// An element of an array of datatypes.
+    pub fn of_array(handle: Handle) -> Self {
+        Self {
+            handle,
+            name: "a datatype of the array",
+        }
+    }
+
+    /// The datatype.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` if it is null, foreign or freed.
+    pub fn get(self) -> Result<Datatype> {
+        let Self { handle, name } = self;
+        let refuse = |what| Error::Handle {
+            name,
+            what,
+            class: abi::MPI_ERR_TYPE,
+        };
+        Datatype::of(handle).map_err(refuse)
     }
 }
 

@@ -1,60 +1,140 @@
 //! Blocking collectives and reduction operators of chapter 6.
 
+use mpi_lite::coll::{Input, reduce_local};
+use mpi_lite::data::Buffer;
+
 use crate::abi;
 use crate::args::*;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::reduce;
 
 mpi! {
+    /// Collects a block of each process at all of them. MPI 5.0, 6.7.
     fn MPI_Allgather | MPI_Allgather_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
+        sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
         recvcount: Count, recvtype: Datatype, comm: Comm
-    );
+    ) {
+        let send = sendbuf.input(sendcount, sendtype)?;
+        let receive = recvbuf.of(recvcount, &recvtype)?;
+        refuse_aliases(&send, &receive)?;
+        Ok(comm.lite.allgather(&send, &receive)?)
+    }
 
+    /// Collects blocks of different lengths at all processes. MPI 5.0, 6.7.
     fn MPI_Allgatherv | MPI_Allgatherv_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
+        sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
         recvcounts: Counts, displs: Displs, recvtype: Datatype, comm: Comm
-    );
+    ) {
+        let send = sendbuf.input(sendcount, sendtype)?;
+        let places = Blocks { counts: recvcounts, displs, processes: comm.lite.size() };
+        Ok(comm.lite.allgatherv(&send, &recvbuf.blocks(places, &recvtype)?)?)
+    }
 
+    /// Reduces to all processes. MPI 5.0, 6.9.6.
     fn MPI_Allreduce | MPI_Allreduce_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, comm: Comm
-    );
+    ) {
+        let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype, &op)?;
+        Ok(comm.lite.allreduce(&send, &receive, &op.lite)?)
+    }
 
+    /// Exchanges a block between all pairs. MPI 5.0, 6.8.
     fn MPI_Alltoall | MPI_Alltoall_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
+        sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
         recvcount: Count, recvtype: Datatype, comm: Comm
-    );
+    ) {
+        let send = sendbuf.input(sendcount, sendtype)?;
+        let receive = recvbuf.of(recvcount, &recvtype)?;
+        refuse_aliases(&send, &receive)?;
+        Ok(comm.lite.alltoall(&send, &receive)?)
+    }
 
+    /// Exchanges blocks of different lengths. MPI 5.0, 6.8.
     fn MPI_Alltoallv | MPI_Alltoallv_c(
-        sendbuf: SendPtr, sendcounts: Counts, sdispls: Displs, sendtype: Datatype,
+        sendbuf: SendPtr, sendcounts: Counts, sdispls: Displs, sendtype: LateDatatype,
         recvbuf: RecvPtr, recvcounts: Counts, rdispls: Displs, recvtype: Datatype, comm: Comm
-    );
+    ) {
+        let processes = comm.lite.size();
+        let places = Blocks { counts: recvcounts, displs: rdispls, processes };
+        let receive = recvbuf.blocks(places, &recvtype)?;
+        let send = match sendbuf.is_in_place() {
+            true => None,
+            false => {
+                let places = Blocks { counts: sendcounts, displs: sdispls, processes };
+                Some(sendbuf.blocks(places, &sendtype.get()?)?)
+            }
+        };
+        Ok(comm.lite.alltoallw(send.as_deref(), &receive)?)
+    }
 
+    /// Exchanges blocks of different datatypes, displaced in bytes. MPI 5.0, 6.8.
     fn MPI_Alltoallw | MPI_Alltoallw_c(
         sendbuf: SendPtr, sendcounts: Counts, sdispls: Displs, sendtypes: Datatypes,
         recvbuf: RecvPtr, recvcounts: Counts, rdispls: Displs, recvtypes: Datatypes, comm: Comm
-    );
+    ) {
+        let processes = comm.lite.size();
+        let places = Blocks { counts: recvcounts, displs: rdispls, processes };
+        let receive = recvbuf.blocks_of(places, recvtypes)?;
+        let send = match sendbuf.is_in_place() {
+            true => None,
+            false => {
+                let places = Blocks { counts: sendcounts, displs: sdispls, processes };
+                Some(sendbuf.blocks_of(places, sendtypes)?)
+            }
+        };
+        Ok(comm.lite.alltoallw(send.as_deref(), &receive)?)
+    }
 
-    fn MPI_Barrier(comm: Comm);
+    /// Waits until all processes have come here. MPI 5.0, 6.3.
+    fn MPI_Barrier(comm: Comm) {
+        Ok(comm.lite.barrier()?)
+    }
 
+    /// Gives all processes what the root has. MPI 5.0, 6.4.
     fn MPI_Bcast | MPI_Bcast_c(
         buffer: RecvPtr, count: Count, datatype: Datatype, root: Root, comm: Comm
-    );
+    ) {
+        Ok(comm.lite.bcast(&buffer.of(count, &datatype)?, root.0)?)
+    }
 
+    /// Reduces the elements of all lower ranks. MPI 5.0, 6.11.2.
     fn MPI_Exscan | MPI_Exscan_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, comm: Comm
-    );
+    ) {
+        let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype, &op)?;
+        Ok(comm.lite.exscan(&send, &receive, &op.lite)?)
+    }
 
+    /// Collects a block of each process at the root. MPI 5.0, 6.5.
     fn MPI_Gather | MPI_Gather_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
-        recvcount: Count, recvtype: Datatype, root: Root, comm: Comm
-    );
+        sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
+        recvcount: LateCount, recvtype: LateDatatype, root: Root, comm: Comm
+    ) {
+        let send = sendbuf.input_at(is_root(&comm, root), sendcount, sendtype)?;
+        let receive = match is_root(&comm, root) {
+            true => Some(recvbuf.of(recvcount.get()?, &recvtype.get()?)?),
+            false => None,
+        };
+        if let Some(receive) = &receive {
+            refuse_aliases(&send, receive)?;
+        }
+        Ok(comm.lite.gather(&send, receive.as_ref(), root.0)?)
+    }
 
+    /// Collects blocks of different lengths at the root. MPI 5.0, 6.5.
     fn MPI_Gatherv | MPI_Gatherv_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
-        recvcounts: Counts, displs: Displs, recvtype: Datatype, root: Root, comm: Comm
-    );
+        sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
+        recvcounts: Counts, displs: Displs, recvtype: LateDatatype, root: Root, comm: Comm
+    ) {
+        let send = sendbuf.input_at(is_root(&comm, root), sendcount, sendtype)?;
+        let places = Blocks { counts: recvcounts, displs, processes: comm.lite.size() };
+        let receive = match is_root(&comm, root) {
+            true => Some(recvbuf.blocks(places, &recvtype.get()?)?),
+            false => None,
+        };
+        Ok(comm.lite.gatherv(&send, receive.as_deref(), root.0)?)
+    }
 
     /// Whether the order of an operator's operands does not matter. MPI 5.0, 6.9.7.
     fn MPI_Op_commutative(op: Op, commute: Out<Flag>) {
@@ -74,36 +154,146 @@ mpi! {
         op.set(abi::MPI_OP_NULL)
     }
 
+    /// Reduces to the root. MPI 5.0, 6.9.1.
     fn MPI_Reduce | MPI_Reduce_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, root: Root,
         comm: Comm
-    );
+    ) {
+        op.lite.check(datatype.committed()?)?;
+        if is_root(&comm, root) {
+            let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype, &op)?;
+            return Ok(comm.lite.reduce(&send, Some(&receive), &op.lite, root.0)?);
+        }
+        let send = Input::Buffer(sendbuf.of(count, &datatype)?);
+        Ok(comm.lite.reduce(&send, None, &op.lite, root.0)?)
+    }
 
+    /// Reduces two buffers of this process. MPI 5.0, 6.9.7.
     fn MPI_Reduce_local | MPI_Reduce_local_c(
         inbuf: SendPtr, inoutbuf: RecvPtr, count: Count, datatype: Datatype, op: Op
-    );
+    ) {
+        let (input, inout) = (inbuf.of(count, &datatype)?, inoutbuf.of(count, &datatype)?);
+        Ok(reduce_local(&input, &inout, &op.lite)?)
+    }
 
+    /// Reduces and scatters blocks of different lengths. MPI 5.0, 6.10.2.
     fn MPI_Reduce_scatter | MPI_Reduce_scatter_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, recvcounts: Counts, datatype: Datatype, op: Op,
         comm: Comm
-    );
+    ) {
+        let counts = recvcounts.counts(comm.lite.size() as usize)?;
+        let own = counts[comm.lite.rank() as usize];
+        let (send, receive) = scattered(sendbuf, recvbuf, (&counts, own), &datatype, &op)?;
+        Ok(comm.lite.reduce_scatter(&send, &receive, &counts, &op.lite)?)
+    }
 
+    /// Reduces and scatters equal blocks. MPI 5.0, 6.10.1.
     fn MPI_Reduce_scatter_block | MPI_Reduce_scatter_block_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, recvcount: Count, datatype: Datatype, op: Op,
         comm: Comm
-    );
+    ) {
+        let counts = vec![recvcount.get(); comm.lite.size() as usize];
+        let (send, receive) = scattered(sendbuf, recvbuf, (&counts, counts[0]), &datatype, &op)?;
+        Ok(comm.lite.reduce_scatter_block(&send, &receive, counts[0], &op.lite)?)
+    }
 
+    /// Reduces the elements of all ranks up to the own. MPI 5.0, 6.11.1.
     fn MPI_Scan | MPI_Scan_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, comm: Comm
-    );
+    ) {
+        let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype, &op)?;
+        Ok(comm.lite.scan(&send, &receive, &op.lite)?)
+    }
 
+    /// Gives each process its block of the root's. MPI 5.0, 6.6.
     fn MPI_Scatter | MPI_Scatter_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
-        recvcount: Count, recvtype: Datatype, root: Root, comm: Comm
-    );
+        sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
+        recvcount: LateCount, recvtype: LateDatatype, root: Root, comm: Comm
+    ) {
+        let receive = recvbuf.input_at(is_root(&comm, root), recvcount, recvtype)?;
+        let send = match is_root(&comm, root) {
+            true => Some(sendbuf.of(sendcount.get()?, &sendtype.get()?)?),
+            false => None,
+        };
+        if let Some(send) = &send {
+            refuse_aliases(&receive, send)?;
+        }
+        Ok(comm.lite.scatter(send.as_ref(), &receive, root.0)?)
+    }
 
+    /// Gives each process its block, of different lengths. MPI 5.0, 6.6.
     fn MPI_Scatterv | MPI_Scatterv_c(
-        sendbuf: SendPtr, sendcounts: Counts, displs: Displs, sendtype: Datatype,
-        recvbuf: RecvPtr, recvcount: Count, recvtype: Datatype, root: Root, comm: Comm
-    );
+        sendbuf: SendPtr, sendcounts: Counts, displs: Displs, sendtype: LateDatatype,
+        recvbuf: RecvPtr, recvcount: LateCount, recvtype: LateDatatype, root: Root, comm: Comm
+    ) {
+        let receive = recvbuf.input_at(is_root(&comm, root), recvcount, recvtype)?;
+        let places = Blocks { counts: sendcounts, displs, processes: comm.lite.size() };
+        let send = match is_root(&comm, root) {
+            true => Some(sendbuf.blocks(places, &sendtype.get()?)?),
+            false => None,
+        };
+        Ok(comm.lite.scatterv(send.as_deref(), &receive, root.0)?)
+    }
+}
+
+fn is_root(comm: &Comm, root: Root) -> bool {
+    u32::try_from(root.0) == Ok(comm.lite.rank())
+}
+
+/// What a reduction takes and where its result goes, checked before anything is sent.
+fn reduction(
+    sendbuf: SendPtr,
+    recvbuf: RecvPtr,
+    count: Count,
+    datatype: &Datatype,
+    op: &Op,
+) -> Result<(Input, Buffer)> {
+    let receive = recvbuf.of(count, datatype)?;
+    op.lite.check(receive.datatype())?;
+    let send = match sendbuf.is_in_place() {
+        true => Input::InPlace,
+        false => Input::Buffer(sendbuf.of(count, datatype)?),
+    };
+    refuse_aliases(&send, &receive)?;
+    Ok((send, receive))
+}
+
+/// The same where the result is scattered: the own part of it is shorter than the input.
+fn scattered(
+    sendbuf: SendPtr,
+    recvbuf: RecvPtr,
+    (counts, own): (&[u64], u64),
+    datatype: &Datatype,
+    op: &Op,
+) -> Result<(Input, Buffer)> {
+    let all = counts
+        .iter()
+        .fold(0u64, |sum, count| sum.saturating_add(*count));
+    let all = Count(i64::try_from(all).unwrap_or(i64::MAX));
+    op.lite.check(datatype.committed()?)?;
+    if sendbuf.is_in_place() {
+        return Ok((Input::InPlace, recvbuf.of(all, datatype)?));
+    }
+    let send = Input::Buffer(sendbuf.of(all, datatype)?);
+    let receive = recvbuf.of(Count(own.cast_signed()), datatype)?;
+    refuse_aliases(&send, &receive)?;
+    Ok((send, receive))
+}
+
+/// The same memory may not be given twice; `MPI_IN_PLACE` says it. Source: MPI 5.0, 2.3.
+fn refuse_aliases(given: &Input, place: &Buffer) -> Result<()> {
+    let Input::Buffer(given) = given else {
+        return Ok(());
+    };
+    let has_data = |buffer: &Buffer| buffer.bytes().is_ok_and(|bytes| bytes > 0);
+    let (from, to) = (given.origin(), place.origin());
+    // From MPI_BOTTOM on, two datatypes may well name different memory.
+    let is_same = from.addr() == to.addr() && !from.is_null();
+    if is_same && has_data(given) && has_data(place) {
+        return Err(Error::new(
+            abi::MPI_ERR_BUFFER,
+            "sendbuf and recvbuf are the same memory: pass MPI_IN_PLACE",
+        ));
+    }
+    Ok(())
 }

@@ -164,8 +164,7 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         status: OutStatus
     ) {
-        status.set(comm.recv(buf.of(count, &datatype)?, source, tag)?);
-        Ok(())
+        comm.recv(buf.of(count, &datatype)?, source, tag, status)
     }
 
     /// Prepares a receive. MPI 5.0, 3.9.
