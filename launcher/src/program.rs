@@ -97,11 +97,9 @@ fn check_start(file: &Path, shown: &str) -> Result<(), Failure> {
 
 fn check_interpreter(line: &[u8], shown: &str) -> Result<(), Failure> {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let name = line
-        .trim_ascii_start()
-        .split(u8::is_ascii_whitespace)
-        .next()
-        .unwrap_or_default();
+    // As the kernel reads it: blanks separate, a carriage return belongs to the name.
+    let mut words = line.split(|byte| b" \t".contains(byte));
+    let name = words.find(|word| !word.is_empty()).unwrap_or_default();
     let interpreter = Path::new(OsStr::from_bytes(name));
     if name.is_empty() || interpreter.exists() {
         return Ok(());
