@@ -29,7 +29,7 @@ fn check_one_clear_line(outcome: &Outcome, function: &str) -> Result<(), Failed>
     let lines: Vec<_> = outcome
         .stderr
         .lines()
-        .filter(|l| l.starts_with("MPI error"))
+        .filter(|l| l.contains("MPI error"))
         .collect();
     let wrong = |what: &str| Err(Failed::from(format!("{what}: {}", outcome.report())));
     match outcome.code {
@@ -42,8 +42,12 @@ fn check_one_clear_line(outcome: &Outcome, function: &str) -> Result<(), Failed>
         return wrong("the call came back under the default handler");
     }
     let [line] = lines[..] else {
-        return wrong("one line was to start with `MPI error`");
+        return wrong("one line was to tell of an `MPI error`");
     };
+    // A rank that was in no job yet, or no longer, is reported by mpirun with a line of its own.
+    if outcome.stderr.lines().count() > 2 {
+        return wrong("one clear line was to be enough");
+    }
     if !line.contains(&format!("in {function}(")) {
         return wrong(&format!("the line was to name {function}"));
     }
