@@ -619,7 +619,85 @@ fn quoted(path: &OsStr) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::signal::SigSet;
+
     use super::*;
+
+    /// A node whose "ssh" is this shell script.
+    fn behind(script: &str) -> Remote {
+        let inherited = Inherited {
+            signals: SigSet::empty(),
+            files: (1024, 1024),
+        };
+        let mut remote = Remote::new("n1", &[0], inherited).expect("nothing is set wrong");
+        remote.program = ["sh", "-c", script].map(String::from).to_vec();
+        remote
+    }
+
+    /// Lets the node read until it is ready.
+    fn until_ready(remote: &mut Remote) {
+        remote.connect(Instant::now());
+        while !remote.is_ready() {
+            let mut interests = Interests::default();
+            remote.interests(0, &mut interests);
+            interests.wait(None);
+            remote.ready(Instant::now());
+        }
+    }
+
+    fn reports(remote: &mut Remote) -> Vec<Report> {
+        std::iter::from_fn(|| remote.report()).collect()
+    }
+
+    /// An agent that is there and then says nothing more.
+    fn silent_agent() -> String {
+        let version = env!("CARGO_PKG_VERSION").to_string();
+        let ready = Report::Ready {
+            version,
+            server: None,
+            client: None,
+        };
+        let frame = protocol::encode(&ready).expect("it is short");
+        let bytes: String = MAGIC
+            .iter()
+            .chain(&frame)
+            .map(|byte| format!("\\{byte:03o}"))
+            .collect();
+        format!("printf '{bytes}'; exec sleep 100")
+    }
+
+    #[test]
+    fn a_silent_node_is_reported_and_then_lost() {
+        let mut remote = behind(&silent_agent());
+        until_ready(&mut remote);
+        let start = remote.heard_at;
+        remote.tick(start + SILENT_WARNING - Duration::from_secs(1));
+        assert_eq!(reports(&mut remote), []);
+        remote.tick(start + SILENT_WARNING);
+        remote.tick(start + SILENT_WARNING + Duration::from_secs(1));
+        assert_eq!(reports(&mut remote), [Report::Silent]);
+        remote.tick(start + SILENT_LIMIT);
+        assert!(matches!(&reports(&mut remote)[..], [Report::Lost { .. }]));
+        assert!(remote.is_over());
+    }
+
+    #[test]
+    fn a_node_that_does_not_end_is_given_up() {
+        let mut remote = behind(&silent_agent());
+        until_ready(&mut remote);
+        let now = Instant::now();
+        remote.obey(&Order::End, now);
+        remote.tick(now + ENDING_LIMIT);
+        assert!(matches!(&reports(&mut remote)[..], [Report::Lost { .. }]));
+    }
+
+    #[test]
+    fn a_node_that_was_not_reached_yet_ends_without_a_word() {
+        let mut remote = behind("exec sleep 100");
+        remote.connect(Instant::now());
+        remote.obey(&Order::End, Instant::now());
+        assert!(remote.is_over());
+    }
 
     #[test]
     fn only_an_unusual_path_is_quoted() {

@@ -488,3 +488,152 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::{SigSet, kill};
+
+    use super::*;
+    use crate::wire::{Input, JobKey, Start};
+
+    fn node_with(program: &str, arguments: &[&str]) -> Node {
+        let files = (256, 256);
+        let mut node = Node::new(Inherited {
+            signals: SigSet::empty(),
+            files,
+        });
+        let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
+        let start = Start {
+            node: 0,
+            ranks: vec![0],
+            hosts: vec!["n1".into()],
+            key: JobKey([0; 32]),
+            transport: "auto".into(),
+            interface: None,
+            has_other_nodes: false,
+            address: None,
+            program: ByteBuf::from(program.as_bytes()),
+            arguments: std::iter::once(&program)
+                .chain(arguments)
+                .map(bytes)
+                .collect(),
+            variables: vec![],
+            is_whole_environment: false,
+            directory: ByteBuf::from(*b"/"),
+            input: Input::Inherited,
+        };
+        node.obey(Order::Start(Box::new(start)), Instant::now());
+        node
+    }
+
+    fn reports(node: &mut Node) -> Vec<Report> {
+        std::iter::from_fn(|| node.report()).collect()
+    }
+
+    fn pid(node: &mut Node) -> Pid {
+        match &reports(node)[..] {
+            [Report::Started { rank: 0, pid }] => Pid::from_raw(*pid),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_rank_that_stays_stopped_is_reported_once() {
+        let mut node = node_with("sleep", &["100"]);
+        let pid = pid(&mut node);
+        let now = Instant::now();
+        assert!(node.child(pid, WaitStatus::Stopped(pid, Signal::SIGSTOP), now));
+        assert_eq!(node.wake_at(), Some(now + STOPPED_FOR));
+        node.tick(now + STOPPED_FOR - Duration::from_millis(1));
+        assert_eq!(reports(&mut node), []);
+        node.tick(now + STOPPED_FOR);
+        node.tick(now + 2 * STOPPED_FOR);
+        assert_eq!(reports(&mut node), [Report::Stopped { rank: 0 }]);
+        node.kill_all();
+    }
+
+    #[test]
+    fn a_rank_that_goes_on_or_that_we_stopped_is_not_reported() {
+        let mut node = node_with("sleep", &["100"]);
+        let pid = pid(&mut node);
+        let now = Instant::now();
+        let stopped = WaitStatus::Stopped(pid, Signal::SIGSTOP);
+        node.child(pid, stopped, now);
+        node.child(pid, WaitStatus::Continued(pid), now);
+        assert_eq!(node.wake_at(), None);
+        let signal = Signal::SIGTSTP as i32;
+        node.obey(
+            Order::Signal {
+                signal,
+                is_from_terminal: false,
+            },
+            now,
+        );
+        node.child(pid, stopped, now);
+        assert_eq!(node.wake_at(), None);
+        node.kill_all();
+    }
+
+    #[test]
+    fn the_end_is_polite_first_and_final_after_the_grace() {
+        let mut node = node_with(
+            "sh",
+            &["-c", "trap '' TERM; echo ready; sleep 100; sleep 100"],
+        );
+        let pid = pid(&mut node);
+        while reports(&mut node).is_empty() {
+            let mut interests = Interests::default();
+            node.interests(&mut interests);
+            for token in interests.wait(None) {
+                node.ready(token, Instant::now());
+            }
+        }
+        let now = Instant::now();
+        node.obey(Order::End, now);
+        assert_eq!(node.wake_at(), Some(now + GRACE));
+        node.tick(now + GRACE);
+        let status = nix::sys::wait::waitpid(pid, None).unwrap();
+        assert_eq!(status, WaitStatus::Signaled(pid, Signal::SIGKILL, false));
+        node.child(pid, status, now);
+        let ended = Report::Ended {
+            rank: 0,
+            ended: Ended::Killed(9),
+        };
+        assert_eq!(reports(&mut node), [ended, Report::Quiet]);
+        assert_eq!(kill(pid, None), Err(Errno::ESRCH));
+    }
+
+    #[test]
+    fn a_node_that_cannot_start_has_no_ranks_and_says_why() {
+        let mut node = node_with("no-such-program", &[]);
+        let reports = reports(&mut node);
+        assert!(matches!(
+            &reports[..],
+            [Report::Refused { code: 127, .. }, Report::Quiet]
+        ));
+    }
+
+    #[test]
+    fn orders_for_a_node_without_ranks_are_harmless() {
+        let mut node = Node::new(Inherited {
+            signals: SigSet::empty(),
+            files: (256, 256),
+        });
+        let now = Instant::now();
+        for order in [
+            Order::Cards(vec![]),
+            Order::Input(ByteBuf::new()),
+            Order::InputEnd,
+            Order::OutputTaken(u64::MAX),
+            Order::Signal {
+                signal: 999,
+                is_from_terminal: true,
+            },
+            Order::End,
+        ] {
+            node.obey(order, now);
+            node.tick(now + GRACE);
+        }
+        assert_eq!(reports(&mut node), [Report::InputClosed]);
+    }
+}

@@ -1,0 +1,61 @@
+//! `mpirun` on a terminal, made by `script`.
+
+mod common;
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use common::{mpirun, unique_sleep, wait_for_sleepers};
+
+/// Starts a command line of `mpirun` on a terminal of its own.
+fn on_a_terminal(arguments: &[&str]) -> Child {
+    let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
+    let words: Vec<String> = arguments.iter().map(quoted).collect();
+    let line = format!("{} {}", env!("CARGO_BIN_EXE_mpirun"), words.join(" "));
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", &line, "/dev/null"]);
+    script.env("MPILITE_SSH", common::fake_ssh());
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    script.spawn().expect("script can be started")
+}
+
+fn finish(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().expect("it ends");
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
+
+#[test]
+fn rank_0_reads_the_terminal_here_and_elsewhere() {
+    let script = "if [ $MPILITE_RANK = 0 ]; then read line; echo \"got $line\"; fi";
+    for hosts in ["localhost:2", "n1,n2"] {
+        let mut child = on_a_terminal(&["-n", "2", "--host", hosts, "sh", "-c", script]);
+        child.stdin.as_mut().unwrap().write_all(b"hello\n").unwrap();
+        let (code, text) = finish(child);
+        assert_eq!(code, Some(0), "{hosts}: {text}");
+        assert!(text.contains("got hello\r\n"), "{hosts}: {text}");
+    }
+}
+
+#[test]
+fn an_interrupt_of_the_terminal_reaches_each_rank_once() {
+    let mark = unique_sleep();
+    let script = format!("trap 'echo interrupted' INT; sleep {mark} & wait; kill $!; wait");
+    let mut child = on_a_terminal(&["-n", "3", "sh", "-c", &script]);
+    wait_for_sleepers(&mark, 3);
+    child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
+    let (code, text) = finish(child);
+    assert_eq!(
+        (code, text.matches("interrupted").count()),
+        (Some(130), 3),
+        "{text}"
+    );
+    wait_for_sleepers(&mark, 0);
+}
+
+#[test]
+fn without_a_terminal_nothing_waits_for_one() {
+    mpirun(&["-n", "2", "cat"]).run().succeeds();
+}
