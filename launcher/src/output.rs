@@ -117,12 +117,15 @@ impl Output {
         sink.owners.push_back((sink.queued, taken));
     }
 
-    /// Queues a line of the launcher's own for standard error.
+    /// Queues a line of the launcher's own for standard error. The line of a rank's error handler
+    /// says itself who speaks.
     pub fn say(&mut self, line: &str) {
         let sink = self.sink(Stream::Error);
         sink.end_begun_line();
         for line in line.lines() {
-            sink.append(b"mpirun: ");
+            if !line.starts_with("MPI error ") {
+                sink.append(b"mpirun: ");
+            }
             sink.append(line.as_bytes());
             sink.append(b"\n");
         }
