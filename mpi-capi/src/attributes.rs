@@ -194,7 +194,9 @@ impl Attributes {
             let Some((key, value)) = self.values.lock().last().copied() else {
                 return Ok(());
             };
-            if let Some(keyval) = LIBRARY.keyvals.lock().find(key).map(|place| place.keyval) {
+            // Apart, so that the delete function, which may use keys itself, finds no lock taken.
+            let keyval = LIBRARY.keyvals.lock().find(key).map(|place| place.keyval);
+            if let Some(keyval) = keyval {
                 let value = core::ptr::with_exposed_provenance_mut(value);
                 call_delete(keyval, object, key, value)?;
             }
