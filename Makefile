@@ -42,8 +42,10 @@ install: build
 	install -m 644 include/mpi.h $(PREFIX)/include/mpi.h
 	install $(BUILT)/libmpi_abi.so $(PREFIX)/lib/libmpi_abi.so.1
 	cd $(PREFIX)/lib && ln -sf libmpi_abi.so.1 libmpi_abi.so
-	# A tool's own MPI_X must win over the library's when both are linked statically.
-	objcopy --wildcard --weaken-symbol='MPI_*' $(BUILT)/libmpi_abi.a $(PREFIX)/lib/libmpi_abi.a
+	# A tool's own MPI_X must win over the library's when both are linked statically. The compiler's
+	# bitcode is of no use to a linker, and binutils with a plugin of another LLVM stumble over it.
+	objcopy --wildcard --weaken-symbol='MPI_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
+	  $(BUILT)/libmpi_abi.a $(PREFIX)/lib/libmpi_abi.a
 	install -m 644 launcher/pkgconfig/*.pc $(PREFIX)/lib/pkgconfig
 	install -m 644 launcher/pkgconfig/compat/*.pc $(PREFIX)/lib/mpilite/compat/pkgconfig
 

@@ -43,7 +43,11 @@ impl Outcome {
             1,
             "one line is expected: {self:?}"
         );
-        assert!(self.stderr.starts_with("mpirun: "), "{self:?}");
+        let speakers = ["mpirun: ", "MPI error "];
+        assert!(
+            speakers.iter().any(|who| self.stderr.starts_with(who)),
+            "{self:?}"
+        );
         for part in parts {
             assert!(self.stderr.contains(part), "'{part}' is missing: {self:?}");
         }
