@@ -1,6 +1,7 @@
-//! The style by the numbers: proof that each rule finds what it forbids.
+//! The style by the numbers, over the whole tree; and proof that each rule finds what it forbids.
 
-use mpi_lite_tests::tidy::{SourceFile, violations_of_file, violations_of_tree};
+use mpi_lite_tests::source_root;
+use mpi_lite_tests::tidy::{SourceFile, files, violations_of_file, violations_of_tree};
 
 /// The violations of one Rust file with a good first line.
 fn of_rust(path: &str, body: &str) -> Vec<String> {
@@ -19,6 +20,26 @@ fn assert_found(found: &[String], what: &str) {
     assert!(
         found.len() == 1 && found[0].contains(what),
         "`{what}` expected alone in {found:?}"
+    );
+}
+
+#[test]
+fn the_tree_keeps_the_style() {
+    let files = files(&source_root());
+    assert!(
+        files.len() > 20,
+        "only {} files found: is the root right?",
+        files.len()
+    );
+    let found: Vec<_> = violations_of_tree(&files)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(
+        found.is_empty(),
+        "{} violations:\n{}",
+        found.len(),
+        found.join("\n")
     );
 }
 
