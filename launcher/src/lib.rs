@@ -31,5 +31,6 @@ pub mod program;
 pub mod remote;
 pub mod server;
 pub mod signals;
+mod ssh;
 pub mod wire;
 pub mod wrapper;

@@ -12,7 +12,8 @@ use common::{Scratch, boot_rank, mpirun, wait_until};
 fn lines_are_never_torn_nor_lost() {
     // Each line is written in two pieces with no flush of ours between: 4 ranks, 2000 lines.
     let script = "i=0; while [ $i -lt 500 ]; do \
-                  printf \"$MPILITE_RANK:$i:%0200d\" 0; printf ':%0100d:end\\n' 1; i=$((i+1)); done";
+                  printf \"$MPILITE_RANK:$i:%0200d\" 0; printf ':%0100d:end\\n' 1; \
+                  i=$((i+1)); done";
     for hosts in ["localhost:4", "n1:2,n2:2"] {
         let line = ["-n", "4", "--host", hosts, "sh", "-c", script];
         let outcome = mpirun(&line).over_fake_ssh().run().succeeds();

@@ -270,7 +270,8 @@ fn an_agent_that_sends_rubbish_ends_the_job() {
         // Ready of another version.
         r"printf '\001mpi-lite agent 1\n\011\000\000\000\000\0059.9.9\000\000'; sleep 5",
         // Ready, then a report about rank 7.
-        r"printf '\001mpi-lite agent 1\n\011\000\000\000\000\0050.1.0\000\000\002\000\000\000\003\007'; sleep 5",
+        r"printf '\001mpi-lite agent 1\n\011\000\000\000\000\0050.1.0\000\000';
+          printf '\002\000\000\000\003\007'; sleep 5",
     ];
     for line in rubbish {
         let ssh = scratch.write("ssh", format!("#!/bin/sh\n{line}\n"), 0o755);

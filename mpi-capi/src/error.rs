@@ -20,7 +20,10 @@ pub enum Error {
     #[error("called after MPI_Finalize")]
     AfterFinalize,
     /// There is no body yet.
-    #[error("not implemented in mpi-lite {}; docs/coverage.md lists what is", env!("CARGO_PKG_VERSION"))]
+    #[error(
+        "not implemented in mpi-lite {}; docs/coverage.md lists what is",
+        env!("CARGO_PKG_VERSION")
+    )]
     Unsupported,
     /// An argument through which we should read or write is null.
     #[error("{name} is a null pointer")]

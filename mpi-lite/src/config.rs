@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 
 macro_rules! settings {
-    ($( $(#[doc = $doc:literal])* $field:ident: $kind:ident = $default:expr, $variable:literal; )*) => {
+    ($(
+        $(#[doc = $doc:literal])* $field:ident: $kind:ident = $default:expr, $variable:literal;
+    )*) => {
         /// The settings of one process, in the units that their names end with.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct Settings {

@@ -50,7 +50,8 @@ fn server_config(scratch: &Scratch, port: u16) -> String {
 fn client_config(scratch: &Scratch, port: u16) -> String {
     let folder = scratch.path().display();
     format!(
-        "Host n1 n2 n3\n  HostName 127.0.0.1\n  Port {port}\nHost *\n  IdentityFile {folder}/user_key\n  \
+        "Host n1 n2 n3\n  HostName 127.0.0.1\n  Port {port}\n\
+         Host *\n  IdentityFile {folder}/user_key\n  \
          IdentitiesOnly yes\n  StrictHostKeyChecking accept-new\n  \
          UserKnownHostsFile {folder}/known_hosts\n  LogLevel ERROR\n"
     )
@@ -60,7 +61,8 @@ fn client_config(scratch: &Scratch, port: u16) -> String {
 fn write_client(scratch: &Scratch) -> PathBuf {
     let folder = scratch.path().display();
     let text = format!(
-        "#!/bin/sh\nprintf '%s\\n' \"$*\" >> {folder}/calls\nexec ssh -F {folder}/ssh_config \"$@\"\n"
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" >> {folder}/calls\n\
+         exec ssh -F {folder}/ssh_config \"$@\"\n"
     );
     let path = scratch.write("ssh", &text);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");

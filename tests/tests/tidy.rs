@@ -93,6 +93,7 @@ fn a_file_of_601_lines_is_found_and_its_tests_do_not_count() {
         )
         .is_empty()
     );
+    assert!(of_rust("launcher/tests/a.rs", &lines(600)).is_empty());
 }
 
 #[test]

@@ -19,7 +19,8 @@ mpi! {
         let fortran = LIBRARY.fortran.lock();
         if let Some((yes, no)) = &fortran.booleans {
             if yes.len() != size {
-                return Err(Error::new(abi::MPI_ERR_ABI, "logical_size is not the size that was set"));
+                let why = "logical_size is not the size that was set";
+                return Err(Error::new(abi::MPI_ERR_ABI, why));
             }
             logical_true.write(yes)?;
             logical_false.write(no)?;
@@ -76,7 +77,9 @@ values! {
         from_int(errhandler, Some(Kind::Errhandler), abi::MPI_ERRHANDLER_NULL)
     }
 
-    fn MPI_Errhandler_toint(errhandler: Errhandler) -> Int { to_int(errhandler, Some(Kind::Errhandler)) }
+    fn MPI_Errhandler_toint(errhandler: Errhandler) -> Int {
+        to_int(errhandler, Some(Kind::Errhandler))
+    }
 
     fn MPI_File_fromint(file: Int) -> File {
         from_int(file, None, abi::MPI_FILE_NULL)

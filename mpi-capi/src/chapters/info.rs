@@ -46,7 +46,8 @@ mpi! {
     fn MPI_Info_get_nthkey(info: Info, n: Length, key: TextOut) {
         info.read(|object| {
             let name = object.keys().nth(n.0 as usize);
-            let name = name.ok_or(Error::new(abi::MPI_ERR_ARG, "n is not below the number of keys"))?;
+            let why = "n is not below the number of keys";
+            let name = name.ok_or(Error::new(abi::MPI_ERR_ARG, why))?;
             key.set(name, abi::MPI_MAX_INFO_KEY as usize).map(|_| ())
         })
     }
