@@ -105,9 +105,23 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
+    /// Parts a communicator by what its processes share: those of one machine can share memory.
+    /// The parts below a machine are not known: there are none. MPI 5.0, 7.4.2.
     fn MPI_Comm_split_type(
         comm: Comm, split_type: Int, key: Int, info: Info, newcomm: Out<Comm>
-    );
+    ) {
+        let _ = info;
+        let color = match split_type.0 {
+            abi::MPI_COMM_TYPE_SHARED => Some(machine()),
+            abi::MPI_UNDEFINED
+            | abi::MPI_COMM_TYPE_HW_UNGUIDED
+            | abi::MPI_COMM_TYPE_HW_GUIDED
+            | abi::MPI_COMM_TYPE_RESOURCE_GUIDED => None,
+            _ => return Err(Error::new(abi::MPI_ERR_ARG, "split_type is none of MPI's")),
+        };
+        let made = comm.lite.split(color, key.0)?;
+        newcomm.set(handle_of(&comm, made))
+    }
 
     /// Whether a communicator is an intercommunicator: none is yet. MPI 5.0, 7.6.1.
     fn MPI_Comm_test_inter(comm: Comm, flag: Out<Flag>) {
@@ -164,6 +178,18 @@ pub(super) fn comparison(comparison: Comparison) -> c_int {
         Comparison::Similar => abi::MPI_SIMILAR,
         Comparison::Unequal => abi::MPI_UNEQUAL,
     }
+}
+
+/// A number of this process's machine: the lowest rank on it.
+fn machine() -> u32 {
+    let assignment = LIBRARY.process().assignment();
+    let here = assignment.hosts.get(assignment.rank as usize);
+    let first = assignment
+        .hosts
+        .iter()
+        .position(|host| Some(host) == here)
+        .unwrap_or(0);
+    u32::try_from(first).expect("ranks have 32 bits")
 }
 
 /// The handle of a communicator made from `parent`, null where this process is not in it.

@@ -3,4 +3,5 @@
 mod anytime;
 mod common;
 mod header;
+mod objects;
 mod profiling;
