@@ -9,6 +9,7 @@ mod job;
 mod process;
 mod program;
 mod scratch;
+mod ssh;
 pub mod tidy;
 
 pub use install::{c_source, compile, prefix, source_root, tool};
@@ -16,3 +17,4 @@ pub use job::{Job, Outcome, Running};
 pub use process::{Process, udp_ports};
 pub use program::{Exit, Program, programs, transports};
 pub use scratch::Scratch;
+pub use ssh::{SshFiles, SshServer};

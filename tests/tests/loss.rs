@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Outcome, Program, Scratch, c_source, compile, programs, tool};
+use mpi_lite_tests::{Job, Outcome, Program, Scratch, SshFiles, c_source, compile, programs, tool};
 
 /// Brings the loopback up, loses packets, runs the job, tells how many were lost.
 const SCRIPT: &str = "\
 set -e
 ip link set lo up
 iptables -A INPUT -i lo -p udp -m statistic --mode random --probability 0.05 -j DROP
+if [ -n \"$SSHD\" ]; then
+    $SSHD & server=$!
+    trap 'kill $server' EXIT
+    while ! [ -s \"$SSHD_PID\" ]; do kill -0 $server; done
+fi
 set +e
 \"$@\"
 code=$?
@@ -55,15 +60,19 @@ fn check_machine() {
     }
 }
 
-/// Runs words under loss and returns the outcome; a run that lost nothing proves nothing.
-fn under_loss(words: &[String]) -> Outcome {
+fn namespace() -> Job {
     check_machine();
-    let job = Job::new("unshare").args(["-n", "sh", "-c", SCRIPT, "loss"]);
-    let outcome = job
-        .args(words)
-        .deadline(Duration::from_secs(180))
-        .run()
-        .expect_code(0);
+    Job::new("unshare").args(["-n", "sh", "-c", SCRIPT, "loss"])
+}
+
+/// Runs words under loss and returns the outcome.
+fn under_loss(words: &[String]) -> Outcome {
+    finish(namespace().args(words))
+}
+
+/// A run that lost nothing proves nothing.
+fn finish(job: Job) -> Outcome {
+    let outcome = job.deadline(Duration::from_secs(180)).run().expect_code(0);
     let dropped = outcome
         .stdout
         .lines()
@@ -105,6 +114,23 @@ fn the_farm_has_the_right_sum_at_5_percent_loss() {
     let scratch = Scratch::new("loss-farm");
     let farm = build("benches/c/farm.c", &scratch);
     drop(under_loss(&mpirun(5, farm, &["300"])).expect_stdout("(right)"));
+}
+
+/// The server lives in the lossy network too; only UDP is lost, so its own connections hold.
+#[test]
+fn the_farm_on_two_hosts_over_ssh_has_the_right_sum_at_5_percent_loss() {
+    const PORT: u16 = 22022;
+    let files = SshFiles::new(PORT);
+    let farm = build("benches/c/farm.c", files.scratch());
+    let job = namespace()
+        .env("MPILITE_SSH", files.client())
+        .env("SSHD", files.server_words().join(" "))
+        .env("SSHD_PID", files.path("sshd.pid"))
+        .arg(tool("mpirun"))
+        .args(["-n", "4", "--host", "n1:2,n2:2", "--transport", "rmpp"])
+        .arg(farm)
+        .arg("300");
+    drop(finish(job).expect_stdout("(right)"));
 }
 
 #[test]

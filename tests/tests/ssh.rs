@@ -1,145 +1,44 @@
 //! Jobs over a real `sshd` on the loopback, with throw-away keys and two host names. Needs
 //! `sshd`, `ssh` and `ssh-keygen`.
 
-use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mpi_lite_tests::{Job, Process, Running, Scratch, c_source, compile, tool};
+use mpi_lite_tests::{Job, Process, Running, SshFiles, SshServer, c_source, compile, tool};
 use rustix::process::Signal;
 
 const HOSTS: &str = "n1:2,n2:2";
 const RANKS: usize = 4;
 const SOON: Duration = Duration::from_secs(10);
-const SSHD: &str = "/usr/sbin/sshd";
 
-/// An sshd of the test's own, gone with it.
-struct Server {
-    scratch: Scratch,
-    port: u16,
-    child: Child,
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("a bound socket").port()
-}
-
-fn make_key(path: &Path) {
-    let result = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(path)
-        .status();
-    let status = result.unwrap_or_else(|error| panic!("ssh-keygen is needed: {error}"));
-    assert!(status.success(), "ssh-keygen makes no key");
-}
-
-fn server_config(scratch: &Scratch, port: u16) -> String {
-    let folder = scratch.path().display();
-    format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\n\
-         AuthorizedKeysFile {folder}/user_key.pub\nPidFile {folder}/sshd.pid\nStrictModes no\n\
-         UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-         PermitRootLogin prohibit-password\nMaxStartups 100:30:200\nLogLevel ERROR\n"
-    )
-}
-
-fn client_config(scratch: &Scratch, port: u16) -> String {
-    let folder = scratch.path().display();
-    format!(
-        "Host n1 n2 n3\n  HostName 127.0.0.1\n  Port {port}\n\
-         Host *\n  IdentityFile {folder}/user_key\n  \
-         IdentitiesOnly yes\n  StrictHostKeyChecking accept-new\n  \
-         UserKnownHostsFile {folder}/known_hosts\n  LogLevel ERROR\n"
-    )
-}
-
-/// A program `ssh` that reads our configuration and writes down what it was asked to do.
-fn write_client(scratch: &Scratch) -> PathBuf {
-    let folder = scratch.path().display();
-    let text = format!(
-        "#!/bin/sh\nprintf '%s\\n' \"$*\" >> {folder}/calls\n\
-         exec ssh -F {folder}/ssh_config \"$@\"\n"
-    );
-    let path = scratch.write("ssh", &text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
-    path
-}
+/// A server and the jobs that go through it.
+struct Server(SshServer);
 
 impl Server {
     fn start() -> Self {
-        assert!(
-            Path::new(SSHD).exists(),
-            "{SSHD} is needed (package openssh-server)"
-        );
-        fs::create_dir_all("/run/sshd").expect("sshd wants an empty /run/sshd");
-        let scratch = Scratch::new("ssh");
-        let port = free_port();
-        make_key(&scratch.path().join("host_key"));
-        make_key(&scratch.path().join("user_key"));
-        scratch.write("ssh_config", &client_config(&scratch, port));
-        write_client(&scratch);
-        let config = scratch.write("sshd_config", &server_config(&scratch, port));
-        let log = fs::File::create(scratch.path().join("sshd.log")).expect("a fresh directory");
-        let mut command = Command::new(SSHD);
-        command
-            .args(["-D", "-e", "-f"])
-            .arg(config)
-            .stdin(Stdio::null())
-            .stderr(log);
-        let child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("{SSHD}: {error}"));
-        let server = Self {
-            scratch,
-            port,
-            child,
-        };
-        server.wait_until_it_listens();
-        server
+        Self(SshServer::start())
     }
 
-    fn wait_until_it_listens(&self) {
-        let deadline = Instant::now() + SOON;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
-            let log = fs::read_to_string(self.scratch.path().join("sshd.log"));
-            assert!(
-                Instant::now() < deadline,
-                "sshd does not listen: {}",
-                log.unwrap_or_default()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    fn files(&self) -> &SshFiles {
+        &self.0.files
     }
 
     fn build(&self, source: &str) -> PathBuf {
-        compile(&c_source(source), &self.scratch).unwrap_or_else(|why| panic!("{why}"))
+        compile(&c_source(source), self.files().scratch()).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    fn mpirun(&self) -> Job {
+        Job::new(tool("mpirun")).env("MPILITE_SSH", self.files().client())
     }
 
     fn job(&self, hosts: &str) -> Job {
-        Job::new(tool("mpirun"))
-            .env("MPILITE_SSH", self.scratch.path().join("ssh"))
-            .args(["--host", hosts])
+        self.mpirun().args(["--host", hosts])
     }
 
     fn victim(&self, words: &[&str]) -> Running {
         let binary = self.build("tests/c/faults/victim.c");
-        self.job(HOSTS)
-            .args(["-n", &RANKS.to_string()])
-            .arg(binary)
-            .args(words)
-            .start()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Already gone is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let job = self.job(HOSTS).args(["-n", &RANKS.to_string()]);
+        job.arg(binary).args(words).start()
     }
 }
 
@@ -206,9 +105,9 @@ fn a_host_file_names_hosts_and_slots_in_both_forms() {
     let server = Server::start();
     let hello = server.build("tests/c/tools/hello.c");
     for text in ["n1 slots=2\nn2 slots=1\n", "# two forms\nn1:2\r\n\nn2:1"] {
-        let file = server.scratch.write("hosts", text);
-        let job = Job::new(tool("mpirun")).env("MPILITE_SSH", server.scratch.path().join("ssh"));
-        let outcome = job
+        let file = server.files().scratch().write("hosts", text);
+        let outcome = server
+            .mpirun()
             .arg("--hostfile")
             .arg(file)
             .args(["-n", "3"])
@@ -296,8 +195,7 @@ fn a_host_that_nobody_knows_is_named_and_nothing_hangs() {
 fn a_refused_connection_is_reported_with_the_host() {
     let server = Server::start();
     let hello = server.build("tests/c/tools/hello.c");
-    let closed = client_config(&server.scratch, free_port());
-    server.scratch.write("ssh_config", &closed);
+    server.files().point_client_at(SshFiles::free_port());
     let outcome = server.job("n1:2").args(["-n", "2"]).arg(hello).run();
     drop(outcome.expect_code(125).expect_stderr("n1"));
 }
@@ -329,7 +227,7 @@ fn the_command_line_of_ssh_holds_no_secret_and_no_address() {
             .run()
             .expect_code(0),
     );
-    let calls = fs::read_to_string(server.scratch.path().join("calls")).expect("ssh was called");
+    let calls = server.files().calls().expect("ssh was called");
     assert_eq!(
         calls.lines().count(),
         2,
@@ -357,7 +255,7 @@ fn a_host_name_that_is_an_option_is_refused_before_ssh_sees_it() {
     let server = Server::start();
     let evil = format!(
         "-oProxyCommand=touch {}/evil",
-        server.scratch.path().display()
+        server.files().scratch().path().display()
     );
     let outcome = server
         .job(&evil)
@@ -365,7 +263,7 @@ fn a_host_name_that_is_an_option_is_refused_before_ssh_sees_it() {
         .run()
         .expect_code(2);
     assert!(
-        !server.scratch.path().join("calls").exists(),
+        server.files().calls().is_none(),
         "ssh was called: {}",
         outcome.report()
     );
