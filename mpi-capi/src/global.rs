@@ -178,6 +178,18 @@ impl Library {
         known.cloned().ok_or(Unusable::Foreign(handle))
     }
 
+    /// The integer that serializes the handle of an object of the program.
+    pub fn int_of_handle(&self, kind: Kind, handle: Handle) -> Option<c_int> {
+        let int = Key::of(handle, kind).and_then(Key::to_int)?;
+        if matches!(kind, Kind::Request | Kind::Message) {
+            // Their table is mpi-lite's and knows whole keys only: the way back is kept here.
+            let mut serialized = self.serialized.lock();
+            serialized.retain(|known| Key::of(*known, kind).and_then(Key::to_int) != Some(int));
+            serialized.push(handle);
+        }
+        Some(int)
+    }
+
     /// The handle of an object of the program that was serialized as `int`.
     pub fn handle_of_int(&self, kind: Kind, int: c_int) -> Option<Handle> {
         match kind {

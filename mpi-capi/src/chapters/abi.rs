@@ -7,7 +7,7 @@ use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args::*;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
-use crate::handle::{Key, Kind};
+use crate::handle::Kind;
 use crate::info::InfoObject;
 
 mpi! {
@@ -140,8 +140,7 @@ fn to_int(handle: Handle, kind: Option<Kind>) -> c_int {
     if handle.0 <= LAST_RESERVED_HANDLE {
         return c_int::try_from(handle.0).expect("reserved handles are small");
     }
-    kind.and_then(|kind| Key::of(handle, kind))
-        .and_then(Key::to_int)
+    kind.and_then(|kind| LIBRARY.int_of_handle(kind, handle))
         .unwrap_or(0)
 }
 

@@ -41,6 +41,9 @@ static void error_handlers(void)
     CHECK(handled_times == 2 && handled_class == MPI_ERR_OTHER && handled_comm == copy);
     /* An operation that fails later reaches the handler of its communicator. */
     OK(MPI_Irecv(&byte, 1, MPI_CHAR, 0, 7, copy, &request));
+    CHECK(MPI_Request_toint(request) < 0);
+    CHECK(MPI_Request_fromint(MPI_Request_toint(request)) == request);
+    CHECK(MPI_Request_fromint(-12345) == MPI_REQUEST_NULL);
     OK(MPI_Send(two, 2, MPI_CHAR, 0, 7, copy));
     CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
     CHECK(handled_times == 3 && handled_class == MPI_ERR_TRUNCATE && handled_comm == copy);
