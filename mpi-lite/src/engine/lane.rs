@@ -47,6 +47,29 @@ pub struct Attached {
     pub(super) used: u64,
 }
 
+/// How much a lane holds; all zero once everything is received and told to the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Requests that the program has not completed, and inactive persistent ones.
+    pub requests: usize,
+    /// Receives without a message.
+    pub posted: usize,
+    /// Messages without a receive.
+    pub unexpected: usize,
+    /// Messages taken by matched probes and not yet received.
+    pub messages: usize,
+    /// Messages announced and not yet complete.
+    pub arriving: usize,
+    /// Sends that the transport has not finished.
+    pub sends: usize,
+    /// Bytes of copies of these.
+    pub kept_bytes: u64,
+    /// Bytes of unexpected messages taken in.
+    pub taken_in_bytes: u64,
+    /// Bytes of the attached buffer in use.
+    pub buffered_bytes: u64,
+}
+
 /// Links, matcher and requests of one process.
 #[derive(Debug)]
 pub struct Lane {
@@ -128,6 +151,22 @@ impl Lane {
     #[must_use]
     pub fn wake_at(&self) -> Option<Instant> {
         self.links.iter().filter_map(Transport::wake_at).min()
+    }
+
+    /// How much it holds.
+    #[must_use]
+    pub fn survey(&self) -> Survey {
+        Survey {
+            requests: self.requests.len(),
+            posted: self.posted.len(),
+            unexpected: self.unexpected.len(),
+            messages: self.messages.len(),
+            arriving: self.purposes.iter().flatten().flatten().count(),
+            sends: self.sends.len(),
+            kept_bytes: self.kept_bytes,
+            taken_in_bytes: self.taken_in_bytes,
+            buffered_bytes: self.attached.map_or(0, |attached| attached.used),
+        }
     }
 
     /// Whether all that was sent is with its receivers.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 pub use completion::{Any, Indexed};
-pub use lane::{Attached, Lane};
+pub use lane::{Attached, Lane, Survey};
 use parking_lot::Mutex;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};

@@ -111,6 +111,10 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
     pub(super) fn open(&mut self, buffer: Option<Buffer>) -> Request {
         let phase = Phase::Active;
         Request(self.table.insert(Operation {

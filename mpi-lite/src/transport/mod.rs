@@ -14,6 +14,8 @@ mod loopback;
 pub mod rmpp;
 #[cfg(feature = "sim")]
 pub mod sim;
+#[cfg(feature = "sim")]
+pub mod tap;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
@@ -153,6 +155,9 @@ pub enum Link {
     /// RMPP over a simulated network.
     #[cfg(feature = "sim")]
     Sim(sim::Sim),
+    /// Another one, listened to.
+    #[cfg(feature = "sim")]
+    Tap(tap::Tap),
 }
 
 macro_rules! each {
@@ -162,6 +167,8 @@ macro_rules! each {
             Link::Rmpp($road) => $call,
             #[cfg(feature = "sim")]
             Link::Sim($road) => $call,
+            #[cfg(feature = "sim")]
+            Link::Tap($road) => $call,
         }
     };
 }

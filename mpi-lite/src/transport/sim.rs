@@ -60,6 +60,17 @@ impl Air {
         }
     }
 
+    /// Changes what goes wrong from now on.
+    pub fn set_faults(&self, faults: Faults) {
+        self.shared.lock().network.set_faults(faults);
+    }
+
+    /// Cuts the link `from` -> `to` (this direction only) until `until`.
+    pub fn cut(&self, from: Peer, to: Peer, until: Instant) {
+        let (from, to) = (NodeId(from.0), NodeId(to.0));
+        self.shared.lock().network.cut(from, to, until);
+    }
+
     /// The virtual time.
     #[must_use]
     pub fn now(&self) -> Instant {
