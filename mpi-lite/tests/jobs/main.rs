@@ -5,6 +5,8 @@
 //! determined: which receive gets which message, what probes see, which cancels take effect.
 //! `MPILITE_SEED=n` replays one program, a line per event; `MPILITE_PROGRAMS=n` runs so many.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 mod acts;
 mod ending;
 mod job;
