@@ -31,6 +31,5 @@ pub mod program;
 pub mod remote;
 pub mod server;
 pub mod signals;
-mod ssh;
 pub mod wire;
 pub mod wrapper;

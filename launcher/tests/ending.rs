@@ -5,7 +5,8 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{
-    boot_rank, mpirun, signal_process, sleepers, unique_sleep, wait_for_sleepers, wait_until,
+    Scratch, boot_rank, mpirun, signal_process, sleepers, unique_sleep, wait_for_sleepers,
+    wait_until,
 };
 
 /// Everything is gone within this time of its reason.
@@ -222,26 +223,21 @@ fn a_process_that_keeps_the_output_open_does_not_hinder_a_clean_end() {
 }
 
 #[test]
-fn nothing_is_left_in_shared_memory_or_temporary_directories() {
-    let list = || {
-        let names = |path| {
-            std::fs::read_dir(path)
-                .unwrap()
-                .flatten()
-                .map(|entry| entry.path())
-        };
-        let own = |path: &std::path::PathBuf| path.to_string_lossy().contains("mpi");
-        let mut names: Vec<_> = names("/dev/shm").chain(names("/tmp")).filter(own).collect();
-        names.sort();
-        names
-    };
-    let before = list();
+fn no_file_is_left_behind() {
+    let scratch = Scratch::new();
     let program = boot_rank();
-    mpirun(&["-n", "3", &program, "exchange"]).run().succeeds();
-    mpirun(&["-n", "3", &program, "die", "1"]).run();
-    let left: Vec<_> = list()
-        .into_iter()
-        .filter(|path| !before.contains(path))
+    for mode in ["exchange", "die"] {
+        mpirun(&["-n", "3", "--host", "localhost:2,n2", &program, mode, "1"])
+            .over_fake_ssh()
+            .directory(scratch.path())
+            .env("TMPDIR", scratch.path())
+            .env("HOME", scratch.path())
+            .env("XDG_RUNTIME_DIR", scratch.path())
+            .run();
+    }
+    let left: Vec<_> = std::fs::read_dir(scratch.path())
+        .unwrap()
+        .flatten()
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -100,7 +100,8 @@ impl Node {
     /// Carries out an order.
     pub fn obey(&mut self, order: Order, now: Instant) {
         match order {
-            Order::Start(start) => self.start(*start),
+            Order::Start(start) if !self.is_started => self.start(*start),
+            Order::Start(_) => {}
             Order::Cards(cards) => {
                 for rank in &mut self.ranks {
                     rank.channel.send(&ToRank::Cards(cards.clone()));
@@ -261,6 +262,8 @@ impl Node {
     /// Ends all ranks, politely at first.
     pub fn end(&mut self, now: Instant) {
         if self.ending == Ending::NotYet {
+            // What has not been started will not be.
+            self.is_started = true;
             self.ending = Ending::Asked(now + GRACE);
             for rank in &mut self.ranks {
                 rank.signal_group(Signal::SIGTERM);
@@ -634,6 +637,6 @@ mod tests {
             node.obey(order, now);
             node.tick(now + GRACE);
         }
-        assert_eq!(reports(&mut node), [Report::InputClosed]);
+        assert_eq!(reports(&mut node), [Report::InputClosed, Report::Quiet]);
     }
 }

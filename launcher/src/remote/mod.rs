@@ -3,28 +3,27 @@
 //! The remote command is fixed: our own path and `--agent`. Everything else (program, arguments,
 //! environment, key) goes as frames through the connection, so no shell ever sees it.
 
+mod ssh;
+
 use std::collections::VecDeque;
-use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{self, Frames};
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{Pid, read, write};
+use nix::unistd::Pid;
 
 use crate::failure::{Failure, printable};
-use crate::node::{Inherited, set_nonblocking};
+use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
-use crate::ssh::{quoted, ready_within, ssh_program};
 use crate::wire::{MAGIC, NOISE_MAX, Order, Report};
+
+use ssh::{Settings, Ssh};
 
 /// Both ends of a dead connection are noticed within this time of the first.
 const LAST_NEWS: Duration = Duration::from_millis(300);
+/// How long ssh may take to end when all its work is done.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How often a node is asked for a sign of life.
 const PING_EVERY: Duration = Duration::from_secs(5);
 /// After this silence the user is warned.
@@ -33,19 +32,8 @@ const SILENT_WARNING: Duration = Duration::from_secs(10);
 const SILENT_LIMIT: Duration = Duration::from_secs(60);
 /// After this silence a node that was told to end is given up.
 const ENDING_LIMIT: Duration = Duration::from_millis(1500);
-/// An sshd that is flooded with connections drops some of them: how often to try again.
+/// An sshd that is flooded with connections drops some of them: how often to try.
 const ATTEMPTS: u32 = 4;
-
-/// The running ssh program.
-#[derive(Debug)]
-struct Ssh {
-    pid: Pid,
-    /// `None` after we closed it.
-    input: Option<OwnedFd>,
-    output: Option<OwnedFd>,
-    error: Option<OwnedFd>,
-    ended: Option<WaitStatus>,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -61,24 +49,26 @@ enum State {
     Over,
 }
 
+/// What the agent has sent.
+#[derive(Debug)]
+enum Incoming {
+    /// Its first line has not come: what a remote shell prints.
+    Noise(Vec<u8>),
+    Frames(Frames),
+}
+
 /// A node behind ssh.
 #[derive(Debug)]
 pub struct Remote {
     host: String,
     ranks: Vec<u32>,
     inherited: Inherited,
-    program: Vec<String>,
-    agent: String,
-    ready_within: Duration,
+    settings: Settings,
     state: State,
     attempts: u32,
     ssh: Option<Ssh>,
+    incoming: Incoming,
     outgoing: VecDeque<u8>,
-    has_magic: bool,
-    noise: Vec<u8>,
-    frames: Frames,
-    /// The end of what ssh (or the remote shell) said on standard error.
-    complaints: Vec<u8>,
     reports: VecDeque<Report>,
     server: Option<IpAddr>,
     client: Option<IpAddr>,
@@ -86,6 +76,7 @@ pub struct Remote {
     ping_at: Instant,
     is_warned: bool,
     is_ending: bool,
+    /// When to conclude from the end of the connection.
     gone_at: Option<Instant>,
 }
 
@@ -96,24 +87,17 @@ impl Remote {
     ///
     /// A failure if our own path or a setting cannot be used.
     pub fn new(host: &str, ranks: &[u32], inherited: Inherited) -> Result<Remote, Failure> {
-        let own = std::env::current_exe()
-            .map_err(|error| Failure::launch(format!("cannot find my own program: {error}")))?;
         let now = Instant::now();
         Ok(Remote {
             host: host.to_string(),
             ranks: ranks.to_vec(),
             inherited,
-            program: ssh_program()?,
-            agent: format!("{} --agent", quoted(own.as_os_str())?),
-            ready_within: ready_within()?,
+            settings: Settings::read()?,
             state: State::Waiting(None),
             attempts: 0,
             ssh: None,
+            incoming: Incoming::Noise(Vec::new()),
             outgoing: VecDeque::new(),
-            has_magic: false,
-            noise: Vec::new(),
-            frames: Frames::default(),
-            complaints: Vec::new(),
             reports: VecDeque::new(),
             server: None,
             client: None,
@@ -132,15 +116,14 @@ impl Remote {
             _ => return,
         }
         self.attempts += 1;
-        self.noise.clear();
-        self.complaints.clear();
-        match self.spawn() {
+        self.incoming = Incoming::Noise(Vec::new());
+        match Ssh::spawn(&self.settings, &self.host, self.inherited) {
             Ok(ssh) => {
                 self.ssh = Some(ssh);
-                self.state = State::Connecting(now + self.ready_within);
+                self.state = State::Connecting(now + self.settings.ready_within);
             }
             Err(error) => {
-                let program = printable(&self.program[0]);
+                let program = printable(&self.settings.program[0]);
                 self.lose(format!(
                     "cannot start on host {}: '{program}' cannot be executed: {error}",
                     self.host
@@ -179,6 +162,7 @@ impl Remote {
         if *order == Order::End {
             self.is_ending = true;
             self.heard_at = now;
+            self.ping_at = now;
         }
         match self.state {
             State::Waiting(_) | State::Connecting(_) if self.is_ending => self.over(),
@@ -189,20 +173,15 @@ impl Remote {
 
     /// Names the descriptors to wait for.
     pub fn interests<'a>(&'a self, number: usize, interests: &mut Interests<'a>) {
-        let Some(ssh) = &self.ssh else { return };
-        for descriptor in [&ssh.output, &ssh.error].into_iter().flatten() {
-            interests.readable(descriptor.as_fd(), Token::Remote(number));
-        }
-        if let Some(input) = ssh.input.as_ref().filter(|_| !self.outgoing.is_empty()) {
-            interests.writable(input.as_fd(), Token::Remote(number));
+        if let Some(ssh) = &self.ssh {
+            ssh.interests(!self.outgoing.is_empty(), Token::Remote(number), interests);
         }
     }
 
     /// Something can be read or written.
     pub fn ready(&mut self, now: Instant) {
         self.flush();
-        self.read_complaints();
-        self.read_frames(now);
+        self.read(now);
     }
 
     /// When [`Remote::tick`] must be called.
@@ -212,9 +191,9 @@ impl Remote {
             State::Connecting(at) | State::Quiet(at) => Some(at),
             State::Ready if self.is_ending => Some(self.ping_at.min(self.heard_at + ENDING_LIMIT)),
             State::Ready => Some(self.ping_at),
-            State::Over => None,
+            State::Over => return None,
         };
-        earlier(at, self.gone_at.filter(|_| self.state != State::Over))
+        earlier(at, self.gone_at)
     }
 
     /// Does what is due.
@@ -224,7 +203,7 @@ impl Remote {
         }
         match self.state {
             State::Connecting(at) if at <= now => {
-                let seconds = self.ready_within.as_secs_f64();
+                let seconds = self.settings.ready_within.as_secs_f64();
                 let line = format!("host {} did not answer within {seconds} s", self.host);
                 self.lose(line + &self.complaint());
             }
@@ -236,45 +215,15 @@ impl Remote {
 
     /// A child process changed; says whether it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
-        let Some(ssh) = self.ssh.as_mut().filter(|ssh| ssh.pid == pid) else {
+        let Some(ssh) = self.ssh.as_mut().filter(|ssh| ssh.pid() == pid) else {
             return false;
         };
         if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            ssh.ended = Some(status);
-            self.read_complaints();
-            self.read_frames(now);
+            ssh.set_ended(status);
+            self.read(now);
             self.notice_end(now);
         }
         true
-    }
-
-    fn spawn(&self) -> io::Result<Ssh> {
-        let mut command = Command::new(&self.program[0]);
-        command.args(&self.program[1..]);
-        command.args(["-T", "-x", "-oBatchMode=yes", "-oConnectTimeout=10", "--"]);
-        command.args([&self.host, &self.agent]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        // Its own group: an interrupt of the terminal is for us to forward.
-        command.process_group(0);
-        crate::node::prepare_child(&mut command, None, self.inherited);
-        let mut child = command.spawn()?;
-        let input = child.stdin.take().map(OwnedFd::from);
-        let output = child.stdout.take().map(OwnedFd::from);
-        let error = child.stderr.take().map(OwnedFd::from);
-        for descriptor in [&input, &output, &error].into_iter().flatten() {
-            set_nonblocking(descriptor)?;
-        }
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid fits in i32"));
-        Ok(Ssh {
-            pid,
-            input,
-            output,
-            error,
-            ended: None,
-        })
     }
 
     fn send(&mut self, order: &Order) {
@@ -286,74 +235,45 @@ impl Remote {
     }
 
     fn flush(&mut self) {
-        let Some(Ssh {
-            input: Some(input), ..
-        }) = &self.ssh
-        else {
-            return;
-        };
-        while !self.outgoing.is_empty() {
-            let (front, _) = self.outgoing.as_slices();
-            match write(input, front) {
-                Ok(length) => drop(self.outgoing.drain(..length)),
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => return,
-                // ssh is going: its output will end, and that is noticed there.
-                Err(_) => return self.outgoing.clear(),
-            }
+        if let Some(ssh) = &mut self.ssh {
+            ssh.write(&mut self.outgoing);
         }
     }
 
-    fn read_complaints(&mut self) {
-        const KEPT: usize = 4096;
+    fn read(&mut self, now: Instant) {
         let Some(ssh) = &mut self.ssh else { return };
-        read_all(&mut ssh.error, |bytes| {
-            self.complaints.extend_from_slice(bytes);
-            let excess = self.complaints.len().saturating_sub(KEPT);
-            self.complaints.drain(..excess);
-        });
-    }
-
-    fn read_frames(&mut self, now: Instant) {
-        let Some(ssh) = &mut self.ssh else { return };
-        if ssh.output.is_none() {
-            return;
-        }
-        let mut received = Vec::new();
-        read_all(&mut ssh.output, |bytes| received.extend_from_slice(bytes));
-        let is_at_end = ssh.output.is_none();
+        let was_at_end = ssh.is_at_end();
+        let received = ssh.read();
+        let is_at_end = ssh.is_at_end();
         if !received.is_empty() {
             self.heard_at = now;
             self.is_warned = false;
             self.take(&received, now);
         }
-        if is_at_end {
+        if is_at_end && !was_at_end {
             self.notice_end(now);
         }
     }
 
     fn take(&mut self, received: &[u8], now: Instant) {
-        if self.has_magic {
-            self.frames.push(received);
-        } else {
-            self.noise.extend_from_slice(received);
-            let magic = self
-                .noise
-                .windows(MAGIC.len())
-                .position(|window| window == MAGIC);
-            match magic {
-                Some(at) => {
-                    self.has_magic = true;
-                    self.frames.push(&self.noise[at + MAGIC.len()..]);
-                }
-                None if self.noise.len() > NOISE_MAX => {
-                    return self.lose(format!(
+        match &mut self.incoming {
+            Incoming::Frames(frames) => frames.push(received),
+            Incoming::Noise(noise) => {
+                noise.extend_from_slice(received);
+                let magic = noise
+                    .windows(MAGIC.len())
+                    .position(|window| window == MAGIC);
+                if let Some(at) = magic {
+                    let mut frames = Frames::default();
+                    frames.push(&noise[at + MAGIC.len()..]);
+                    self.incoming = Incoming::Frames(frames);
+                } else if noise.len() > NOISE_MAX {
+                    self.lose(format!(
                         "cannot start on host {}: its shell prints more than 64 KiB before our \
                          agent starts",
                         self.host
                     ));
                 }
-                None => return,
             }
         }
         self.take_frames(now);
@@ -361,7 +281,10 @@ impl Remote {
 
     fn take_frames(&mut self, now: Instant) {
         while self.state != State::Over {
-            match self.frames.pop::<Report>() {
+            let Incoming::Frames(frames) = &mut self.incoming else {
+                return;
+            };
+            match frames.pop::<Report>() {
                 Ok(Some(report)) => self.hear(report, now),
                 Ok(None) => return,
                 Err(error) => self.lose(format!("host {} sent {error}", self.host)),
@@ -399,9 +322,9 @@ impl Remote {
             }
             Report::Pong | Report::Lost { .. } => {}
             Report::Quiet => {
-                self.state = State::Quiet(now + Duration::from_secs(1));
+                self.state = State::Quiet(now + FAREWELL);
                 if let Some(ssh) = &mut self.ssh {
-                    ssh.input = None;
+                    ssh.close_input();
                 }
                 self.reports.push_back(Report::Quiet);
             }
@@ -441,8 +364,7 @@ impl Remote {
     /// One end of the connection is gone: the other follows at once, or does not matter.
     fn notice_end(&mut self, now: Instant) {
         let Some(ssh) = &self.ssh else { return };
-        let is_complete = ssh.output.is_none() && ssh.ended.is_some();
-        let at = if is_complete { now } else { now + LAST_NEWS };
+        let at = if ssh.is_gone() { now } else { now + LAST_NEWS };
         self.gone_at = earlier(self.gone_at, Some(at));
     }
 
@@ -450,28 +372,20 @@ impl Remote {
     fn conclude(&mut self, now: Instant) {
         self.gone_at = None;
         match self.state {
-            State::Connecting(_) if self.attempts < ATTEMPTS && self.is_crowded() => {
-                // A little different for each, so that they do not all come again at once.
-                let jitter = u64::from(
-                    self.ssh
-                        .as_ref()
-                        .map_or(0, |ssh| ssh.pid.as_raw() % 128)
-                        .unsigned_abs(),
-                );
-                let pause = Duration::from_millis(200 * u64::from(self.attempts) + jitter);
-                self.hang_up();
-                self.state = State::Waiting(Some(now + pause));
+            State::Connecting(_) if self.attempts < ATTEMPTS && self.was_crowded_out() => {
+                self.ssh = None;
+                self.state = State::Waiting(Some(now + self.pause()));
             }
             State::Connecting(_) => {
                 let line = self.why_not_connected();
                 self.lose(line);
             }
             State::Ready => {
-                let how = self.how_ssh_ended();
+                let how = self.ssh.as_ref().map_or(String::new(), Ssh::how_it_ended);
+                let complaint = self.complaint();
                 self.lose(format!(
-                    "lost host {} ({how}{}); ending the job",
-                    self.host,
-                    self.complaint()
+                    "lost host {} ({how}{complaint}); ending the job",
+                    self.host
                 ));
             }
             State::Quiet(_) => self.over(),
@@ -479,51 +393,38 @@ impl Remote {
         }
     }
 
-    /// sshd drops connections when too many arrive at a time (its MaxStartups).
-    fn is_crowded(&self) -> bool {
-        let text = String::from_utf8_lossy(&self.complaints);
-        [
-            "kex_exchange_identification",
-            "Connection reset by",
-            "Connection closed by",
-        ]
-        .iter()
-        .any(|sign| text.contains(sign))
+    fn was_crowded_out(&self) -> bool {
+        self.ssh.as_ref().is_some_and(Ssh::was_crowded_out)
+    }
+
+    /// Before the next attempt; a little different for each node, so that they do not all come
+    /// again at once.
+    fn pause(&self) -> Duration {
+        let different = u64::from(self.ranks.first().copied().unwrap_or_default() % 16) * 10;
+        Duration::from_millis(200 * u64::from(self.attempts) + different)
     }
 
     fn why_not_connected(&self) -> String {
         let host = &self.host;
-        let status = self.ssh.as_ref().and_then(|ssh| ssh.ended);
-        match status {
-            Some(WaitStatus::Exited(_, 126 | 127)) => format!(
+        let complaint = self.complaint();
+        match &self.ssh {
+            Some(ssh) if ssh.has_no_agent() => format!(
                 "cannot start on host {host}: {} cannot be executed there (install mpi-lite at \
-                 the same path on every host){}",
-                self.agent.trim_end_matches(" --agent"),
-                self.complaint()
+                 the same path on every host){complaint}",
+                self.settings.agent.trim_end_matches(" --agent")
             ),
-            _ => format!(
-                "cannot start on host {host}: {}{}",
-                self.how_ssh_ended(),
-                self.complaint()
-            ),
-        }
-    }
-
-    fn how_ssh_ended(&self) -> String {
-        match self.ssh.as_ref().and_then(|ssh| ssh.ended) {
-            Some(WaitStatus::Exited(_, code)) => format!("ssh exited with status {code}"),
-            Some(WaitStatus::Signaled(_, signal, _)) => {
-                format!("ssh was killed by signal {}", signal as i32)
+            Some(ssh) => {
+                format!(
+                    "cannot start on host {host}: {}{complaint}",
+                    ssh.how_it_ended()
+                )
             }
-            _ => "the connection was closed".to_string(),
+            None => format!("cannot start on host {host}"),
         }
     }
 
-    /// The last line of ssh, as the end of ours.
     fn complaint(&self) -> String {
-        let text = String::from_utf8_lossy(&self.complaints);
-        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        last.map_or(String::new(), |line| format!(": {}", printable(line)))
+        self.ssh.as_ref().map_or(String::new(), Ssh::complaint)
     }
 
     fn lose(&mut self, reason: String) {
@@ -535,28 +436,8 @@ impl Remote {
 
     fn over(&mut self) {
         self.state = State::Over;
-        self.hang_up();
-    }
-
-    /// Ends ssh; the agent sees the end of its input and ends its ranks.
-    fn hang_up(&mut self) {
         self.outgoing.clear();
-        if let Some(ssh) = self.ssh.take().filter(|ssh| ssh.ended.is_none()) {
-            kill(ssh.pid, Signal::SIGTERM).ok();
-        }
-    }
-}
-
-/// Reads until nothing is left; closes the descriptor at its end.
-fn read_all(descriptor: &mut Option<OwnedFd>, mut take: impl FnMut(&[u8])) {
-    let mut bytes = [0; 64 << 10];
-    while let Some(open) = descriptor {
-        match read(&*open, &mut bytes) {
-            Ok(length) if length > 0 => take(&bytes[..length]),
-            Err(Errno::EINTR) => {}
-            Err(Errno::EAGAIN) => return,
-            _ => *descriptor = None,
-        }
+        self.ssh = None;
     }
 }
 
@@ -573,7 +454,7 @@ mod tests {
             files: (1024, 1024),
         };
         let mut remote = Remote::new("n1", &[0], inherited).expect("nothing is set wrong");
-        remote.program = ["sh", "-c", script].map(String::from).to_vec();
+        remote.settings.program = ["sh", "-c", script].map(String::from).to_vec();
         remote
     }
 
