@@ -30,6 +30,7 @@ pub mod poll;
 pub mod program;
 pub mod remote;
 pub mod server;
+pub mod settings;
 pub mod signals;
 pub mod wire;
 pub mod wrapper;

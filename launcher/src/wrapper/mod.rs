@@ -17,27 +17,24 @@ use flags::{Flags, joined};
 
 /// What a wrapper compiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
-    /// `mpicc`.
+enum Language {
     C,
-    /// `mpicxx`, `mpic++`, `mpiCC`.
     Cxx,
-    /// `mpifort`, `mpif90`, `mpif77`: there is no Fortran binding.
-    Fortran,
 }
 
 impl Language {
-    /// The language of the wrapper with this name; suffixes after a dot do not count.
-    fn of(name: &OsStr) -> Language {
+    /// The language of the wrapper with this name (suffixes do not count), or `None` for Fortran,
+    /// for which there is no binding.
+    fn of(name: &OsStr) -> Option<Language> {
         let name = Path::new(name)
             .file_name()
             .unwrap_or(name)
             .to_string_lossy()
             .into_owned();
         match name.split(['.', '_']).next() {
-            Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
-            Some("mpifort" | "mpif90" | "mpif77" | "mpif95" | "mpifc") => Language::Fortran,
-            _ => Language::C,
+            Some("mpicxx" | "mpic++" | "mpiCC") => Some(Language::Cxx),
+            Some("mpifort" | "mpif90" | "mpif77" | "mpif95" | "mpifc") => None,
+            _ => Some(Language::C),
         }
     }
 
@@ -45,7 +42,6 @@ impl Language {
         match self {
             Language::C => "C",
             Language::Cxx => "C++",
-            Language::Fortran => "Fortran",
         }
     }
 
@@ -54,7 +50,6 @@ impl Language {
         match self {
             Language::C => ["MPILITE_CC", "MPICH_CC", "I_MPI_CC", "OMPI_CC"],
             Language::Cxx => ["MPILITE_CXX", "MPICH_CXX", "I_MPI_CXX", "OMPI_CXX"],
-            Language::Fortran => ["MPILITE_FC", "MPICH_FC", "I_MPI_FC", "OMPI_FC"],
         }
     }
 
@@ -62,7 +57,6 @@ impl Language {
         match self {
             Language::C => "cc",
             Language::Cxx => "c++",
-            Language::Fortran => "gfortran",
         }
     }
 }
@@ -76,11 +70,10 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         .unwrap_or(&own_name)
         .display()
         .to_string();
-    let language = Language::of(&own_name);
-    if language == Language::Fortran {
+    let Some(language) = Language::of(&own_name) else {
         eprintln!("{shown}: mpi-lite has no Fortran binding");
         return ExitCode::FAILURE;
-    }
+    };
     let invocation = Invocation::parse(words);
     let wrapper = Wrapper {
         name: shown,
@@ -239,14 +232,14 @@ mod tests {
     #[test]
     fn the_name_decides_the_language() {
         for (name, language) in [
-            ("/x/bin/mpicc", Language::C),
-            ("mpicc.mpilite", Language::C),
-            ("mpicc_abi", Language::C),
-            ("mpicxx", Language::Cxx),
-            ("mpic++", Language::Cxx),
-            ("mpiCC", Language::Cxx),
-            ("mpicxx.mpilite", Language::Cxx),
-            ("mpif90", Language::Fortran),
+            ("/x/bin/mpicc", Some(Language::C)),
+            ("mpicc.mpilite", Some(Language::C)),
+            ("mpicc_abi", Some(Language::C)),
+            ("mpicxx", Some(Language::Cxx)),
+            ("mpic++", Some(Language::Cxx)),
+            ("mpiCC", Some(Language::Cxx)),
+            ("mpicxx.mpilite", Some(Language::Cxx)),
+            ("mpif90", None),
         ] {
             assert_eq!(Language::of(OsStr::new(name)), language, "{name}");
         }

@@ -1,0 +1,149 @@
+//! The settings of the launcher and of the compiler wrappers: the second part of
+//! `docs/settings.md`.
+
+use std::fmt::Write as _;
+
+/// One environment variable.
+struct Setting {
+    variable: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+}
+
+/// What a user may set.
+const SETTINGS: &[Setting] = &[
+    Setting {
+        variable: "MPILITE_SSH",
+        default: "ssh",
+        meaning: "The program that reaches other hosts, with its first arguments, separated by \
+                  blanks.",
+    },
+    Setting {
+        variable: "MPILITE_LAUNCH_TIMEOUT",
+        default: "30",
+        meaning: "Seconds within which another host must answer.",
+    },
+    Setting {
+        variable: "MPILITE_INTERFACE",
+        default: "chosen by the launcher",
+        meaning: "Interface, network (`10.1.0.0/16`) or address for the ranks' traffic, as \
+                  `--interface`.",
+    },
+    Setting {
+        variable: "MPILITE_TRANSPORT",
+        default: "auto",
+        meaning: "The road of messages, as `--transport`: `auto`, `rmpp` or `loopback`.",
+    },
+    Setting {
+        variable: "MPILITE_CC",
+        default: "cc",
+        meaning: "The compiler behind `mpicc`; `MPICH_CC`, `I_MPI_CC` and `OMPI_CC` are read as \
+                  well.",
+    },
+    Setting {
+        variable: "MPILITE_CXX",
+        default: "c++",
+        meaning: "The compiler behind `mpicxx`; `MPICH_CXX`, `I_MPI_CXX` and `OMPI_CXX` are read \
+                  as well.",
+    },
+];
+
+/// What `mpirun` sets for each rank.
+const GIVEN: &[(&str, &str)] = &[
+    ("MPILITE_RANK", "Rank in `MPI_COMM_WORLD`."),
+    ("MPILITE_SIZE", "Number of ranks."),
+    ("MPILITE_LOCAL_RANK", "Rank among those on the same host."),
+    ("MPILITE_LOCAL_SIZE", "Number of ranks on the same host."),
+    ("MPILITE_NODE", "Number of the host, from 0."),
+    (
+        "MPI_LOCALRANKID",
+        "As `MPILITE_LOCAL_RANK`, under the name that scripts know.",
+    ),
+    ("MPI_LOCALNRANKS", "As `MPILITE_LOCAL_SIZE`."),
+    (
+        "MPILITE_BOOT_FD",
+        "Descriptor of the channel to the launcher; for the library alone.",
+    ),
+];
+
+/// The part of `docs/settings.md` that is ours.
+#[must_use]
+pub fn documentation() -> String {
+    let mut text = String::from(
+        "\n## Of mpirun and mpicc\n\nGenerated from `launcher/src/settings.rs`. Options of the \
+         command line win over these.\n\n| variable | default | meaning |\n|---|---|---|\n",
+    );
+    for Setting {
+        variable,
+        default,
+        meaning,
+    } in SETTINGS
+    {
+        let _ = writeln!(text, "| `{variable}` | {default} | {meaning} |");
+    }
+    text.push_str(
+        "\n## Given to each rank\n\nFor scripts that run before `MPI_Init`.\n\n\
+         | variable | meaning |\n|---|---|\n",
+    );
+    for (variable, meaning) in GIVEN {
+        let _ = writeln!(text, "| `{variable}` | {meaning} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_documentation_is_the_tables() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
+        let read = || fs::read_to_string(path).unwrap_or_default();
+        let split = |text: &str| text.find("\n## ").unwrap_or(text.len());
+        if std::env::var_os("UPDATE").is_some() {
+            let before = read()[..split(&read())].to_string();
+            fs::write(path, before + &documentation()).unwrap();
+        }
+        let text = read();
+        assert_eq!(
+            text[split(&text)..],
+            documentation(),
+            "run this test with UPDATE=1"
+        );
+    }
+
+    /// Every word that begins with our prefix in the sources below `directory`.
+    fn variables_in(directory: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            if entry.path().is_dir() {
+                variables_in(&entry.path(), found);
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).unwrap();
+            let is_of_word = |c: char| c.is_ascii_uppercase() || c == '_';
+            let words = text.split(|c| !is_of_word(c));
+            let ours = words.filter(|word| word.starts_with("MPILITE_"));
+            found.extend(ours.map(|word| word.trim_end_matches('_').to_string()));
+        }
+    }
+
+    #[test]
+    fn every_variable_in_the_sources_is_documented() {
+        let mut found = Vec::new();
+        variables_in(
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")),
+            &mut found,
+        );
+        assert!(found.len() > 20, "{found:?}");
+        let text = documentation();
+        for variable in found.iter().filter(|variable| *variable != "MPILITE") {
+            assert!(
+                text.contains(&format!("`{variable}`")),
+                "{variable} is not documented"
+            );
+        }
+    }
+}
