@@ -99,7 +99,7 @@ impl Bound {
         );
         let mut config = Config::classic(nodes, packet_bytes);
         config.max_rcv_buf = receive_packets(self.socket.receive_buffer(), packet_bytes);
-        config.lost_after = (settings.lost_s > 0).then(|| Duration::from_secs(settings.lost_s));
+        be_patient(&mut config, settings.lost_s);
         config.seed = cookie ^ u64::from(me.0);
         let driver = Driver::new(NodeId(me.0), config);
         Rmpp {
@@ -108,6 +108,15 @@ impl Bound {
             clock,
             fresh: None,
         }
+    }
+}
+
+/// A peer is lost after `lost_s` seconds of silence, 0: never.
+fn be_patient(config: &mut Config, lost_s: u64) {
+    config.lost_after = (lost_s > 0).then(|| Duration::from_secs(lost_s));
+    if let Some(lost_after) = config.lost_after {
+        // Who sleeps until the next timer must not take its sleep for a pause (rule T).
+        config.max_timeout = config.max_timeout.min(lost_after / 4);
     }
 }
 
@@ -218,5 +227,21 @@ impl Transport for Rmpp {
 
     fn is_quiet(&self) -> bool {
         self.driver.is_quiet()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sleeps_until_its_next_timer_does_not_forgive_the_silence_of_its_peers() {
+        for lost_s in 1..200 {
+            let mut config = Config::classic(2, 1000);
+            be_patient(&mut config, lost_s);
+            let longest = config.max_timeout + config.max_timeout / 8;
+            assert!(longest <= Duration::from_secs(lost_s) / 2, "{lost_s} s");
+            assert!(longest > config.min_timeout, "{lost_s} s");
+        }
     }
 }
