@@ -1,59 +1,77 @@
 //! Looking at messages before they are received. Source: MPI 5.0, 3.8.
 
 use super::Communicator;
-use crate::engine::{Message, Status};
+use crate::engine::{Lane, Message, Status};
 use crate::error::Result;
 use crate::ids::{Source, TagSelector};
 
 /// What a matched probe found: `None` is `MPI_MESSAGE_NO_PROC`.
 pub type Matched = (Option<Message>, Status);
 
+/// A probe that found something.
+fn found<T>(thing: T) -> Option<Result<T>> {
+    Some(Ok(thing))
+}
+
+/// A probe that found nothing: it must not wait for ever for a peer that is lost.
+fn hopeless<T>(lane: &Lane) -> Option<Result<T>> {
+    lane.first_loss().map(Err)
+}
+
 impl Communicator {
     /// Waits until a message is there that a receive with these arguments would get.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
     pub fn probe(&self, source: Source, tag: TagSelector) -> Result<Status> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Status::FROM_NULL);
         };
-        Ok(self.engine().wait_until(|lane| lane.probe(&pattern)))
+        self.engine()
+            .wait_until(|lane| lane.probe(&pattern).map_or_else(|| hopeless(lane), found))
     }
 
     /// Tells whether such a message is there.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
     pub fn iprobe(&self, source: Source, tag: TagSelector) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Some(Status::FROM_NULL));
         };
-        Ok(self.engine().look(|lane| lane.probe(&pattern)))
+        self.engine()
+            .look(|lane| lane.probe(&pattern).map_or_else(|| hopeless(lane), found))
+            .transpose()
     }
 
     /// Waits for such a message and takes it: no other receive or probe will see it.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
     pub fn mprobe(&self, source: Source, tag: TagSelector) -> Result<Matched> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok((None, Status::FROM_NULL));
         };
-        let found = self
-            .engine()
-            .wait_until(|lane| lane.matched_probe(&pattern));
-        Ok((Some(found.0), found.1))
+        let (message, status) = self.engine().wait_until(|lane| {
+            lane.matched_probe(&pattern)
+                .map_or_else(|| hopeless(lane), found)
+        })?;
+        Ok((Some(message), status))
     }
 
     /// Takes such a message if one is there.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
     pub fn improbe(&self, source: Source, tag: TagSelector) -> Result<Option<Matched>> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Some((None, Status::FROM_NULL)));
         };
-        let found = self.engine().look(|lane| lane.matched_probe(&pattern));
-        Ok(found.map(|(message, status)| (Some(message), status)))
+        let taken = self.engine().look(|lane| {
+            lane.matched_probe(&pattern)
+                .map_or_else(|| hopeless(lane), found)
+        });
+        let taken = taken.transpose()?;
+        Ok(taken.map(|(message, status)| (Some(message), status)))
     }
 }

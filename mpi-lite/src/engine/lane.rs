@@ -3,7 +3,7 @@
 use super::envelope::Envelope;
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
-use super::request::{Request, Requests};
+use super::request::{Request, Requests, Status};
 use super::send::Sending;
 use crate::clock::Instant;
 use crate::config::Settings;
@@ -176,9 +176,13 @@ impl Lane {
         self.links.iter().skip(1).all(Transport::is_quiet)
     }
 
-    /// From now on what nobody receives is dropped, so that its senders can finish.
+    /// From now on what nobody receives is dropped, so that its senders can finish; receives that
+    /// nothing has matched are cancelled, so that nothing is written after the program's end.
     pub fn close(&mut self) {
         self.is_closing = true;
+        for request in self.posted.extract(|_| true) {
+            self.requests.finish(request, Status::CANCELLED, None);
+        }
         for place in self.unexpected.held() {
             let message = self
                 .unexpected
@@ -294,6 +298,7 @@ impl Lane {
                 self.taken_in_bytes -= len;
                 self.finish_receive(request, envelope, len, Some(&bytes));
             }
+            Body::Lost(peer) => self.fail(request, peer),
         }
     }
 
@@ -340,7 +345,7 @@ impl Lane {
         for &arrival in unfinished {
             match self.take_purpose(Inbound { link, arrival }) {
                 Purpose::Receive { request, .. } => self.fail(request, peer),
-                Purpose::Unexpected(place) => self.unexpected.discard(place),
+                Purpose::Unexpected(place) => self.lose_unexpected(place, peer),
                 Purpose::Nothing => {}
             }
         }
@@ -351,10 +356,27 @@ impl Lane {
         }
     }
 
+    /// Whoever receives the message, or has probed for it, is to learn what became of it.
+    fn lose_unexpected(&mut self, place: u32, peer: Peer) {
+        let message = self
+            .unexpected
+            .get_mut(place)
+            .expect("an unexpected message has its place");
+        if matches!(message.body, Body::Coming(_)) {
+            self.taken_in_bytes -= message.len;
+        }
+        message.body = Body::Lost(peer);
+    }
+
     pub(super) fn fail(&mut self, request: Request, peer: Peer) {
         let error = self.loss(peer);
-        self.requests
-            .finish(request, super::request::Status::EMPTY, Some(error));
+        self.requests.finish(request, Status::EMPTY, Some(error));
+    }
+
+    /// The first peer that was lost, in words.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<Error> {
+        self.lost.first().map(|&peer| self.loss(peer))
     }
 
     pub(super) fn loss(&self, peer: Peer) -> Error {

@@ -11,6 +11,8 @@ pub mod protocol;
 mod receive;
 mod request;
 mod send;
+#[cfg(all(test, feature = "sim"))]
+mod tests;
 mod ticker;
 mod wait;
 

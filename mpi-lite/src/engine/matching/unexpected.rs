@@ -6,6 +6,7 @@ use super::super::envelope::Envelope;
 use super::super::lane::Inbound;
 use super::key::Pattern;
 use crate::slab::Slab;
+use crate::transport::Peer;
 
 /// Where the body of an unexpected message is.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub enum Body {
     Coming(Inbound),
     /// Here.
     Whole(Vec<u8>),
+    /// Nowhere: this peer was lost before all of it came.
+    Lost(Peer),
 }
 
 /// A message without a receive.

@@ -229,9 +229,10 @@ impl Driver {
 
     /// `first`: the packet that began the message, if it is still at hand; else it was kept.
     pub(crate) fn land(&mut self, arrival: Arrival, landing: Landing, first: &[u8], now: Instant) {
-        let message = self.incoming[arrival.0 as usize]
-            .as_mut()
-            .expect("the engine lands living messages only");
+        let Some(message) = &mut self.incoming[arrival.0 as usize] else {
+            // Its sender is lost: the event that tells so waits to be polled.
+            return;
+        };
         let Place::Held(kept) = &mut message.place else {
             panic!("the engine lands a message once")
         };

@@ -1,0 +1,264 @@
+//! What the engine does at the edges: a peer that dies, the end of a program, arrays of requests.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::time::Duration;
+
+use rmpp_core::Config;
+use rmpp_core::sim::Faults;
+
+use super::*;
+use crate::clock::Instant;
+use crate::config::Settings;
+use crate::data::Buffer;
+use crate::error::Error;
+use crate::ids::{Context, Mode};
+use crate::transport::sim::Air;
+use crate::transport::{Link, Loopback, Peer};
+
+/// Two processes whose peers are lost after ten seconds of silence.
+struct Pair {
+    air: Air,
+    lanes: [Lane; 2],
+}
+
+impl Pair {
+    fn new(settings: Settings) -> Self {
+        let air = Air::new(2, 1, Faults::none());
+        let lane = |me| {
+            let mut config = Config::classic(2, 100);
+            config.lost_after = Some(Duration::from_secs(10));
+            let own = Link::Loopback(Loopback::new(Peer(me)));
+            let other = Link::Sim(air.join(Peer(me), config));
+            let hosts = vec!["left".into(), "right".into()];
+            Lane::new(Peer(me), vec![own, other], settings.clone(), hosts)
+        };
+        let lanes = [lane(0), lane(1)];
+        Self { air, lanes }
+    }
+
+    /// Takes turns until `done`.
+    fn run(&mut self, mut done: impl FnMut(&mut [Lane; 2]) -> bool) {
+        for _ in 0..100_000 {
+            if done(&mut self.lanes) {
+                return;
+            }
+            let now = self.air.now();
+            if !self.lanes.iter_mut().any(|lane| lane.turn(now)) {
+                let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
+                assert!(self.air.advance(wake_at), "nothing happens any more");
+            }
+        }
+        panic!("it does not end");
+    }
+
+    /// Process 0 goes silent.
+    fn cut(&mut self) {
+        let never = Instant(u64::MAX);
+        self.air.cut(Peer(0), Peer(1), never);
+        self.air.cut(Peer(1), Peer(0), never);
+    }
+
+    fn send(&mut self, from: usize, body: &mut [u8], mode: Mode) -> Request {
+        let plan = SendPlan {
+            to: Some(Peer(1 - from as u32)),
+            context: Context::WORLD,
+            source: from as u32,
+            tag: 7,
+            mode,
+            buffer: Buffer::of_bytes(body),
+        };
+        self.lanes[from].send(&plan).unwrap()
+    }
+
+    /// Process 1 hears of the death of process 0: it has sent something.
+    fn bury(&mut self) {
+        self.cut();
+        let mut body = [0; 8];
+        let sent = self.send(1, &mut body, Mode::Synchronous);
+        self.run(|lanes| lanes[1].peek(Some(sent)).unwrap().is_some());
+        let ended = self.lanes[1].take(Some(sent)).unwrap().unwrap();
+        assert_eq!(ended.error, Some(lost()));
+    }
+}
+
+fn lost() -> Error {
+    Error::Lost {
+        rank: 0,
+        host: "left".into(),
+        reason: "it has answered nothing for too long",
+    }
+}
+
+fn anything() -> matching::Pattern {
+    matching::Pattern {
+        context: Context::WORLD,
+        source: None,
+        tag: None,
+    }
+}
+
+fn receive(lane: &mut Lane, room: &mut [u8]) -> Request {
+    let plan = ReceivePlan {
+        pattern: Some(anything()),
+        buffer: Buffer::of_bytes(room),
+    };
+    lane.receive(plan).unwrap()
+}
+
+/// A message of process 0 is announced, but not whole: taken in, or held at its sender.
+fn interrupted(mode: Mode, body: &mut [u8]) -> Pair {
+    let mut pair = Pair::new(Settings::default());
+    let _ = pair.send(0, body, mode);
+    pair.run(|lanes| lanes[1].survey().unexpected == 1);
+    assert_eq!(pair.lanes[1].survey().arriving, 1);
+    pair
+}
+
+const MODES: [Mode; 2] = [Mode::Standard, Mode::Synchronous];
+
+#[test]
+fn a_receive_of_a_message_that_died_on_its_way_fails_and_its_budget_is_free_again() {
+    for mode in MODES {
+        let (mut body, mut room) = ([5; 3000], [0; 3000]);
+        let mut pair = interrupted(mode, &mut body);
+        pair.bury();
+        assert_eq!(pair.lanes[1].survey().taken_in_bytes, 0, "{mode:?}");
+        let request = receive(&mut pair.lanes[1], &mut room);
+        let ended = pair.lanes[1].take(Some(request)).unwrap().unwrap();
+        assert_eq!(ended.error, Some(lost()), "{mode:?}");
+        assert_eq!(pair.lanes[1].survey(), Survey::default(), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_probed_message_that_died_on_its_way_fails_when_it_is_received() {
+    for mode in MODES {
+        let (mut body, mut room) = ([5; 3000], [0; 3000]);
+        let mut pair = interrupted(mode, &mut body);
+        let (message, _) = pair.lanes[1].matched_probe(&anything()).unwrap();
+        pair.bury();
+        let buffer = Buffer::of_bytes(&mut room);
+        let request = pair.lanes[1].matched_receive(message, buffer).unwrap();
+        let ended = pair.lanes[1].take(Some(request)).unwrap().unwrap();
+        assert_eq!(ended.error, Some(lost()), "{mode:?}");
+        assert_eq!(pair.lanes[1].survey(), Survey::default(), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_matched_receive_of_a_message_that_dies_on_its_way_fails() {
+    for mode in MODES {
+        let (mut body, mut room) = ([5; 3000], [0; 3000]);
+        let mut pair = interrupted(mode, &mut body);
+        let request = receive(&mut pair.lanes[1], &mut room);
+        pair.bury();
+        let ended = pair.lanes[1].take(Some(request)).unwrap().unwrap();
+        assert_eq!(ended.error, Some(lost()), "{mode:?}");
+        assert_eq!(pair.lanes[1].survey(), Survey::default(), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_message_that_came_whole_before_its_sender_died_is_received() {
+    let (mut body, mut room) = ([5; 300], [0; 300]);
+    let mut pair = interrupted(Mode::Standard, &mut body);
+    pair.run(|lanes| lanes[1].survey().arriving == 0);
+    pair.bury();
+    let request = receive(&mut pair.lanes[1], &mut room);
+    let ended = pair.lanes[1].take(Some(request)).unwrap().unwrap();
+    assert_eq!((ended.error, ended.status.bytes), (None, 300));
+    assert!(room == body);
+    assert_eq!(pair.lanes[1].survey(), Survey::default());
+}
+
+#[test]
+fn who_finalizes_gives_its_posted_receives_back_unwritten() {
+    let (mut body, mut room) = ([5; 300], [0; 300]);
+    let mut pair = Pair::new(Settings::default());
+    let request = receive(&mut pair.lanes[1], &mut room);
+    pair.lanes[1].close();
+    let sent = pair.send(0, &mut body, Mode::Synchronous);
+    pair.run(|lanes| lanes[0].take(Some(sent)).unwrap().is_some());
+    let ended = pair.lanes[1].take(Some(request)).unwrap().unwrap();
+    assert!(ended.status.cancelled);
+    assert!(room.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_held_message_does_not_keep_its_sender_when_the_receiver_finalizes() {
+    for probed in [false, true] {
+        let mut body = [5; 3000];
+        let mut pair = interrupted(Mode::Synchronous, &mut body);
+        if probed {
+            let _ = pair.lanes[1].matched_probe(&anything()).unwrap();
+        }
+        pair.lanes[1].close();
+        pair.run(|lanes| lanes[0].is_quiet() && lanes[1].survey().arriving == 0);
+        assert_eq!(pair.lanes[1].survey().unexpected, 0);
+    }
+}
+
+/// Requests of one process: one finished, one not, null, an inactive persistent one.
+fn assorted(lane: &mut Lane, room: &mut [u8]) -> [Option<Request>; 4] {
+    let nowhere = SendPlan {
+        to: None,
+        context: Context::WORLD,
+        source: 0,
+        tag: 0,
+        mode: Mode::Standard,
+        buffer: Buffer::of_bytes(&mut []),
+    };
+    let done = lane.send(&nowhere).unwrap();
+    let inactive = lane.plan(Plan::Send(nowhere));
+    let open = receive(lane, room);
+    [Some(open), None, Some(inactive), Some(done)]
+}
+
+fn engine() -> Arc<Engine> {
+    let own = Link::Loopback(Loopback::new(Peer(0)));
+    let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["here".into()]);
+    Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap()
+}
+
+#[test]
+fn any_of_several_is_the_first_finished_one_that_is_active() {
+    let (engine, mut room) = (engine(), [0; 8]);
+    let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
+    assert_eq!(engine.test_any(&[open, null]).unwrap(), Any::NotYet);
+    assert_eq!(engine.test_any(&[null, inactive]).unwrap(), Any::NoneActive);
+    assert_eq!(engine.wait_any(&[null, inactive]).unwrap(), None);
+    let found = engine.wait_any(&[open, null, inactive, done]).unwrap();
+    assert_eq!(
+        found.map(|(index, done)| (index, done.is_gone)),
+        Some((3, true))
+    );
+    assert_eq!(engine.test_any(&[done]).unwrap_err(), Error::Request);
+}
+
+#[test]
+fn some_of_several_are_all_finished_ones_that_are_active() {
+    let (engine, mut room) = (engine(), [0; 8]);
+    let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
+    assert_eq!(engine.test_some(&[null, inactive]).unwrap(), None);
+    assert_eq!(engine.wait_some(&[null, inactive]).unwrap(), None);
+    assert_eq!(engine.test_some(&[open, inactive]).unwrap(), Some(vec![]));
+    let found = engine
+        .wait_some(&[open, null, inactive, done])
+        .unwrap()
+        .unwrap();
+    let indices: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+    assert_eq!(indices, [3]);
+}
+
+#[test]
+fn none_of_several_is_taken_before_all_are_finished() {
+    let (engine, mut room) = (engine(), [0; 8]);
+    let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
+    assert_eq!(engine.test_all(&[done, open]).unwrap(), None);
+    let all = engine.wait_all(&[null, inactive, done]).unwrap();
+    let gone: Vec<bool> = all.iter().map(|completion| completion.is_gone).collect();
+    assert_eq!(gone, [false, false, true]);
+    engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
+    assert!(engine.wait(open).unwrap().status.cancelled);
+}
