@@ -22,7 +22,7 @@ use job::{Job, Report};
 use plan::Plan;
 
 /// Programs of one run.
-const PROGRAMS: u64 = 3000;
+const PROGRAMS: u64 = 20_000;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
