@@ -14,6 +14,7 @@
 pub mod address;
 pub mod agent;
 pub mod args;
+pub mod elf;
 pub mod environment;
 pub mod failure;
 pub mod guard;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_bytes::ByteBuf;
 
 use crate::args::{Options, parse_transport};
+use crate::elf;
 use crate::environment::{self, Variable};
-use crate::failure::Failure;
+use crate::failure::{Failure, NOT_EXECUTABLE, printable};
 use crate::place::Placement;
 use crate::program;
 use crate::wire::{Input, JobKey, Start};
@@ -51,7 +52,7 @@ impl Plan {
                 .interface
                 .clone()
                 .or_else(|| setting("MPILITE_INTERFACE")),
-            program: find_program(options, &directory, is_here)?,
+            program: find_program(options, &directory, is_here, placement.size)?,
             arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
             here: variables(false),
             elsewhere: variables(true),
@@ -112,12 +113,29 @@ fn directory(options: &Options) -> Result<PathBuf, Failure> {
 
 /// Finds the program on this machine. If no rank runs here it may be missing here: then the other
 /// nodes look for the name.
-fn find_program(options: &Options, directory: &Path, is_here: bool) -> Result<PathBuf, Failure> {
+fn find_program(
+    options: &Options,
+    directory: &Path,
+    is_here: bool,
+    size: u32,
+) -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH");
-    match program::find(&options.program, directory, path.as_deref()) {
-        Err(_) if !is_here => Ok(PathBuf::from(&options.program)),
-        found => found,
+    let program = match program::find(&options.program, directory, path.as_deref()) {
+        Err(_) if !is_here => return Ok(PathBuf::from(&options.program)),
+        found => found?,
+    };
+    if let Some((owner, library)) = elf::foreign_mpi(&program).filter(|_| size > 1) {
+        let shown = printable(&program.to_string_lossy());
+        return Err(Failure {
+            code: NOT_EXECUTABLE,
+            text: format!(
+                "program '{shown}' is linked with {owner} ({}): start it with the mpirun of \
+                 {owner}, or compile it with the mpicc of mpi-lite",
+                printable(&library)
+            ),
+        });
     }
+    Ok(program)
 }
 
 fn transport(options: &Options) -> Result<String, Failure> {

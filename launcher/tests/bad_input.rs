@@ -174,6 +174,38 @@ fn a_program_that_cannot_be_run_is_127_or_126_once() {
 }
 
 #[test]
+fn a_program_of_another_mpi_is_refused_with_both_names() {
+    let scratch = Scratch::new();
+    // A library by the name of Open MPI's is enough.
+    scratch.write("library.c", "int MPI_Init(void) { return 0; }", 0o644);
+    scratch.write(
+        "program.c",
+        "int MPI_Init(void); int main(void) { return MPI_Init(); }",
+        0o644,
+    );
+    let build = "cc -shared -fPIC -Wl,-soname,libmpi.so.40 library.c -o libmpi.so && \
+                 cc program.c -L. -lmpi -o program";
+    let mut sh = std::process::Command::new("sh");
+    assert!(
+        sh.args(["-c", build])
+            .current_dir(scratch.path())
+            .status()
+            .unwrap()
+            .success()
+    );
+    mpirun(&["-n", "2", "./program"])
+        .directory(scratch.path())
+        .run()
+        .fails_with(
+            126,
+            &[
+                "is linked with Open MPI (libmpi.so.40)",
+                "the mpicc of mpi-lite",
+            ],
+        );
+}
+
+#[test]
 fn a_missing_directory_is_named() {
     mpirun(&["-n", "2", "--wdir", "/no/such/place", "true"])
         .run()
