@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ids::{Dest, Mode, Source, TagSelector};
 
 impl Communicator {
-    /// A persistent send; started by [`Communicator::start`]. Arguments as of
+    /// A persistent send; started by [`Lane::start`](crate::engine::Lane::start). Arguments as of
     /// [`Communicator::isend`].
     ///
     /// # Errors

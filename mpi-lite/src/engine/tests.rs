@@ -79,6 +79,7 @@ impl Pair {
         self.run(|lanes| lanes[1].peek(Some(sent)).unwrap().is_some());
         let ended = self.lanes[1].take(Some(sent)).unwrap().unwrap();
         assert_eq!(ended.error, Some(lost()));
+        assert_eq!(self.lanes[1].first_loss(), Some(lost()));
     }
 }
 

@@ -1,4 +1,4 @@
-//! RMPP over UDP: `rmpp-core` gives the protocol, [`Socket`] the datagrams, [`Driver`] the bytes.
+//! RMPP over UDP: `rmpp-core` gives the protocol, `Socket` the datagrams, `Driver` the bytes.
 //!
 //! One socket per rank, bound to the interface that the launcher chose. Each datagram begins with
 //! the job's cookie and the sender's rank; both and the source address are checked before any
