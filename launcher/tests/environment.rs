@@ -177,3 +177,44 @@ fn a_program_is_found_as_a_shell_finds_it() {
     // Forgetting the "./" is forgiven.
     assert_eq!(run("prog", "/usr/bin:/bin").succeeds().out(), "here\n");
 }
+
+/// The sockets of a process, by the numbers that the lists in `/proc/net` use.
+fn sockets_of(pid: u32) -> Vec<String> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
+    let targets = descriptors
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let number = |target: std::path::PathBuf| {
+        let text = target.to_string_lossy().into_owned();
+        Some(
+            text.strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .to_string(),
+        )
+    };
+    targets.filter_map(number).collect()
+}
+
+#[test]
+fn the_launcher_has_no_network_socket() {
+    let mark = common::unique_sleep();
+    let running = mpirun(&["-n", "4", "--host", "localhost:2,n2:2", "sleep", &mark])
+        .over_fake_ssh()
+        .start();
+    common::wait_for_sleepers(&mark, 4);
+    let sockets = sockets_of(running.pid());
+    assert!(
+        sockets.len() >= 2,
+        "the channels to the ranks are sockets: {sockets:?}"
+    );
+    for list in ["tcp", "tcp6", "udp", "udp6"] {
+        let text = std::fs::read_to_string(format!("/proc/net/{list}")).unwrap_or_default();
+        let mut numbers = text
+            .lines()
+            .filter_map(|line| line.split_ascii_whitespace().nth(9));
+        let of_network = numbers.find(|number| sockets.iter().any(|socket| socket == number));
+        assert_eq!(of_network, None, "{list}");
+    }
+    running.signal("TERM");
+    running.finish();
+}
