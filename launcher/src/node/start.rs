@@ -16,7 +16,7 @@ use super::spawn::{self, Program, Role, variable};
 use super::{Node, RankInput};
 use crate::address::{self, Wish};
 use crate::environment::{self, Variable};
-use crate::failure::{Failure, LAUNCH, NOT_EXECUTABLE, NOT_FOUND, printable};
+use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::guard::Guard;
 use crate::program;
 use crate::wire::{Input, Report, Start};
@@ -44,16 +44,9 @@ impl Node {
         self.guard = Guard::new().ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
-            let process =
-                self.spawn(&program, start, place)
-                    .map_err(|error| match error.kind() {
-                        io::ErrorKind::NotFound => failed(NOT_FOUND, &program, &error),
-                        io::ErrorKind::PermissionDenied => failed(NOT_EXECUTABLE, &program, &error),
-                        _ if error.raw_os_error() == Some(Errno::ENOEXEC as i32) => {
-                            failed(NOT_EXECUTABLE, &program, &error)
-                        }
-                        _ => Failure::launch(format!("rank {rank} cannot be started: {error}")),
-                    })?;
+            let process = self
+                .spawn(&program, start, place)
+                .map_err(|error| not_spawned(rank, &program, &error))?;
             if process.has_own_group() {
                 self.guard(process.pid);
             }
@@ -252,9 +245,14 @@ fn own_library_directory() -> Option<PathBuf> {
         .then_some(directory)
 }
 
-fn failed(code: u8, program: &Program, error: &io::Error) -> Failure {
+/// Why a rank could not be made: the file cannot be executed, or the system is out of something.
+fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
+    let code = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT) => NOT_FOUND,
+        Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC) => NOT_EXECUTABLE,
+        _ => return Failure::launch(format!("rank {rank} cannot be started: {error}")),
+    };
     let shown = printable(&program.file.to_string_lossy());
-    let code = if code == 0 { LAUNCH } else { code };
     Failure {
         code,
         text: format!("program '{shown}' cannot be executed: {error}"),
