@@ -13,7 +13,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub(crate) use driver::Driver;
-use rmpp_core::{Config, HEADER_BYTES, Header, Kind, NodeId};
+use rmpp_core::{Config, NodeId};
 use serde::{Deserialize, Serialize};
 use socket::Socket;
 pub use socket::Strays;
@@ -107,7 +107,6 @@ impl Bound {
             socket: self.socket,
             clock,
             fresh: None,
-            hints: Hints::default(),
         }
     }
 }
@@ -137,20 +136,7 @@ pub struct Rmpp {
     clock: Clock,
     /// The message that `Arriving` just told of: its first packet is still in the socket's batch.
     fresh: Option<Arrival>,
-    hints: Hints,
 }
-
-/// Packets that nobody waits for (GCH): they go behind the next packet that somebody waits for,
-/// or in the next idle moment, so that an answer of the program is not held up by them.
-#[derive(Debug, Default)]
-struct Hints {
-    packets: Vec<(u32, [u8; HEADER_BYTES])>,
-    /// Packets came since the last idle moment: the program may be about to answer.
-    is_busy: bool,
-}
-
-/// So many hints are worth a system call of their own.
-const HINTS_MAX: usize = 16;
 
 impl Rmpp {
     /// Counters of the protocol.
@@ -165,31 +151,12 @@ impl Rmpp {
         self.socket.strays()
     }
 
-    /// Sends what is due, except hints.
     fn pump(&mut self, now: Instant) {
-        self.transmit(now);
-        self.socket.flush();
-    }
-
-    /// Sends what is due, and hints behind it.
-    fn pump_all(&mut self, now: Instant) {
-        self.transmit(now);
-        for (to, header) in self.hints.packets.drain(..) {
-            self.socket.push(to, &header, &[], Span::EMPTY);
-        }
-        self.socket.flush();
-    }
-
-    fn transmit(&mut self, now: Instant) {
-        let (socket, hints) = (&mut self.socket, &mut self.hints.packets);
+        let socket = &mut self.socket;
         self.driver.transmit(now, |to, header, first, body| {
-            let is_hint = Header::decode(header).is_some_and(|header| header.kind == Kind::Gch);
-            if is_hint && hints.len() < HINTS_MAX {
-                hints.push((to.0, *header));
-            } else {
-                socket.push(to.0, header, first, body);
-            }
+            socket.push(to.0, header, first, body);
         });
+        socket.flush();
     }
 }
 
@@ -232,7 +199,6 @@ impl Transport for Rmpp {
             let Some((from, packet)) = self.socket.next() else {
                 break;
             };
-            self.hints.is_busy = true;
             if let Some(event) = self.driver.packet(NodeId(from), packet, now) {
                 if let Event::Arriving { arrival, .. } = event {
                     self.fresh = Some(arrival);
@@ -244,11 +210,7 @@ impl Transport for Rmpp {
             }
         }
         self.driver.handle_timeout(now);
-        if core::mem::take(&mut self.hints.is_busy) {
-            self.pump(now);
-        } else {
-            self.pump_all(now);
-        }
+        self.pump(now);
         self.driver.next_event()
     }
 

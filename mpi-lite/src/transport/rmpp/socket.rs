@@ -179,10 +179,8 @@ impl Socket {
     pub(super) fn next(&mut self) -> Option<(u32, &[u8])> {
         loop {
             if self.next == self.received {
-                // A batch that was not full emptied the socket: do not ask again at once.
-                let was_emptied = (1..BATCH).contains(&self.received);
                 self.next = 0;
-                self.received = if was_emptied { 0 } else { self.receive_batch() };
+                self.received = self.receive_batch();
                 if self.received == 0 {
                     return None;
                 }
