@@ -5,6 +5,7 @@
 //! published, is counted and dropped here, unanswered (rules E and S).
 #![expect(unsafe_code, reason = "sendmmsg and recvmmsg take raw pointers")]
 
+use core::mem::MaybeUninit;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -52,6 +53,8 @@ pub(super) struct Socket {
     lens: [usize; BATCH],
     sources: [libc::sockaddr_storage; BATCH],
     received: usize,
+    /// How many datagrams the next system call asks for.
+    ask: usize,
     next: usize,
     strays: Strays,
 }
@@ -91,6 +94,7 @@ impl Socket {
             // SAFETY: all-zero bytes are a valid address: of no family.
             sources: unsafe { core::mem::zeroed() },
             received: 0,
+            ask: 1,
             next: 0,
             strays: Strays::default(),
         })
@@ -228,36 +232,65 @@ impl Socket {
         Some(sender)
     }
 
+    /// Asks for one datagram, and for twice as many each time that all came: a lone packet is not
+    /// held up by the search for a second one, a stream costs few system calls.
     fn receive_batch(&mut self) -> usize {
-        let mut vectors: [libc::iovec; BATCH] = core::array::from_fn(|slot| libc::iovec {
-            iov_base: self.slots[slot * self.slot_bytes..].as_mut_ptr().cast(),
-            iov_len: self.slot_bytes,
-        });
-        // SAFETY: all-zero bytes are a valid mmsghdr.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { core::mem::zeroed() };
-        for (slot, header) in headers.iter_mut().enumerate() {
-            header.msg_hdr.msg_iov = &raw mut vectors[slot];
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_name = core::ptr::from_mut(&mut self.sources[slot]).cast();
-            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+        let ask = self.ask;
+        let mut vectors: [MaybeUninit<libc::iovec>; BATCH] =
+            [const { MaybeUninit::uninit() }; BATCH];
+        let mut headers: [MaybeUninit<libc::mmsghdr>; BATCH] =
+            [const { MaybeUninit::uninit() }; BATCH];
+        for slot in 0..ask {
+            let vector = vectors[slot].write(libc::iovec {
+                iov_base: self.slots[slot * self.slot_bytes..].as_mut_ptr().cast(),
+                iov_len: self.slot_bytes,
+            });
+            let source = core::ptr::from_mut(&mut self.sources[slot]).cast();
+            headers[slot].write(message(vector, 1, source, ADDRESS_BYTES));
         }
-        // SAFETY: each header points to one iovec within `slots` and to one address; all outlive
-        // the call.
+        // SAFETY: `ask` headers are written; each points to one iovec within `slots` and to one
+        // address; all outlive the call. As a bare system call it is no cancellation point of
+        // the C library, which costs more than the call's own work.
         let received = unsafe {
-            libc::recvmmsg(
+            libc::syscall(
+                libc::SYS_recvmmsg,
                 self.socket.as_raw_fd(),
                 headers.as_mut_ptr(),
-                BATCH as u32,
+                ask,
                 libc::MSG_DONTWAIT,
-                core::ptr::null_mut(),
+                core::ptr::null_mut::<libc::timespec>(),
             )
         };
         let received = usize::try_from(received).unwrap_or(0);
         for (len, header) in self.lens.iter_mut().zip(&headers[..received]) {
-            *len = header.msg_len as usize;
+            // SAFETY: the first `received` of the `ask` headers were written above.
+            *len = unsafe { header.assume_init_ref() }.msg_len as usize;
         }
+        self.ask = if received == ask {
+            BATCH.min(2 * ask)
+        } else {
+            1
+        };
         received
     }
+}
+
+/// Bytes of an address, of whatever family.
+const ADDRESS_BYTES: u32 = size_of::<libc::sockaddr_storage>() as u32;
+
+fn message(
+    vectors: *mut libc::iovec,
+    count: usize,
+    name: *mut libc::c_void,
+    name_bytes: u32,
+) -> libc::mmsghdr {
+    // SAFETY: all-zero bytes are a valid mmsghdr; it has private padding on some systems.
+    let mut message: libc::mmsghdr = unsafe { core::mem::zeroed() };
+    message.msg_hdr.msg_iov = vectors;
+    message.msg_hdr.msg_iovlen = count;
+    message.msg_hdr.msg_name = name;
+    message.msg_hdr.msg_namelen = name_bytes;
+    message
 }
 
 /// Whether the kernel's `source` is the published address `known`.
@@ -300,13 +333,13 @@ fn never_fragment(socket: &socket2::Socket) -> io::Result<()> {
 
 /// Sends the first of `heads`, at most a batch; answers how many the system took.
 fn send_batch(socket: &socket2::Socket, peers: &[SockAddr], heads: &[Head]) -> io::Result<usize> {
-    // SAFETY: all-zero bytes are valid for both types.
-    let (mut vectors, mut headers): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
-        unsafe { core::mem::zeroed() };
+    let mut vectors: [MaybeUninit<[libc::iovec; 2]>; BATCH] =
+        [const { MaybeUninit::uninit() }; BATCH];
+    let mut headers: [MaybeUninit<libc::mmsghdr>; BATCH] = [const { MaybeUninit::uninit() }; BATCH];
     let count = heads.len().min(BATCH);
     for (slot, head) in heads[..count].iter().enumerate() {
         let body = head.body.io_slice();
-        vectors[slot] = [
+        let parts = vectors[slot].write([
             libc::iovec {
                 iov_base: head.bytes.as_ptr().cast_mut().cast(),
                 iov_len: head.len,
@@ -315,21 +348,21 @@ fn send_batch(socket: &socket2::Socket, peers: &[SockAddr], heads: &[Head]) -> i
                 iov_base: body.as_ptr().cast_mut().cast(),
                 iov_len: body.len(),
             },
-        ];
+        ]);
+        let used = if body.is_empty() { 1 } else { 2 };
         let peer = &peers[head.to as usize];
-        let header = &mut headers[slot].msg_hdr;
-        header.msg_iov = vectors[slot].as_mut_ptr();
-        header.msg_iovlen = if body.is_empty() { 1 } else { 2 };
-        header.msg_name = peer.as_ptr().cast_mut().cast();
-        header.msg_namelen = peer.len();
+        let name = peer.as_ptr().cast_mut().cast();
+        headers[slot].write(message(parts.as_mut_ptr(), used, name, peer.len()));
     }
-    // SAFETY: `count` headers point to iovecs, addresses and bytes that outlive the call. The
-    // socket blocks while the system has no buffer: nothing of ours is needed to free one.
+    // SAFETY: `count` headers are written; they point to iovecs, addresses and bytes that outlive
+    // the call. The socket blocks while the system has no buffer: nothing of ours is needed to
+    // free one.
     let sent = unsafe {
-        libc::sendmmsg(
+        libc::syscall(
+            libc::SYS_sendmmsg,
             socket.as_raw_fd(),
             headers.as_mut_ptr(),
-            count as u32,
+            count,
             libc::MSG_NOSIGNAL,
         )
     };
