@@ -46,6 +46,8 @@ pub(super) struct Socket {
     socket: socket2::Socket,
     wrap: [u8; WRAP_BYTES],
     peers: Vec<SockAddr>,
+    /// There is one peer only, and the system knows its address.
+    is_connected: bool,
     /// Datagrams that wait for `flush`.
     heads: Vec<Head>,
     slot_bytes: usize,
@@ -87,6 +89,7 @@ impl Socket {
             socket,
             wrap: [0; WRAP_BYTES],
             peers: Vec::new(),
+            is_connected: false,
             heads: Vec::with_capacity(BATCH),
             slot_bytes: 0,
             slots: Vec::new(),
@@ -128,6 +131,11 @@ impl Socket {
         self.wrap[..8].copy_from_slice(&cookie.to_be_bytes());
         self.wrap[8..12].copy_from_slice(&me.to_be_bytes());
         self.peers = peers.map(SockAddr::from).collect();
+        if let [first, second] = &self.peers[..] {
+            // The only other rank: the system then need not find the route for each datagram.
+            let other = if me == 0 { second } else { first };
+            self.is_connected = self.socket.connect(other).is_ok();
+        }
         // One byte more than the longest, so that a longer one shows.
         self.slot_bytes = WRAP_BYTES + HEADER_BYTES + packet_bytes + 1;
         self.slots = vec![0; BATCH * self.slot_bytes];
@@ -172,9 +180,7 @@ impl Socket {
         while done < self.heads.len() {
             let rest = &self.heads[done..];
             // A refused datagram is the first of the rest: skip it.
-            done += send_batch(&self.socket, &self.peers, rest)
-                .unwrap_or(1)
-                .max(1);
+            done += self.send_batch(rest).unwrap_or(1).max(1);
         }
         self.heads.clear();
     }
@@ -273,6 +279,53 @@ impl Socket {
         };
         received
     }
+
+    /// Where a datagram goes, for the system; null if it knows.
+    fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
+        if self.is_connected {
+            return (core::ptr::null_mut(), 0);
+        }
+        let peer = &self.peers[to as usize];
+        (peer.as_ptr().cast_mut().cast(), peer.len())
+    }
+
+    /// Sends the first of `heads`, at most a batch; answers how many the system took.
+    fn send_batch(&self, heads: &[Head]) -> io::Result<usize> {
+        let mut vectors: [MaybeUninit<[libc::iovec; 2]>; BATCH] =
+            [const { MaybeUninit::uninit() }; BATCH];
+        let mut headers: [MaybeUninit<libc::mmsghdr>; BATCH] =
+            [const { MaybeUninit::uninit() }; BATCH];
+        let count = heads.len().min(BATCH);
+        for (slot, head) in heads[..count].iter().enumerate() {
+            let body = head.body.io_slice();
+            let parts = vectors[slot].write([
+                libc::iovec {
+                    iov_base: head.bytes.as_ptr().cast_mut().cast(),
+                    iov_len: head.len,
+                },
+                libc::iovec {
+                    iov_base: body.as_ptr().cast_mut().cast(),
+                    iov_len: body.len(),
+                },
+            ]);
+            let used = if body.is_empty() { 1 } else { 2 };
+            let (name, name_bytes) = self.name_of(head.to);
+            headers[slot].write(message(parts.as_mut_ptr(), used, name, name_bytes));
+        }
+        // SAFETY: `count` headers are written; they point to iovecs, addresses and bytes that outlive
+        // the call. The socket blocks while the system has no buffer: nothing of ours is needed to
+        // free one.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendmmsg,
+                self.socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                count,
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
 }
 
 /// Bytes of an address, of whatever family.
@@ -329,42 +382,4 @@ fn never_fragment(socket: &socket2::Socket) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
-}
-
-/// Sends the first of `heads`, at most a batch; answers how many the system took.
-fn send_batch(socket: &socket2::Socket, peers: &[SockAddr], heads: &[Head]) -> io::Result<usize> {
-    let mut vectors: [MaybeUninit<[libc::iovec; 2]>; BATCH] =
-        [const { MaybeUninit::uninit() }; BATCH];
-    let mut headers: [MaybeUninit<libc::mmsghdr>; BATCH] = [const { MaybeUninit::uninit() }; BATCH];
-    let count = heads.len().min(BATCH);
-    for (slot, head) in heads[..count].iter().enumerate() {
-        let body = head.body.io_slice();
-        let parts = vectors[slot].write([
-            libc::iovec {
-                iov_base: head.bytes.as_ptr().cast_mut().cast(),
-                iov_len: head.len,
-            },
-            libc::iovec {
-                iov_base: body.as_ptr().cast_mut().cast(),
-                iov_len: body.len(),
-            },
-        ]);
-        let used = if body.is_empty() { 1 } else { 2 };
-        let peer = &peers[head.to as usize];
-        let name = peer.as_ptr().cast_mut().cast();
-        headers[slot].write(message(parts.as_mut_ptr(), used, name, peer.len()));
-    }
-    // SAFETY: `count` headers are written; they point to iovecs, addresses and bytes that outlive
-    // the call. The socket blocks while the system has no buffer: nothing of ours is needed to
-    // free one.
-    let sent = unsafe {
-        libc::syscall(
-            libc::SYS_sendmmsg,
-            socket.as_raw_fd(),
-            headers.as_mut_ptr(),
-            count,
-            libc::MSG_NOSIGNAL,
-        )
-    };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
