@@ -10,7 +10,8 @@ use mpi_lite_tests::{Job, Outcome, Program, Scratch, SshFiles, c_source, compile
 /// Brings the loopback up, loses packets, runs the job, tells how many were lost.
 const SCRIPT: &str = "\
 set -e
-ip link set lo up
+mount -t sysfs sysfs /sys
+ip link set lo up mtu ${MTU:-65536}
 iptables -A INPUT -i lo -p udp -m statistic --mode random --probability 0.05 -j DROP
 if [ -n \"$SSHD\" ]; then
     $SSHD & server=$!
@@ -62,7 +63,7 @@ fn check_machine() {
 
 fn namespace() -> Job {
     check_machine();
-    Job::new("unshare").args(["-n", "sh", "-c", SCRIPT, "loss"])
+    Job::new("unshare").args(["-n", "-m", "sh", "-c", SCRIPT, "loss"])
 }
 
 /// Runs words under loss and returns the outcome.
@@ -114,6 +115,28 @@ fn the_farm_has_the_right_sum_at_5_percent_loss() {
     let scratch = Scratch::new("loss-farm");
     let farm = build("benches/c/farm.c", &scratch);
     drop(under_loss(&mpirun(5, farm, &["300"])).expect_stdout("(right)"));
+}
+
+#[test]
+fn the_farm_has_the_right_sum_with_the_packets_of_an_ethernet_at_5_percent_loss() {
+    let scratch = Scratch::new("loss-mtu");
+    let farm = build("benches/c/farm.c", &scratch);
+    let job = namespace()
+        .env("MTU", "1500")
+        .args(mpirun(3, farm, &["200"]));
+    drop(finish(job).expect_stdout("(right)"));
+}
+
+/// The interface claims 65536 bytes (the outer /sys is what a rank sees), the network takes 1500.
+#[test]
+fn a_network_narrower_than_it_says_is_survived() {
+    check_machine();
+    let scratch = Scratch::new("narrow");
+    let farm = build("benches/c/farm.c", &scratch);
+    let script = "ip link set lo up mtu 1500 && exec \"$@\"";
+    let job = Job::new("unshare").args(["-n", "sh", "-c", script, "narrow"]);
+    let outcome = job.args(mpirun(3, farm, &["200"])).run().expect_code(0);
+    drop(outcome.expect_stdout("(right)"));
 }
 
 /// The server lives in the lossy network too; only UDP is lost, so its own connections hold.

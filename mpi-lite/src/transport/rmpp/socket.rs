@@ -48,6 +48,8 @@ pub(super) struct Socket {
     peers: Vec<SockAddr>,
     /// There is one peer only, and the system knows its address.
     is_connected: bool,
+    /// A path was narrower than its interface: the system may cut datagrams into fragments.
+    may_fragment: bool,
     /// Datagrams that wait for `flush`.
     heads: Vec<Head>,
     slot_bytes: usize,
@@ -82,7 +84,7 @@ impl Socket {
         let _ = socket.set_recv_buffer_size(buffer_bytes);
         let _ = socket.set_send_buffer_size(buffer_bytes);
         if address.is_ipv4() {
-            never_fragment(&socket)?;
+            discover_mtu(&socket, libc::IP_PMTUDISC_DO)?;
         }
         socket.bind(&SocketAddr::new(address, 0).into())?;
         Ok(Self {
@@ -90,6 +92,7 @@ impl Socket {
             wrap: [0; WRAP_BYTES],
             peers: Vec::new(),
             is_connected: false,
+            may_fragment: false,
             heads: Vec::with_capacity(BATCH),
             slot_bytes: 0,
             slots: Vec::new(),
@@ -179,10 +182,26 @@ impl Socket {
         let mut done = 0;
         while done < self.heads.len() {
             let rest = &self.heads[done..];
-            // A refused datagram is the first of the rest: skip it.
-            done += self.send_batch(rest).unwrap_or(1).max(1);
+            done += match self.send_batch(rest) {
+                Ok(sent) => sent.max(1),
+                Err(error) if self.allow_fragments(&error) => 0,
+                // A refused datagram is the first of the rest: skip it.
+                Err(_) => 1,
+            };
         }
         self.heads.clear();
+    }
+
+    /// Answers whether `error` says that a path is narrower than its interface, as tunnels are, and
+    /// fragments help: they were forbidden until now. Repeating the datagram whole never would.
+    #[cold]
+    fn allow_fragments(&mut self, error: &io::Error) -> bool {
+        let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
+        if !is_too_long || self.may_fragment {
+            return false;
+        }
+        self.may_fragment = true;
+        discover_mtu(&self.socket, libc::IP_PMTUDISC_DONT).is_ok()
     }
 
     /// The next datagram of a known sender: its rank and the packet. `None`: nothing is there.
@@ -365,8 +384,9 @@ fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
         .is_some_and(|known| *known.ip() == ip && known.port() == port)
 }
 
-fn never_fragment(socket: &socket2::Socket) -> io::Result<()> {
-    let value: libc::c_int = libc::IP_PMTUDISC_DO;
+/// Whether the system cuts long datagrams into fragments (`IP_PMTUDISC_DONT`) or refuses them
+/// (`IP_PMTUDISC_DO`). Source: ip(7).
+fn discover_mtu(socket: &socket2::Socket, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the option takes a c_int, whose address and size are given.
     let answer = unsafe {
         libc::setsockopt(
