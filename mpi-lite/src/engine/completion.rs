@@ -50,17 +50,24 @@ impl Lane {
         }
     }
 
-    fn all_done(&self, requests: &[Option<Request>]) -> Result<bool> {
-        for &request in requests {
+    /// Whether all are finished. The first `seen` are known to be; it moves on, so that who asks
+    /// again and again looks at each request once, and waiting for many stays linear.
+    fn all_done(&self, requests: &[Option<Request>], seen: &mut usize) -> Result<bool> {
+        for &request in &requests[*seen..] {
             if self.peek(request)?.is_none() {
                 return Ok(false);
             }
+            *seen += 1;
         }
         Ok(true)
     }
 
-    fn take_all(&mut self, requests: &[Option<Request>]) -> Result<Option<Vec<Completion>>> {
-        if !self.all_done(requests)? {
+    fn take_all(
+        &mut self,
+        requests: &[Option<Request>],
+        seen: &mut usize,
+    ) -> Result<Option<Vec<Completion>>> {
+        if !self.all_done(requests, seen)? {
             return Ok(None);
         }
         requests.iter().map(|&request| self.take(request)).collect()
@@ -140,7 +147,8 @@ impl Engine {
     /// # Errors
     /// As [`Engine::wait`].
     pub fn wait_all(&self, requests: &[Option<Request>]) -> Result<Vec<Completion>> {
-        self.wait_until(|lane| lane.take_all(requests).transpose())
+        let mut seen = 0;
+        self.wait_until(|lane| lane.take_all(requests, &mut seen).transpose())
     }
 
     /// Tests whether all are finished; only then any is taken.
@@ -148,7 +156,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::wait`].
     pub fn test_all(&self, requests: &[Option<Request>]) -> Result<Option<Vec<Completion>>> {
-        self.look(|lane| lane.take_all(requests))
+        self.look(|lane| lane.take_all(requests, &mut 0))
     }
 
     /// Waits for one of several; `None` if none is active.
