@@ -331,9 +331,9 @@ impl Socket {
             let (name, name_bytes) = self.name_of(head.to);
             headers[slot].write(message(parts.as_mut_ptr(), used, name, name_bytes));
         }
-        // SAFETY: `count` headers are written; they point to iovecs, addresses and bytes that outlive
-        // the call. The socket blocks while the system has no buffer: nothing of ours is needed to
-        // free one.
+        // SAFETY: `count` headers are written; they point to iovecs, addresses and bytes that
+        // outlive the call. The socket blocks while the system has no buffer: nothing of ours is
+        // needed to free one.
         let sent = unsafe {
             libc::syscall(
                 libc::SYS_sendmmsg,
