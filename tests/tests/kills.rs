@@ -172,3 +172,23 @@ fn a_termination_of_mpirun_ends_the_job_with_143() {
 fn when_mpirun_is_killed_no_rank_is_left() {
     signal_to_mpirun(Signal::KILL, 137);
 }
+
+/// As by a debugger or a machine that was put to sleep: the others wait, nothing is lost.
+#[test]
+fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
+    let scratch = Scratch::new("stopped");
+    let source = c_source("tests/c/faults/steady.c");
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let stop = scratch.path().join("stop");
+    let job = Job::mpirun(RANKS).args(["--transport", "rmpp"]);
+    let mut job = job.arg(&binary).arg(&stop).start();
+    job.wait_for("ready", RANKS);
+    let ranks = job.process().running(&binary);
+    assert_eq!(ranks.len(), RANKS, "the ranks run the program itself");
+    ranks[1].signal(Signal::STOP);
+    // The stop itself: longer than every timer of the protocol that could give up.
+    std::thread::sleep(Duration::from_secs(2));
+    ranks[1].signal(Signal::CONT);
+    std::fs::write(&stop, "").expect("the file that ends the job");
+    drop(job.finish().expect_code(0).expect_stdout("all right"));
+}

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Outcome, Program, Scratch, SshFiles, c_source, compile, programs, tool};
+use mpi_lite_tests::{
+    Job, Outcome, Process, Program, Scratch, SshFiles, c_source, compile, programs, tool,
+};
 
 /// Brings the loopback up, loses packets, runs the job, tells how many were lost.
 const SCRIPT: &str = "\
@@ -179,4 +181,45 @@ fn order_wildcards_and_collectives_hold_at_5_percent_loss() {
             .to_path_buf();
         drop(under_loss(&mpirun(ranks, binary, &[])));
     }
+}
+
+/// Runs iptables in the network of this process.
+fn iptables_beside(process: Process, words: &[&str]) {
+    let id = process.id().to_string();
+    let mut command = Command::new("nsenter");
+    command.args(["-t", &id, "-n", "iptables"]).args(words);
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("nsenter is needed: {error}"));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {stderr}");
+}
+
+#[test]
+fn a_network_that_is_cut_for_a_second_is_waited_for() {
+    check_machine();
+    let scratch = Scratch::new("cut");
+    let steady = build("tests/c/faults/steady.c", &scratch);
+    let stop = scratch.path().join("stop");
+    let script = "ip link set lo up && exec \"$@\"";
+    let job = Job::new("unshare").args(["-n", "sh", "-c", script, "cut"]);
+    let words = mpirun(3, steady, &[&stop.display().to_string()]);
+    let mut job = job.args(words).start();
+    job.wait_for("ready", 3);
+    let inside = *job
+        .process()
+        .descendants()
+        .last()
+        .expect("the ranks are there");
+    let everything = ["INPUT", "-i", "lo", "-p", "udp", "-j", "DROP"];
+    iptables_beside(inside, &[&["-I"], &everything[..]].concat());
+    // The cut itself: what is tested is that a second without a packet does no harm.
+    std::thread::sleep(Duration::from_secs(1));
+    iptables_beside(inside, &[&["-D"], &everything[..]].concat());
+    std::fs::write(&stop, "").expect("the file that ends the job");
+    let outcome = job.finish().expect_code(0).expect_stdout("all right");
+    assert!(
+        outcome.stderr.is_empty(),
+        "nothing to complain about: {}",
+        outcome.report()
+    );
 }
