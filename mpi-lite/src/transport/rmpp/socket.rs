@@ -261,10 +261,8 @@ impl Socket {
     /// held up by the search for a second one, a stream costs few system calls.
     fn receive_batch(&mut self) -> usize {
         let ask = self.ask;
-        let mut vectors: [MaybeUninit<libc::iovec>; BATCH] =
-            [const { MaybeUninit::uninit() }; BATCH];
-        let mut headers: [MaybeUninit<libc::mmsghdr>; BATCH] =
-            [const { MaybeUninit::uninit() }; BATCH];
+        let mut vectors = blank::<libc::iovec>();
+        let mut headers = blank::<libc::mmsghdr>();
         for slot in 0..ask {
             let vector = vectors[slot].write(libc::iovec {
                 iov_base: self.slots[slot * self.slot_bytes..].as_mut_ptr().cast(),
@@ -310,10 +308,8 @@ impl Socket {
 
     /// Sends the first of `heads`, at most a batch; answers how many the system took.
     fn send_batch(&self, heads: &[Head]) -> io::Result<usize> {
-        let mut vectors: [MaybeUninit<[libc::iovec; 2]>; BATCH] =
-            [const { MaybeUninit::uninit() }; BATCH];
-        let mut headers: [MaybeUninit<libc::mmsghdr>; BATCH] =
-            [const { MaybeUninit::uninit() }; BATCH];
+        let mut vectors = blank::<[libc::iovec; 2]>();
+        let mut headers = blank::<libc::mmsghdr>();
         let count = heads.len().min(BATCH);
         for (slot, head) in heads[..count].iter().enumerate() {
             let body = head.body.io_slice();
@@ -345,6 +341,11 @@ impl Socket {
         };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
+}
+
+/// A batch of things that are written before the system reads them.
+fn blank<T>() -> [MaybeUninit<T>; BATCH] {
+    [const { MaybeUninit::uninit() }; BATCH]
 }
 
 /// Bytes of an address, of whatever family.
