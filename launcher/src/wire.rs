@@ -61,7 +61,7 @@ pub struct Start {
     pub address: Option<IpAddr>,
     /// The program: an absolute path, or a name for the node's own PATH.
     pub program: ByteBuf,
-    /// Its arguments, the name (argv[0]) first.
+    /// Its arguments, the name (`argv[0]`) first.
     pub arguments: Vec<ByteBuf>,
     /// Variables to set.
     pub variables: Vec<(ByteBuf, ByteBuf)>,

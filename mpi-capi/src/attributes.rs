@@ -37,7 +37,7 @@ pub struct Keyval {
     pub extra_state: usize,
 }
 
-/// All keys, by number from [`FIRST_KEYVAL`] on.
+/// All keys, by number from `FIRST_KEYVAL` on.
 #[derive(Debug, Default)]
 pub struct Keyvals {
     places: Vec<Place>,

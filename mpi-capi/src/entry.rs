@@ -88,7 +88,7 @@ pub trait Read<Width>: Arg<Width> + Sized {
     unsafe fn read(c: Self::C, name: &'static str, call: &Call) -> Result<Self>;
 }
 
-/// What a function of [`values!`] returns instead of an error code.
+/// What a function of `values!` returns instead of an error code.
 pub trait Value {
     /// What C receives.
     type C;
