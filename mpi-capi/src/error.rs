@@ -19,6 +19,9 @@ pub enum Error {
     /// Too late.
     #[error("called after MPI_Finalize")]
     AfterFinalize,
+    /// In the wrong process.
+    #[error("called in a forked child of the rank: only the rank itself may call MPI")]
+    InForkedChild,
     /// There is no body yet.
     #[error(
         "not implemented in mpi-lite {}; docs/coverage.md lists what is",
@@ -104,10 +107,18 @@ impl Error {
         Self::Other { class, text }
     }
 
+    /// Whether the call comes at the wrong time or in the wrong process, where no handler counts.
+    pub const fn is_of_stage(&self) -> bool {
+        matches!(
+            self,
+            Self::BeforeInit | Self::AfterFinalize | Self::InForkedChild
+        )
+    }
+
     /// The error class of MPI.
     pub fn class(&self) -> c_int {
         match self {
-            Self::BeforeInit | Self::AfterFinalize => abi::MPI_ERR_OTHER,
+            Self::BeforeInit | Self::AfterFinalize | Self::InForkedChild => abi::MPI_ERR_OTHER,
             Self::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             Self::NullPointer { .. } => abi::MPI_ERR_ARG,
             Self::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,

@@ -35,6 +35,8 @@ pub enum Stage {
     Running,
     /// `MPI_Finalize` has returned.
     After,
+    /// This is a process that the program forked meanwhile: it has no part in the job.
+    Forked,
 }
 
 /// What the program told of its Fortran compiler. Source: MPI 5.0, chapter 20.
@@ -145,7 +147,8 @@ impl Library {
         match self.stage.load(Ordering::Relaxed) {
             0 => Stage::Before,
             1 => Stage::Running,
-            _ => Stage::After,
+            2 => Stage::After,
+            _ => Stage::Forked,
         }
     }
 
@@ -271,6 +274,7 @@ impl Library {
             Stage::Before => {}
             Stage::Running => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_TWICE)),
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
+            Stage::Forked => return Err(Error::InForkedChild),
         }
         let process = Process::init()?;
         let world = CommObject::predefined(
@@ -292,6 +296,9 @@ impl Library {
         assert!(first, "two threads called MPI_Init at the same time");
         panic::install_hook();
         self.stage.store(Stage::Running as u8, Ordering::Release);
+        // SAFETY: the handler stores to an atomic, which is allowed between fork and exec. Without
+        // memory for it the only harm is that a misuse goes unnoticed.
+        unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
         Ok(())
     }
 
@@ -306,6 +313,7 @@ impl Library {
             Stage::Running => {}
             Stage::Before => return Err(Error::BeforeInit),
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
+            Stage::Forked => return Err(Error::InForkedChild),
         }
         for comm in [&self.own, &self.world]
             .into_iter()
@@ -348,8 +356,20 @@ impl Library {
             _ => self.print(line),
         }
         // An exit status has eight bits; an abort is never a success.
-        let status = code & 0xff;
-        std::process::exit(if status == 0 { 1 } else { status })
+        let status = if code & 0xff == 0 { 1 } else { code & 0xff };
+        if self.stage() == Stage::Forked {
+            // SAFETY: it takes a number. What the parent has buffered and registered is its own.
+            unsafe { libc::_exit(status) }
+        }
+        std::process::exit(status)
+    }
+}
+
+/// Runs in each process that the program forks. It shares the parent's sockets: a packet from it
+/// would take a number that the parent uses again, and both would wait for ever.
+extern "C" fn note_fork() {
+    if LIBRARY.stage() == Stage::Running {
+        LIBRARY.stage.store(Stage::Forked as u8, Ordering::Relaxed);
     }
 }
 

@@ -41,10 +41,11 @@ impl Call {
         self.comm.set(Some(comm));
     }
 
-    /// Refuses the call before `MPI_Init` and after `MPI_Finalize`, unless it is always allowed.
+    /// Refuses the call before `MPI_Init`, after `MPI_Finalize` and in a forked child, unless it is
+    /// always allowed.
     ///
     /// # Errors
-    /// `Error::BeforeInit`, `Error::AfterFinalize`.
+    /// `Error::BeforeInit`, `Error::AfterFinalize`, `Error::InForkedChild`.
     #[inline]
     pub fn check_running(&self) -> Result<()> {
         if self.symbol.any_time {
@@ -54,6 +55,7 @@ impl Call {
             Stage::Running => Ok(()),
             Stage::Before => Err(Error::BeforeInit),
             Stage::After => Err(Error::AfterFinalize),
+            Stage::Forked => Err(Error::InForkedChild),
         }
     }
 
@@ -72,7 +74,7 @@ impl Call {
     #[cold]
     pub fn raise(&self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
         let code = error.class();
-        if matches!(error, Error::BeforeInit | Error::AfterFinalize) {
+        if error.is_of_stage() {
             self.stop(&error, &|_| {});
         }
         let Some(InCharge { handler, object }) = self.in_charge(&error) else {
