@@ -86,10 +86,12 @@ pub enum Error {
         comm: Handle,
     },
     /// Of several operations at least one failed.
-    #[error("at least one of the operations failed; its status tells the error class")]
+    #[error("array_of_requests[{index}] failed: {error}")]
     InStatus {
-        /// The communicator of the first that failed.
-        comm: Handle,
+        /// The first that failed.
+        index: usize,
+        /// What is wrong with it.
+        error: Box<Error>,
     },
     /// Anything else, with its class.
     #[error("{text}")]
@@ -107,12 +109,27 @@ impl Error {
         Self::Other { class, text }
     }
 
+    /// The communicator of the operation that failed, if the error belongs to one.
+    pub fn comm(&self) -> Option<Handle> {
+        match self {
+            Self::Operation { comm, .. } => Some(*comm),
+            Self::InStatus { error, .. } => error.comm(),
+            _ => None,
+        }
+    }
+
     /// Whether the call comes at the wrong time or in the wrong process, where no handler counts.
     pub const fn is_of_stage(&self) -> bool {
         matches!(
             self,
             Self::BeforeInit | Self::AfterFinalize | Self::InForkedChild
         )
+    }
+
+    /// Of several operations the one at `index` failed with `error`.
+    pub fn in_status(index: usize, error: Self) -> Self {
+        let error = Box::new(error);
+        Self::InStatus { index, error }
     }
 
     /// The error class of MPI.
@@ -147,5 +164,22 @@ fn number(class: Class) -> c_int {
         Class::Truncate => abi::MPI_ERR_TRUNCATE,
         Class::ProcAborted => abi::MPI_ERR_PROC_ABORTED,
         Class::Other => abi::MPI_ERR_OTHER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_operations_the_line_tells_which_failed_and_why() {
+        let error = mpi_lite::error::Error::Truncate { len: 40, room: 4 };
+        let comm = abi::MPI_COMM_SELF;
+        let error = Error::in_status(3, Error::Operation { error, comm });
+        assert_eq!(error.class(), abi::MPI_ERR_IN_STATUS);
+        assert_eq!(error.comm(), Some(comm));
+        let line = error.to_string();
+        assert!(line.starts_with("array_of_requests[3] failed: "), "{line}");
+        assert!(line.contains("40 bytes"), "{line}");
     }
 }

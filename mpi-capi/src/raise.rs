@@ -98,10 +98,7 @@ impl Call {
             // MPI 5.0, 14.7: files start with MPI_ERRORS_RETURN, and there are no others yet.
             return None;
         }
-        let comm = match error {
-            Error::Operation { comm, .. } | Error::InStatus { comm } => Some(*comm),
-            _ => self.comm.get(),
-        };
+        let comm = error.comm().or_else(|| self.comm.get());
         let noted = comm.and_then(|comm| LIBRARY.comm(comm).ok());
         match noted {
             Some(comm) => Some(InCharge {

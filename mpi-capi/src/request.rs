@@ -249,20 +249,21 @@ fn lay_down_all(
     array: Requests,
     statuses: OutStatuses,
 ) -> Result<()> {
-    let failed = completions
-        .iter()
-        .position(|completion| completion.error.is_some());
+    let any_failed = completions.iter().any(|it| it.error.is_some());
+    let mut failure = Ok(());
     for (index, (handle, completion)) in handles.iter().zip(completions).enumerate() {
         let done = done(*handle, completion);
         array.set(index, done.left)?;
-        statuses.set(index, done.status, failed.map(|_| class_of(&done.result)));
+        statuses.set(
+            index,
+            done.status,
+            any_failed.then_some(class_of(&done.result)),
+        );
+        if failure.is_ok() {
+            failure = done.result.map_err(|error| Error::in_status(index, error));
+        }
     }
-    match failed {
-        None => Ok(()),
-        Some(first) => Err(Error::InStatus {
-            comm: maker(handles[first]),
-        }),
-    }
+    failure
 }
 
 /// The error field of a status.

@@ -242,8 +242,8 @@ impl Several {
             self.array_of_indices.set(place, c_index(index))?;
             self.array_of_statuses
                 .set(place, done.status, any_failed.then_some(error));
-            if let Err(Error::Operation { comm, .. }) = done.result {
-                failure = Err(Error::InStatus { comm });
+            if failure.is_ok() {
+                failure = done.result.map_err(|error| Error::in_status(index, error));
             }
         }
         failure
