@@ -236,6 +236,19 @@ fn what_is_for_the_compiler_alone_is_passed_on_alone() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_written_is_an_error_in_one_line() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_mpicc"))
+        .arg("-show")
+        .stdout(full)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
 fn the_status_of_the_compiler_is_the_status_of_the_wrapper() {
     let mpi = Installation::new();
     mpi.scratch

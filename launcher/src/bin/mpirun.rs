@@ -1,5 +1,6 @@
 //! `mpirun`, also installed as `mpiexec`.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use launcher::args::{HELP, Request, parse};
@@ -10,11 +11,15 @@ fn main() -> ExitCode {
         Ok(Request::Run(options)) => server::run(&options),
         Ok(Request::Agent) => agent::serve().map(|()| 0),
         Ok(Request::Help) => {
-            print!("{HELP}");
+            say(HELP);
             Ok(0)
         }
         Ok(Request::Version) => {
-            println!("mpirun (mpi-lite) {}", env!("CARGO_PKG_VERSION"));
+            say(concat!(
+                "mpirun (mpi-lite) ",
+                env!("CARGO_PKG_VERSION"),
+                "\n"
+            ));
             Ok(0)
         }
         Err(failure) => Err(failure),
@@ -22,8 +27,14 @@ fn main() -> ExitCode {
     match answer {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("mpirun: {failure}");
+            // Nothing can be done if nobody listens.
+            let _ = writeln!(std::io::stderr(), "mpirun: {failure}");
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Who reads only the beginning (`mpirun --help | head -1`) is served.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -8,6 +8,7 @@ mod command;
 mod flags;
 
 use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -71,7 +72,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         .display()
         .to_string();
     let Some(language) = Language::of(&own_name) else {
-        eprintln!("{shown}: mpi-lite has no Fortran binding");
+        complain(&format!("{shown}: mpi-lite has no Fortran binding"));
         return ExitCode::FAILURE;
     };
     let invocation = Invocation::parse(words);
@@ -83,10 +84,25 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     match wrapper.act() {
         Ok(code) => code,
         Err(text) => {
-            eprintln!("{}: {text}", wrapper.name);
+            complain(&format!("{}: {text}", wrapper.name));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints a line of an answer. Who reads only its beginning (`mpicc -show | head -1`) is served.
+fn say(line: &str) -> Result<(), String> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("cannot write the output: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line for humans; nothing can be done if nobody listens.
+fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 struct Wrapper {
@@ -116,29 +132,26 @@ impl Wrapper {
             ),
             Asked::Help => help(&self.name),
         };
-        println!("{text}");
+        say(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn usage(&self) -> ExitCode {
-        eprintln!("{}", help(&self.name));
+        complain(&help(&self.name));
         ExitCode::FAILURE
     }
 
     fn compile(&self, flags: &Flags) -> Result<ExitCode, String> {
         for warning in &self.invocation.warnings {
-            eprintln!("{}: {warning}", self.name);
+            complain(&format!("{}: {warning}", self.name));
         }
         if self.invocation.asks_version_only() {
-            println!(
-                "{} for mpi-lite version {}",
-                self.name,
-                env!("CARGO_PKG_VERSION")
-            );
+            let version = env!("CARGO_PKG_VERSION");
+            say(&format!("{} for mpi-lite version {version}", self.name))?;
         }
         let line = self.command_line(flags);
         if self.invocation.echoes {
-            println!("{}", joined(&line));
+            say(&joined(&line))?;
         }
         let (compiler, arguments) = line.split_first().ok_or("no compiler is named")?;
         let error = Command::new(compiler).args(arguments).exec();
