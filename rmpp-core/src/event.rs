@@ -4,7 +4,7 @@ use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::HEADER_BYTES;
 
 /// What to do with an incoming message (paper §3.6: the call back into RMPP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Landing {
     /// It is wanted: place it where each [`Placement`] says.
     Accept,
@@ -50,7 +50,7 @@ pub struct Transmit {
 }
 
 /// What has become of messages and peers. Each id is dead once its event has been raised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// All bytes of it were placed, and it has landed.
     Arrived(IncomingId),

@@ -1,7 +1,7 @@
 //! Flow control (paper §3.7, Figure 8).
 
 /// How many packets a node has room for, and how many of them it has granted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Grants {
     pool: i64,
     max_data_pkts: u16,

@@ -5,7 +5,7 @@ use crate::slab::Slab;
 const NONE: u32 = u32::MAX;
 
 /// Neighbours of a value in the one list it is in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Links {
     previous: u32,
     next: u32,
@@ -25,7 +25,7 @@ pub(crate) trait Linked {
 }
 
 /// First and last of a chain of slab positions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct List {
     head: u32,
     tail: u32,

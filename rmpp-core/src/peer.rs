@@ -5,7 +5,7 @@ use crate::time::Instant;
 
 /// All that must outlive a message (paper §2.3, §3.8): two integers per node.
 // Rule P13.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Peer {
     /// `msgNum` of the next message to this node.
     pub(crate) next_out: u32,

@@ -4,12 +4,14 @@ use alloc::vec::Vec;
 
 use crate::ids::Key;
 
+#[derive(Clone)]
 struct Slot<T> {
     generation: u32,
     value: Option<T>,
 }
 
 /// Values at stable positions. A [`Key`] of a value that is gone finds nothing.
+#[derive(Clone)]
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
@@ -68,6 +70,12 @@ impl<T> Slab<T> {
             index,
             generation: self.slots[index as usize].generation,
         }
+    }
+
+    /// Positions free for reuse, the next one last.
+    #[cfg(feature = "sim")]
+    pub(crate) fn free(&self) -> &[u32] {
+        &self.free
     }
 
     #[cfg(feature = "sim")]

@@ -7,6 +7,7 @@ const EMPTY: u32 = u32::MAX;
 
 /// An open-addressing table from (node, msgID) to a slab position. Hashing is fixed, so that the
 /// same packets give the same run; memory is reused, so a steady load does not allocate.
+#[derive(Clone)]
 pub(crate) struct Table {
     slots: Vec<(u64, u32)>,
     len: usize,
@@ -83,6 +84,12 @@ impl Table {
         }
         self.slots[hole] = (0, EMPTY);
         self.len -= 1;
+    }
+
+    /// All entries.
+    #[cfg(feature = "sim")]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(u64, u32)> {
+        self.slots.iter().filter(|entry| entry.1 != EMPTY)
     }
 
     fn grow(&mut self) {

@@ -33,6 +33,7 @@ use crate::time::{Instant, nanoseconds};
 use crate::timers::Timeouts;
 
 /// One node's end of the protocol. See the [crate] for how to drive it.
+#[cfg_attr(feature = "sim", derive(Clone, Hash))]
 pub struct Endpoint {
     me: u32,
     config: Config,
@@ -69,7 +70,7 @@ pub struct Endpoint {
 }
 
 /// A packet without payload, ready to go.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Answer {
     to: u32,
     kind: Kind,

@@ -1,8 +1,16 @@
 //! A look inside for the simulator's checker; exists only with the feature `sim`.
 
+use core::hash::{Hash, Hasher};
+
 use super::Endpoint;
+use crate::config::Config;
+use crate::counters::Counters;
 use crate::ids::NodeId;
 use crate::incoming::states::State;
+use crate::peer::Path;
+use crate::slab::Slab;
+use crate::table::Table;
+use crate::timers::Timeouts;
 
 /// What an endpoint holds at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,5 +75,55 @@ impl Endpoint {
     pub fn set_numbers(&mut self, peer: NodeId, (next_out, next_in): (u32, u32)) {
         let peer = &mut self.peers[peer.0 as usize];
         (peer.next_out, peer.next_in) = (next_out, next_in);
+    }
+}
+
+// The explorer takes two endpoints with the same hash for the same state. So the hash leaves out
+// what is the same in all of its runs, and what makes no difference when all timeouts are alike.
+
+impl Hash for Config {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Hash for Timeouts {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Hash for Counters {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Hash for Path {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self {
+            waiting,
+            pending,
+            held,
+            held_due,
+            silent_since,
+            round_trip_ns: _,
+            deviation_ns: _,
+            backoff: _,
+            held_backoff: _,
+            listed,
+            lost,
+        } = self;
+        (waiting, pending, held, held_due).hash(state);
+        (silent_since, listed, lost).hash(state);
+    }
+}
+
+impl<T: Hash> Hash for Slab<T> {
+    /// Without the generations: they only tell old names from new ones.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|taken| taken.hash(state));
+        self.positions().hash(state);
+        self.free().hash(state);
+    }
+}
+
+impl Hash for Table {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|entry| entry.hash(state));
     }
 }

@@ -8,7 +8,7 @@ use crate::time::Instant;
 use states::State;
 
 /// All there is to know about an incoming message.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Incoming {
     pub(crate) from: u32,
     pub(crate) msg_id: u32,

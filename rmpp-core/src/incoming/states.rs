@@ -24,7 +24,7 @@
 //! ```
 
 /// Where an incoming message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     /// Nothing is known of it.
     Init,

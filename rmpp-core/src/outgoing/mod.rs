@@ -8,7 +8,7 @@ use crate::time::Instant;
 use states::{Input, State, Step};
 
 /// All there is to know about an outgoing message.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Outgoing {
     pub(crate) to: u32,
     pub(crate) msg_id: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Outgoing {
 }
 
 /// The lists of paper §3.4 on the send side, `send_pending` in three parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     /// Beyond the first-packet window.
     Waiting,

@@ -29,7 +29,7 @@
 //! `Held` is ours (rule H); a paper-conformant receiver never leads there.
 
 /// Where an outgoing message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     /// First packet not yet sent.
     Waiting,

@@ -71,9 +71,9 @@ impl World {
     pub(super) fn note_sent(&mut self, from: u32, to: u32, len: u64, id: OutgoingId) {
         let tag = self.checker.enter(from, to, len as u32);
         self.note("send", from, tag, len);
-        let node = &mut self.nodes[from as usize];
-        node.outgoing.put(id.index(), id, tag);
-        node.sent.push(tag);
+        let tables = &mut self.nodes[from as usize].tables;
+        tables.outgoing.put(id.index(), id, tag);
+        tables.sent.push(tag);
         if self.rng.chance(self.plan.abort_ppm) {
             let at = self.now.plus_ns(self.rng.below(5_000_000));
             self.schedule(at, Act::Abort(tag));
@@ -89,6 +89,7 @@ impl World {
         }
         message.abort_asked = true;
         let id = node
+            .tables
             .outgoing
             .id_of(tag)
             .ok_or("an open message has an id")?;
@@ -107,10 +108,10 @@ impl World {
             return Ok(());
         }
         // A message that was aborted meanwhile: the endpoint must leave it alone.
-        if node.incoming.get(id.index(), id).is_some() {
+        if node.tables.incoming.get(id.index(), id).is_some() {
             self.checker.messages[tag as usize].landing = Some(landing);
             if landing == Landing::Drop {
-                node.incoming.take(id.index(), id);
+                node.tables.incoming.take(id.index(), id);
             }
         }
         node.endpoint.land(id, landing, self.now);

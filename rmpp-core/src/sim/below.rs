@@ -4,10 +4,11 @@ use alloc::format;
 use alloc::string::String;
 
 use super::checker::{Outcome, Verdict, hold};
-use super::node::{Node, Packet, Payload};
+use super::node::Packet;
+use super::witness::Witness;
 use super::world::{Act, COOKIE, World};
 use crate::event::{Event, Landing, Placement, Transmit};
-use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::ids::{IncomingId, NodeId};
 use crate::packet::{Header, Kind};
 
 impl World {
@@ -74,45 +75,22 @@ impl World {
     }
 
     pub(super) fn tag_of(&self, header: &Header) -> Option<u32> {
-        let place = header.msg_id.wrapping_sub(self.plan.config.first_msg_id);
-        self.nodes
-            .get(header.src as usize)?
-            .sent
-            .get(place as usize)
-            .copied()
+        let node = self.nodes.get(header.src as usize)?;
+        node.tables.tag_of(header, self.plan.config.first_msg_id)
+    }
+
+    fn witness(&mut self, at: u32) -> Witness<'_> {
+        Witness {
+            at,
+            tables: &mut self.nodes[at as usize].tables,
+            checker: &mut self.checker,
+        }
     }
 
     pub(super) fn place(&mut self, at: u32, packet: &Packet, placement: Placement) -> Verdict {
-        let node = &mut self.nodes[at as usize];
-        match (placement, packet.payload) {
-            (Placement::None, _) => Ok(()),
-            (Placement::First { message, len }, Some(payload)) => {
-                hold!(
-                    payload.offset == 0,
-                    "I3: announced by bytes from {}",
-                    payload.offset
-                );
-                node.incoming.put(message.index(), message, payload.tag);
-                self.checker.announce(at, payload.tag, len)?;
-                self.decide_landing(at, message, payload.tag)
-            }
-            (Placement::Data { message, offset }, Some(payload)) => {
-                // The last packet's event is still to come, so the id is known.
-                let tag = node.incoming.get(message.index(), message);
-                hold!(
-                    tag == Some(payload.tag),
-                    "I3: {} placed in {tag:?}",
-                    payload.tag
-                );
-                hold!(
-                    offset == payload.offset,
-                    "I3: {} placed at {offset}",
-                    payload.offset
-                );
-                let header = Header::decode(&packet.header).ok_or("a header that was taken")?;
-                self.checker.place(payload.tag, header.info2, header.seq)
-            }
-            (_, None) => Err(format!("I3: {placement:?} for a packet without payload")),
+        match self.witness(at).placed(packet, placement)? {
+            Some((message, tag)) => self.decide_landing(at, message, tag),
+            None => Ok(()),
         }
     }
 
@@ -157,32 +135,11 @@ impl World {
     }
 
     pub(super) fn transmit(&mut self, from: u32, transmit: &Transmit) -> Verdict {
-        let node = &self.nodes[from as usize];
         let header = Header::decode(&transmit.header).ok_or("P1: a header that is none")?;
-        let payload = match transmit.message {
-            None => None,
-            Some(id) => {
-                let tag = node.outgoing.get(id.index(), id);
-                let tag = tag.ok_or("I4: a message is sent after its last event")?;
-                Some(Payload {
-                    tag,
-                    offset: transmit.offset,
-                    len: transmit.len,
-                })
-            }
-        };
         let tag = self
             .tag_of(&header)
             .ok_or("P1: a packet of no known message")?;
-        match header.kind {
-            Kind::Cts => self
-                .checker
-                .allow(tag, u64::from(header.seq - 1 + u32::from(header.info1))),
-            Kind::Data | Kind::StopData | Kind::LastData => {
-                self.checker.data_sent(tag, header.seq)?;
-            }
-            _ => {}
-        }
+        let payload = self.witness(from).transmitted(transmit, &header, tag)?;
         self.note(header.kind.name(), from, tag, u64::from(header.seq));
         self.report.packets += 1;
         let packet = Packet {
@@ -212,26 +169,12 @@ impl World {
     }
 
     pub(super) fn hear(&mut self, at: u32, event: Event) -> Verdict {
-        let node = &mut self.nodes[at as usize];
-        let incoming = |node: &mut Node, id: IncomingId| node.incoming.take(id.index(), id);
-        let outgoing = |node: &mut Node, id: OutgoingId| node.outgoing.take(id.index(), id);
-        let unknown = "I1: an event for a message that had its last event";
-        let (what, tag) = match event {
-            Event::Arrived(id) => ("arrived", incoming(node, id).ok_or(unknown)?),
-            Event::Aborted(id) => ("aborted", incoming(node, id).ok_or(unknown)?),
-            Event::Sent(id) => ("sent", outgoing(node, id).ok_or(unknown)?),
-            Event::Refused(id) => ("refused", outgoing(node, id).ok_or(unknown)?),
-            Event::Cancelled(id) => ("cancelled", outgoing(node, id).ok_or(unknown)?),
-            Event::Lost(peer) => return self.lose(at, peer.0),
-        };
-        self.note(what, at, tag, 0);
-        match event {
-            Event::Arrived(_) => self.checker.arrive(tag),
-            Event::Aborted(_) => self.checker.abort(tag),
-            Event::Sent(_) => self.checker.end(tag, Outcome::Sent),
-            Event::Refused(_) => self.checker.end(tag, Outcome::Refused),
-            _ => self.checker.end(tag, Outcome::Cancelled),
+        if let Event::Lost(peer) = event {
+            return self.lose(at, peer.0);
         }
+        let (what, tag) = self.witness(at).heard(event)?;
+        self.note(what, at, tag, 0);
+        Ok(())
     }
 
     pub(super) fn lose(&mut self, at: u32, peer: u32) -> Verdict {

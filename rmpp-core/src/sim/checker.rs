@@ -10,7 +10,7 @@ use crate::ids::later_attempt;
 use crate::packet::Shape;
 
 /// How a send ended, as its sender was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Outcome {
     Open,
     Sent,
@@ -21,7 +21,7 @@ pub(super) enum Outcome {
 }
 
 /// What the world knows of a message, from both sides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Message {
     pub(super) from: u32,
     pub(super) to: u32,
@@ -46,6 +46,7 @@ pub(super) struct Message {
 pub(super) type Verdict = Result<(), String>;
 
 /// All messages of a run and the order of each pair.
+#[derive(Clone, Hash)]
 pub(super) struct Checker {
     pub(super) messages: Vec<Message>,
     nodes: u32,

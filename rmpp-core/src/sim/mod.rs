@@ -12,6 +12,7 @@ mod mishaps;
 mod network;
 mod node;
 mod plan;
+mod witness;
 mod world;
 
 pub use network::{Faults, Network};

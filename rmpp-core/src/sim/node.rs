@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 
 use crate::endpoint::Endpoint;
 use crate::ids::{IncomingId, NodeId, OutgoingId};
-use crate::packet::HEADER_BYTES;
+use crate::packet::{HEADER_BYTES, Header};
 use crate::time::Instant;
 
 /// What a packet would carry: bytes from `offset` on of message `tag`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Payload {
     pub(super) tag: u32,
     pub(super) offset: u64,
@@ -17,7 +17,7 @@ pub(super) struct Payload {
 }
 
 /// A packet under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Packet {
     /// Of the job it belongs to (rule E); the layer below checks it.
     pub(super) cookie: u64,
@@ -26,9 +26,12 @@ pub(super) struct Packet {
 }
 
 /// Tags by slab position, with the id that tells tenants of a position apart.
+#[derive(Clone, Hash)]
 pub(super) struct Tags<Id>(Vec<Option<(Id, u32)>>);
 
 impl<Id: Copy + PartialEq> Tags<Id> {
+    pub(super) const EMPTY: Self = Self(Vec::new());
+
     pub(super) fn put(&mut self, index: usize, id: Id, tag: u32) {
         if self.0.len() <= index {
             self.0.resize(index + 1, None);
@@ -57,13 +60,33 @@ impl<Id: Copy + PartialEq> Tags<Id> {
     }
 }
 
-/// An endpoint with its driver's tables.
-pub(super) struct Node {
-    pub(super) endpoint: Endpoint,
+/// What a driver remembers of its messages.
+#[derive(Clone, Hash)]
+pub(super) struct Tables {
     pub(super) outgoing: Tags<OutgoingId>,
     pub(super) incoming: Tags<IncomingId>,
     /// Tags of all messages sent, in the order of their msgIDs.
     pub(super) sent: Vec<u32>,
+}
+
+impl Tables {
+    pub(super) const EMPTY: Self = Self {
+        outgoing: Tags::EMPTY,
+        incoming: Tags::EMPTY,
+        sent: Vec::new(),
+    };
+
+    /// The message of this node that a header of it names.
+    pub(super) fn tag_of(&self, header: &Header, first_msg_id: u32) -> Option<u32> {
+        let place = header.msg_id.wrapping_sub(first_msg_id);
+        self.sent.get(place as usize).copied()
+    }
+}
+
+/// An endpoint with its driver's tables.
+pub(super) struct Node {
+    pub(super) endpoint: Endpoint,
+    pub(super) tables: Tables,
     /// Asleep, and what came meanwhile.
     pub(super) asleep: bool,
     pub(super) inbox: VecDeque<(NodeId, Packet)>,
@@ -77,9 +100,7 @@ impl Node {
     pub(super) fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            outgoing: Tags(Vec::new()),
-            incoming: Tags(Vec::new()),
-            sent: Vec::new(),
+            tables: Tables::EMPTY,
             asleep: false,
             inbox: VecDeque::new(),
             stalled: false,

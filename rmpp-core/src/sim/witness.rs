@@ -1,0 +1,108 @@
+//! Follows each packet and event to the message it speaks of, and tells the checker.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::checker::{Checker, Outcome, hold};
+use super::node::{Packet, Payload, Tables};
+use crate::event::{Event, Placement, Transmit};
+use crate::ids::IncomingId;
+use crate::packet::{Header, Kind};
+
+/// What stands beside the endpoint of node `at`.
+pub(super) struct Witness<'a> {
+    pub(super) at: u32,
+    pub(super) tables: &'a mut Tables,
+    pub(super) checker: &'a mut Checker,
+}
+
+impl Witness<'_> {
+    /// A packet of message `tag` leaves; answers what it is and carries.
+    pub(super) fn transmitted(
+        &mut self,
+        transmit: &Transmit,
+        header: &Header,
+        tag: u32,
+    ) -> Result<Option<Payload>, String> {
+        match header.kind {
+            Kind::Cts => {
+                let up_to = u64::from(header.seq - 1 + u32::from(header.info1));
+                self.checker.allow(tag, up_to);
+            }
+            Kind::Data | Kind::StopData | Kind::LastData => {
+                self.checker.data_sent(tag, header.seq)?;
+            }
+            _ => {}
+        }
+        let Some(id) = transmit.message else {
+            return Ok(None);
+        };
+        let tag = self.tables.outgoing.get(id.index(), id);
+        let tag = tag.ok_or("I4: a message is sent after its last event")?;
+        Ok(Some(Payload {
+            tag,
+            offset: transmit.offset,
+            len: transmit.len,
+        }))
+    }
+
+    /// A packet was taken; answers the message that it announced.
+    pub(super) fn placed(
+        &mut self,
+        packet: &Packet,
+        placement: Placement,
+    ) -> Result<Option<(IncomingId, u32)>, String> {
+        let tables = &mut *self.tables;
+        match (placement, packet.payload) {
+            (Placement::None, _) => Ok(None),
+            (Placement::First { message, len }, Some(payload)) => {
+                let offset = payload.offset;
+                hold!(offset == 0, "I3: announced by bytes from {offset}");
+                tables.incoming.put(message.index(), message, payload.tag);
+                self.checker.announce(self.at, payload.tag, len)?;
+                Ok(Some((message, payload.tag)))
+            }
+            (Placement::Data { message, offset }, Some(payload)) => {
+                // The last packet's event is still to come, so the id is known.
+                let tag = tables.incoming.get(message.index(), message);
+                hold!(
+                    tag == Some(payload.tag),
+                    "I3: {} placed in {tag:?}",
+                    payload.tag
+                );
+                hold!(
+                    offset == payload.offset,
+                    "I3: {} placed at {offset}",
+                    payload.offset
+                );
+                let header = Header::decode(&packet.header).ok_or("a header that was taken")?;
+                self.checker.place(payload.tag, header.info2, header.seq)?;
+                Ok(None)
+            }
+            (_, None) => Err(format!("I3: {placement:?} for a packet without payload")),
+        }
+    }
+
+    /// Something has become of a message; answers what and of which. A lost peer is the caller's
+    /// affair.
+    pub(super) fn heard(&mut self, event: Event) -> Result<(&'static str, u32), String> {
+        let tables = &mut *self.tables;
+        let taken = match event {
+            Event::Arrived(id) | Event::Aborted(id) => tables.incoming.take(id.index(), id),
+            Event::Sent(id) | Event::Refused(id) | Event::Cancelled(id) => {
+                tables.outgoing.take(id.index(), id)
+            }
+            Event::Lost(peer) => Some(peer.0),
+        };
+        let tag = taken.ok_or("I1: an event for a message that had its last event")?;
+        let (what, verdict) = match event {
+            Event::Arrived(_) => ("arrived", self.checker.arrive(tag)),
+            Event::Aborted(_) => ("aborted", self.checker.abort(tag)),
+            Event::Sent(_) => ("sent", self.checker.end(tag, Outcome::Sent)),
+            Event::Refused(_) => ("refused", self.checker.end(tag, Outcome::Refused)),
+            Event::Cancelled(_) => ("cancelled", self.checker.end(tag, Outcome::Cancelled)),
+            Event::Lost(_) => ("lost", Ok(())),
+        };
+        verdict.map(|()| (what, tag))
+    }
+}
