@@ -76,6 +76,9 @@ pub enum Dropped {
 }
 
 impl Dropped {
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+
     /// All reasons, in the order of [`Counters::dropped`](crate::Counters::dropped).
     pub const ALL: [Self; 12] = [
         Self::TooShort,
@@ -91,4 +94,23 @@ impl Dropped {
         Self::Mismatch,
         Self::Unexpected,
     ];
+
+    /// The reason in one word, for tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TooShort => "too_short",
+            Self::Version => "version",
+            Self::Source => "source",
+            Self::Kind => "kind",
+            Self::Fields => "fields",
+            Self::PeerLost => "peer_lost",
+            Self::OutOfOrder => "out_of_order",
+            Self::OutOfSequence => "out_of_sequence",
+            Self::OldAttempt => "old_attempt",
+            Self::BeyondGrant => "beyond_grant",
+            Self::Mismatch => "mismatch",
+            Self::Unexpected => "unexpected",
+        }
+    }
 }

@@ -49,7 +49,7 @@ mod timers;
 #[cfg(feature = "planted")]
 pub use config::Bug;
 pub use config::{Config, VERSION};
-pub use counters::Counters;
+pub use counters::{Bytes, Counters, Measure, Peak, Repeats, Row, Rows};
 pub use endpoint::Endpoint;
 #[cfg(feature = "sim")]
 pub use endpoint::Survey;

@@ -303,7 +303,9 @@ fn rule_p11_a_message_begins_again_at_1_with_one_packet() {
     wire.give(&cts).expect("a grant");
     wire.run();
     assert!(matches!(wire.events[0][..], [Event::Sent(_)]));
-    assert_eq!(wire.nodes[0].counters().restarts, 1);
+    let counters = wire.nodes[0].counters();
+    assert_eq!((counters.restarts, counters.timeouts), (1, 1));
+    assert_eq!(counters.data_repeated, 20, "all had gone out before");
 }
 
 #[test]

@@ -148,6 +148,7 @@ impl Endpoint {
         let peer = &mut self.peers[to.0 as usize];
         let msg_num = peer.next_out;
         peer.next_out = msg_num.wrapping_add(1);
+        self.counters.messages_sent += 1;
         let index = self.enter_outgoing(to.0, msg_num, short_len);
         Ok(OutgoingId(self.outgoing.key(index)))
     }

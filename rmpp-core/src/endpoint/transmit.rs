@@ -64,6 +64,8 @@ impl Endpoint {
         if seq == 1 {
             message.begun_at = now;
         }
+        self.counters.data_repeated += u64::from(seq <= message.furthest);
+        message.furthest = message.furthest.max(seq);
         let (kind, over) = if seq == shape.last_seq() {
             (Kind::LastData, Some(Input::LastSent))
         } else if seq >= message.limit {

@@ -82,6 +82,7 @@ impl Endpoint {
         if message.attempt > 0 && self.config.has(Bug::TimerArmedOnce) {
             return;
         }
+        self.counters.timeouts += 1;
         self.make_ready(index);
         let path = &mut self.paths[to as usize];
         path.backoff = path.backoff.saturating_add(1);
@@ -135,6 +136,7 @@ impl Endpoint {
     }
 
     fn try_again(&mut self, index: u32) {
+        self.counters.timeouts += 1;
         let step = self.outgoing[index].step(Input::Timeout, self.config.packet_bytes);
         let (state, action) = step.expect("a timer runs only in a state that waits");
         let message = &mut self.outgoing[index];

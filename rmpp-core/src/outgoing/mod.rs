@@ -31,6 +31,8 @@ pub(crate) struct Outgoing {
     pub(crate) next: u32,
     /// Last data packet granted.
     pub(crate) limit: u32,
+    /// Last data packet ever sent.
+    pub(crate) furthest: u32,
     /// When data packet 1 of the present attempt went out.
     pub(crate) begun_at: Instant,
     /// When the packet that is to be answered went out.
@@ -69,6 +71,7 @@ impl Outgoing {
             grant: 0,
             next: 1,
             limit: 0,
+            furthest: 0,
             begun_at: Instant::ZERO,
             sent_at: Instant::ZERO,
             deadline: Instant::NEVER,
