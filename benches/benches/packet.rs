@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rmpp_core::{Header, Kind, VERSION};
+use rmpp_core::{Flags, Header, Kind, VERSION};
 
 fn header() -> Header {
     Header {
@@ -16,6 +16,8 @@ fn header() -> Header {
         info1: 16,
         info2: 1,
         msg_num: 7,
+        ack: 0,
+        flags: Flags::NONE,
     }
 }
 

@@ -29,7 +29,9 @@ impl Node {
     }
 
     fn send(&mut self, to: u32, bytes: &[u8], now: Instant) {
-        let id = self.endpoint.send(NodeId(to), bytes.len() as u64, now);
+        let id = self
+            .endpoint
+            .send(NodeId(to), bytes.len() as u64, true, now);
         self.outgoing
             .insert(id.expect("the peer exists"), bytes.to_vec());
     }
@@ -49,7 +51,8 @@ impl Node {
                 let buffer = self.incoming.get_mut(&message).expect("it was announced");
                 buffer[offset as usize..][..payload.len()].copy_from_slice(&payload);
             }
-            Ok(Placement::None) | Err(_) => {}
+            // Classic nodes keep no first packet before its turn.
+            Ok(Placement::None | Placement::Early { .. }) | Err(_) => {}
         }
     }
 

@@ -2,7 +2,14 @@
 
 use core::time::Duration;
 
-/// The version all nodes of a job must speak (paper §3.1; the number is ours).
+use crate::caps::Caps;
+use crate::packet::{FAST_VERSION, WIDE_LEN};
+
+/// One burst of segmentation offload: what follows RTS without a grant.
+const UNSCHEDULED_BYTES: usize = 65_536;
+
+/// The version all nodes of a job must speak (paper §3.1; the number is ours). With extensions it
+/// is one more.
 pub const VERSION: u16 = 1;
 
 /// Parameters of an endpoint. `nodes`, `packet_bytes`, `version` and the first numbers must be the
@@ -13,6 +20,8 @@ pub struct Config {
     pub nodes: u32,
     /// Payload bytes of one full packet (the header is not counted).
     pub packet_bytes: usize,
+    /// What is done beyond the classic profile; the same on all nodes of a job.
+    pub caps: Caps,
     /// Version put into each header and demanded of each header.
     pub version: u16,
     /// `MAX_RCV_BUF`: packets this node has room for. Figure 8 keeps one per node for first
@@ -37,6 +46,15 @@ pub struct Config {
     pub max_done_states: usize,
     /// How many unanswered first packets may be under way to one node.
     pub first_window: usize,
+    /// How many bytes of unanswered first packets (and unscheduled data behind them) may be under
+    /// way to one node; one message always may.
+    pub first_window_bytes: u64,
+    /// Bytes of data packets that follow RTS without a grant; the same on all nodes (rule U).
+    pub unscheduled_bytes: usize,
+    /// How long an acknowledgement waits for a packet that it can ride on (rule K).
+    pub ack_delay: Duration,
+    /// How many messages may wait for it; 1: acknowledge at once.
+    pub ack_every: u32,
     /// How many answers may wait for `poll_transmit`; what is beyond counts as lost.
     pub max_answers: usize,
     /// `msgNum` of the first message of each pair.
@@ -58,6 +76,7 @@ impl Config {
         Self {
             nodes,
             packet_bytes,
+            caps: Caps::CLASSIC,
             version: VERSION,
             max_rcv_buf: 2048,
             max_data_pkts: 16,
@@ -69,6 +88,10 @@ impl Config {
             done_state_lifetime: Duration::from_secs(600),
             max_done_states: 65_536,
             first_window: 512,
+            first_window_bytes: u64::MAX,
+            unscheduled_bytes: 0,
+            ack_delay: Duration::from_micros(100),
+            ack_every: 32,
             max_answers: 65_536,
             first_msg_num: 0,
             first_msg_id: 0,
@@ -76,6 +99,29 @@ impl Config {
             #[cfg(feature = "planted")]
             planted: None,
         }
+    }
+
+    /// The same with the extensions `caps`; [`Caps::FAST`] is the fast profile.
+    #[must_use]
+    pub fn with_caps(nodes: u32, packet_bytes: usize, caps: Caps) -> Self {
+        let mut config = Self::classic(nodes, packet_bytes);
+        if !caps.is_classic() {
+            config.caps = caps;
+            config.version = FAST_VERSION;
+            config.unscheduled_bytes = UNSCHEDULED_BYTES;
+            config.first_window_bytes = 16 * UNSCHEDULED_BYTES as u64;
+        }
+        config
+    }
+
+    /// Bytes of the longest message.
+    // Rule L.
+    pub(crate) fn longest(&self) -> u64 {
+        if !self.caps.has(Caps::WIDE) {
+            return u64::from(u32::MAX);
+        }
+        // Data packets are numbered in 32 bits.
+        WIDE_LEN.min(u64::from(u32::MAX - 1) * self.packet_bytes as u64)
     }
 
     /// Panics on a configuration no protocol could work with.

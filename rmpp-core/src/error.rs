@@ -6,7 +6,9 @@ use crate::ids::NodeId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The paper's header counts lengths in 32 bits.
-    #[error("a message of {len} bytes is too long: the classic profile ends at 4294967295 bytes")]
+    #[error(
+        "a message of {len} bytes is too long: the profile's lengths end before (classic: 4294967295)"
+    )]
     TooLong {
         /// Length asked for, in bytes.
         len: u64,

@@ -1,7 +1,7 @@
 //! What an endpoint hands to its driver.
 
 use crate::ids::{IncomingId, NodeId, OutgoingId};
-use crate::packet::HEADER_BYTES;
+use crate::packet::HeaderBytes;
 
 /// What to do with an incoming message (paper §3.6: the call back into RMPP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +10,9 @@ pub enum Landing {
     Accept,
     /// It is not wanted: the sender is told by MSGDROP.
     Drop,
+    /// Not yet: [`land`](crate::Endpoint::land) will be called again. The sender may be told that
+    /// the message is held (rule H).
+    Later,
 }
 
 /// Where the payload of the packet just handled belongs.
@@ -24,6 +27,12 @@ pub enum Placement {
         message: IncomingId,
         /// Length of the whole message, in bytes.
         len: u64,
+    },
+    /// It is the beginning of a message whose turn has not come. Keep the payload until
+    /// [`Event::Due`] tells that it has.
+    Early {
+        /// The new message.
+        message: IncomingId,
     },
     /// Copy it to bytes `offset..offset + payload_len` of a message that has landed.
     Data {
@@ -40,7 +49,7 @@ pub struct Transmit {
     /// Destination.
     pub to: NodeId,
     /// First bytes of the packet.
-    pub header: [u8; HEADER_BYTES],
+    pub header: HeaderBytes,
     /// The message the payload is taken from; `None`: no payload.
     pub message: Option<OutgoingId>,
     /// First payload byte within the message.
@@ -52,6 +61,14 @@ pub struct Transmit {
 /// What has become of messages and peers. Each id is dead once its event has been raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
+    /// The turn of a message that came early: from now on it is like one that
+    /// [`Placement::First`] has just announced.
+    Due {
+        /// The message.
+        message: IncomingId,
+        /// Length of the whole message, in bytes.
+        len: u64,
+    },
     /// All bytes of it were placed, and it has landed.
     Arrived(IncomingId),
     /// Its sender gave it up (NULL).

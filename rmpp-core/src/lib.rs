@@ -20,6 +20,8 @@ extern crate alloc;
 #[cfg(any(test, feature = "sim"))]
 extern crate std;
 
+mod bits;
+mod caps;
 mod config;
 mod counters;
 mod endpoint;
@@ -46,6 +48,7 @@ mod table_text;
 mod time;
 mod timers;
 
+pub use caps::{Caps, ProfileError};
 #[cfg(feature = "planted")]
 pub use config::Bug;
 pub use config::{Config, VERSION};
@@ -56,5 +59,7 @@ pub use endpoint::Survey;
 pub use error::{Dropped, SendError};
 pub use event::{Event, Landing, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};
-pub use packet::{HEADER_BYTES, Header, Kind};
+pub use packet::{
+    FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES,
+};
 pub use time::Instant;

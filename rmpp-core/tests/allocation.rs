@@ -68,8 +68,8 @@ fn a_steady_load_does_not_allocate() {
         let now = Instant(round * 10_000);
         for burst in 0..10 {
             let len = if burst == 0 { 3_000 } else { 8 };
-            nodes[0].send(NodeId(1), len, now).expect("a send");
-            nodes[1].send(NodeId(0), len, now).expect("a send");
+            nodes[0].send(NodeId(1), len, false, now).expect("a send");
+            nodes[1].send(NodeId(0), len, false, now).expect("a send");
         }
         carry(&mut nodes, now);
         nodes.iter_mut().for_each(|node| node.handle_timeout(now));

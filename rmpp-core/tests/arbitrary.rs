@@ -6,7 +6,7 @@ mod wire;
 use std::time::Duration;
 
 use rmpp_core::sim::Rng;
-use rmpp_core::{Header, Kind, Landing, NodeId};
+use rmpp_core::{Flags, Header, Kind, Landing, NodeId};
 use wire::{PACKET, Packet, Wire, config};
 
 const SEEDS: u64 = 60;
@@ -25,7 +25,17 @@ fn lie(rng: &mut Rng, seen: &[Packet]) -> Packet {
             0 => header.kind = rng.pick(&Kind::ALL),
             1 => header.src = small % 3,
             2 => header.msg_id = header.msg_id.wrapping_add(small).wrapping_sub(20),
-            3 => header.len = rng.pick(&[0, 100, 101, 300, 5_000, u32::MAX, small]),
+            3 => {
+                header.len = rng.pick(&[
+                    0,
+                    100,
+                    101,
+                    300,
+                    5_000,
+                    u64::from(u32::MAX),
+                    u64::from(small),
+                ])
+            }
             4 => header.seq = rng.pick(&[0, 1, 2, u32::MAX, small]),
             5 => header.info1 = rng.pick(&[0, 1, 16, u16::MAX]),
             6 => {
@@ -46,11 +56,13 @@ fn arbitrary(rng: &mut Rng) -> Packet {
         version: 1,
         src: rng.below(3) as u32,
         msg_id: rng.bits() as u32,
-        len: rng.bits() as u32,
+        len: rng.bits() >> 32,
         seq: rng.bits() as u32,
         info1: rng.bits() as u16,
         info2: rng.bits() as u16,
         msg_num: rng.bits() as u32,
+        ack: 0,
+        flags: Flags::NONE,
     };
     Packet {
         from: NodeId(0),

@@ -5,7 +5,7 @@ mod wire;
 use std::time::Duration;
 
 use rmpp_core::{
-    Config, Dropped, Endpoint, Event, HEADER_BYTES, Header, Instant, Kind, Landing, NodeId,
+    Config, Dropped, Endpoint, Event, Flags, HEADER_BYTES, Header, Instant, Kind, Landing, NodeId,
     OutgoingId, Placement, SendError,
 };
 use wire::{PACKET, Wire, config};
@@ -28,6 +28,8 @@ fn header_of(kind: Kind) -> Header {
         info1: 0x000f,
         info2: 0xa0b0,
         msg_num: 0xddee_ff01,
+        ack: 0,
+        flags: Flags::NONE,
     }
 }
 
@@ -39,7 +41,7 @@ fn rule_p1_golden_bytes_of_all_ten_types() {
             0x00, code, 0x00, 0x01, 0x01, 0x02, 0x03, 0x04, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
             0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xa0, 0xb0, 0x00, 0x0f, 0xdd, 0xee, 0xff, 0x01,
         ];
-        assert_eq!(header_of(kind).encode(), golden, "{}", kind.name());
+        assert_eq!(*header_of(kind).encode(), golden, "{}", kind.name());
         assert_eq!(Header::decode(&golden), Some(header_of(kind)));
     }
 }
@@ -546,20 +548,20 @@ fn rule_l_a_message_longer_than_the_header_can_say_is_refused() {
     let now = Instant::ZERO;
     let len = 1 << 32;
     assert_eq!(
-        endpoint.send(NodeId(1), len, now),
+        endpoint.send(NodeId(1), len, false, now),
         Err(SendError::TooLong { len })
     );
-    assert!(endpoint.send(NodeId(1), len - 1, now).is_ok());
+    assert!(endpoint.send(NodeId(1), len - 1, false, now).is_ok());
     let nodes = 2;
     assert_eq!(
-        endpoint.send(NodeId(2), 1, now),
+        endpoint.send(NodeId(2), 1, false, now),
         Err(SendError::NoSuchNode {
             to: NodeId(2),
             nodes
         })
     );
     assert_eq!(
-        endpoint.send(NodeId(0), 1, now),
+        endpoint.send(NodeId(0), 1, false, now),
         Err(SendError::ToSelf { to: NodeId(0) })
     );
 }
@@ -677,7 +679,7 @@ fn rule_s_what_is_wrong_is_found_in_order_and_leaves_no_trace() {
         let short = endpoint.handle_packet(NodeId(0), &good.encode()[..len], 0, Instant(0));
         assert_eq!(short, Err(Dropped::TooShort));
     }
-    let mut unknown = good.encode();
+    let mut unknown = good.encode().to_vec();
     unknown[1] = 11;
     let outcome = endpoint.handle_packet(NodeId(0), &unknown, 8, Instant(0));
     assert_eq!(outcome, Err(Dropped::Kind));
@@ -689,7 +691,7 @@ fn rule_t_a_silent_peer_is_lost_after_its_time_and_not_before() {
     wire.landing = None;
     wire.send(0, 1, 8);
     wire.nodes[1]
-        .send(NodeId(0), 8, wire.now)
+        .send(NodeId(0), 8, false, wire.now)
         .expect("a send the other way");
     let coming = wire.take(1).expect("LAST_RTS");
     wire.give(&coming).expect("a new message");
@@ -712,7 +714,7 @@ fn rule_t_a_silent_peer_is_lost_after_its_time_and_not_before() {
     );
     let to = NodeId(1);
     assert_eq!(
-        wire.nodes[0].send(to, 8, wire.now),
+        wire.nodes[0].send(to, 8, false, wire.now),
         Err(SendError::PeerLost { to })
     );
     assert_eq!(wire.give(&coming), Err(Dropped::PeerLost));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rmpp_core::sim::{Faults, Network};
-use rmpp_core::{Config, HEADER_BYTES, NodeId};
+use rmpp_core::{Config, NodeId};
 
 use super::rmpp::Driver;
 use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
@@ -115,7 +115,7 @@ impl Sim {
         let me = NodeId(self.me.0);
         self.driver
             .transmit(shared.now, |to, header, envelope, body| {
-                let mut datagram = Vec::with_capacity(HEADER_BYTES + envelope.len() + body.len());
+                let mut datagram = Vec::with_capacity(header.len() + envelope.len() + body.len());
                 datagram.extend_from_slice(header);
                 datagram.extend_from_slice(envelope);
                 body.append_to(&mut datagram);
@@ -152,7 +152,7 @@ impl Transport for Sim {
 
     fn poll(&mut self, now: Instant) -> Option<Event> {
         loop {
-            if let Some(event) = self.driver.next_event() {
+            if let Some(event) = self.driver.next_event(now) {
                 return Some(event);
             }
             let mail = self.air.shared.lock().mail[self.me.0 as usize].pop_front();
@@ -170,7 +170,7 @@ impl Transport for Sim {
         }
         self.driver.handle_timeout(now);
         self.pump();
-        self.driver.next_event()
+        self.driver.next_event(now)
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@ use crate::event::{Event, Landing, Placement};
 use crate::ids::{IncomingId, later_attempt, precedes};
 use crate::incoming::Incoming;
 use crate::incoming::states::{Action, Input, State, step};
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
 impl Endpoint {
@@ -57,7 +57,7 @@ impl Endpoint {
         debug_assert_eq!(state, message.state);
         match action {
             Action::Hint if self.config.has(Bug::AnnounceTwice) => {
-                let len = u64::from(header.len);
+                let len = header.len;
                 let message = IncomingId(self.incoming.key(index));
                 return Ok(Placement::First { message, len });
             }
@@ -109,7 +109,7 @@ impl Endpoint {
         assert!(fresh, "an unknown message has no entry");
         Placement::First {
             message: IncomingId(key),
-            len: u64::from(header.len),
+            len: header.len,
         }
     }
 
@@ -131,6 +131,7 @@ impl Endpoint {
             (Landing::Drop, _) => Input::Refuse,
             (Landing::Accept, true) => Input::AcceptShort,
             (Landing::Accept, false) => Input::AcceptLong,
+            (Landing::Later, _) => return,
         };
         let Some((state, action)) = step(message.state, input) else {
             return;
@@ -368,6 +369,8 @@ impl Endpoint {
             info1: u16::try_from(grant).expect("a grant is at most MAX_DATA_PKTS"),
             info2: message.attempt,
             msg_num: message.msg_num,
+            ack: 0,
+            flags: Flags::NONE,
         };
         self.answer(message.from, header);
     }

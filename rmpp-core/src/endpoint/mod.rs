@@ -25,7 +25,7 @@ use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::incoming::Incoming;
 use crate::list::List;
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{HEADER_BYTES, Kind};
+use crate::packet::{Header, header_bytes_of};
 use crate::peer::{Path, Peer};
 use crate::slab::Slab;
 use crate::table::Table;
@@ -73,8 +73,7 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Hash)]
 struct Answer {
     to: u32,
-    kind: Kind,
-    header: [u8; HEADER_BYTES],
+    header: Header,
 }
 
 impl Endpoint {
@@ -125,17 +124,28 @@ impl Endpoint {
 
     /// Begins a message of `len` bytes to node `to`; it is number next in the order of this pair.
     /// The payload stays with the caller and must not change until the message's last event.
-    /// Completes by [`Event::Sent`], [`Event::Refused`] or [`Event::Cancelled`].
+    /// Completes by [`Event::Sent`], [`Event::Refused`] or [`Event::Cancelled`]. `awaited`: the
+    /// caller waits for that, so the receiver is asked to acknowledge at once instead of when it
+    /// suits it (rule K; classic always does).
     ///
     /// Source: paper §3.4, §3.8.
     ///
     /// # Errors
-    /// The message is too long for the classic profile, or `to` is no node, this node, or lost.
-    pub fn send(&mut self, to: NodeId, len: u64, now: Instant) -> Result<OutgoingId, SendError> {
+    /// The message is longer than the profile's lengths reach, or `to` is no node, this node, or
+    /// lost.
+    pub fn send(
+        &mut self,
+        to: NodeId,
+        len: u64,
+        awaited: bool,
+        now: Instant,
+    ) -> Result<OutgoingId, SendError> {
         self.observe(now);
         let nodes = self.config.nodes;
         // Rule L.
-        let short_len = u32::try_from(len).map_err(|_| SendError::TooLong { len })?;
+        if len > self.config.longest() {
+            return Err(SendError::TooLong { len });
+        }
         if to.0 >= nodes {
             return Err(SendError::NoSuchNode { to, nodes });
         }
@@ -149,7 +159,8 @@ impl Endpoint {
         let msg_num = peer.next_out;
         peer.next_out = msg_num.wrapping_add(1);
         self.counters.messages_sent += 1;
-        let index = self.enter_outgoing(to.0, msg_num, short_len);
+        let index = self.enter_outgoing(to.0, msg_num, len);
+        self.outgoing[index].awaited = awaited;
         Ok(OutgoingId(self.outgoing.key(index)))
     }
 
@@ -176,8 +187,19 @@ impl Endpoint {
         }
     }
 
-    /// Handles a packet: `header` are its first bytes (28 or more, of which 28 are used),
-    /// `payload_len` the number of bytes behind them. `from` is the node that the layer below
+    /// How to cut the packet that `datagram` begins with: bytes of its header and, by what the
+    /// header says, of its payload. With [`Caps::COALESCE`](crate::Caps::COALESCE) another packet
+    /// may follow (rule J). `None`: it is no packet, or cut off.
+    #[must_use]
+    pub fn cut(&self, datagram: &[u8]) -> Option<(usize, usize)> {
+        let header_bytes = header_bytes_of(datagram)?;
+        let header = Header::decode(datagram)?;
+        let payload_bytes = sift::payload_bytes(&header, self.config.packet_bytes)?;
+        (header_bytes + payload_bytes <= datagram.len()).then_some((header_bytes, payload_bytes))
+    }
+
+    /// Handles a packet: `header` are its first bytes (what is behind the header is ignored),
+    /// `payload_len` the number of payload bytes behind them. `from` is the node that the layer below
     /// knows the packet to be from, by its source address; that layer has also checked the job's
     /// cookie and the packet's integrity.
     ///
@@ -208,11 +230,11 @@ impl Endpoint {
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.observe(now);
-        if let Some(Answer { to, kind, header }) = self.answers.pop_front() {
-            self.counters.sent[kind.index()] += 1;
+        if let Some(Answer { to, header }) = self.answers.pop_front() {
+            self.counters.sent[header.kind.index()] += 1;
             return Some(Transmit {
                 to: NodeId(to),
-                header,
+                header: header.encode(),
                 message: None,
                 offset: 0,
                 len: 0,
@@ -260,7 +282,7 @@ impl Endpoint {
         NodeId(self.me)
     }
 
-    fn enter_outgoing(&mut self, to: u32, msg_num: u32, len: u32) -> u32 {
+    fn enter_outgoing(&mut self, to: u32, msg_num: u32, len: u64) -> u32 {
         let msg_id = self.next_msg_id;
         let key = self
             .outgoing

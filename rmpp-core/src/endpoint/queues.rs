@@ -62,11 +62,7 @@ impl Endpoint {
             self.counters.answers_lost += 1;
             return;
         }
-        self.answers.push_back(Answer {
-            to,
-            kind: header.kind,
-            header: header.encode(),
-        });
+        self.answers.push_back(Answer { to, header });
     }
 
     /// A message leaves `send_pending`, or what remains of it: those behind it may move up.

@@ -1,10 +1,11 @@
 //! Rule S: what a packet must be like before any state is touched.
 
 use super::Endpoint;
+use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::ids::NodeId;
-use crate::packet::{HEADER_BYTES, Header, Kind, Shape, source_of, version_of};
+use crate::packet::{HEADER_BYTES, Header, Kind, Shape, header_bytes_of, source_of, version_of};
 
 impl Endpoint {
     /// Checks a packet in the order of rule S; touches nothing.
@@ -22,6 +23,7 @@ impl Endpoint {
         if version_of(bytes) != Some(self.config.version) {
             return Err(Dropped::Version);
         }
+        header_bytes_of(bytes).ok_or(Dropped::TooShort)?;
         let src = source_of(bytes).ok_or(Dropped::TooShort)?;
         let known = from.0 < self.config.nodes && from.0 != self.me;
         let trusting = self.config.has(Bug::TrustSource);
@@ -32,7 +34,7 @@ impl Endpoint {
         if !self.comes_from_the_right_side(&header, from) {
             return Err(Dropped::Source);
         }
-        if !fields_fit(&header, payload_len, self.config.packet_bytes) {
+        if !self.fields_fit(&header, payload_len) {
             return Err(Dropped::Fields);
         }
         if self.paths[from.0 as usize].lost {
@@ -55,23 +57,38 @@ impl Endpoint {
     }
 }
 
-/// Whether length, sequence number, grant and payload agree with the type.
-fn fields_fit(header: &Header, payload_len: usize, packet_bytes: usize) -> bool {
+/// The payload that goes with a header; `None` when length and sequence number contradict the
+/// type.
+pub(super) fn payload_bytes(header: &Header, packet_bytes: usize) -> Option<usize> {
     let shape = Shape {
         len: header.len,
         packet_bytes,
     };
-    let (seq, last) = (header.seq, shape.last_seq());
+    let last = shape.last_seq();
     match header.kind {
-        Kind::Rts => !shape.is_short() && payload_len == packet_bytes,
-        Kind::LastRts => shape.is_short() && payload_len == shape.first_bytes(),
-        Kind::Data | Kind::StopData => {
-            (1..last).contains(&seq) && payload_len == packet_bytes && header.info1 > 0
-        }
-        Kind::LastData => {
-            seq > 0 && seq == last && payload_len == shape.data_bytes(seq) && header.info1 > 0
-        }
-        Kind::Cts => payload_len == 0 && header.info1 > 0 && (1..=last).contains(&seq),
-        Kind::MsgEnd | Kind::MsgDrop | Kind::Gch | Kind::Null => payload_len == 0,
+        Kind::Rts => (!shape.is_short()).then_some(packet_bytes),
+        Kind::LastRts => shape.is_short().then(|| shape.first_bytes()),
+        Kind::Data | Kind::StopData => (1..last).contains(&header.seq).then_some(packet_bytes),
+        Kind::LastData => (last > 0 && header.seq == last).then(|| shape.data_bytes(header.seq)),
+        Kind::Cts => (1..=last).contains(&header.seq).then_some(0),
+        Kind::MsgEnd | Kind::MsgDrop | Kind::Gch | Kind::Null => Some(0),
+    }
+}
+
+impl Endpoint {
+    /// Whether length, sequence number, grant, flags and payload agree with the type.
+    fn fields_fit(&self, header: &Header, payload_len: usize) -> bool {
+        let caps = self.config.caps;
+        let grant_fits = match header.kind {
+            Kind::Data | Kind::StopData | Kind::LastData => {
+                header.info1 > 0 || caps.has(Caps::SNAK)
+            }
+            Kind::Cts => header.info1 > 0,
+            _ => true,
+        };
+        grant_fits
+            && header.flags.is_known()
+            && header.len <= self.config.longest()
+            && payload_bytes(header, self.config.packet_bytes) == Some(payload_len)
     }
 }

@@ -5,7 +5,7 @@ use crate::event::Transmit;
 use crate::ids::{NodeId, OutgoingId};
 use crate::outgoing::Outgoing;
 use crate::outgoing::states::{Action, Input, State};
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
 impl Endpoint {
@@ -141,6 +141,8 @@ impl Endpoint {
             info1: 0,
             info2: attempt,
             msg_num,
+            ack: 0,
+            flags: Flags::NONE,
         }
     }
 }

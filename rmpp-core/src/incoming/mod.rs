@@ -13,7 +13,7 @@ pub(crate) struct Incoming {
     pub(crate) from: u32,
     pub(crate) msg_id: u32,
     pub(crate) msg_num: u32,
-    pub(crate) len: u32,
+    pub(crate) len: u64,
     pub(crate) state: State,
     /// Latest attempt of the sender seen (`info2`).
     pub(crate) attempt: u16,

@@ -13,12 +13,14 @@ pub(crate) struct Outgoing {
     pub(crate) to: u32,
     pub(crate) msg_id: u32,
     pub(crate) msg_num: u32,
-    pub(crate) len: u32,
+    pub(crate) len: u64,
     pub(crate) state: State,
     /// Which of its path's or the endpoint's lists it is in.
     pub(crate) place: Place,
     /// Whether it is in the queue of messages with something to transmit.
     pub(crate) ready: bool,
+    /// Whether the layer above waits for its end.
+    pub(crate) awaited: bool,
     /// Whether its first packet (or NULL) was ever handed out.
     pub(crate) opened: bool,
     /// Time-outs in a row since the receiver last answered; doubles the wait.
@@ -56,7 +58,7 @@ pub(crate) enum Place {
 }
 
 impl Outgoing {
-    pub(crate) fn new(to: u32, msg_id: u32, msg_num: u32, len: u32) -> Self {
+    pub(crate) fn new(to: u32, msg_id: u32, msg_num: u32, len: u64) -> Self {
         Self {
             to,
             msg_id,
@@ -65,6 +67,7 @@ impl Outgoing {
             state: State::Waiting,
             place: Place::Waiting,
             ready: false,
+            awaited: false,
             opened: false,
             tries: 0,
             attempt: 0,

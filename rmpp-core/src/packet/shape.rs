@@ -4,25 +4,25 @@
 /// `packet_bytes`, data packet `seq` (from 1) the bytes from `packet_bytes * seq` on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    pub(crate) len: u32,
+    pub(crate) len: u64,
     pub(crate) packet_bytes: usize,
 }
 
 impl Shape {
     /// Whether the first packet is all of it (LAST_RTS).
     pub(crate) fn is_short(self) -> bool {
-        self.len as usize <= self.packet_bytes
+        self.len <= self.packet_bytes as u64
     }
 
     /// Payload bytes of the first packet.
     pub(crate) fn first_bytes(self) -> usize {
-        self.packet_bytes.min(self.len as usize)
+        (self.packet_bytes as u64).min(self.len) as usize
     }
 
     /// Number of the last data packet; 0 for a short message.
     pub(crate) fn last_seq(self) -> u32 {
-        // A packet size that does not fit 32 bits was refused by the configuration's check.
-        self.len.saturating_sub(1) / self.packet_bytes as u32
+        // `Config::longest` keeps it within 32 bits.
+        (self.len.saturating_sub(1) / self.packet_bytes as u64) as u32
     }
 
     /// Where data packet `seq` begins.
@@ -32,8 +32,8 @@ impl Shape {
 
     /// Payload bytes of data packet `seq`, which is not beyond the last.
     pub(crate) fn data_bytes(self, seq: u32) -> usize {
-        let rest = u64::from(self.len) - self.offset(seq);
-        self.packet_bytes.min(rest as usize)
+        let rest = self.len - self.offset(seq);
+        (self.packet_bytes as u64).min(rest) as usize
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn rule_p5_packets_cover_each_length_exactly_once() {
         for packet_bytes in 1..=20 {
-            for len in 0..=200_u32 {
+            for len in 0..=200_u64 {
                 let shape = Shape { len, packet_bytes };
                 let mut at = shape.first_bytes() as u64;
                 for seq in 1..=shape.last_seq() {
@@ -52,7 +52,7 @@ mod tests {
                     assert!(shape.data_bytes(seq) > 0);
                     at += shape.data_bytes(seq) as u64;
                 }
-                assert_eq!(at, u64::from(len));
+                assert_eq!(at, len);
                 assert_eq!(shape.is_short(), shape.last_seq() == 0);
             }
         }
@@ -62,7 +62,7 @@ mod tests {
     fn rule_l_the_longest_message_has_a_last_packet() {
         for packet_bytes in [1, 2, 1444, 65_000] {
             let shape = Shape {
-                len: u32::MAX,
+                len: u64::from(u32::MAX),
                 packet_bytes,
             };
             let last = shape.last_seq();

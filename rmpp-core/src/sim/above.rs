@@ -17,7 +17,7 @@ impl World {
             let len = self.draw_len();
             let sent = self.nodes[from as usize]
                 .endpoint
-                .send(NodeId(to), len, self.now);
+                .send(NodeId(to), len, false, self.now);
             match sent {
                 Ok(id) => self.note_sent(from, to, len, id),
                 Err(SendError::PeerLost { .. }) if self.plan.dead() == Some(to) => {}
@@ -69,7 +69,7 @@ impl World {
     }
 
     pub(super) fn note_sent(&mut self, from: u32, to: u32, len: u64, id: OutgoingId) {
-        let tag = self.checker.enter(from, to, len as u32);
+        let tag = self.checker.enter(from, to, len);
         self.note("send", from, tag, len);
         let tables = &mut self.nodes[from as usize].tables;
         tables.outgoing.put(id.index(), id, tag);

@@ -172,6 +172,11 @@ impl World {
         if let Event::Lost(peer) = event {
             return self.lose(at, peer.0);
         }
+        if let Event::Due { message, len } = event {
+            let tag = self.witness(at).due(message, len)?;
+            self.note("due", at, tag, len);
+            return self.decide_landing(at, message, tag);
+        }
         let (what, tag) = self.witness(at).heard(event)?;
         self.note(what, at, tag, 0);
         Ok(())

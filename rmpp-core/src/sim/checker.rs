@@ -25,7 +25,7 @@ pub(super) enum Outcome {
 pub(super) struct Message {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) len: u32,
+    pub(super) len: u64,
     /// Its place among the messages of its pair.
     pub(super) place: u32,
     pub(super) outcome: Outcome,
@@ -89,7 +89,7 @@ impl Checker {
     }
 
     /// A message enters; answers its tag.
-    pub(super) fn enter(&mut self, from: u32, to: u32, len: u32) -> u32 {
+    pub(super) fn enter(&mut self, from: u32, to: u32, len: u64) -> u32 {
         let pair = self.pair(from, to);
         let last_seq = Shape {
             len,
@@ -127,7 +127,7 @@ impl Checker {
         );
         hold!(!message.announced, "I1: message {tag} was announced twice");
         hold!(
-            len == u64::from(message.len),
+            len == message.len,
             "I3: message {tag} was announced as {len} bytes"
         );
         let pair = self.pair(from, to);

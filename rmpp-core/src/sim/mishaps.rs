@@ -5,7 +5,7 @@ use super::network::Faults;
 use super::world::{Act, MOST_FORGED, World};
 use crate::endpoint::Endpoint;
 use crate::ids::NodeId;
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 
 impl World {
     pub(super) fn fall_asleep(&mut self, pause: usize) -> Verdict {
@@ -53,6 +53,8 @@ impl World {
             info1: 0,
             info2: 0,
             msg_num: next_in(from),
+            ack: 0,
+            flags: Flags::NONE,
         };
         let what = self.rng.below(6);
         match what {
@@ -61,11 +63,11 @@ impl World {
                 let other = (from.0 + 1) % self.plan.config.nodes;
                 (header.src, header.msg_num) = (other, next_in(NodeId(other)));
             }
-            2 => header.len = 1 + self.rng.below(1 << 31) as u32,
+            2 => header.len = 1 + self.rng.below(1 << 31),
             3 => header.kind = Kind::Rts,
             _ => {}
         }
-        let mut bytes = header.encode();
+        let mut bytes = header.encode().to_vec();
         let mut end = bytes.len();
         match what {
             4 => bytes[1] = 11 + self.rng.below(200) as u8,

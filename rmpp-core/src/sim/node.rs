@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::endpoint::Endpoint;
 use crate::ids::{IncomingId, NodeId, OutgoingId};
-use crate::packet::{HEADER_BYTES, Header};
+use crate::packet::{Header, HeaderBytes};
 use crate::time::Instant;
 
 /// What a packet would carry: bytes from `offset` on of message `tag`.
@@ -21,7 +21,7 @@ pub(super) struct Payload {
 pub(super) struct Packet {
     /// Of the job it belongs to (rule E); the layer below checks it.
     pub(super) cookie: u64,
-    pub(super) header: [u8; HEADER_BYTES],
+    pub(super) header: HeaderBytes,
     pub(super) payload: Option<Payload>,
 }
 

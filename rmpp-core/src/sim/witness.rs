@@ -62,6 +62,12 @@ impl Witness<'_> {
                 self.checker.announce(self.at, payload.tag, len)?;
                 Ok(Some((message, payload.tag)))
             }
+            (Placement::Early { message }, Some(payload)) => {
+                let offset = payload.offset;
+                hold!(offset == 0, "I3: early by bytes from {offset}");
+                tables.incoming.put(message.index(), message, payload.tag);
+                Ok(None)
+            }
             (Placement::Data { message, offset }, Some(payload)) => {
                 // The last packet's event is still to come, so the id is known.
                 let tag = tables.incoming.get(message.index(), message);
@@ -83,8 +89,16 @@ impl Witness<'_> {
         }
     }
 
-    /// Something has become of a message; answers what and of which. A lost peer is the caller's
-    /// affair.
+    /// The turn of a message that came early; answers its tag.
+    pub(super) fn due(&mut self, message: IncomingId, len: u64) -> Result<u32, String> {
+        let tag = self.tables.incoming.get(message.index(), message);
+        let tag = tag.ok_or("I1: a message is due that nobody knows")?;
+        self.checker.announce(self.at, tag, len)?;
+        Ok(tag)
+    }
+
+    /// Something has become of a message; answers what and of which. A lost peer and a message
+    /// whose turn has come are the caller's affair.
     pub(super) fn heard(&mut self, event: Event) -> Result<(&'static str, u32), String> {
         let tables = &mut *self.tables;
         let taken = match event {
@@ -93,6 +107,7 @@ impl Witness<'_> {
                 tables.outgoing.take(id.index(), id)
             }
             Event::Lost(peer) => Some(peer.0),
+            Event::Due { .. } => None,
         };
         let tag = taken.ok_or("I1: an event for a message that had its last event")?;
         let (what, verdict) = match event {
@@ -101,7 +116,7 @@ impl Witness<'_> {
             Event::Sent(_) => ("sent", self.checker.end(tag, Outcome::Sent)),
             Event::Refused(_) => ("refused", self.checker.end(tag, Outcome::Refused)),
             Event::Cancelled(_) => ("cancelled", self.checker.end(tag, Outcome::Cancelled)),
-            Event::Lost(_) => ("lost", Ok(())),
+            Event::Lost(_) | Event::Due { .. } => ("else", Ok(())),
         };
         verdict.map(|()| (what, tag))
     }

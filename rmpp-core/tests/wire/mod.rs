@@ -106,7 +106,7 @@ impl Wire {
     }
 
     pub(crate) fn send(&mut self, from: u32, to: u32, len: u64) -> OutgoingId {
-        let sent = self.nodes[from as usize].send(NodeId(to), len, self.now);
+        let sent = self.nodes[from as usize].send(NodeId(to), len, false, self.now);
         let id = sent.expect("a send the protocol can do");
         self.last_sent.insert(from, id);
         id

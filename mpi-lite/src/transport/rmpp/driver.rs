@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use rmpp_core::{
-    Config, Endpoint, Event as CoreEvent, HEADER_BYTES, IncomingId, Landing as CoreLanding, NodeId,
-    OutgoingId, Placement, SendError,
+    Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding, NodeId, OutgoingId,
+    Placement, SendError,
 };
 
 use super::super::{Arrival, Event, Landing, Peer, Refusal, Token};
@@ -135,15 +135,18 @@ impl Driver {
         now: Instant,
     ) -> Result<(), Refusal> {
         let len = ENVELOPE_BYTES as u64 + body.len() as u64;
-        let id = self.core.send(to, len, now).map_err(|error| match error {
-            SendError::TooLong { .. } => Refusal::TooLong {
-                limit: self.body_limit(),
-            },
-            SendError::PeerLost { .. } => Refusal::Lost,
-            SendError::NoSuchNode { .. } | SendError::ToSelf { .. } => {
-                unreachable!("the engine routes to other ranks of the job only")
-            }
-        })?;
+        let id = self
+            .core
+            .send(to, len, true, now)
+            .map_err(|error| match error {
+                SendError::TooLong { .. } => Refusal::TooLong {
+                    limit: self.body_limit(),
+                },
+                SendError::PeerLost { .. } => Refusal::Lost,
+                SendError::NoSuchNode { .. } | SendError::ToSelf { .. } => {
+                    unreachable!("the engine routes to other ranks of the job only")
+                }
+            })?;
         let envelope = *envelope;
         place_in(
             &mut self.outgoing,
@@ -164,7 +167,7 @@ impl Driver {
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
-        mut send: impl FnMut(NodeId, &[u8; HEADER_BYTES], &[u8], Span),
+        mut send: impl FnMut(NodeId, &[u8], &[u8], Span),
     ) {
         while let Some(packet) = self.core.poll_transmit(now) {
             let Some(id) = packet.message else {
@@ -187,31 +190,28 @@ impl Driver {
         }
     }
 
+    /// The payload of the packet that `packet` begins with; all of it when it is none.
+    fn payload<'a>(&self, packet: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let header_bytes = self.core.cut(packet).map_or(packet.len(), |cut| cut.0);
+        packet.split_at(header_bytes)
+    }
+
     /// Takes a packet in; answers `Arriving` if it begins a message, whose payload `land` needs.
     pub(crate) fn packet(&mut self, from: NodeId, packet: &[u8], now: Instant) -> Option<Event> {
-        let (header, payload) = packet.split_at_checked(HEADER_BYTES)?;
+        let (header, payload) = self.payload(packet);
         match self.core.handle_packet(from, header, payload.len(), now) {
             Ok(Placement::First { message, len }) => {
-                let Some((envelope, body_len)) = open_envelope(payload, len) else {
-                    // No engine of ours sends such a message.
-                    self.core.land(message, CoreLanding::Drop, now);
-                    return None;
-                };
-                let place = Place::Held(Vec::new());
+                self.announce(message, (from, len), payload, Vec::new(), now)
+            }
+            Ok(Placement::Early { message }) => {
                 let incoming = Incoming {
                     id: message,
                     from,
-                    body_len,
-                    place,
+                    body_len: 0,
+                    place: Place::Held(payload.to_vec()),
                 };
                 place_in(&mut self.incoming, message.index(), incoming);
-                let (arrival, from) = (arrival_of(message), Peer(from.0));
-                Some(Event::Arriving {
-                    arrival,
-                    from,
-                    envelope,
-                    len: body_len,
-                })
+                None
             }
             Ok(Placement::Data { message, offset }) => {
                 let offset = usize::try_from(offset).expect("a range of memory");
@@ -227,8 +227,49 @@ impl Driver {
         }
     }
 
+    /// A message of `len` bytes from `from` whose first packet carried `payload`; `kept` is the
+    /// body of it that was kept, if the packet is gone.
+    fn announce(
+        &mut self,
+        id: IncomingId,
+        (from, len): (NodeId, u64),
+        payload: &[u8],
+        kept: Vec<u8>,
+        now: Instant,
+    ) -> Option<Event> {
+        let Some((envelope, body_len)) = open_envelope(payload, len) else {
+            // No engine of ours sends such a message.
+            self.core.land(id, CoreLanding::Drop, now);
+            return None;
+        };
+        let incoming = Incoming {
+            id,
+            from,
+            body_len,
+            place: Place::Held(kept),
+        };
+        place_in(&mut self.incoming, id.index(), incoming);
+        Some(Event::Arriving {
+            arrival: arrival_of(id),
+            from: Peer(from.0),
+            envelope,
+            len: body_len,
+        })
+    }
+
+    /// The turn of a message that came early has come.
+    fn announce_kept(&mut self, id: IncomingId, len: u64, now: Instant) -> Option<Event> {
+        let early = take(&mut self.incoming, id.index());
+        let Place::Held(payload) = early.place else {
+            unreachable!("a message that came early has not landed")
+        };
+        let body = payload.get(ENVELOPE_BYTES..).unwrap_or(&[]).to_vec();
+        self.announce(id, (early.from, len), &payload, body, now)
+    }
+
     /// `first`: the packet that began the message, if it is still at hand; else it was kept.
     pub(crate) fn land(&mut self, arrival: Arrival, landing: Landing, first: &[u8], now: Instant) {
+        let (_, payload) = self.payload(first);
         let Some(message) = &mut self.incoming[arrival.0 as usize] else {
             // Its sender is lost: the event that tells so waits to be polled.
             return;
@@ -237,13 +278,12 @@ impl Driver {
             panic!("the engine lands a message once")
         };
         let kept = core::mem::take(kept);
-        let first = match first.get(HEADER_BYTES + ENVELOPE_BYTES..) {
-            Some(body) => body,
-            None => &kept,
-        };
+        let first = payload.get(ENVELOPE_BYTES..).unwrap_or(&kept);
+        let id = message.id;
         let mut place = match landing {
             Landing::Later => {
                 message.place = Place::Held(first.to_vec());
+                self.core.land(id, CoreLanding::Later, now);
                 return;
             }
             Landing::Into(span) => Place::Into(span),
@@ -254,7 +294,6 @@ impl Driver {
         };
         place.write(0, first);
         message.place = place;
-        let id = message.id;
         self.core.land(id, CoreLanding::Accept, now);
     }
 
@@ -262,15 +301,19 @@ impl Driver {
         !self.events.is_empty()
     }
 
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    pub(crate) fn next_event(&mut self, now: Instant) -> Option<Event> {
         while let Some(event) = self.core.poll_event() {
-            self.note(event);
+            self.note(event, now);
         }
         self.events.pop_front()
     }
 
-    fn note(&mut self, event: CoreEvent) {
+    fn note(&mut self, event: CoreEvent, now: Instant) {
         let event = match event {
+            CoreEvent::Due { message, len } => match self.announce_kept(message, len, now) {
+                Some(event) => event,
+                None => return,
+            },
             CoreEvent::Arrived(id) => {
                 let message = take(&mut self.incoming, id.index());
                 let bounced = match message.place {

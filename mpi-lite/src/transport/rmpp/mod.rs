@@ -193,7 +193,7 @@ impl Transport for Rmpp {
             "the engine lands a message before it polls again"
         );
         loop {
-            if let Some(event) = self.driver.next_event() {
+            if let Some(event) = self.driver.next_event(now) {
                 return Some(event);
             }
             let Some((from, packet)) = self.socket.next() else {
@@ -211,7 +211,7 @@ impl Transport for Rmpp {
         }
         self.driver.handle_timeout(now);
         self.pump(now);
-        self.driver.next_event()
+        self.driver.next_event(now)
     }
 
     fn wake_at(&self) -> Option<Instant> {

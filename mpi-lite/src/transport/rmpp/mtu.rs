@@ -18,7 +18,7 @@ pub(super) fn packet_bytes(address: IpAddr) -> u64 {
     let headers = if address.is_ipv4() { 20 + 8 } else { 40 + 8 };
     let mtu = interface_mtu(address).unwrap_or(ETHERNET_MTU);
     let datagram = mtu.saturating_sub(headers).min(DATAGRAM_MAX);
-    datagram.saturating_sub(WRAP_BYTES + rmpp_core::HEADER_BYTES) as u64
+    datagram.saturating_sub(WRAP_BYTES + rmpp_core::FAST_HEADER_BYTES) as u64
 }
 
 fn interface_mtu(address: IpAddr) -> Option<usize> {
@@ -42,12 +42,12 @@ mod tests {
     #[test]
     fn a_packet_with_its_headers_fits_the_greatest_datagram() {
         let bytes = packet_bytes(Ipv4Addr::LOCALHOST.into()) as usize;
-        assert!(bytes + WRAP_BYTES + rmpp_core::HEADER_BYTES <= DATAGRAM_MAX);
+        assert!(bytes + WRAP_BYTES + rmpp_core::FAST_HEADER_BYTES <= DATAGRAM_MAX);
     }
 
     #[test]
     fn an_unknown_interface_counts_as_ethernet() {
         let nowhere = IpAddr::from([203, 0, 113, 7]);
-        assert_eq!(packet_bytes(nowhere), 1500 - 28 - 16 - 28);
+        assert_eq!(packet_bytes(nowhere), 1500 - 28 - 16 - 36);
     }
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rmpp_core::HEADER_BYTES;
+use rmpp_core::{FAST_HEADER_BYTES, MAX_HEADER_BYTES};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::super::ENVELOPE_BYTES;
@@ -22,7 +22,7 @@ pub(crate) const WRAP_BYTES: usize = 16;
 /// Datagrams per system call.
 const BATCH: usize = 16;
 
-const HEAD_BYTES: usize = WRAP_BYTES + HEADER_BYTES + ENVELOPE_BYTES;
+const HEAD_BYTES: usize = WRAP_BYTES + MAX_HEADER_BYTES + ENVELOPE_BYTES;
 
 /// Why datagrams were dropped before the protocol saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Socket {
             self.is_connected = self.socket.connect(other).is_ok();
         }
         // One byte more than the longest, so that a longer one shows.
-        self.slot_bytes = WRAP_BYTES + HEADER_BYTES + packet_bytes + 1;
+        self.slot_bytes = WRAP_BYTES + FAST_HEADER_BYTES + packet_bytes + 1;
         self.slots = vec![0; BATCH * self.slot_bytes];
     }
 
@@ -152,22 +152,16 @@ impl Socket {
 
     /// Queues one datagram; the body stays in the user's memory until `flush`.
     #[inline]
-    pub(super) fn push(
-        &mut self,
-        to: u32,
-        header: &[u8; HEADER_BYTES],
-        envelope: &[u8],
-        body: Span,
-    ) {
+    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
         if self.heads.len() == BATCH {
             self.flush();
         }
         let mut bytes = [0; HEAD_BYTES];
         let (wrap, rest) = bytes.split_at_mut(WRAP_BYTES);
         wrap.copy_from_slice(&self.wrap);
-        rest[..HEADER_BYTES].copy_from_slice(header);
-        rest[HEADER_BYTES..][..envelope.len()].copy_from_slice(envelope);
-        let len = WRAP_BYTES + HEADER_BYTES + envelope.len();
+        rest[..header.len()].copy_from_slice(header);
+        rest[header.len()..][..envelope.len()].copy_from_slice(envelope);
+        let len = WRAP_BYTES + header.len() + envelope.len();
         self.heads.push(Head {
             bytes,
             len,
