@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config clock memory slab`
+//! * L0 `error ids config counters clock memory slab`
 //! * L1 `data`
 //! * L2 `transport boot`
 //! * L3 `engine`
@@ -13,6 +13,7 @@ pub mod clock;
 pub mod coll;
 pub mod comm;
 pub mod config;
+pub mod counters;
 pub mod data;
 pub mod engine;
 pub mod error;

@@ -3,6 +3,7 @@
 //! A counter is one line of a [`tally!`](crate::tally): from that line come its field, its row in
 //! the table at the end of a job, and its performance variable for tools.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -55,6 +56,16 @@ impl Row {
         let words = [self.part, self.group, self.item];
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         words.join("_").to_ascii_lowercase()
+    }
+
+    /// What it counts, in a sentence.
+    #[must_use]
+    pub fn about(&self) -> String {
+        if self.group.is_empty() {
+            return self.doc.into();
+        }
+        let array = self.doc.trim_end_matches('.');
+        format!("{array}: {}.", self.item)
     }
 }
 

@@ -7,10 +7,11 @@ use super::request::{Request, Requests, Status};
 use super::send::Sending;
 use crate::clock::Instant;
 use crate::config::Settings;
+use crate::counters::{Messages, Rows};
 use crate::error::Error;
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
-use crate::transport::{Arrival, Event, Landing, Link, Peer, Token, Transport};
+use crate::transport::{Arrival, Event, Landing, Link, Peer, Tallies, Token, Transport};
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
@@ -70,6 +71,25 @@ pub struct Survey {
     pub buffered_bytes: u64,
 }
 
+/// What a process has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// The engine's part.
+    pub messages: Messages,
+    /// The transports' part.
+    pub roads: Tallies,
+}
+
+impl Counters {
+    /// All counters, always as many and in the same order; `Counters::default()` tells their names.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        let mut rows = self.messages.rows();
+        rows.extend(self.roads.rows());
+        rows
+    }
+}
+
 /// Links, matcher and requests of one process.
 #[derive(Debug)]
 pub struct Lane {
@@ -93,6 +113,7 @@ pub struct Lane {
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     is_closing: bool,
     pub(super) settings: Settings,
+    pub(super) counters: Messages,
     pub(super) hosts: Vec<String>,
 }
 
@@ -118,6 +139,7 @@ impl Lane {
             lost: Vec::new(),
             is_closing: false,
             settings,
+            counters: Messages::default(),
             hosts,
         }
     }
@@ -167,6 +189,21 @@ impl Lane {
             taken_in_bytes: self.taken_in_bytes,
             buffered_bytes: self.attached.map_or(0, |attached| attached.used),
         }
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        Counters {
+            messages: self.counters.clone(),
+            roads: Tallies::of(&self.links),
+        }
+    }
+
+    /// The settings that it goes by.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Whether all that was sent is with its receivers.
@@ -257,6 +294,15 @@ impl Lane {
             len,
             body,
         });
+        let Messages {
+            unexpected,
+            unexpected_peak,
+            unexpected_peak_bytes,
+            ..
+        } = &mut self.counters;
+        *unexpected += 1;
+        *unexpected_peak = (*unexpected_peak).max(self.unexpected.len() as u64);
+        *unexpected_peak_bytes = (*unexpected_peak_bytes).max(self.taken_in_bytes);
         (Purpose::Unexpected(place), landing)
     }
 

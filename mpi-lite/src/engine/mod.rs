@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 pub use completion::{Any, Indexed};
-pub use lane::{Attached, Lane, Survey};
+pub use lane::{Attached, Counters, Lane, Survey};
 use parking_lot::Mutex;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};

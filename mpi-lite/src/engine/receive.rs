@@ -113,6 +113,8 @@ impl Lane {
             let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
             buffer.unpack(&bytes[..fitting]);
         }
+        self.counters.messages_received += 1;
+        self.counters.bytes_received += len;
         let error = (len > room).then_some(Error::Truncate { len, room });
         self.requests
             .finish(request, status_of(&envelope, len.min(room)), error);

@@ -104,6 +104,9 @@ impl Lane {
             });
         }
         self.kept_bytes += kept;
+        self.counters.messages_sent += 1;
+        self.counters.bytes_sent += len;
+        self.counters.copies_peak_bytes = self.counters.copies_peak_bytes.max(self.kept_bytes);
         if let Some(attached) = &mut self.attached {
             attached.used += buffered;
         }

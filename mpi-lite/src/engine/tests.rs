@@ -10,6 +10,7 @@ use rmpp_core::sim::Faults;
 use super::*;
 use crate::clock::Instant;
 use crate::config::Settings;
+use crate::counters::Messages;
 use crate::data::Buffer;
 use crate::error::Error;
 use crate::ids::{Context, Mode};
@@ -262,4 +263,44 @@ fn none_of_several_is_taken_before_all_are_finished() {
     assert_eq!(gone, [false, false, true]);
     engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
     assert!(engine.wait(open).unwrap().status.cancelled);
+}
+
+#[test]
+fn what_one_process_counts_as_sent_the_other_counts_as_received() {
+    let mut pair = Pair::new(Settings::default());
+    let mut bodies = [[1; 40]; 3];
+    for body in &mut bodies {
+        pair.send(0, body, Mode::Standard);
+    }
+    pair.run(|lanes| lanes[1].survey().unexpected == 3);
+    let mut room = [0; 64];
+    for _ in 0..3 {
+        let request = receive(&mut pair.lanes[1], &mut room);
+        pair.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some());
+    }
+    pair.run(|lanes| lanes[0].is_quiet());
+    let [left, right] = [0, 1].map(|of: usize| pair.lanes[of].counters());
+    assert_eq!(left.messages.messages_sent, 3);
+    assert_eq!(left.messages.bytes_sent, 120);
+    assert_eq!(right.messages.messages_received, 3);
+    assert_eq!(right.messages.bytes_received, 120);
+    let Messages {
+        unexpected,
+        unexpected_peak,
+        unexpected_peak_bytes,
+        ..
+    } = right.messages;
+    assert_eq!(
+        (unexpected, unexpected_peak, unexpected_peak_bytes),
+        (3, 3, 120)
+    );
+    let row = |counters: &Counters, name: &str| {
+        let rows = counters.rows();
+        let row = rows.iter().find(|row| row.name() == name);
+        row.expect("a counter of this name").value
+    };
+    assert_eq!(row(&left, "rmpp_messages_sent"), 3);
+    assert_eq!(row(&left, "rmpp_sent_last_rts"), 3);
+    assert_eq!(row(&right, "rmpp_received_last_rts"), 3);
+    assert_eq!(row(&left, "udp_datagrams_sent"), 0, "there is no socket");
 }

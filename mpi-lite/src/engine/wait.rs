@@ -92,6 +92,7 @@ impl Engine {
 
     fn sleep(&self, lane: &mut MutexGuard<'_, Lane>) {
         let wake_at = lane.wake_at();
+        lane.counters.sleeps += 1;
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         MutexGuard::unlocked(lane, || self.doze(wake_at));
         self.sleepers.fetch_sub(1, Ordering::SeqCst);

@@ -26,6 +26,7 @@ pub use loopback::Loopback;
 pub use rmpp::Rmpp;
 
 use crate::clock::Instant;
+use crate::counters::{Datagrams, Rows};
 use crate::memory::Span;
 
 /// Bytes of the engine's envelope in front of each message.
@@ -158,6 +159,48 @@ pub enum Link {
     /// Another one, listened to.
     #[cfg(feature = "sim")]
     Tap(tap::Tap),
+}
+
+/// What the roads of a process have counted. A road that it does not use has counted nothing, so
+/// that the rows are the same for all processes.
+#[derive(Clone, Debug, Default)]
+pub struct Tallies {
+    rmpp: rmpp_core::Counters,
+    udp: Datagrams,
+}
+
+impl Tallies {
+    /// What `links` have counted.
+    #[must_use]
+    pub fn of(links: &[Link]) -> Self {
+        let mut tallies = Self::default();
+        for link in links {
+            tallies.read(link);
+        }
+        tallies
+    }
+
+    fn read(&mut self, link: &Link) {
+        match link {
+            Link::Loopback(_) => {}
+            Link::Rmpp(rmpp) => {
+                self.rmpp = rmpp.counters().clone();
+                self.udp = rmpp.datagrams();
+            }
+            #[cfg(feature = "sim")]
+            Link::Sim(sim) => self.rmpp = sim.counters().clone(),
+            #[cfg(feature = "sim")]
+            Link::Tap(tap) => self.read(tap.link()),
+        }
+    }
+
+    /// All of it, always as many rows and in the same order.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        let mut rows = self.rmpp.rows();
+        rows.extend(self.udp.rows());
+        rows
+    }
 }
 
 macro_rules! each {

@@ -124,6 +124,13 @@ impl Sim {
     }
 }
 
+impl Sim {
+    /// Counters of the protocol.
+    pub(super) fn counters(&self) -> &rmpp_core::Counters {
+        self.driver.counters()
+    }
+}
+
 impl Transport for Sim {
     fn body_limit(&self) -> u64 {
         self.driver.body_limit()

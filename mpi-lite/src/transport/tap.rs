@@ -47,6 +47,11 @@ impl Tap {
         let link = Box::new(link);
         Self { link, heard }
     }
+
+    /// The link that it listens on.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
 }
 
 impl Transport for Tap {

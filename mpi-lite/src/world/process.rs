@@ -10,7 +10,7 @@ use crate::boot::{Assignment, Boot};
 use crate::clock::Clock;
 use crate::comm::Communicator;
 use crate::config::Settings;
-use crate::engine::{Engine, Lane, Patience, Ticker};
+use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
 use crate::error::{Error, Result};
 use crate::transport::rmpp::{Bound, Card};
 use crate::transport::{Link, Loopback, Peer, Rmpp};
@@ -81,6 +81,12 @@ impl Process {
     #[must_use]
     pub fn assignment(&self) -> &Assignment {
         &self.assignment
+    }
+
+    /// What this process has counted so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.engine.with(|lane| lane.counters())
     }
 
     /// What moves the messages of all communicators.

@@ -16,12 +16,12 @@ pub(crate) use driver::Driver;
 use rmpp_core::{Config, NodeId};
 use serde::{Deserialize, Serialize};
 use socket::Socket;
-pub use socket::Strays;
 pub(crate) use socket::WRAP_BYTES;
 
 use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
 use crate::clock::{Clock, Instant};
 use crate::config::Settings;
+use crate::counters::Datagrams;
 use crate::memory::Span;
 
 /// What a rank tells all others about its end of the network.
@@ -145,10 +145,10 @@ impl Rmpp {
         self.driver.counters()
     }
 
-    /// Datagrams dropped before the protocol saw them.
+    /// Counters of the socket, also of datagrams dropped before the protocol saw them.
     #[must_use]
-    pub fn strays(&self) -> Strays {
-        self.socket.strays()
+    pub fn datagrams(&self) -> Datagrams {
+        self.socket.counters()
     }
 
     fn pump(&mut self, now: Instant) {

@@ -14,6 +14,7 @@ use rmpp_core::{FAST_HEADER_BYTES, MAX_HEADER_BYTES};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::super::ENVELOPE_BYTES;
+use crate::counters::Datagrams;
 use crate::memory::Span;
 
 /// Bytes in front of each packet.
@@ -23,15 +24,6 @@ pub(crate) const WRAP_BYTES: usize = 16;
 const BATCH: usize = 16;
 
 const HEAD_BYTES: usize = WRAP_BYTES + MAX_HEADER_BYTES + ENVELOPE_BYTES;
-
-/// Why datagrams were dropped before the protocol saw them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strays {
-    /// Too short, too long, or another job's cookie.
-    pub foreign: u64,
-    /// Of this job, but from another address than its rank's.
-    pub misplaced: u64,
-}
 
 #[derive(Clone, Copy)]
 struct Head {
@@ -60,13 +52,13 @@ pub(super) struct Socket {
     /// How many datagrams the next system call asks for.
     ask: usize,
     next: usize,
-    strays: Strays,
+    counters: Datagrams,
 }
 
 impl core::fmt::Debug for Socket {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Socket")
-            .field("strays", &self.strays)
+            .field("counters", &self.counters)
             .finish_non_exhaustive()
     }
 }
@@ -102,7 +94,7 @@ impl Socket {
             received: 0,
             ask: 1,
             next: 0,
-            strays: Strays::default(),
+            counters: Datagrams::default(),
         })
     }
 
@@ -144,10 +136,13 @@ impl Socket {
         self.slots = vec![0; BATCH * self.slot_bytes];
     }
 
-    /// What was dropped.
+    /// What was counted, here and by the system.
     #[must_use]
-    pub(super) fn strays(&self) -> Strays {
-        self.strays
+    pub(super) fn counters(&self) -> Datagrams {
+        Datagrams {
+            overflowed: overflowed(&self.socket),
+            ..self.counters.clone()
+        }
     }
 
     /// Queues one datagram; the body stays in the user's memory until `flush`.
@@ -176,11 +171,18 @@ impl Socket {
         let mut done = 0;
         while done < self.heads.len() {
             let rest = &self.heads[done..];
+            self.counters.send_calls += 1;
             done += match self.send_batch(rest) {
-                Ok(sent) => sent.max(1),
+                Ok(sent) => {
+                    self.counters.datagrams_sent += sent as u64;
+                    sent.max(1)
+                }
                 Err(error) if self.allow_fragments(&error) => 0,
                 // A refused datagram is the first of the rest: skip it.
-                Err(_) => 1,
+                Err(_) => {
+                    self.counters.refused += 1;
+                    1
+                }
             };
         }
         self.heads.clear();
@@ -239,13 +241,13 @@ impl Socket {
         let len = self.lens[slot];
         let datagram = &self.slots[slot * self.slot_bytes..][..len];
         if len < WRAP_BYTES || len == self.slot_bytes || datagram[..8] != self.wrap[..8] {
-            self.strays.foreign += 1;
+            self.counters.foreign += 1;
             return None;
         }
         let sender = u32::from_be_bytes(datagram[8..12].try_into().expect("four bytes"));
-        let known = self.peers.get(sender as usize)?;
-        if !is_address(&self.sources[slot], known) {
-            self.strays.misplaced += 1;
+        let known = self.peers.get(sender as usize);
+        if !known.is_some_and(|known| is_address(&self.sources[slot], known)) {
+            self.counters.misplaced += 1;
             return None;
         }
         Some(sender)
@@ -279,6 +281,8 @@ impl Socket {
             )
         };
         let received = usize::try_from(received).unwrap_or(0);
+        self.counters.receive_calls += 1;
+        self.counters.datagrams_received += received as u64;
         for (len, header) in self.lens.iter_mut().zip(&headers[..received]) {
             // SAFETY: the first `received` of the `ask` headers were written above.
             *len = unsafe { header.assume_init_ref() }.msg_len as usize;
@@ -377,6 +381,26 @@ fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
     known
         .as_socket_ipv6()
         .is_some_and(|known| *known.ip() == ip && known.port() == port)
+}
+
+/// How many datagrams the system dropped because the socket's buffer was full; 0 where it does not
+/// tell (before Linux 4.12). Source: linux/sock_diag.h.
+fn overflowed(socket: &socket2::Socket) -> u64 {
+    const SO_MEMINFO: libc::c_int = 55;
+    const SK_MEMINFO_DROPS: usize = 8;
+    let mut values = [0_u32; SK_MEMINFO_DROPS + 1];
+    let mut bytes = size_of_val(&values) as libc::socklen_t;
+    // SAFETY: the option writes at most `bytes` bytes of 32-bit numbers to `values`.
+    unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_MEMINFO,
+            values.as_mut_ptr().cast(),
+            &raw mut bytes,
+        );
+    }
+    values[SK_MEMINFO_DROPS].into()
 }
 
 /// Whether the system cuts long datagrams into fragments (`IP_PMTUDISC_DONT`) or refuses them

@@ -1,0 +1,74 @@
+//! What a process counts, beside the protocol (`rmpp_core::Counters`): one line per counter.
+//!
+//! Each belongs to somebody who is under the lane's lock anyway: counting is an increment of a
+//! plain integer. `docs/counters.md` is generated from these tables; a test keeps the two equal.
+
+use std::fmt::Write as _;
+
+pub use rmpp_core::{Bytes, Measure, Peak, Repeats, Row, Rows};
+
+rmpp_core::tally! {
+    /// What the engine counts, whatever road a message takes.
+    pub struct Messages ["mpi"] {
+        /// Messages sent: those of collective operations and those to oneself included.
+        pub messages_sent: u64,
+        /// Bytes in them.
+        pub bytes_sent: Bytes,
+        /// Messages received.
+        pub messages_received: u64,
+        /// Bytes in them.
+        pub bytes_received: Bytes,
+        /// Messages that came before their receive.
+        pub unexpected: u64,
+        /// The greatest number of messages that waited for their receive at a time.
+        pub unexpected_peak: Peak,
+        /// The greatest number of bytes of such messages that were kept at a time.
+        pub unexpected_peak_bytes: Peak,
+        /// The greatest number of bytes of sends that were kept in copies at a time.
+        pub copies_peak_bytes: Peak,
+        /// Times a waiting thread went to sleep.
+        pub sleeps: u64,
+    }
+}
+
+rmpp_core::tally! {
+    /// What a UDP socket counts.
+    pub struct Datagrams ["udp"] {
+        /// Datagrams given to the system.
+        pub datagrams_sent: u64,
+        /// System calls that did it.
+        pub send_calls: u64,
+        /// Datagrams that the system refused to send; the protocol sends them again.
+        pub refused: u64,
+        /// Datagrams received.
+        pub datagrams_received: u64,
+        /// System calls that asked for datagrams, those that got none included.
+        pub receive_calls: u64,
+        /// Datagrams that the system dropped because the receive buffer was full.
+        pub overflowed: u64,
+        /// Datagrams dropped: too short, too long, or another job's.
+        pub foreign: u64,
+        /// Datagrams dropped: of this job, but not from the address of their rank.
+        pub misplaced: u64,
+    }
+}
+
+/// The text of `docs/counters.md` for these counters.
+#[must_use]
+pub fn documentation(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "# Counters\n\nWhat each rank counts: a row of `mpirun --stats` each, and a performance \
+         variable (`MPI_T_pvar_...`) each.\nA *peak* is the greatest amount at a time. Generated \
+         from `mpi-lite/src/counters.rs` and\n`rmpp-core/src/counters.rs`.\n\n\
+         | counter | | meaning |\n|---|---|---|\n",
+    );
+    for row in rows {
+        let what = match row.measure {
+            Measure::Count | Measure::Repeats => "number",
+            Measure::Bytes => "bytes",
+            Measure::Peak => "peak",
+        };
+        let _ = writeln!(text, "| `{}` | {what} | {} |", row.name(), row.about());
+    }
+    text
+}
