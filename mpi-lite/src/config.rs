@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use rmpp_core::Caps;
+
 macro_rules! settings {
     ($(
         $(#[doc = $doc:literal])* $field:ident: $kind:ident = $default:expr, $variable:literal;
@@ -43,12 +45,33 @@ macro_rules! settings {
     };
     (@type number) => { u64 };
     (@type optional) => { Option<u64> };
+    (@type switch) => { bool };
+    (@type acks) => { Acks };
+    (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
     (@value optional $default:expr) => { None };
+    (@value switch $default:expr) => { $default == "on" };
+    (@value acks $default:expr) => { Acks::Lazy };
+    (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
     (@text optional $default:expr) => { $default };
+    (@text switch $default:expr) => { $default };
+    (@text acks $default:expr) => { $default };
+    (@text profile $default:expr) => { stringify!($default) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
+    (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
+    (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
+    (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
+}
+
+/// When a receiver acknowledges what it has accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acks {
+    /// With the next packet that goes the same way, or after a while.
+    Lazy,
+    /// At once, with a packet for each message.
+    Eager,
 }
 
 struct Row {
@@ -58,6 +81,16 @@ struct Row {
 }
 
 settings! {
+    /// Profile of the protocol: `classic` or `fast`, with changes such as `fast,-snak`; all ranks
+    /// use what theirs have in common.
+    rmpp: profile = Caps::CLASSIC, "MPILITE_RMPP";
+    /// When the fast profile acknowledges messages: `lazy`, with the next packet that goes the same
+    /// way, or `eager`, at once.
+    rmpp_ack: acks = "lazy", "MPILITE_RMPP_ACK";
+    /// `off`: never hand several packets to the system as one burst (UDP_SEGMENT).
+    gso: switch = "on", "MPILITE_GSO";
+    /// `off`: never take several packets from the system as one train (UDP_GRO).
+    gro: switch = "on", "MPILITE_GRO";
     /// Payload bytes of one RMPP packet, at most what the path carries unfragmented.
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
     /// Bytes asked for as socket receive and send buffer.
@@ -88,6 +121,26 @@ fn number(variable: &str, text: &str) -> Result<u64, String> {
     })
 }
 
+fn switch(variable: &str, text: &str) -> Result<bool, String> {
+    match text.trim() {
+        "on" | "1" => Ok(true),
+        "off" | "0" => Ok(false),
+        other => Err(format!("{variable}={other:?} is neither on nor off")),
+    }
+}
+
+fn acks(variable: &str, text: &str) -> Result<Acks, String> {
+    match text.trim() {
+        "lazy" => Ok(Acks::Lazy),
+        "eager" => Ok(Acks::Eager),
+        other => Err(format!("{variable}={other:?} is neither lazy nor eager")),
+    }
+}
+
+fn profile(variable: &str, text: &str) -> Result<Caps, String> {
+    Caps::parse(text.trim()).map_err(|error| format!("{variable}={:?}: {error}", text.trim()))
+}
+
 impl Settings {
     /// Reads the settings from the environment.
     ///
@@ -95,6 +148,15 @@ impl Settings {
     /// As [`Settings::read`].
     pub fn from_environment() -> Result<Self, String> {
         Self::read(|name| std::env::var(name).ok())
+    }
+}
+
+/// A default as its user writes it.
+fn shown(default: &str) -> String {
+    match default {
+        "Caps::CLASSIC" => "classic".into(),
+        "Caps::FAST" => "fast".into(),
+        number => number.replace('_', ""),
     }
 }
 
@@ -107,7 +169,7 @@ pub fn documentation() -> String {
          | variable | default | meaning |\n|---|---|---|\n",
     );
     for row in ROWS {
-        let (variable, default, doc) = (row.variable, row.default.replace('_', ""), row.doc.trim());
+        let (variable, default, doc) = (row.variable, shown(row.default), row.doc.trim());
         let _ = writeln!(text, "| `{variable}` | {default} | {doc} |");
     }
     text
@@ -143,6 +205,31 @@ mod tests {
         assert_eq!(read("5").unwrap().lost_s, 5);
         for wrong in ["", "-1", "x", "1s"] {
             assert!(read(wrong).unwrap_err().contains("MPILITE_LOST_S"));
+        }
+    }
+
+    #[test]
+    fn a_wrong_choice_is_answered_with_what_there_is_to_choose_from() {
+        let read = |variable: &'static str, text: &'static str| {
+            Settings::read(|name| (name == variable).then(|| text.to_owned()))
+        };
+        let caps = read("MPILITE_RMPP", "fast,-snak").unwrap().rmpp;
+        assert!(caps.has(Caps::LAZY) && !caps.has(Caps::SNAK));
+        assert_eq!(
+            read("MPILITE_RMPP_ACK", "eager").unwrap().rmpp_ack,
+            Acks::Eager
+        );
+        assert!(!read("MPILITE_GSO", "off").unwrap().gso);
+        for (variable, wrong, allowed) in [
+            ("MPILITE_RMPP", "quick", "classic or fast"),
+            ("MPILITE_RMPP", "fast,-snack", "snak"),
+            ("MPILITE_RMPP_ACK", "never", "lazy nor eager"),
+            ("MPILITE_GSO", "maybe", "on nor off"),
+        ] {
+            let error = read(variable, wrong).unwrap_err();
+            let says = |word| error.contains(word);
+            assert!(says(variable) && says(wrong) && says(allowed), "{error}");
+            assert_eq!(error.lines().count(), 1);
         }
     }
 }

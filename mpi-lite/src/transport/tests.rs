@@ -39,7 +39,7 @@ fn udp(packet_bytes: Option<u64>) -> Rig {
     };
     let clock = Clock::start();
     let bound: Vec<Bound> = (0..2)
-        .map(|_| Bound::new(Ipv4Addr::LOCALHOST.into(), &settings).unwrap())
+        .map(|_| Bound::new(Ipv4Addr::LOCALHOST.into(), 1, &settings).unwrap())
         .collect();
     let cards: Vec<Card> = bound.iter().map(|bound| bound.card().clone()).collect();
     let links = bound

@@ -131,7 +131,7 @@ fn join_network(
              ranks: leave --transport out"
         )));
     }
-    let bound = Bound::new(assignment.bind, settings).map_err(failed)?;
+    let bound = Bound::new(assignment.bind, crowd(assignment), settings).map_err(failed)?;
     let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
     let cards = boot.exchange(&card).map_err(failed)?;
     let cards: Vec<Card> = cards
@@ -146,9 +146,18 @@ fn join_network(
     Ok(bound.connect(Peer(assignment.rank), &cards, cookie, (settings, clock)))
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Ranks for each core of this node, rounded up.
+fn crowd(assignment: &Assignment) -> u32 {
+    let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
+    assignment.local_size.div_ceil(cores).max(1)
+}
+
 fn patience(settings: &Settings, assignment: &Assignment) -> Patience {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut patience = Patience::of(assignment.local_size as usize, cores);
+    let mut patience = Patience::of(assignment.local_size as usize, cores());
     if let Some(spin_us) = settings.spin_us {
         patience.spin = Duration::from_micros(spin_us);
     }

@@ -13,14 +13,14 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub(crate) use driver::Driver;
-use rmpp_core::{Config, NodeId};
+use rmpp_core::{Caps, Config, NodeId};
 use serde::{Deserialize, Serialize};
 use socket::Socket;
 pub(crate) use socket::WRAP_BYTES;
 
 use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
 use crate::clock::{Clock, Instant};
-use crate::config::Settings;
+use crate::config::{Acks, Settings};
 use crate::counters::Datagrams;
 use crate::memory::Span;
 
@@ -31,6 +31,57 @@ pub struct Card {
     pub address: SocketAddr,
     /// Payload bytes of a packet that its interface carries unfragmented.
     pub packet_bytes: u32,
+    /// What its protocol does beyond the classic profile, as bits (`rmpp_core::Caps`).
+    pub caps: u16,
+    /// Bytes of its receive buffer, as the system counts them.
+    pub buffer_bytes: u64,
+    /// Ranks for each core of its node, rounded up: how long it may take until a packet is seen.
+    pub crowd: u32,
+}
+
+/// What the cards of a job have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Terms {
+    nodes: u32,
+    packet_bytes: usize,
+    caps: Caps,
+    /// The least receive buffer.
+    buffer_bytes: u64,
+    /// The greatest crowd.
+    crowd: u32,
+}
+
+impl Terms {
+    fn of(cards: &[Card]) -> Self {
+        let least = |of: fn(&Card) -> u64| cards.iter().map(of).min().expect("a job has a rank");
+        let caps = cards.iter().map(|card| Caps::from_bits(card.caps));
+        Self {
+            nodes: u32::try_from(cards.len()).expect("ranks are counted in 32 bits"),
+            packet_bytes: least(|card| card.packet_bytes.into()) as usize,
+            caps: caps.fold(Caps::FAST, Caps::and),
+            buffer_bytes: least(|card| card.buffer_bytes),
+            crowd: cards.iter().map(|card| card.crowd).max().unwrap_or(1),
+        }
+    }
+
+    /// The protocol's parameters. All ranks come to the same, except for what is each one's own.
+    fn config(&self, own_buffer_bytes: usize, settings: &Settings) -> Config {
+        let mut config = Config::with_caps(self.nodes, self.packet_bytes, self.caps);
+        config.max_rcv_buf = receive_packets(own_buffer_bytes, self.packet_bytes);
+        be_patient(&mut config, settings.lost_s);
+        config.min_timeout = (config.min_timeout * self.crowd.max(1)).min(config.max_timeout);
+        if !self.caps.is_classic() {
+            let share = self.buffer_bytes / u64::from(self.nodes);
+            let packet = self.packet_bytes as u64;
+            // Nobody can take back what comes unasked: all peers at once must find room.
+            config.unscheduled_bytes = config.unscheduled_bytes.min(share as usize / 4);
+            config.first_window_bytes = (share / 2).clamp(packet, (1 << 20).max(packet));
+            if settings.rmpp_ack == Acks::Eager {
+                config.ack_every = 1;
+            }
+        }
+        config
+    }
 }
 
 /// A bound socket whose peers are not known yet.
@@ -41,11 +92,11 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds a socket to `address`, any port.
+    /// Binds a socket to `address`, any port. `crowd`: ranks for each core of this node.
     ///
     /// # Errors
     /// A line for humans if the address is not one of this machine or sockets are forbidden.
-    pub fn new(address: IpAddr, settings: &Settings) -> Result<Self, String> {
+    pub fn new(address: IpAddr, crowd: u32, settings: &Settings) -> Result<Self, String> {
         let limit = mtu::packet_bytes(address);
         let packet_bytes = settings
             .packet_bytes
@@ -59,14 +110,14 @@ impl Bound {
         let address = socket
             .address()
             .map_err(|error| format!("cannot read the address of the UDP socket: {error}"))?;
-        let packet_bytes = u32::try_from(packet_bytes).unwrap_or(u32::MAX);
-        Ok(Self {
-            socket,
-            card: Card {
-                address,
-                packet_bytes,
-            },
-        })
+        let card = Card {
+            address,
+            packet_bytes: u32::try_from(packet_bytes).unwrap_or(u32::MAX),
+            caps: settings.rmpp.bits(),
+            buffer_bytes: socket.receive_buffer() as u64,
+            crowd,
+        };
+        Ok(Self { socket, card })
     }
 
     /// What the other ranks must know of this one.
@@ -85,21 +136,14 @@ impl Bound {
         context: (&Settings, Clock),
     ) -> Rmpp {
         let (settings, clock) = context;
-        let packet_bytes = cards
-            .iter()
-            .map(|card| card.packet_bytes as usize)
-            .min()
-            .expect("a job has a rank");
-        let nodes = u32::try_from(cards.len()).expect("ranks are counted in 32 bits");
+        let terms = Terms::of(cards);
         self.socket.know(
             me.0,
             cookie,
             cards.iter().map(|card| card.address),
-            packet_bytes,
+            terms.packet_bytes,
         );
-        let mut config = Config::classic(nodes, packet_bytes);
-        config.max_rcv_buf = receive_packets(self.socket.receive_buffer(), packet_bytes);
-        be_patient(&mut config, settings.lost_s);
+        let mut config = terms.config(self.socket.receive_buffer(), settings);
         config.seed = cookie ^ u64::from(me.0);
         let driver = Driver::new(NodeId(me.0), config);
         Rmpp {
@@ -233,6 +277,45 @@ impl Transport for Rmpp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn card(caps: Caps, buffer_bytes: u64, crowd: u32) -> Card {
+        Card {
+            address: ([127, 0, 0, 1], 1).into(),
+            packet_bytes: 65_000,
+            caps: caps.bits(),
+            buffer_bytes,
+            crowd,
+        }
+    }
+
+    #[test]
+    fn a_job_uses_what_its_ranks_have_in_common() {
+        let without = Caps::parse("fast,-ooo").unwrap();
+        let cards = [card(Caps::FAST, 1 << 22, 1), card(without, 1 << 20, 3)];
+        let terms = Terms::of(&cards);
+        assert_eq!((terms.caps, terms.buffer_bytes), (without, 1 << 20));
+        let settings = Settings {
+            rmpp_ack: Acks::Eager,
+            ..Settings::default()
+        };
+        let config = terms.config(1 << 22, &settings);
+        assert_eq!(config.unscheduled_bytes, 65_536);
+        assert_eq!(config.first_window_bytes, 1 << 18);
+        assert_eq!(config.min_timeout, Duration::from_millis(3));
+        assert_eq!(config.ack_every, 1);
+        let classic = Terms::of(&[card(Caps::FAST, 1, 1), card(Caps::CLASSIC, 1, 1)]);
+        assert!(classic.caps.is_classic());
+    }
+
+    #[test]
+    fn what_all_peers_send_unasked_fits_half_of_a_receive_buffer() {
+        for nodes in [2, 8, 64, 1000] {
+            let cards = vec![card(Caps::FAST, 1 << 23, 1); nodes];
+            let config = Terms::of(&cards).config(1 << 23, &Settings::default());
+            assert!(config.unscheduled_bytes * nodes <= 1 << 22, "{nodes}");
+            assert!(config.first_window_bytes >= 65_000, "{nodes}");
+        }
+    }
 
     #[test]
     fn who_sleeps_until_its_next_timer_does_not_forgive_the_silence_of_its_peers() {
