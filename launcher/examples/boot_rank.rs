@@ -6,7 +6,8 @@
 use std::io::Write;
 use std::process::{Command, exit};
 
-use mpi_lite::boot::Boot;
+use mpi_lite::boot::protocol::Measure;
+use mpi_lite::boot::{Boot, Counted};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -33,10 +34,13 @@ fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
     if mode == "die-in-init" && is_chosen {
         kill_oneself();
     }
+    if mode == "count" && !is_chosen {
+        report(&mut boot);
+    }
     exchange(&mut boot);
     match mode {
         "print" => print(&boot),
-        "die" if is_chosen => kill_oneself(),
+        "die" | "count" if is_chosen => kill_oneself(),
         "stop" if is_chosen => signal_oneself("STOP"),
         "abort" if is_chosen => {
             let code = words[2].parse().expect("a code");
@@ -45,6 +49,7 @@ fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
         }
         "exit" if is_chosen => exit(words[2].parse().expect("a code")),
         "die" | "abort" | "exit" => forever(),
+        "count" if words.len() > 1 => forever(),
         _ => {}
     }
     boot.finalized().expect("the launcher listens");
@@ -53,6 +58,23 @@ fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
         "exit-after-finalize" if is_chosen => exit(5),
         _ => {}
     }
+}
+
+/// As a rank that has sent 100 packets and its rank again.
+fn report(boot: &mut Boot) {
+    let counter = |name: &str, array: &str, measure, value| Counted {
+        name: name.into(),
+        array: array.into(),
+        measure,
+        value,
+    };
+    let rank = u64::from(boot.assignment().rank);
+    let counters = vec![
+        counter("rmpp_sent_data", "rmpp_sent", Measure::Count, 100 + rank),
+        counter("rmpp_messages_sent", "", Measure::Count, 80),
+        counter("rmpp_data_repeated", "", Measure::Repeats, rank),
+    ];
+    boot.report(counters).expect("the launcher listens");
 }
 
 /// Every rank shows its number to every other.

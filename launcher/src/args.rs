@@ -37,6 +37,36 @@ pub enum Mapping {
     PerNode(u32),
 }
 
+/// Where the counters go at the end, and how they look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// JSON instead of a table for humans.
+    pub is_json: bool,
+    /// This file instead of standard error.
+    pub file: Option<PathBuf>,
+}
+
+impl Stats {
+    /// `--stats`, `--stats=json`, `--stats=FILE`; a file gets JSON if its name says so.
+    fn of(value: &OsStr) -> Stats {
+        let file = PathBuf::from(value);
+        match value.as_bytes() {
+            b"" | b"table" => Stats {
+                is_json: false,
+                file: None,
+            },
+            b"json" => Stats {
+                is_json: true,
+                file: None,
+            },
+            _ => Stats {
+                is_json: file.extension().is_some_and(|it| it == "json"),
+                file: Some(file),
+            },
+        }
+    }
+}
+
 /// A job as the user described it.
 #[derive(Debug, Default)]
 pub struct Options {
@@ -56,6 +86,8 @@ pub struct Options {
     pub interface: Option<String>,
     /// `--tag-output`.
     pub tags_output: bool,
+    /// `--stats`.
+    pub stats: Option<Stats>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
     /// `--oversubscribe`: more ranks than slots without a note.
@@ -83,6 +115,7 @@ enum Meaning {
     Transport,
     Interface,
     TagOutput,
+    Stats,
     Timeout,
     Oversubscribe,
     NoOversubscribe,
@@ -102,7 +135,7 @@ impl Meaning {
         use Meaning::*;
         match self {
             Ignored(values) => values,
-            TagOutput | Oversubscribe | NoOversubscribe | ByNode | BySlot => 0,
+            TagOutput | Stats | Oversubscribe | NoOversubscribe | ByNode | BySlot => 0,
             Help | Version | Agent => 0,
             _ => 1,
         }
@@ -140,6 +173,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("l", Meaning::TagOutput),
     ("tag-output", Meaning::TagOutput),
     ("prepend-rank", Meaning::TagOutput),
+    ("stats", Meaning::Stats),
     ("timeout", Meaning::Timeout),
     ("oversubscribe", Meaning::Oversubscribe),
     ("nooversubscribe", Meaning::NoOversubscribe),
@@ -178,6 +212,7 @@ usage: mpirun [options] program [arguments]
   --transport T           auto, rmpp or loopback
   --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
   --tag-output, -l        print '[rank] ' in front of each line
+  --stats[=json|=FILE]    tell at the end what the ranks counted: messages, packets, losses
   --timeout SECONDS       end the job after this time, with exit status 124
   --help, --version
 
@@ -266,7 +301,7 @@ fn values_of(
     words: &mut impl Iterator<Item = OsString>,
 ) -> Result<Vec<OsString>, Failure> {
     let needed = meaning.values();
-    if attached.is_some() && needed == 0 {
+    if attached.is_some() && needed == 0 && meaning != Meaning::Stats {
         return Err(Failure::usage(format!("option {name} takes no value")));
     }
     let mut values: Vec<OsString> = attached.into_iter().collect();
@@ -294,6 +329,7 @@ impl Options {
             Meaning::Transport => self.transport = Some(parse_transport(value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::TagOutput => self.tags_output = true,
+            Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
             Meaning::Oversubscribe => self.oversubscribes = true,
             Meaning::NoOversubscribe => self.refuses_oversubscription = true,

@@ -152,6 +152,7 @@ impl Job {
             }
             Report::Lost { reason } => self.fail(LAUNCH, printable(&reason)),
             Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
+            Report::Counters { .. } => {}
             Report::InputClosed | Report::Quiet | Report::Pong => {}
         }
     }

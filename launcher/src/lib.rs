@@ -33,5 +33,6 @@ pub mod remote;
 pub mod server;
 pub mod settings;
 pub mod signals;
+pub mod stats;
 pub mod wire;
 pub mod wrapper;

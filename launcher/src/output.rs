@@ -131,6 +131,13 @@ impl Output {
         }
     }
 
+    /// Queues a text of several lines, as it is, for standard error.
+    pub fn show(&mut self, text: &str) {
+        let sink = self.sink(Stream::Error);
+        sink.end_begun_line();
+        sink.append(text.as_bytes());
+    }
+
     /// Writes what there is room for. Answers the bytes that the nodes may send again, and what
     /// went wrong.
     pub fn flush(&mut self) -> (Vec<Taken>, Vec<(Stream, Trouble)>) {

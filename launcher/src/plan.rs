@@ -28,6 +28,7 @@ pub struct Plan {
     here: Vec<(ByteBuf, ByteBuf)>,
     elsewhere: Vec<(ByteBuf, ByteBuf)>,
     directory: PathBuf,
+    wants_counters: bool,
 }
 
 impl Plan {
@@ -57,6 +58,7 @@ impl Plan {
             here: variables(false),
             elsewhere: variables(true),
             directory,
+            wants_counters: options.stats.is_some(),
             placement,
         })
     }
@@ -87,6 +89,7 @@ impl Plan {
             } else {
                 Input::Forwarded
             },
+            wants_counters: self.wants_counters,
         }
     }
 

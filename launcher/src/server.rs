@@ -20,6 +20,7 @@ use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
 use crate::remote::Remote;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
+use crate::stats::Recorder;
 use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
@@ -68,6 +69,7 @@ struct Server {
     links: Vec<Link>,
     output: Output,
     input: InputPump,
+    recorder: Option<Recorder>,
     signals: Signals,
     is_started: bool,
     timeout: Option<Duration>,
@@ -76,6 +78,9 @@ struct Server {
 
 impl Server {
     fn new(options: &Options, plan: Plan) -> Result<Server, Failure> {
+        let size = plan.placement.hosts.len();
+        let recorder = options.stats.as_ref().map(|wish| Recorder::new(wish, size));
+        let recorder = recorder.transpose()?;
         let (signals, inherited) = prepare_process()?;
         let mut links = Vec::new();
         for place in &plan.placement.places {
@@ -89,6 +94,7 @@ impl Server {
         Ok(Server {
             job: Job::new(&plan.placement.hosts),
             input: InputPump::new(plan.input_node()),
+            recorder,
             plan,
             links,
             output,
@@ -106,6 +112,10 @@ impl Server {
             self.tick(now);
             self.hear_all(now);
             let is_over = self.links.iter().all(Link::is_over);
+            if let Some(recorder) = self.recorder.take_if(|_| is_over) {
+                self.output.show(&recorder.finish());
+                self.write(now);
+            }
             if is_over && self.output.is_empty() {
                 if self.job.leaves_nothing() {
                     kill_remaining_children();
@@ -258,9 +268,18 @@ impl Server {
             }
             Report::InputTaken(bytes) => self.input.taken(bytes),
             Report::InputClosed => self.input.close(),
-            report => self
-                .job
-                .hear(&self.plan.placement.places[node].host, report),
+            Report::Counters { rank, counters } => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.statistics().hear(rank, &counters);
+                }
+            }
+            report => {
+                if let (Report::Init { rank }, Some(recorder)) = (&report, &mut self.recorder) {
+                    recorder.statistics().begin(*rank);
+                }
+                self.job
+                    .hear(&self.plan.placement.places[node].host, report);
+            }
         }
     }
 

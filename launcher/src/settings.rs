@@ -138,7 +138,9 @@ mod tests {
             &mut found,
         );
         assert!(found.len() > 20, "{found:?}");
-        let text = documentation();
+        // Messages to the user name settings of the library as well.
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
+        let text = fs::read_to_string(path).unwrap();
         for variable in found.iter().filter(|variable| *variable != "MPILITE") {
             assert!(
                 text.contains(&format!("`{variable}`")),

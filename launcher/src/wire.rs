@@ -6,11 +6,12 @@
 
 use std::net::IpAddr;
 
+use mpi_lite::boot::Counted;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 1\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 2\n";
 
 /// How much a remote shell may print before [`MAGIC`], in bytes.
 pub const NOISE_MAX: usize = 64 << 10;
@@ -71,6 +72,8 @@ pub struct Start {
     pub directory: ByteBuf,
     /// Where rank 0 reads from.
     pub input: Input,
+    /// Whether the ranks shall report their counters.
+    pub wants_counters: bool,
 }
 
 /// The secret of a job; its bytes never show in debug output.
@@ -156,6 +159,13 @@ pub enum Report {
         /// The card.
         card: ByteBuf,
     },
+    /// What a rank has counted since its Init.
+    Counters {
+        /// Which.
+        rank: u32,
+        /// The counters.
+        counters: Vec<Counted>,
+    },
     /// A rank has finalized.
     Finalized {
         /// Which.
@@ -222,6 +232,7 @@ impl Report {
             Report::Started { rank, .. }
             | Report::Init { rank }
             | Report::Card { rank, .. }
+            | Report::Counters { rank, .. }
             | Report::Finalized { rank }
             | Report::Abort { rank, .. }
             | Report::Broken { rank, .. }

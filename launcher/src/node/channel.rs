@@ -103,6 +103,7 @@ impl Channel {
                 ))
             }
             (Phase::Assigned, FromRank::Card(_)) => Ok(Phase::Carded),
+            (Phase::Assigned | Phase::Carded, FromRank::Counters(_)) => Ok(self.phase),
             // A single rank has nobody to exchange cards with.
             (Phase::Assigned | Phase::Carded, FromRank::Finalized) => Ok(Phase::Finalized),
             (phase, FromRank::Abort { .. }) if phase != Phase::Silent => Ok(phase),
@@ -110,6 +111,7 @@ impl Channel {
                 let what = match message {
                     FromRank::Hello { .. } => "called Init a second time",
                     FromRank::Card(_) => "gave its card",
+                    FromRank::Counters(_) => "reported its counters",
                     FromRank::Finalized => "finalized",
                     FromRank::Abort { .. } => "aborted",
                 };
@@ -194,8 +196,11 @@ mod tests {
             code: 1,
             message: String::new(),
         };
-        let wrong: [&[FromRank]; 7] = [
+        let counters = FromRank::Counters(Vec::new());
+        let wrong: [&[FromRank]; 9] = [
             &[card()],
+            &[counters.clone()],
+            &[hello(), FromRank::Finalized, counters],
             &[FromRank::Finalized],
             &[abort],
             &[hello(), hello()],

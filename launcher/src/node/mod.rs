@@ -344,6 +344,7 @@ impl Node {
                 Report::Init { rank }
             }
             FromRank::Card(card) => Report::Card { rank, card },
+            FromRank::Counters(counters) => Report::Counters { rank, counters },
             FromRank::Finalized => Report::Finalized { rank },
             FromRank::Abort { code, message } => Report::Abort {
                 rank,
@@ -524,6 +525,7 @@ mod tests {
             is_whole_environment: false,
             directory: ByteBuf::from(*b"/"),
             input: Input::Inherited,
+            wants_counters: false,
         };
         node.obey(Order::Start(Box::new(start)), Instant::now());
         node

@@ -178,6 +178,7 @@ impl Assigner {
             key: start.key.0,
             transport: start.transport.clone(),
             hosts: start.hosts.clone(),
+            reports_counters: start.wants_counters,
         }
     }
 

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use serde_bytes::ByteBuf;
 
 use super::BootError;
-use super::protocol::{self, Assignment, Frames, FromRank, PROTOCOL, ToRank};
+use super::protocol::{self, Assignment, Counted, Frames, FromRank, PROTOCOL, ToRank};
 
 /// A rank's connection to the launcher that started it.
 #[derive(Debug)]
@@ -70,6 +70,13 @@ impl Client {
             ToRank::Refused(reason) => Err(BootError::Refused(reason)),
             other => Err(unexpected(&other, during)),
         }
+    }
+
+    pub(super) fn report(&mut self, counters: Vec<Counted>) -> Result<(), BootError> {
+        if !self.assignment.reports_counters {
+            return Ok(());
+        }
+        self.send(&FromRank::Counters(counters), "the report of its counters")
     }
 
     pub(super) fn finalized(&mut self) -> Result<(), BootError> {

@@ -11,6 +11,7 @@
 //!     | <------------------- Assigned  |
 //!     | Card ------------------------> |   (waits for the card of every rank)
 //!     | <---------------------- Cards  |
+//!     | Counters, if wanted ---------> |
 //!     | Finalized or Abort ----------> |
 //! ```
 
@@ -22,7 +23,7 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 
 pub use client::Client;
-pub use protocol::Assignment;
+pub use protocol::{Assignment, Counted};
 pub use single::Single;
 
 /// What can go wrong between a rank and its launcher.
@@ -126,6 +127,18 @@ impl Boot {
         match self {
             Boot::Launched(client) => client.exchange(card),
             Boot::Single(_) => Ok(vec![card.to_vec()]),
+        }
+    }
+
+    /// Tells the launcher what this rank has counted since Init, if it wants to know.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn report(&mut self, counters: Vec<Counted>) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.report(counters),
+            Boot::Single(_) => Ok(()),
         }
     }
 

@@ -10,8 +10,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use crate::counters::{self, Row};
+
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -44,6 +46,54 @@ pub struct Assignment {
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
     pub hosts: Vec<String>,
+    /// Whether the launcher wants to hear what this rank counted.
+    pub reports_counters: bool,
+}
+
+/// A counter of one rank with its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The name in `docs/counters.md`.
+    pub name: String,
+    /// The array that it is one of, with its part (`rmpp_sent`), or nothing.
+    pub array: String,
+    /// What the number means.
+    pub measure: Measure,
+    /// The number.
+    pub value: u64,
+}
+
+/// What the number of a counter means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Measure {
+    /// How often something happened.
+    Count,
+    /// How many packets were sent again.
+    Repeats,
+    /// Bytes that add up.
+    Bytes,
+    /// The greatest amount at a time.
+    Peak,
+}
+
+impl From<&Row> for Counted {
+    fn from(row: &Row) -> Self {
+        let array = match row.group {
+            "" => String::new(),
+            group => format!("{}_{group}", row.part),
+        };
+        Self {
+            name: row.name(),
+            array,
+            measure: match row.measure {
+                counters::Measure::Count => Measure::Count,
+                counters::Measure::Repeats => Measure::Repeats,
+                counters::Measure::Bytes => Measure::Bytes,
+                counters::Measure::Peak => Measure::Peak,
+            },
+            value: row.value,
+        }
+    }
 }
 
 impl fmt::Debug for Assignment {
@@ -58,6 +108,7 @@ impl fmt::Debug for Assignment {
             .field("host", &self.host)
             .field("bind", &self.bind)
             .field("transport", &self.transport)
+            .field("reports_counters", &self.reports_counters)
             .finish_non_exhaustive()
     }
 }
@@ -74,6 +125,8 @@ pub enum FromRank {
     },
     /// The rank's card for the all-gather.
     Card(ByteBuf),
+    /// What the rank counted since Init; a later one takes the place of an earlier.
+    Counters(Vec<Counted>),
     /// Finalize is complete.
     Finalized,
     /// End the job.

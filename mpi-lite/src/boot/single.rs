@@ -26,6 +26,7 @@ impl Single {
                 bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
                 // Nobody else is in this job, so there is nobody to share a secret with.
                 key: [0; 32],
+                reports_counters: false,
                 transport: std::env::var("MPILITE_TRANSPORT").unwrap_or_else(|_| "auto".into()),
             },
         }

@@ -76,4 +76,9 @@ impl Engine {
     pub fn with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> T {
         act(&mut self.lane.lock())
     }
+
+    /// Runs `act` on the lane, unless somebody has it.
+    pub fn try_with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> Option<T> {
+        self.lane.try_lock().map(|mut lane| act(&mut lane))
+    }
 }

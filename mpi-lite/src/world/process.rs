@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::boot::{Assignment, Boot};
+use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::Communicator;
 use crate::config::Settings;
@@ -101,20 +101,42 @@ impl Process {
     /// # Errors
     /// `System`: the launcher is gone or ends the job.
     pub fn finalize(&self) -> Result<()> {
-        let system = |error: crate::boot::BootError| Error::System(error.to_string().into());
+        let system = |error: BootError| Error::System(error.to_string().into());
         self.engine.with(Lane::close);
         self.engine.wait_until(|lane| lane.is_quiet().then_some(()));
         let mut boot = self.boot.lock();
+        // Twice: should another rank die before it comes here, this is the last that is heard.
+        self.report(&mut boot, Some(self.counters()))
+            .map_err(system)?;
         // Meanwhile the ticker answers those who are not that far yet.
         boot.exchange(&[]).map_err(system)?;
         self.ticker.lock().take();
+        self.report(&mut boot, Some(self.counters()))
+            .map_err(system)?;
         boot.finalized().map_err(system)
     }
 
     /// Asks the launcher to end the job with exit status `code`, and to print `message`. The
     /// caller then ends this process.
     pub fn abort(&self, code: i32, message: &str) {
-        self.boot.lock().abort(code, message);
+        let mut boot = self.boot.lock();
+        // An abort may come out of the engine's midst: then there are none. And if the launcher is
+        // gone the caller ends all the same.
+        let counters = self.engine.try_with(|lane| lane.counters());
+        let _ = self.report(&mut boot, counters);
+        boot.abort(code, message);
+    }
+
+    /// Tells the launcher what was counted, if it asked for that and `counters` are to be had.
+    fn report(
+        &self,
+        boot: &mut Boot,
+        counters: Option<Counters>,
+    ) -> core::result::Result<(), BootError> {
+        match counters.filter(|_| self.assignment.reports_counters) {
+            Some(counters) => boot.report(counters.rows().iter().map(Counted::from).collect()),
+            None => Ok(()),
+        }
     }
 }
 
