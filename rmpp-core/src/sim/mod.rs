@@ -8,6 +8,7 @@ mod above;
 mod below;
 mod checker;
 mod ending;
+mod explore;
 mod mishaps;
 mod network;
 mod node;
@@ -15,7 +16,8 @@ mod plan;
 mod witness;
 mod world;
 
-pub use network::{Faults, Network};
+pub use explore::{Case, Explored, explore};
+pub use network::{Faults, Network, Wires};
 pub use plan::{Outage, Pattern, Plan};
 pub use world::{Report, World};
 

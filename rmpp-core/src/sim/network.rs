@@ -58,11 +58,45 @@ impl Faults {
     }
 }
 
+/// How fast the links are: each node has a link to and from one switch. Without it datagrams take
+/// no room on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wires {
+    /// Rate of each link in each direction, in bytes per microsecond: 1,250 are 10 Gb/s.
+    pub bytes_per_us: u64,
+    /// Bytes that may wait for the link to a node; what comes on top is dropped.
+    pub port_bytes: u64,
+}
+
+impl Wires {
+    /// How long `bytes` are on a link, in nanoseconds.
+    #[must_use]
+    pub fn time_ns(&self, bytes: u64) -> u64 {
+        bytes * 1_000 / self.bytes_per_us
+    }
+}
+
+/// When a link, named by its node, is free again.
+#[derive(Default)]
+struct Links(Vec<Instant>);
+
+impl Links {
+    fn of(&mut self, node: NodeId) -> &mut Instant {
+        let at = node.0 as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, Instant::ZERO);
+        }
+        &mut self.0[at]
+    }
+}
+
 struct Flight<D> {
     at: Instant,
     order: u64,
     from: NodeId,
     to: NodeId,
+    /// It has still to cross the link to its node, and has so many bytes.
+    queued_bytes: Option<u64>,
     datagram: D,
 }
 
@@ -102,6 +136,10 @@ pub struct Network<D = Vec<u8>> {
     latest: BTreeMap<(NodeId, NodeId), Instant>,
     /// Directed links that carry nothing until a moment.
     cuts: Vec<(NodeId, NodeId, Instant)>,
+    wires: Option<Wires>,
+    /// Links from the nodes and to them.
+    links: [Links; 2],
+    overflowed: u64,
 }
 
 impl<D: Clone> Network<D> {
@@ -115,7 +153,23 @@ impl<D: Clone> Network<D> {
             order: 0,
             latest: BTreeMap::new(),
             cuts: Vec::new(),
+            wires: None,
+            links: [Links::default(), Links::default()],
+            overflowed: 0,
         }
+    }
+
+    /// The same with links of a rate, for datagrams sent by [`send_sized`](Self::send_sized).
+    #[must_use]
+    pub fn with_wires(mut self, wires: Wires) -> Self {
+        self.wires = Some(wires);
+        self
+    }
+
+    /// How many datagrams were dropped because too many bytes waited for the link to their node.
+    #[must_use]
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed
     }
 
     /// Changes what goes wrong from now on.
@@ -149,11 +203,42 @@ impl<D: Clone> Network<D> {
         if self.loses(now, from, to, kind) {
             return 0;
         }
+        self.launch_copies(now, (from, to), None, datagram)
+    }
+
+    /// A datagram of `bytes` bytes, which takes its time on the links.
+    pub fn send_sized(
+        &mut self,
+        now: Instant,
+        (from, to): (NodeId, NodeId),
+        bytes: u64,
+        datagram: D,
+    ) -> u32 {
+        let mut leaves = now;
+        if let Some(wires) = self.wires {
+            let free = self.links[0].of(from);
+            leaves = (*free).max(now).plus_ns(wires.time_ns(bytes));
+            *free = leaves;
+        }
+        if self.loses(now, from, to, None) {
+            return 0;
+        }
+        let queued_bytes = self.wires.map(|_| bytes);
+        self.launch_copies(leaves, (from, to), queued_bytes, datagram)
+    }
+
+    fn launch_copies(
+        &mut self,
+        leaves: Instant,
+        way: (NodeId, NodeId),
+        queued_bytes: Option<u64>,
+        datagram: D,
+    ) -> u32 {
         let twice = self.rng.chance(self.faults.duplicate_ppm);
         if twice {
-            self.launch(now, from, to, datagram.clone());
+            self.launch(leaves, way, queued_bytes, datagram.clone());
         }
-        self.launch(now, from, to, datagram);
+        self.launch(leaves, way, queued_bytes, datagram);
         1 + u32::from(twice)
     }
 
@@ -169,7 +254,13 @@ impl<D: Clone> Network<D> {
         self.rng.chance(one_kind) || self.rng.chance(self.faults.loss_ppm)
     }
 
-    fn launch(&mut self, now: Instant, from: NodeId, to: NodeId, datagram: D) {
+    fn launch(
+        &mut self,
+        now: Instant,
+        (from, to): (NodeId, NodeId),
+        queued_bytes: Option<u64>,
+        datagram: D,
+    ) {
         let delay = self.faults.min_delay_ns + self.rng.below(self.faults.spread_ns + 1);
         let mut at = now.plus_ns(delay);
         if self.rng.chance(self.faults.reorder_ppm) {
@@ -186,11 +277,26 @@ impl<D: Clone> Network<D> {
             order,
             from,
             to,
+            queued_bytes,
             datagram,
         }));
     }
 
-    /// When the next datagram arrives; `None`: nothing is under way.
+    /// A datagram has come to the link to its node, and waits there if there is room for it.
+    fn enter_port(&mut self, mut flight: Flight<D>, wires: Wires, bytes: u64) {
+        let free = self.links[1].of(flight.to);
+        let waits_ns = free.0.saturating_sub(flight.at.0);
+        if waits_ns * wires.bytes_per_us / 1_000 > wires.port_bytes {
+            self.overflowed += 1;
+            return;
+        }
+        flight.at = flight.at.plus_ns(waits_ns + wires.time_ns(bytes));
+        flight.queued_bytes = None;
+        *free = flight.at;
+        self.flights.push(Reverse(flight));
+    }
+
+    /// When to look for the next datagram; `None`: nothing is under way.
     #[must_use]
     pub fn next_delivery(&self) -> Option<Instant> {
         self.flights.peek().map(|flight| flight.0.at)
@@ -198,16 +304,64 @@ impl<D: Clone> Network<D> {
 
     /// The next datagram that has arrived by `now`: from, to, and itself.
     pub fn deliver(&mut self, now: Instant) -> Option<(NodeId, NodeId, D)> {
-        if self.next_delivery()? > now {
-            return None;
+        while self.next_delivery()? <= now {
+            let Reverse(flight) = self.flights.pop()?;
+            let Some((wires, bytes)) = self.wires.zip(flight.queued_bytes) else {
+                return Some((flight.from, flight.to, flight.datagram));
+            };
+            self.enter_port(flight, wires, bytes);
         }
-        let Reverse(flight) = self.flights.pop()?;
-        Some((flight.from, flight.to, flight.datagram))
+        None
     }
 
     /// How many datagrams are under way.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.flights.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIRES: Wires = Wires {
+        bytes_per_us: 1_000,
+        port_bytes: 2_000,
+    };
+    const NODE: NodeId = NodeId(9);
+
+    fn arrivals(network: &mut Network<u32>) -> Vec<(u64, u32)> {
+        let mut seen = Vec::new();
+        while let Some(at) = network.next_delivery() {
+            while let Some((_, _, datagram)) = network.deliver(at) {
+                seen.push((at.0, datagram));
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn datagrams_of_a_node_leave_one_after_the_other() {
+        let mut network = Network::new(0, Faults::none()).with_wires(WIRES);
+        for number in 0..3 {
+            network.send_sized(Instant::ZERO, (NodeId(0), NODE), 500, number);
+        }
+        let expected = [(11_000, 0), (11_500, 1), (12_000, 2)];
+        assert_eq!(arrivals(&mut network), expected);
+    }
+
+    #[test]
+    fn the_port_to_a_node_overflows_when_many_send_to_it() {
+        let mut network = Network::new(0, Faults::none()).with_wires(WIRES);
+        for from in 0..8 {
+            network.send_sized(Instant::ZERO, (NodeId(from), NODE), 1_000, from);
+        }
+        assert_eq!(
+            arrivals(&mut network).len(),
+            3,
+            "one on the link, 2,000 B wait"
+        );
+        assert_eq!(network.overflowed(), 5);
     }
 }

@@ -1,0 +1,181 @@
+//! All states of small cases: what a simulation meets by chance is met here for certain.
+//! `RMPP_DEPTH=n` allows n more timers to fire in each case; `RMPP_STATES=n` stops a case after n
+//! states.
+
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use rmpp_core::Config;
+use rmpp_core::sim::{Case, Explored, explore};
+
+const PACKET: u64 = 16;
+/// Enough for most cases to be explored to their end, few enough for every day.
+const MOST_STATES: u64 = 80_000;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
+    )
+}
+
+fn classic(max_data_pkts: u16) -> Config {
+    Config {
+        max_rcv_buf: 4,
+        max_data_pkts,
+        ..Config::classic(2, PACKET as usize)
+    }
+}
+
+/// A message of a first packet and `data` data packets.
+fn long(data: u64) -> u64 {
+    data * PACKET + 1
+}
+
+/// Both ends' messages, how many timers may fire, how often a packet may come.
+fn case(name: &'static str, sends: [&[u64]; 2], timeouts: u32, copies: u8) -> Case {
+    let mut case = Case::new(name, classic(2));
+    case.sends = sends.map(<[u64]>::to_vec);
+    case.timeouts = timeouts;
+    case.copies = copies;
+    case.heal_every = 4;
+    case
+}
+
+/// Messages of one direction, and of both.
+fn plain() -> Vec<Case> {
+    let (any, two, three) = (Case::ANY, long(2), long(3));
+    vec![
+        case("a message of 3 data packets", [&[three], &[]], 4, any),
+        case("a message of 5 data packets", [&[long(5)], &[]], 3, any),
+        case("3 data packets that come twice", [&[three], &[]], 1, 2),
+        case("three short messages", [&[1, 1, 1], &[]], 2, any),
+        case("three short messages, no copies", [&[1, 1, 1], &[]], 4, 1),
+        case("a long and a short message", [&[two, 1], &[]], 3, any),
+        case("a short and a long message", [&[1, two], &[]], 3, any),
+        case("short messages both ways", [&[1], &[1]], 4, any),
+        case("long one way, short the other", [&[two], &[1]], 2, any),
+        case("long messages both ways", [&[two], &[two]], 2, any),
+    ]
+}
+
+/// Sends given up, messages that land late or not at all.
+fn unwilling() -> Vec<Case> {
+    let (any, two, three) = (Case::ANY, long(2), long(3));
+    let aborts = |case: Case| Case { aborts: 1, ..case };
+    let late = |case: Case| Case {
+        late_landing: true,
+        refusals: true,
+        ..case
+    };
+    vec![
+        aborts(case("abort of a long message", [&[three], &[]], 3, any)),
+        aborts(case("abort of a short message", [&[1, 1], &[]], 2, any)),
+        aborts(case("abort of long or short", [&[two, 1], &[]], 1, any)),
+        late(case("late landing of a long one", [&[three], &[]], 3, any)),
+        late(case("late landing of short ones", [&[1, 1], &[]], 2, any)),
+        late(case("late landing of both", [&[two, 1], &[]], 1, any)),
+        aborts(late(case("late, or given up", [&[1, 1], &[]], 1, any))),
+        aborts(late(case("late or given up, long", [&[two], &[]], 2, any))),
+    ]
+}
+
+/// State that is forgotten early, numbers that wrap, a window of one.
+fn cramped() -> Vec<Case> {
+    let with = |name, sends: &[u64], timeouts, change: fn(&mut Config)| {
+        let mut case = case(name, [sends, &[]], timeouts, Case::ANY);
+        change(&mut case.config);
+        case
+    };
+    let two = long(2);
+    vec![
+        with("ten minutes over at once", &[two, 1], 2, |config| {
+            config.done_state_lifetime = Duration::from_nanos(7);
+        }),
+        with("nothing remembered", &[two, 1], 2, |config| {
+            config.max_done_states = 0;
+        }),
+        with("one remembered", &[1, 1, 1], 2, |config| {
+            config.max_done_states = 1;
+        }),
+        with("numbers that wrap", &[1, 1, 1], 2, |config| {
+            config.first_msg_num = u32::MAX - 1;
+            config.first_msg_id = u32::MAX;
+        }),
+        with("a window of one", &[1, two, 1], 2, |config| {
+            config.first_window = 1;
+        }),
+        with("grants of one packet", &[long(3)], 3, |config| {
+            config.max_data_pkts = 1;
+        }),
+    ]
+}
+
+fn run(mut case: Case) -> Explored {
+    case.timeouts += number("RMPP_DEPTH").unwrap_or(0) as u32;
+    case.most_states = number("RMPP_STATES").unwrap_or(MOST_STATES);
+    let name = case.name;
+    let explored = explore(&case).unwrap_or_else(|violation| panic!("{violation}"));
+    println!("{name:<32} {explored:?}");
+    explored
+}
+
+#[test]
+fn every_state_of_the_small_cases_keeps_the_invariants() {
+    let cases = Mutex::new([plain(), unwilling(), cramped()].concat());
+    let next = || cases.lock().expect("no case failed").pop();
+    let work = || {
+        std::iter::from_fn(next)
+            .map(|case| run(case).states)
+            .sum::<u64>()
+    };
+    let states: u64 = thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a case failed"))
+            .sum()
+    });
+    println!("{states} states");
+    assert!(states >= 1_000_000, "only {states} states");
+}
+
+/// Whether any case finds the bug, by an invariant or by an assertion of the core.
+#[cfg(feature = "planted")]
+fn is_found(bug: rmpp_core::Bug) -> bool {
+    let mut cases = [plain(), unwilling(), cramped()].concat().into_iter();
+    cases.any(|mut case| {
+        case.config.planted = Some(bug);
+        case.most_states = 3_000;
+        let outcome = std::panic::catch_unwind(|| explore(&case));
+        !matches!(outcome, Ok(Ok(_)))
+    })
+}
+
+#[cfg(feature = "planted")]
+#[test]
+fn planted_bugs_are_found_in_small_cases_too() {
+    use rmpp_core::Bug;
+    std::panic::set_hook(Box::new(|_| {}));
+    let bugs = [
+        Bug::AcceptAnyNumber,
+        Bug::ForgetOldNumbers,
+        Bug::FreeStateEarly,
+        Bug::ObeyEveryCts,
+        Bug::RestartOnOldAttempt,
+        Bug::NullKeepsNumber,
+        Bug::PlaceOutOfSequence,
+        Bug::EndAtBlockEnd,
+        Bug::LeakGrant,
+        Bug::TimerArmedOnce,
+        Bug::RestartWhereStopped,
+        Bug::CompareWithoutWrap,
+        Bug::AnnounceTwice,
+        Bug::SilentAbort,
+    ];
+    let hidden: Vec<Bug> = bugs.into_iter().filter(|bug| !is_found(*bug)).collect();
+    let _ = std::panic::take_hook();
+    assert!(hidden.is_empty(), "not found: {hidden:?}");
+}
