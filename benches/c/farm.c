@@ -5,7 +5,11 @@
  * know whether a task or the end comes). While a worker computes, its next task is already
  * on the way: it never waits for the master, and the master never waits to be rid of a task.
  *
- *     mpicc farm.c -o farm && mpirun -n 5 ./farm [tasks [bytes of a task [bytes of a result]]]
+ *     mpicc farm.c -o farm && mpirun -n 5 ./farm [tasks [bytes of a task [bytes of a result
+ *         [seconds]]]]
+ *
+ * After so many seconds nothing more is dealt out: for networks that lose so much that nobody
+ * wants to wait for all tasks.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,6 +21,7 @@ enum { TASK = 1, RESULT = 2, STOP = 3, IN_HAND = 2 };
 static long tasks = 2000;
 static int task_words = 30 * 1024 / sizeof(long);
 static int result_words = 1024 / sizeof(long);
+static double seconds_to_deal = 1e9;
 
 /* Task t is the list of numbers t, t+1, t+2 ...: its sum is known without a computer. */
 static void write_task(long *words, long task)
@@ -53,8 +58,18 @@ static void show_progress(long done, int workers)
     }
 }
 
-static long deal_out(long *words, long *result, int workers)
+/* The longest time between two results; what a lost packet costs shows here. */
+static double note_stall(double *last, double longest)
 {
+    double now = MPI_Wtime(), waited = now - *last;
+
+    *last = now;
+    return waited > longest ? waited : longest;
+}
+
+static long deal_out(long *words, long *result, int workers, double *stall)
+{
+    double start = MPI_Wtime(), last = start;
     long sum = 0, done = 0, next = 0;
     MPI_Status status;
     int i;
@@ -63,6 +78,9 @@ static long deal_out(long *words, long *result, int workers)
         send_task(words, next++, 1 + i % workers);
     while (done < tasks) {
         MPI_Recv(result, result_words, MPI_LONG, MPI_ANY_SOURCE, RESULT, MPI_COMM_WORLD, &status);
+        *stall = note_stall(&last, *stall);
+        if (last - start > seconds_to_deal)
+            tasks = next;
         sum += result[0];
         if (next < tasks)
             send_task(words, next++, status.MPI_SOURCE);
@@ -75,11 +93,12 @@ static long deal_out(long *words, long *result, int workers)
 
 static int run_master(long *words, long *result, int workers)
 {
-    double start = MPI_Wtime(), seconds;
-    long sum = deal_out(words, result, workers);
+    double start = MPI_Wtime(), seconds, stall = 0;
+    long sum = deal_out(words, result, workers, &stall);
 
     seconds = MPI_Wtime() - start;
     printf("farm: %ld tasks in %.3f s: %.0f tasks/s\n", tasks, seconds, tasks / seconds);
+    printf("farm: longest time between two results: %.3f ms\n", stall * 1e3);
     printf("farm: sum = %ld (%s)\n", sum, sum == right_sum() ? "right" : "WRONG");
     return sum == right_sum() ? 0 : 1;
 }
@@ -135,6 +154,8 @@ int main(int argc, char **argv)
         task_words = words_of(argv[2]);
     if (argc > 3)
         result_words = words_of(argv[3]);
+    if (argc > 4)
+        seconds_to_deal = atof(argv[4]);
     words = calloc((size_t)task_words, IN_HAND * sizeof(long));
     result = calloc((size_t)result_words, sizeof(long));
     if (size < 2 || words == NULL || result == NULL) {

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "middle.h"
+
 enum { BATCHES = 7, TAG = 1 };
 
 static int rank;
@@ -25,19 +27,6 @@ static inline void begin(int argc, char **argv)
         fprintf(stderr, "needs 2 ranks and sizes in bytes: mpirun -n 2 %s 8 1024\n", argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-}
-
-static inline int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static inline double median(double *values, int count)
-{
-    qsort(values, count, sizeof *values, compare_doubles);
-    return values[count / 2];
 }
 
 /* Calls `batch` once to warm up and BATCHES times to measure; seconds of the median. */

@@ -1,0 +1,108 @@
+//! The programs of `benches/c` do what the comparisons take from them. No figure is judged here:
+//! only that there is one.
+
+use std::path::PathBuf;
+
+use mpi_lite_tests::{Job, Scratch, c_source, compile, source_root};
+
+/// Each measuring program with its ranks, its words, and how many figures stand in a line.
+const MEASURING: &[(&str, usize, &[&str], usize)] = &[
+    ("latency", 2, &["0", "8"], 1),
+    ("bandwidth", 2, &["1024"], 1),
+    ("rate", 2, &["8"], 1),
+    ("roundtrips", 2, &["8", "0.05"], 3),
+    ("packets", 2, &["8"], 2),
+    ("incast", 9, &["4096", "3"], 3),
+    ("incast", 2, &["4096", "3"], 3),
+];
+
+/// Each probe with its words; it prints a figure for each of them.
+const PROBES: &[(&str, &[&str])] = &[
+    ("udp_probe", &["0", "8"]),
+    ("tcp_probe", &["0", "70000"]),
+    ("udp_blast", &["1400", "65000"]),
+    ("tcp_blast", &["65536"]),
+];
+
+fn build(name: &str, scratch: &Scratch) -> PathBuf {
+    let source = c_source(&format!("benches/c/{name}.c"));
+    compile(&source, scratch).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The lines that begin with a number, as numbers.
+fn figures(output: &str) -> Vec<Vec<f64>> {
+    let numbers = |line: &str| {
+        let words = line.split_whitespace();
+        words
+            .map(|word| word.parse().ok())
+            .collect::<Option<Vec<f64>>>()
+    };
+    output.lines().filter_map(numbers).collect()
+}
+
+#[test]
+fn every_program_compiles_without_a_warning() {
+    let scratch = Scratch::new("benches-compile");
+    let folder = source_root().join("benches/c");
+    let entries = std::fs::read_dir(&folder).expect("the folder of the programs");
+    let names = entries.flatten().map(|entry| entry.path());
+    let mut count = 0;
+    for source in names.filter(|path| path.extension().is_some_and(|ending| ending == "c")) {
+        compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        count += 1;
+    }
+    assert!(count >= 13, "only {count} programs in {}", folder.display());
+}
+
+#[test]
+fn measuring_programs_print_their_figures() {
+    let scratch = Scratch::new("benches-measure");
+    for (name, ranks, words, count) in MEASURING {
+        let job = Job::mpirun(*ranks).args(["--transport", "rmpp"]);
+        let outcome = job
+            .arg(build(name, &scratch))
+            .args(*words)
+            .run()
+            .expect_code(0);
+        let lines = figures(&outcome.stdout);
+        assert!(!lines.is_empty(), "{name}: {}", outcome.report());
+        for line in lines {
+            assert_eq!(line.len(), count + 1, "{name}: {line:?}");
+            assert!(line.iter().all(|figure| *figure >= 0.0), "{name}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn probes_print_a_figure_for_each_size() {
+    let scratch = Scratch::new("benches-probes");
+    for (name, words) in PROBES {
+        let outcome = Job::new(build(name, &scratch))
+            .args(*words)
+            .run()
+            .expect_code(0);
+        let lines = figures(&outcome.stdout);
+        assert_eq!(lines.len(), words.len(), "{name}: {}", outcome.report());
+        assert!(
+            lines.iter().all(|line| line[1] > 0.0),
+            "{name}: {}",
+            outcome.report()
+        );
+    }
+}
+
+#[test]
+fn a_farm_that_ends_early_has_the_sum_of_what_it_dealt_out() {
+    let scratch = Scratch::new("benches-farm");
+    let farm = build("farm", &scratch);
+    let words = ["100000000", "1024", "64", "0.05"];
+    let outcome = Job::mpirun(3).arg(farm).args(words).run().expect_code(0);
+    let outcome = outcome
+        .expect_stdout("(right)")
+        .expect_stdout("longest time between");
+    assert!(
+        !outcome.stdout.contains("100000000 tasks"),
+        "{}",
+        outcome.report()
+    );
+}
