@@ -53,9 +53,11 @@ install: build
 bench: stage
 	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin bench
 
-# The same C programs with the MPIs that are installed here, as ratios of one run.
+# The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots.
+# COMPARE=quick makes it short, ONLY=section,section runs these alone.
 compare: stage
-	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin compare
+	COMPARE=$(COMPARE) ONLY=$(ONLY) MPILITE_PREFIX=$(STAGE) \
+	  $(CARGO) run --release --package mpi-lite-benches --bin compare
 
 # What a change must pass before the tests are worth running.
 check:

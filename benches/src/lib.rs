@@ -4,12 +4,23 @@
 //! Absolute figures move with the machine; a comparison is a ratio taken within one round, in
 //! which everybody runs back to back, and the median of that ratio over the rounds.
 
+mod bench;
 mod contender;
-mod figures;
-mod suite;
+mod goal;
+mod measurements;
+mod options;
+mod place;
+pub mod plot;
+pub mod profile;
+mod report;
+pub mod sections;
 mod table;
 
-pub use contender::{Contender, installed_peers, kernel, ours};
-pub use figures::{Figures, median, ratios};
-pub use suite::{Better, SUITE, Subject};
-pub use table::Table;
+pub use bench::{Bench, Program};
+pub use contender::{Contender, kernel, ours, peers};
+pub use goal::{Goal, Limit};
+pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
+pub use options::Options;
+pub use place::{ETHERNET, LOOPBACK, Network, Place, check_networks, cut, disturbed};
+pub use report::{Report, goals_of, plots_folder};
+pub use table::{Table, short};

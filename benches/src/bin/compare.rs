@@ -1,137 +1,84 @@
 //! `make compare`: mpi-lite beside the MPIs of this machine and beside the kernel alone.
 //!
 //! Rounds, everybody back to back in each of them; the figures are medians over the rounds, the
-//! ratios are taken within a round. `MPILITE_BENCH_ROUNDS` sets the number of rounds (default 5).
+//! ratios are taken within a round. `COMPARE=quick` makes fewer and shorter rounds,
+//! `ONLY=loss,incast` runs these sections alone (also to go on where an interruption came), and
+//! `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to `docs/plots`, texts to
+//! `target/compare`. At the end stand the goals, those of sections that did not run as they were
+//! when they last did.
 
-use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
 
-use mpi_lite_benches::{
-    Contender, Figures, SUITE, Subject, Table, installed_peers, kernel, median, ours, ratios,
-};
-use mpi_lite_tests::Scratch;
+use mpi_lite_benches::sections::{SECTIONS, Section};
+use mpi_lite_benches::{Bench, Options, Report, goals_of, plots_folder};
 
-const ROUNDS: usize = 5;
-
-/// A contender with its program and the figures of each round.
-struct Entry<'a> {
-    contender: &'a Contender,
-    binary: PathBuf,
-    rounds: Vec<Figures>,
-}
-
-impl Entry<'_> {
-    /// One more round. A peer that fails has no figures in it; that we fail ends the comparison.
-    fn measure(&mut self, subject: &Subject) {
-        let measured = self.contender.measure(subject, &self.binary);
-        let figures = measured.unwrap_or_else(|why| {
-            assert!(!self.contender.is_ours(), "{why}");
-            let name = self.contender.name;
-            let line = why.lines().next().unwrap_or_default().to_owned();
-            eprintln!("compare: {name} fails in {}: {line}", subject.program);
-            Figures::new()
-        });
-        self.rounds.push(figures);
+/// Whether the section could be measured and kept.
+fn run(section: &Section, bench: &Bench) -> bool {
+    println!("== {}: {}\n", section.name, section.about);
+    let start = Instant::now();
+    let mut report = Report::default();
+    let done = (section.run)(bench, &mut report)
+        .and_then(|()| report.keep(section.name).map_err(|error| error.to_string()));
+    if let Err(why) = &done {
+        println!("{}: not measured: {why}\n", section.name);
     }
-}
-
-fn rounds() -> usize {
-    let from_outside = std::env::var("MPILITE_BENCH_ROUNDS")
-        .ok()
-        .and_then(|n| n.parse().ok());
-    from_outside.unwrap_or(ROUNDS).max(1)
-}
-
-fn run<'a>(subject: &Subject, contenders: &'a [Contender], scratch: &Scratch) -> Vec<Entry<'a>> {
-    let able = contenders.iter().filter(|contender| contender.can(subject));
-    let mut entries: Vec<_> = able
-        .map(|contender| Entry {
-            contender,
-            binary: contender.compile(subject, scratch),
-            rounds: Vec::new(),
-        })
-        .collect();
-    for _ in 0..rounds() {
-        for entry in &mut entries {
-            entry.measure(subject);
-        }
-        // The next round begins with another, so that nobody always runs after the same one.
-        entries.rotate_left(1);
-    }
-    entries.sort_by_key(|entry| {
-        contenders
-            .iter()
-            .position(|c| c.name == entry.contender.name)
-    });
-    entries
-}
-
-fn middle(rounds: &[Figures], size: u32) -> Option<f64> {
-    let figures: Vec<_> = rounds
-        .iter()
-        .filter_map(|round| round.get(&size).copied())
-        .collect();
-    (!figures.is_empty()).then(|| median(&figures))
-}
-
-fn table_of_figures(subject: &Subject, entries: &[Entry<'_>]) -> Table {
-    let columns = entries
-        .iter()
-        .map(|entry| entry.contender.name.to_owned())
-        .collect();
-    let title = format!(
-        "{} ({}), medians of {} rounds",
-        subject.program,
-        subject.unit,
-        rounds()
+    eprintln!(
+        "compare: {} took {:.0} s",
+        section.name,
+        start.elapsed().as_secs_f64()
     );
-    let mut table = Table::new(title, columns);
-    for size in entries[0].rounds[0].keys() {
-        let row = entries
-            .iter()
-            .map(|entry| middle(&entry.rounds, *size))
-            .collect();
-        table.row(size.to_string(), row);
-    }
-    table
+    done.is_ok()
 }
 
-/// The first entry against each of the others.
-fn table_of_ratios(subject: &Subject, entries: &[Entry<'_>]) -> Table {
-    let (ours, others) = entries.split_first().expect("we are always there");
-    let of = |other: &Entry<'_>| ratios(&ours.rounds, &other.rounds, subject.better);
-    let columns = others
-        .iter()
-        .map(|other| other.contender.name.to_owned())
-        .collect();
-    let title = format!(
-        "{}: times as good as (above 1: we are better)",
-        subject.program
-    );
-    let mut table = Table::new(title, columns);
-    let ratios: Vec<Figures> = others.iter().map(of).collect();
-    for size in ours.rounds[0].keys() {
-        let row = ratios
-            .iter()
-            .map(|of_one| of_one.get(size).copied())
-            .collect();
-        table.row(size.to_string(), row);
+fn main() -> ExitCode {
+    let options = Options::from_environment();
+    let names: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
+    let unknown = options.unknown(&names);
+    if !unknown.is_empty() {
+        eprintln!(
+            "compare: ONLY={}: the sections are {}",
+            unknown.join(","),
+            names.join(", ")
+        );
+        return ExitCode::from(2);
     }
-    table
-}
-
-fn main() {
-    let scratch = Scratch::new("compare");
-    let mut contenders = vec![ours()];
-    contenders.extend(installed_peers());
-    contenders.push(kernel());
-    if contenders.len() == 2 {
+    let bench = Bench::new(options);
+    for peer in bench.peers.iter().filter(|peer| !peer.is_installed) {
         println!(
-            "no other MPI is installed (Debian: openmpi-bin libopenmpi-dev mpich libmpich-dev)"
+            "{}: not installed (Debian: openmpi-bin libopenmpi-dev mpich libmpich-dev)",
+            peer.name
         );
     }
-    for subject in SUITE {
-        let entries = run(subject, &contenders, &scratch);
-        println!("{}", table_of_figures(subject, &entries));
-        println!("{}", table_of_ratios(subject, &entries));
+    let mut done = Vec::new();
+    let mut is_complete = true;
+    for section in SECTIONS
+        .iter()
+        .filter(|section| bench.options.wants(section.name))
+    {
+        if run(section, &bench) {
+            done.push(section.name);
+        } else {
+            is_complete = false;
+        }
+    }
+    println!("== goals: median (least to most of the rounds)\n");
+    for section in SECTIONS {
+        let earlier = if done.contains(&section.name) {
+            ""
+        } else {
+            ", from an earlier run"
+        };
+        match goals_of(section.name) {
+            Some(goals) if goals.is_empty() => {}
+            Some(goals) => println!("{}{earlier}\n{goals}", section.name),
+            None => println!("{}\n  never measured", section.name),
+        }
+    }
+    println!("\npictures: {}", plots_folder().display());
+    if is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }

@@ -1,0 +1,161 @@
+//! Compiles the C programs, each once per compiler, and runs them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use mpi_lite_tests::{Job, Outcome, Scratch, c_source};
+
+use crate::contender::{Contender, ours, peers};
+use crate::options::Options;
+use crate::place::Place;
+
+/// A C program of `benches/c` with everything that its run needs but the contender.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The C file without its ending.
+    pub name: &'static str,
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The words of its command line.
+    pub arguments: Vec<String>,
+    /// The network that it sees.
+    pub place: Place,
+    /// The longest that it may take.
+    pub limit: Duration,
+}
+
+impl Program {
+    /// Two ranks on this machine's loopback with a minute's time.
+    #[must_use]
+    pub fn new(name: &'static str, arguments: &[String]) -> Self {
+        Self {
+            name,
+            ranks: 2,
+            arguments: arguments.to_vec(),
+            place: Place::Machine,
+            limit: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What all sections share.
+#[derive(Debug)]
+pub struct Bench {
+    /// What was asked for.
+    pub options: Options,
+    /// The other MPIs over TCP, installed or not.
+    pub peers: Vec<Contender>,
+    scratch: Scratch,
+    binaries: RefCell<BTreeMap<(PathBuf, &'static str), PathBuf>>,
+}
+
+impl Bench {
+    /// Looks who is there.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            peers: peers(),
+            scratch: Scratch::new("compare"),
+            binaries: RefCell::default(),
+        }
+    }
+
+    /// mpi-lite with these profiles, then the other MPIs.
+    #[must_use]
+    pub fn contenders(&self, profiles: &[&str]) -> Vec<Contender> {
+        let own = profiles.iter().map(|profile| ours(profile));
+        own.chain(self.peers.iter().cloned()).collect()
+    }
+
+    /// The names of the other MPIs.
+    #[must_use]
+    pub fn peer_names(&self) -> Vec<&str> {
+        self.peers.iter().map(|peer| peer.name.as_str()).collect()
+    }
+
+    /// A file of this comparison's own, which goes away with it.
+    #[must_use]
+    pub fn scratch_file(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// The program compiled by this contender's compiler.
+    ///
+    /// # Panics
+    /// If the compiler refuses.
+    #[must_use]
+    pub fn binary(&self, who: &Contender, name: &'static str) -> PathBuf {
+        let key = (who.compiler.clone(), name);
+        let mut binaries = self.binaries.borrow_mut();
+        let number = binaries.len();
+        let binary = binaries.entry(key).or_insert_with(|| {
+            let binary = self.scratch_file(&format!("{name}.{number}"));
+            compile(&who.compiler, name, &binary);
+            binary
+        });
+        binary.clone()
+    }
+
+    /// The job of this contender and program, not yet started.
+    #[must_use]
+    pub fn job(&self, who: &Contender, program: &Program) -> Job {
+        let binary = self.binary(who, program.name);
+        let mut job = program.place.job(who.protocol, program.limit);
+        for (name, value) in &who.variables {
+            job = job.env(name, value);
+        }
+        if let Some(launcher) = &who.launcher {
+            job = job
+                .arg(launcher)
+                .args(["-n", &program.ranks.to_string()])
+                .args(who.words);
+        }
+        job.arg(binary).args(&program.arguments)
+    }
+
+    /// What the program printed; `None`, with a line on standard error, if it failed or was too
+    /// slow. Who is not installed has nothing to say.
+    #[must_use]
+    pub fn run(&self, who: &Contender, program: &Program) -> Option<String> {
+        if !who.is_installed {
+            return None;
+        }
+        let outcome = self.job(who, program).run();
+        self.judge(who, program, outcome)
+    }
+
+    /// The output of a run that ended well.
+    #[must_use]
+    pub fn judge(&self, who: &Contender, program: &Program, outcome: Outcome) -> Option<String> {
+        if outcome.code == Some(0) {
+            return Some(outcome.stdout);
+        }
+        // 124 is how `timeout` ends, 137 how it ends what would not end.
+        let why = match outcome.code {
+            None | Some(124 | 137) => format!("took longer than {:?}", program.limit),
+            Some(code) => {
+                let line = outcome.stderr.lines().find(|line| !line.trim().is_empty());
+                format!("exit code {code}: {}", line.unwrap_or_default())
+            }
+        };
+        let (name, arguments) = (program.name, program.arguments.join(" "));
+        eprintln!("compare: {}: {name} {arguments}: {why}", who.name);
+        None
+    }
+}
+
+fn compile(compiler: &Path, name: &str, binary: &Path) {
+    let output = Command::new(compiler)
+        .args(["-O2", "-w", "-o"])
+        .arg(binary)
+        .arg(c_source(&format!("benches/c/{name}.c")))
+        .output();
+    let output = output.unwrap_or_else(|error| panic!("{}: {error}", compiler.display()));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let compiler = compiler.display();
+    assert!(output.status.success(), "{compiler} {name}.c: {stderr}");
+}

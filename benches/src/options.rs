@@ -1,0 +1,85 @@
+//! What the environment asks of a comparison.
+
+use std::env;
+
+/// How much is measured, and what.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether a few minutes must do.
+    pub is_quick: bool,
+    rounds: Option<usize>,
+    only: Vec<String>,
+}
+
+impl Options {
+    /// `COMPARE=quick`, `ONLY=section,section`, `MPILITE_BENCH_ROUNDS=n`.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let read = |name| env::var(name).unwrap_or_default();
+        Self::new(
+            &read("COMPARE"),
+            &read("ONLY"),
+            &read("MPILITE_BENCH_ROUNDS"),
+        )
+    }
+
+    fn new(compare: &str, only: &str, rounds: &str) -> Self {
+        let names = only.split([',', ' ']).filter(|name| !name.is_empty());
+        Self {
+            is_quick: compare == "quick",
+            rounds: rounds.parse().ok().filter(|rounds| *rounds > 0),
+            only: names.map(str::to_owned).collect(),
+        }
+    }
+
+    /// The number of rounds, where a full comparison takes `full` of them and a quick one `quick`.
+    #[must_use]
+    pub fn rounds(&self, full: usize, quick: usize) -> usize {
+        self.rounds.unwrap_or(self.choose(full, quick))
+    }
+
+    /// What is right for this comparison: full or quick.
+    #[must_use]
+    pub fn choose<T>(&self, full: T, quick: T) -> T {
+        if self.is_quick { quick } else { full }
+    }
+
+    /// Whether this section is asked for.
+    #[must_use]
+    pub fn wants(&self, section: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == section)
+    }
+
+    /// What was asked for and is none of these.
+    #[must_use]
+    pub fn unknown(&self, sections: &[&str]) -> Vec<&str> {
+        let names = self.only.iter().map(String::as_str);
+        names.filter(|name| !sections.contains(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_asked_for_is_a_full_comparison_of_everything() {
+        let options = Options::new("", "", "");
+        assert!(options.wants("loss") && !options.is_quick);
+        assert_eq!(options.rounds(7, 2), 7);
+    }
+
+    #[test]
+    fn sections_can_be_chosen_and_wrong_ones_are_found() {
+        let options = Options::new("quick", "loss,incast hope", "");
+        assert!(options.wants("incast") && !options.wants("speed"));
+        assert_eq!(options.unknown(&["loss", "incast"]), ["hope"]);
+        assert_eq!(options.rounds(7, 2), 2);
+    }
+
+    #[test]
+    fn a_number_of_rounds_wins_and_a_wrong_one_does_not() {
+        assert_eq!(Options::new("quick", "", "11").rounds(7, 2), 11);
+        assert_eq!(Options::new("", "", "0").rounds(7, 2), 7);
+    }
+}

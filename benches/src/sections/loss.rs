@@ -1,0 +1,213 @@
+//! Farm and ping-pong on an Ethernet that loses packets.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{in_rounds, medians, ratios};
+use crate::bench::{Bench, Program};
+use crate::contender::Contender;
+use crate::goal::{Goal, Limit};
+use crate::measurements::{Better, Measurements, Spread, lines_of, number_after};
+use crate::place::{ETHERNET, Place, check_networks};
+use crate::plot::{LinePlot, Plot, Series, Ticks};
+use crate::report::Report;
+
+/// Packets lost of a hundred.
+const LOSSES: [f64; 5] = [0.0, 0.1, 1.0, 2.0, 5.0];
+/// Where only the packets of long messages are counted.
+const HEAVY: [f64; 2] = [10.0, 30.0];
+
+const MIB: u32 = 1 << 20;
+
+/// What is noted of each loss.
+fn what(subject: &str, loss: f64) -> String {
+    format!("{subject} at {loss} %")
+}
+
+const FARM: &str = "farm, tasks/s";
+const STALL: &str = "farm, longest time between two results, ms";
+const SHORT: &str = "8 B, mean half round trip, us";
+const LONG: &str = "1 MiB, mean half round trip, us";
+const LONG_STALL: &str = "1 MiB, longest round trip, ms";
+const PACKETS: &str = "1 MiB, packets per message";
+const TABLES: [&str; 6] = [FARM, STALL, SHORT, LONG, LONG_STALL, PACKETS];
+
+/// Runs programs on the lossy network. Who was too slow once is not asked again for the same at as
+/// much or more loss: a comparison must end.
+struct Lossy<'a> {
+    bench: &'a Bench,
+    too_slow: RefCell<BTreeSet<(String, &'static str, u64)>>,
+}
+
+impl Lossy<'_> {
+    fn run(
+        &self,
+        who: &Contender,
+        (name, kind): (&'static str, u64),
+        job: Job<'_>,
+    ) -> Option<String> {
+        let key = (who.name.clone(), name, kind);
+        if self.too_slow.borrow().contains(&key) {
+            return None;
+        }
+        let program = Program {
+            place: Place::Own(ETHERNET.losing(job.loss)),
+            limit: Duration::from_secs_f64(job.budget_s + 8.0),
+            ..Program::new(name, job.words)
+        };
+        let output = self.bench.run(who, &program);
+        if output.is_none() && who.is_installed && job.loss > 0.0 {
+            self.too_slow.borrow_mut().insert(key);
+        }
+        output
+    }
+
+    fn farm(&self, who: &Contender, loss: f64, all: &mut Measurements) {
+        let (tasks, budget_s) = self.bench.options.choose((2000, 4.0), (500, 1.0));
+        let words = [
+            tasks.to_string(),
+            "30720".to_owned(),
+            "1024".to_owned(),
+            budget_s.to_string(),
+        ];
+        let job = Job {
+            words: &words,
+            loss,
+            budget_s,
+        };
+        let Some(output) = self.run(who, ("farm", 0), job) else {
+            return;
+        };
+        if let Some(rate) = number_after(&output, " s: ") {
+            all.note(&who.name, &what(FARM, loss), rate);
+        }
+        if let Some(stall) = number_after(&output, "two results: ") {
+            all.note(&who.name, &what(STALL, loss), stall);
+        }
+    }
+
+    fn round_trips(&self, who: &Contender, (bytes, loss): (u32, f64), all: &mut Measurements) {
+        let budget_s = self.bench.options.choose(1.5, 0.5);
+        let words = [bytes.to_string(), budget_s.to_string()];
+        let job = Job {
+            words: &words,
+            loss,
+            budget_s,
+        };
+        let output = self.run(who, ("roundtrips", u64::from(bytes)), job);
+        let line = output.and_then(|output| lines_of(&output).into_iter().next());
+        let Some((_, figures)) = line else { return };
+        let [mean, longest, packets] = figures[..] else {
+            return;
+        };
+        if bytes != MIB {
+            all.note(&who.name, &what(SHORT, loss), mean);
+            return;
+        }
+        all.note(&who.name, &what(LONG, loss), mean);
+        all.note(&who.name, &what(LONG_STALL, loss), longest);
+        all.note(&who.name, &what(PACKETS, loss), packets);
+    }
+}
+
+/// Words of a program, how many percent it loses, and how long it means to run.
+struct Job<'a> {
+    words: &'a [String],
+    loss: f64,
+    budget_s: f64,
+}
+
+pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+    check_networks()?;
+    let contenders = bench.contenders(&["fast", "classic"]);
+    let rounds = bench.options.rounds(3, 1);
+    let lossy = Lossy {
+        bench,
+        too_slow: RefCell::default(),
+    };
+    let all = in_rounds(rounds, &contenders, |who, all| {
+        for loss in LOSSES {
+            lossy.farm(who, loss, all);
+            lossy.round_trips(who, (8, loss), all);
+            lossy.round_trips(who, (MIB, loss), all);
+        }
+        if who.name == "fast" {
+            for loss in HEAVY {
+                lossy.round_trips(who, (MIB, loss), all);
+            }
+        }
+    });
+    let rows = |subject: &str, losses: &[f64]| -> Vec<(String, String)> {
+        let row = |loss: &f64| (format!("{loss} %"), what(subject, *loss));
+        losses.iter().map(row).collect()
+    };
+    for subject in TABLES {
+        let title = format!("{subject} (MTU 1500, no offloads), medians of {rounds} rounds");
+        let rows = match subject {
+            PACKETS => rows(subject, &[&LOSSES[..], &HEAVY].concat()),
+            _ => rows(subject, &LOSSES),
+        };
+        report.table(&medians(&title, "loss", (&rows, &contenders), &all));
+    }
+    let rows = rows(FARM, &LOSSES);
+    report.table(&ratios(
+        "farm (above 1 is better)",
+        "loss",
+        (&rows, &contenders),
+        &all,
+    ));
+    set_goals(report, &all);
+    report.plot("loss", Plot::Lines(draw(&contenders, &all, rounds)));
+    Ok(())
+}
+
+fn set_goals(report: &mut Report, all: &Measurements) {
+    let at = what(FARM, 1.0);
+    let mut goal = |what: &str, limit, measured| report.goal(Goal::new(what, limit, measured));
+    let over_peer = all.ratio("fast", &["Open MPI tcp"], &at, Better::Larger);
+    goal(
+        "farm at 1 % loss / Open MPI tcp",
+        Limit::Least(10.0),
+        over_peer,
+    );
+    let kept =
+        all.spread(|round| Some(round.get("fast", &at)? / round.get("fast", &what(FARM, 0.0))?));
+    goal("farm at 1 % loss / without loss", Limit::Least(0.5), kept);
+    // A stall is one too many wherever it comes: the worst round counts.
+    let stall = all.spread(|round| round.get("fast", &what(STALL, 1.0)));
+    let worst = stall.and_then(|spread| Spread::of(vec![spread.most]));
+    goal(
+        "farm at 1 % loss, longest stall of all rounds, ms",
+        Limit::Most(20.0),
+        worst,
+    );
+    for (loss, limit) in [(1.0, 1.3), (10.0, 2.0), (30.0, 4.0)] {
+        let packets = all.spread(|round| {
+            let lossless = round.get("fast", &what(PACKETS, 0.0))?;
+            Some(round.get("fast", &what(PACKETS, loss))? / lossless)
+        });
+        let what = format!("packets of 1 MiB at {loss} % loss / without loss");
+        goal(&what, Limit::Most(limit), packets);
+    }
+}
+
+fn draw(contenders: &[Contender], all: &Measurements, rounds: usize) -> LinePlot {
+    let series = |who: &Contender| {
+        let point = |loss: &f64| Some((*loss, all.median(&who.name, &what(FARM, *loss))?));
+        Series {
+            name: who.name.clone(),
+            points: LOSSES.iter().filter_map(point).collect(),
+        }
+    };
+    LinePlot {
+        title: "Task farm on a network that loses packets".to_owned(),
+        subtitle: format!(
+            "tasks of 30 KiB, results of 1 KiB, MTU 1500, no offloads, medians of {rounds} rounds; \
+             higher is better"
+        ),
+        x: Ticks::steps("packets lost", &LOSSES, "%"),
+        y: "tasks/s".to_owned(),
+        series: contenders.iter().map(series).collect(),
+    }
+}
