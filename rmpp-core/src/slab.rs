@@ -79,6 +79,11 @@ impl<T> Slab<T> {
     }
 
     #[cfg(feature = "sim")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot<T>>() + self.free.capacity() * size_of::<u32>()
+    }
+
+    #[cfg(feature = "sim")]
     pub(crate) fn positions(&self) -> usize {
         self.slots.len()
     }

@@ -86,6 +86,11 @@ impl Table {
         self.len -= 1;
     }
 
+    #[cfg(feature = "sim")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<(u64, u32)>()
+    }
+
     /// All entries.
     #[cfg(feature = "sim")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(u64, u32)> {

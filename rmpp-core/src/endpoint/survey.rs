@@ -64,6 +64,20 @@ impl Endpoint {
         self.incoming.positions()
     }
 
+    /// Bytes kept for all peers together, and bytes of everything else that this node keeps: its
+    /// messages, tables and queues, with room for as many as there ever were at a time.
+    #[must_use]
+    pub fn state_bytes(&self) -> (usize, usize) {
+        let peers = size_of_val(&*self.peers) + size_of_val(&*self.paths);
+        let rooms = self.incoming.bytes() + self.outgoing.bytes();
+        let tables = self.incoming_at.bytes() + self.outgoing_at.bytes();
+        let queues = self.ready.capacity() * size_of::<crate::ids::Key>()
+            + self.answers.capacity() * size_of::<super::Answer>()
+            + self.events.capacity() * size_of::<crate::event::Event>()
+            + self.open_paths.capacity() * size_of::<u32>();
+        (peers, size_of::<Self>() + rooms + tables + queues)
+    }
+
     /// The two integers kept for `peer`: number of the next message to it, and from it.
     #[must_use]
     pub fn numbers(&self, peer: NodeId) -> (u32, u32) {

@@ -13,12 +13,14 @@ mod mishaps;
 mod network;
 mod node;
 mod plan;
+mod traffic;
 mod witness;
 mod world;
 
 pub use explore::{Case, Explored, explore};
 pub use network::{Faults, Network, Wires};
 pub use plan::{Outage, Pattern, Plan};
+pub use traffic::{Outcome, Traffic};
 pub use world::{Report, World};
 
 pub use crate::rng::Rng;

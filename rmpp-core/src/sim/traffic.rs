@@ -1,0 +1,289 @@
+//! Traffic: how much gets through a network of limited rate, and at what cost. Nothing is checked
+//! here; [`World`](super::World) does that.
+
+use alloc::boxed::Box;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::network::{Faults, Network, Wires};
+use crate::caps::Caps;
+use crate::config::Config;
+use crate::endpoint::Endpoint;
+use crate::event::{Event, Landing, Placement, Transmit};
+use crate::ids::NodeId;
+use crate::packet::{FAST_HEADER_BYTES, HeaderBytes};
+use crate::time::Instant;
+
+/// Bytes of a datagram on the wire beside its packets: Ethernet with preamble and gap 38, IP 20,
+/// UDP 8, cookie and rank 12.
+const AROUND_BYTES: u64 = 78;
+
+/// What is sent over what.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Parameters of the endpoints.
+    pub config: Config,
+    /// The links.
+    pub wires: Wires,
+    /// What goes wrong on them.
+    pub faults: Faults,
+    /// Where chance comes from.
+    pub seed: u64,
+    /// What each node sends, in order: to whom, and how many bytes.
+    pub sends: Vec<Vec<(u32, u64)>>,
+    /// How many sends a node has open at a time.
+    pub window: usize,
+    /// When to give up, in nanoseconds.
+    pub limit_ns: u64,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether all messages were sent in time.
+    pub is_finished: bool,
+    /// Messages of which the sender was told that they were received.
+    pub messages: u64,
+    /// Bytes of all messages that were to be sent.
+    pub payload_bytes: u64,
+    /// Packets handed to the layer below.
+    pub packets: u64,
+    /// Datagrams that they went in.
+    pub datagrams: u64,
+    /// Datagrams for which the link to their node had no room.
+    pub overflowed: u64,
+    /// When the last message was sent, in nanoseconds.
+    pub virtual_ns: u64,
+    /// Bytes that an endpoint keeps for all its peers together.
+    pub peer_state_bytes: usize,
+    /// Bytes that the largest endpoint keeps beside, at the end: room for messages and answers.
+    pub other_state_bytes: usize,
+}
+
+impl Outcome {
+    /// Packets per message.
+    #[must_use]
+    pub fn packets_per_message(&self) -> f64 {
+        self.packets as f64 / self.messages.max(1) as f64
+    }
+
+    /// Bytes of messages per microsecond.
+    #[must_use]
+    pub fn goodput(&self) -> f64 {
+        self.payload_bytes as f64 * 1_000.0 / self.virtual_ns.max(1) as f64
+    }
+}
+
+/// Packets that travel together: header and payload bytes.
+type Datagram = Vec<(HeaderBytes, usize)>;
+
+struct Driver {
+    endpoint: Endpoint,
+    /// Place in the list of sends.
+    next: usize,
+    open: usize,
+    /// The timer that is in the list of timers.
+    timer: Instant,
+}
+
+/// A run under way.
+struct Run {
+    traffic: Traffic,
+    now: Instant,
+    network: Network<Datagram>,
+    /// Made when the node first does something.
+    drivers: Vec<Option<Box<Driver>>>,
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    to_send: usize,
+    outcome: Outcome,
+}
+
+impl Traffic {
+    /// Runs until all is sent, or it is time to give up.
+    #[must_use]
+    pub fn run(self) -> Outcome {
+        let network = Network::new(self.seed, self.faults.clone()).with_wires(self.wires);
+        let mut run = Run {
+            now: Instant::ZERO,
+            network,
+            drivers: (0..self.config.nodes).map(|_| None).collect(),
+            timers: BinaryHeap::new(),
+            to_send: self.sends.iter().map(Vec::len).sum(),
+            outcome: Outcome::default(),
+            traffic: self,
+        };
+        run.run();
+        run.outcome
+    }
+}
+
+impl Run {
+    fn run(&mut self) {
+        for node in 0..self.traffic.sends.len() as u32 {
+            self.service(node);
+        }
+        while self.to_send > 0 && self.now.0 < self.traffic.limit_ns {
+            let timer = self.timers.peek().map(|entry| entry.0.0);
+            let Some(at) = timer.into_iter().chain(self.network.next_delivery()).min() else {
+                break;
+            };
+            self.now = self.now.max(at);
+            while let Some((from, to, datagram)) = self.network.deliver(self.now) {
+                self.arrive(from, to.0, &datagram);
+            }
+            self.handle_timers();
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        let outcome = &mut self.outcome;
+        outcome.is_finished = self.to_send == 0;
+        let sends = self.traffic.sends.iter().flatten();
+        outcome.payload_bytes = sends.map(|send| send.1).sum();
+        outcome.virtual_ns = self.now.0;
+        outcome.overflowed = self.network.overflowed();
+        for driver in self.drivers.iter().flatten() {
+            outcome.packets += driver.endpoint.counters().sent_total();
+            let (peers, other) = driver.endpoint.state_bytes();
+            outcome.peer_state_bytes = peers;
+            outcome.other_state_bytes = outcome.other_state_bytes.max(other);
+        }
+    }
+
+    fn driver(&mut self, node: u32) -> &mut Driver {
+        let config = &self.traffic.config;
+        self.drivers[node as usize].get_or_insert_with(|| {
+            let mut own = config.clone();
+            own.seed ^= u64::from(node);
+            Box::new(Driver {
+                endpoint: Endpoint::new(NodeId(node), own),
+                next: 0,
+                open: 0,
+                timer: Instant::NEVER,
+            })
+        })
+    }
+
+    fn arrive(&mut self, from: NodeId, to: u32, datagram: &Datagram) {
+        let now = self.now;
+        let endpoint = &mut self.driver(to).endpoint;
+        for (header, len) in datagram {
+            let outcome = endpoint.handle_packet(from, header, *len, now);
+            if let Ok(Placement::First { message, .. }) = outcome {
+                endpoint.land(message, Landing::Accept, now);
+            }
+        }
+        self.service(to);
+    }
+
+    fn handle_timers(&mut self) {
+        while let Some(&Reverse((at, node))) = self.timers.peek() {
+            if at > self.now {
+                break;
+            }
+            self.timers.pop();
+            let now = self.now;
+            let driver = self.driver(node);
+            if driver.timer != at {
+                continue;
+            }
+            driver.timer = Instant::NEVER;
+            driver.endpoint.handle_timeout(now);
+            self.service(node);
+        }
+    }
+
+    /// Sends what there is to send, hears what has become of it, and sets the node's timer.
+    fn service(&mut self, node: u32) {
+        loop {
+            self.send(node);
+            self.transmit(node);
+            if !self.hear(node) {
+                break;
+            }
+        }
+        let driver = self.driver(node);
+        let Some(timer) = driver.endpoint.next_timeout() else {
+            return;
+        };
+        if timer < driver.timer {
+            driver.timer = timer;
+            self.timers.push(Reverse((timer, node)));
+        }
+    }
+
+    fn send(&mut self, node: u32) {
+        let (now, window) = (self.now, self.traffic.window);
+        let sends = core::mem::take(&mut self.traffic.sends);
+        let own = sends.get(node as usize).map_or(&[][..], Vec::as_slice);
+        let driver = self.driver(node);
+        while driver.open < window
+            && let Some(&(to, len)) = own.get(driver.next)
+        {
+            let sent = driver.endpoint.send(NodeId(to), len, false, now);
+            sent.expect("a send that the plan of traffic may ask for");
+            driver.next += 1;
+            driver.open += 1;
+        }
+        self.traffic.sends = sends;
+    }
+
+    fn transmit(&mut self, node: u32) {
+        let (now, config) = (self.now, &self.traffic.config);
+        let together = config.caps.has(Caps::COALESCE);
+        let most_bytes = config.packet_bytes + FAST_HEADER_BYTES;
+        let mut open: Option<(NodeId, Datagram, usize)> = None;
+        while let Some(packet) = self.driver(node).endpoint.poll_transmit(now) {
+            let Transmit {
+                to, header, len, ..
+            } = packet;
+            let bytes = header.len() + len;
+            match &mut open {
+                Some((same, datagram, sum))
+                    if together && *same == to && *sum + bytes <= most_bytes =>
+                {
+                    datagram.push((header, len));
+                    *sum += bytes;
+                }
+                _ => {
+                    let full = open.replace((to, Vec::from([(header, len)]), bytes));
+                    self.launch(node, full);
+                }
+            }
+        }
+        self.launch(node, open);
+    }
+
+    fn launch(&mut self, from: u32, datagram: Option<(NodeId, Datagram, usize)>) {
+        if let Some((to, datagram, bytes)) = datagram {
+            let bytes = bytes as u64 + AROUND_BYTES;
+            self.outcome.datagrams += 1;
+            let way = (NodeId(from), to);
+            self.network.send_sized(self.now, way, bytes, datagram);
+        }
+    }
+
+    /// Answers whether there was anything to hear.
+    fn hear(&mut self, node: u32) -> bool {
+        let now = self.now;
+        let mut anything = false;
+        while let Some(event) = self.driver(node).endpoint.poll_event() {
+            anything = true;
+            match event {
+                Event::Due { message, .. } => {
+                    let endpoint = &mut self.driver(node).endpoint;
+                    endpoint.land(message, Landing::Accept, now);
+                }
+                Event::Sent(_) => {
+                    self.driver(node).open -= 1;
+                    self.to_send -= 1;
+                    self.outcome.messages += 1;
+                }
+                _ => {}
+            }
+        }
+        anything
+    }
+}
