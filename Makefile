@@ -7,7 +7,7 @@ BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
-.PHONY: demo test install stage build prerequisites bench compare check soak doc clean
+.PHONY: demo test install stage build prerequisites bench compare check soak miri doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -66,9 +66,27 @@ check:
 	$(CARGO) test --package mpi-lite-tests --test tidy
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-# The simulator with many new seeds; RMPP_SEEDS says how many.
+# Hours of simulation, exploration and fuzzing with new seeds, and a system of 10,000 nodes (12 GB).
+# SOAK_SEED says where to begin, SOAK how many times as much of each.
+SOAK ?= 1
+SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
+SOAK_TEST = nice $(CARGO) test --package rmpp-core --features planted
 soak:
-	RMPP_SEEDS=$(or $(RMPP_SEEDS),1000000) $(CARGO) test --package rmpp-core --features planted --test simulation
+	@echo "soak: base seed $(SOAK_SEED); make soak SOAK_SEED=$(SOAK_SEED) does it again"
+	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 200000)) \
+	  $(SOAK_TEST) --test simulation -- --nocapture
+	RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 5000000)) \
+	  $(SOAK_TEST) --test exploration -- --nocapture every_state
+	RMPP_FUZZ_SEED=$(SOAK_SEED) RMPP_FUZZ_RUNS=$$(($(SOAK) * 10000000)) \
+	  $(SOAK_TEST) --test fuzz -- --nocapture
+	RMPP_NODES=10000 $(SOAK_TEST) --test cluster -- --nocapture --test-threads=1
+
+# The core's unit tests under Miri, which finds undefined behaviour; `unsafe` is elsewhere, so this
+# watches over the compiler's assumptions only.
+miri:
+	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || \
+	  { echo "miri: not installed; rustup +nightly component add miri rust-src"; exit 1; }
+	$(CARGO) +nightly miri test --package rmpp-core --lib -- --skip exhaustively --skip random
 
 clean:
 	$(CARGO) clean

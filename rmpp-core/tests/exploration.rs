@@ -114,7 +114,10 @@ fn cramped() -> Vec<Case> {
 }
 
 fn run(mut case: Case) -> Explored {
-    case.timeouts += number("RMPP_DEPTH").unwrap_or(0) as u32;
+    if let Some(more) = number("RMPP_DEPTH") {
+        case.timeouts += more as u32;
+        case.heal_every = 1;
+    }
     case.most_states = number("RMPP_STATES").unwrap_or(MOST_STATES);
     let name = case.name;
     let explored = explore(&case).unwrap_or_else(|violation| panic!("{violation}"));

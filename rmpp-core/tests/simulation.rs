@@ -1,5 +1,5 @@
 //! The simulator over many seeds. `RMPP_SEED=n` replays one of them, a line per event;
-//! `RMPP_SEEDS=n` runs so many.
+//! `RMPP_SEEDS=n` runs so many, from `RMPP_FIRST_SEED=n` on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -25,14 +25,15 @@ fn run(seed: u64) -> Report {
         })
 }
 
-/// Runs all seeds below `seeds` on two threads.
+/// Runs `seeds` seeds on two threads.
 fn run_all(seeds: u64, each: impl Fn(u64) -> Report + Sync) -> Vec<Report> {
-    let next = AtomicU64::new(0);
+    let first = number("RMPP_FIRST_SEED").unwrap_or(0);
+    let next = AtomicU64::new(first);
     let work = || {
         let mut reports = Vec::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds {
+            if seed >= first + seeds {
                 return reports;
             }
             reports.push(each(seed));
