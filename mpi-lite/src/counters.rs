@@ -38,10 +38,16 @@ rmpp_core::tally! {
         pub datagrams_sent: u64,
         /// System calls that did it.
         pub send_calls: u64,
+        /// Bursts among them: several datagrams that the system cut itself (UDP_SEGMENT).
+        pub bursts_sent: u64,
+        /// Bursts that the system refused; each datagram goes alone from then on.
+        pub bursts_refused: u64,
         /// Datagrams that the system refused to send; the protocol sends them again.
         pub refused: u64,
         /// Datagrams received.
         pub datagrams_received: u64,
+        /// Trains among them: several datagrams in one stretch (UDP_GRO).
+        pub trains_received: u64,
         /// System calls that asked for datagrams, those that got none included.
         pub receive_calls: u64,
         /// Datagrams that the system dropped because the receive buffer was full.

@@ -4,7 +4,7 @@ use super::envelope::Envelope;
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
 use super::request::{Request, Requests, Status};
-use super::send::Sending;
+use super::send::{Burst, Sending};
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -103,6 +103,7 @@ pub struct Lane {
     /// Messages taken by matched probes: their places.
     pub(super) messages: Table<u32>,
     pub(super) sends: Slab<Sending>,
+    pub(super) burst: Burst,
     /// Buffers of finished sends, to be used again.
     pub(super) spare: Vec<Vec<u8>>,
     pub(super) kept_bytes: u64,
@@ -132,6 +133,7 @@ impl Lane {
             unexpected: Unexpected::default(),
             messages: Table::default(),
             sends: Slab::default(),
+            burst: Burst::default(),
             spare: Vec::new(),
             kept_bytes: 0,
             taken_in_bytes: 0,
@@ -156,6 +158,7 @@ impl Lane {
 
     /// One turn: what the links have to tell. Answers whether anything happened.
     pub fn turn(&mut self, now: Instant) -> bool {
+        self.flush();
         let mut worked = false;
         for link in 0..self.links.len() {
             for _ in 0..EVENTS_PER_TURN {

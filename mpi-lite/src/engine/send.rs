@@ -8,7 +8,7 @@ use crate::data::Buffer;
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode};
 use crate::memory::Span;
-use crate::transport::{Peer, Refusal, Token, Transport};
+use crate::transport::{Outbound, Peer, Refusal, Token, Transport};
 
 /// `MPI_BSEND_OVERHEAD`: what a buffered send takes beside its bytes. Source: MPI 5.0, 3.6.
 pub const BUFFERED_OVERHEAD_BYTES: u64 = 512;
@@ -46,7 +46,61 @@ pub(super) struct Sending {
     buffered: u64,
 }
 
+/// Sends that follow each other without a call in between that waits or tests. Short ones share
+/// datagrams; but none is kept for others that may never come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Burst {
+    /// Sends so far.
+    sends: u32,
+    /// Sends of the burst before.
+    expected: u32,
+    /// Sends that the transport may have kept.
+    kept: u32,
+}
+
+/// Sends that are kept at most: beyond it the receiver should rather begin.
+const KEPT_SENDS: u32 = 32;
+
+impl Burst {
+    /// Whether a send, short or not, goes to the network at once. A short one is kept when the
+    /// program has sent at least one before it without looking up, and by its last burst another
+    /// one follows. A program that repeats itself thus never leaves one behind.
+    pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
+        self.sends += 1;
+        self.kept += 1;
+        let is_kept =
+            is_short && 1 < self.sends && self.sends < self.expected && self.kept < KEPT_SENDS;
+        if !is_kept {
+            self.kept = 0;
+        }
+        !is_kept
+    }
+
+    /// The program waits or tests. Answers whether something may have been kept.
+    #[inline]
+    pub(super) fn end(&mut self) -> bool {
+        let has_kept = self.kept > 0;
+        if self.sends > 0 {
+            *self = Self {
+                expected: self.sends,
+                ..Self::default()
+            };
+        }
+        has_kept
+    }
+}
+
 impl Lane {
+    /// Sends on what was kept. Each call of the program that waits or tests begins with this.
+    #[inline]
+    pub(super) fn flush(&mut self) {
+        if self.burst.end() {
+            for link in &mut self.links {
+                link.flush();
+            }
+        }
+    }
+
     /// Starts a send; the request may be complete at once.
     ///
     /// # Errors
@@ -96,7 +150,13 @@ impl Lane {
             synchronous: plan.mode == Mode::Synchronous,
         };
         let link = self.route(to);
-        if let Err(refusal) = self.links[link].send(to, &envelope.encode(), body, token) {
+        let message = Outbound {
+            envelope: &envelope.encode(),
+            body,
+            token,
+            is_awaited: !is_copied,
+        };
+        if let Err(refusal) = self.links[link].send(to, message) {
             self.sends.remove(token.0);
             return Err(match refusal {
                 Refusal::TooLong { limit } => Error::TooLong { len, limit },
@@ -112,6 +172,9 @@ impl Lane {
         }
         if is_copied {
             self.requests.finish(request, Status::EMPTY, None);
+        }
+        if self.burst.goes_at_once(is_copied) {
+            self.links[link].flush();
         }
         Ok(())
     }
@@ -196,5 +259,44 @@ impl Lane {
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.attached.is_none_or(|attached| attached.used == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Burst;
+
+    fn run(burst: &mut Burst, sends: u32) -> Vec<bool> {
+        let flushed = (0..sends).map(|_| burst.goes_at_once(true)).collect();
+        burst.end();
+        flushed
+    }
+
+    #[test]
+    fn a_send_is_kept_only_if_the_last_burst_says_that_another_one_follows() {
+        let mut burst = Burst::default();
+        assert_eq!(run(&mut burst, 4), [true; 4]);
+        assert_eq!(run(&mut burst, 4), [true, false, false, true]);
+        assert_eq!(run(&mut burst, 2), [true, false]);
+        assert_eq!(run(&mut burst, 3), [true, true, true]);
+        assert_eq!(run(&mut burst, 1), [true]);
+    }
+
+    #[test]
+    fn a_long_send_takes_all_before_it_along() {
+        let mut burst = Burst::default();
+        run(&mut burst, 10);
+        burst.goes_at_once(true);
+        assert!(!burst.goes_at_once(true));
+        assert!(burst.goes_at_once(false));
+        assert!(!burst.end());
+    }
+
+    #[test]
+    fn a_long_burst_is_sent_on_now_and_then() {
+        let mut burst = Burst::default();
+        run(&mut burst, 1000);
+        let at_once = run(&mut burst, 1000).iter().filter(|&&now| now).count();
+        assert!((1000 / 32..=1000 / 32 + 3).contains(&at_once), "{at_once}");
     }
 }

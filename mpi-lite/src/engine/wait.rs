@@ -59,20 +59,28 @@ impl Engine {
     /// Takes turns until `ready` answers something.
     pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
         let mut lane = self.lane.lock();
-        let mut begin = self.clock.now();
+        lane.flush();
+        if let Some(answer) = ready(&mut lane) {
+            return answer;
+        }
+        let mut begin = None;
         let mut yields = 0;
         loop {
+            let now = self.clock.now();
+            self.turns.fetch_add(1, Ordering::Relaxed);
+            let worked = lane.turn(now);
             if let Some(answer) = ready(&mut lane) {
                 return answer;
             }
-            let now = self.clock.now();
-            self.turns.fetch_add(1, Ordering::Relaxed);
-            if lane.turn(now) {
-                begin = now;
+            if worked {
+                begin = None;
                 yields = 0;
-            } else if now.since(begin) < self.patience.hold {
+                continue;
+            }
+            let waited = now.since(*begin.get_or_insert(now));
+            if waited < self.patience.hold {
                 core::hint::spin_loop();
-            } else if now.since(begin) < self.patience.spin || yields < self.patience.yields {
+            } else if waited < self.patience.spin || yields < self.patience.yields {
                 yields += 1;
                 MutexGuard::unlocked(&mut lane, std::thread::yield_now);
             } else {

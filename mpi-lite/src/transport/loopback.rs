@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
-use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
+use super::{Arrival, Event, Landing, Outbound, Peer, Refusal, Token, Transport};
 use crate::clock::Instant;
 use crate::memory::Span;
 use crate::slab::Slab;
@@ -39,13 +39,13 @@ impl Transport for Loopback {
         u64::MAX
     }
 
-    fn send(
-        &mut self,
-        to: Peer,
-        envelope: &EnvelopeBytes,
-        body: Span,
-        token: Token,
-    ) -> Result<(), Refusal> {
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        let Outbound {
+            envelope,
+            body,
+            token,
+            ..
+        } = message;
         assert_eq!(to, self.me, "loopback leads to this process only");
         let arrival = Arrival(self.messages.insert((body, token)));
         let len = body.len() as u64;
@@ -58,6 +58,8 @@ impl Transport for Loopback {
         });
         Ok(())
     }
+
+    fn flush(&mut self) {}
 
     fn land(&mut self, arrival: Arrival, landing: Landing) {
         let &(body, token) = self

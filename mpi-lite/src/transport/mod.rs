@@ -109,27 +109,40 @@ pub enum Refusal {
     Lost,
 }
 
+/// A message for [`Transport::send`].
+#[derive(Clone, Copy, Debug)]
+pub struct Outbound<'a> {
+    /// The engine's envelope.
+    pub envelope: &'a EnvelopeBytes,
+    /// The body; stays untouched until `Sent` or `Lost`.
+    pub body: Span,
+    /// The engine's name for the send.
+    pub token: Token,
+    /// Somebody waits for `Sent`: the receiver is asked to acknowledge at once, not when it suits
+    /// it.
+    pub is_awaited: bool,
+}
+
 /// The contract; see the module.
 pub trait Transport {
     /// The greatest body, in bytes.
     fn body_limit(&self) -> u64;
 
-    /// Sends `envelope` and `body` to `to`. The body stays untouched until `Sent` or `Lost`.
+    /// Sends a message to `to`. It may wait for others that go the same way, until `flush` or
+    /// `poll`, never longer.
     ///
     /// # Errors
     /// [`Refusal`], at once; nothing was sent.
-    fn send(
-        &mut self,
-        to: Peer,
-        envelope: &EnvelopeBytes,
-        body: Span,
-        token: Token,
-    ) -> Result<(), Refusal>;
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal>;
+
+    /// Sends on what `send` kept waiting, as far as the receivers let it.
+    fn flush(&mut self);
 
     /// Answers `Arriving`: at once, and again later if the answer was [`Landing::Later`].
     fn land(&mut self, arrival: Arrival, landing: Landing);
 
-    /// The next event, `None` if nothing happens now. Never blocks.
+    /// The next event, `None` if nothing happens now. Never blocks. Who calls until it answers
+    /// `None` gives the road one turn; more may have come meanwhile.
     fn poll(&mut self, now: Instant) -> Option<Event>;
 
     /// When `poll` must be called again even if nothing arrives.
@@ -222,14 +235,13 @@ impl Transport for Link {
     }
 
     #[inline]
-    fn send(
-        &mut self,
-        to: Peer,
-        envelope: &EnvelopeBytes,
-        body: Span,
-        token: Token,
-    ) -> Result<(), Refusal> {
-        each!(self, road => road.send(to, envelope, body, token))
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        each!(self, road => road.send(to, message))
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        each!(self, road => road.flush());
     }
 
     #[inline]

@@ -1,17 +1,17 @@
 //! RMPP over a simulated network: a whole job in one thread, in virtual time, from one seed.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rmpp_core::sim::{Faults, Network};
-use rmpp_core::{Config, NodeId};
+use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
 use super::rmpp::Driver;
-use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
+use super::{Arrival, Event, Landing, Outbound, Peer, Refusal, Transport};
 use crate::clock::Instant;
-use crate::memory::Span;
 
 /// The network between the processes of a simulated job, and its clock.
 #[derive(Clone, Debug)]
@@ -51,12 +51,20 @@ impl Air {
     /// The end of process `me`.
     #[must_use]
     pub fn join(&self, me: Peer, config: Config) -> Sim {
+        let shared_bytes = if config.caps.has(Caps::COALESCE) {
+            FAST_HEADER_BYTES + config.packet_bytes
+        } else {
+            0
+        };
         let driver = Driver::new(NodeId(me.0), config);
         Sim {
             driver,
             me,
+            shared_bytes,
             air: self.clone(),
+            in_hand: (NodeId(0), Vec::new(), 0),
             fresh: None,
+            has_unflushed: false,
         }
     }
 
@@ -105,22 +113,54 @@ pub struct Sim {
     driver: Driver,
     me: Peer,
     air: Air,
-    /// The message that `Arriving` just told of, and its first packet.
-    fresh: Option<(Arrival, Vec<u8>)>,
+    /// Bytes up to which packets share a datagram; 0: they do not.
+    shared_bytes: usize,
+    /// A datagram, who sent it, and how much of it was handled.
+    in_hand: (NodeId, Vec<u8>, usize),
+    /// The message that `Arriving` just told of, and where in the datagram its payload is.
+    fresh: Option<(Arrival, Range<usize>)>,
+    /// Something was sent that is not with the network yet.
+    has_unflushed: bool,
 }
 
 impl Sim {
     fn pump(&mut self) {
+        self.has_unflushed = false;
         let shared = &mut *self.air.shared.lock();
         let me = NodeId(self.me.0);
+        let limit = self.shared_bytes;
+        let mut last: Option<(NodeId, Vec<u8>)> = None;
         self.driver
             .transmit(shared.now, |to, header, envelope, body| {
-                let mut datagram = Vec::with_capacity(header.len() + envelope.len() + body.len());
+                let bytes = header.len() + envelope.len() + body.len();
+                let is_open =
+                    |last: &(NodeId, Vec<u8>)| last.0 == to && last.1.len() + bytes <= limit;
+                if let Some((to, full)) = last.take_if(|last| !is_open(last)) {
+                    shared.network.send(shared.now, me, to, full);
+                }
+                let (_, datagram) = last.get_or_insert_with(|| (to, Vec::with_capacity(bytes)));
                 datagram.extend_from_slice(header);
                 datagram.extend_from_slice(envelope);
-                body.append_to(&mut datagram);
-                shared.network.send(shared.now, me, to, datagram);
+                body.append_to(datagram);
             });
+        if let Some((to, datagram)) = last {
+            shared.network.send(shared.now, me, to, datagram);
+        }
+    }
+
+    /// Handles the next packet of the datagram in hand.
+    fn take_packet(&mut self, now: Instant) -> Option<Event> {
+        let (from, datagram, at) = &mut self.in_hand;
+        let left = &datagram[*at..];
+        let (head, payload) = self.driver.cut(left);
+        let (header, body) = left[..head + payload].split_at(head);
+        let place = *at + head..*at + head + payload;
+        *at = place.end;
+        let event = self.driver.packet(*from, header, body, now)?;
+        if let Event::Arriving { arrival, .. } = event {
+            self.fresh = Some((arrival, place));
+        }
+        Some(event)
     }
 }
 
@@ -136,24 +176,20 @@ impl Transport for Sim {
         self.driver.body_limit()
     }
 
-    fn send(
-        &mut self,
-        to: Peer,
-        envelope: &EnvelopeBytes,
-        body: Span,
-        token: Token,
-    ) -> Result<(), Refusal> {
-        let now = self.air.now();
-        self.driver
-            .send(NodeId(to.0), envelope, (body, token), now)?;
-        self.pump();
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        self.driver.send(NodeId(to.0), message, self.air.now())?;
+        self.has_unflushed = true;
         Ok(())
+    }
+
+    fn flush(&mut self) {
+        self.pump();
     }
 
     fn land(&mut self, arrival: Arrival, landing: Landing) {
         let fresh = self.fresh.take_if(|(fresh, _)| *fresh == arrival);
-        let first = fresh.map_or_else(Vec::new, |(_, packet)| packet);
-        self.driver.land(arrival, landing, &first, self.air.now());
+        let first = fresh.map(|(_, place)| &self.in_hand.1[place]);
+        self.driver.land(arrival, landing, first, self.air.now());
         self.pump();
     }
 
@@ -162,18 +198,18 @@ impl Transport for Sim {
             if let Some(event) = self.driver.next_event(now) {
                 return Some(event);
             }
+            if self.in_hand.2 < self.in_hand.1.len() {
+                if let Some(event) = self.take_packet(now) {
+                    return Some(event);
+                }
+                self.pump();
+                continue;
+            }
             let mail = self.air.shared.lock().mail[self.me.0 as usize].pop_front();
-            let Some((from, packet)) = mail else {
+            let Some((from, datagram)) = mail else {
                 break;
             };
-            let event = self.driver.packet(from, &packet, now);
-            if let Some(event) = event {
-                if let Event::Arriving { arrival, .. } = event {
-                    self.fresh = Some((arrival, packet));
-                }
-                return Some(event);
-            }
-            self.pump();
+            self.in_hand = (from, datagram, 0);
         }
         self.driver.handle_timeout(now);
         self.pump();
@@ -181,7 +217,7 @@ impl Transport for Sim {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        if self.driver.has_event() || self.air.has_mail(self.me) {
+        if self.driver.has_event() || self.has_unflushed || self.air.has_mail(self.me) {
             return Some(Instant::ZERO);
         }
         self.driver.next_timeout()

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Arrival, EnvelopeBytes, Event, Landing, Link, Peer, Refusal, Token, Transport};
+use super::{Arrival, EnvelopeBytes, Event, Landing, Link, Outbound, Peer, Refusal, Transport};
 use crate::clock::Instant;
-use crate::memory::Span;
 
 /// A message that a link announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +58,12 @@ impl Transport for Tap {
         self.link.body_limit()
     }
 
-    fn send(
-        &mut self,
-        to: Peer,
-        envelope: &EnvelopeBytes,
-        body: Span,
-        token: Token,
-    ) -> Result<(), Refusal> {
-        self.link.send(to, envelope, body, token)
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        self.link.send(to, message)
+    }
+
+    fn flush(&mut self) {
+        self.link.flush();
     }
 
     fn land(&mut self, arrival: Arrival, landing: Landing) {

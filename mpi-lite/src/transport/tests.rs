@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use rmpp_core::Caps;
+
 use super::rmpp::{Bound, Card};
 use super::*;
 use crate::clock::Clock;
@@ -32,11 +34,9 @@ fn loopback() -> Rig {
     }
 }
 
-fn udp(packet_bytes: Option<u64>) -> Rig {
-    let settings = Settings {
-        packet_bytes,
-        ..Settings::default()
-    };
+fn udp(change: impl Fn(&mut Settings)) -> Rig {
+    let mut settings = Settings::default();
+    change(&mut settings);
     let clock = Clock::start();
     let bound: Vec<Bound> = (0..2)
         .map(|_| Bound::new(Ipv4Addr::LOCALHOST.into(), 1, &settings).unwrap())
@@ -56,12 +56,13 @@ fn udp(packet_bytes: Option<u64>) -> Rig {
 }
 
 #[cfg(feature = "sim")]
-fn simulated(packet_bytes: usize, loss_ppm: u32) -> Rig {
+fn simulated(packet_bytes: usize, loss_ppm: u32, profile: &str) -> Rig {
     use rmpp_core::Config;
     use rmpp_core::sim::Faults;
     let air = sim::Air::new(2, 4711, Faults::lossy(loss_ppm));
+    let config = Config::with_caps(2, packet_bytes, caps(profile));
     let links = (0..2)
-        .map(|me| Link::Sim(air.join(Peer(me), Config::classic(2, packet_bytes))))
+        .map(|me| Link::Sim(air.join(Peer(me), config.clone())))
         .collect();
     Rig {
         links,
@@ -70,19 +71,53 @@ fn simulated(packet_bytes: usize, loss_ppm: u32) -> Rig {
     }
 }
 
+fn caps(profile: &str) -> Caps {
+    Caps::parse(profile).unwrap()
+}
+
 /// Every road, by name.
 fn rigs() -> Vec<(&'static str, Rig)> {
-    vec![
+    let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
+    let mut rigs = vec![
         ("loopback", loopback()),
-        ("udp", udp(None)),
-        ("udp, packets of 1000 bytes", udp(Some(1000))),
+        ("udp", udp(|_| {})),
+        ("udp, packets of 1000 bytes", udp(small)),
+        (
+            "udp, packets of 1000 bytes one by one",
+            udp(|settings| {
+                small(settings);
+                (settings.gso, settings.gro) = (false, false);
+            }),
+        ),
+        (
+            "udp, bursts to who takes no trains",
+            udp(|settings| {
+                small(settings);
+                settings.gro = false;
+            }),
+        ),
+    ];
+    for (name, profile) in PROFILES {
+        let with_profile = |settings: &mut Settings| {
+            small(settings);
+            settings.rmpp = caps(profile);
+        };
+        rigs.push((name, udp(with_profile)));
         #[cfg(feature = "sim")]
-        ("sim", simulated(1000, 0)),
-        #[cfg(feature = "sim")]
+        rigs.push((name, simulated(1000, 0, profile)));
         // Classic repeats a whole message: it must be short in packets.
-        ("sim, 3 % lost", simulated(20_000, 30_000)),
-    ]
+        #[cfg(feature = "sim")]
+        rigs.push((name, simulated(20_000, 30_000, profile)));
+    }
+    rigs
 }
+
+/// Profiles of the protocol that all roads are tried with.
+const PROFILES: [(&str, &str); 3] = [
+    ("classic", "classic"),
+    ("packets share datagrams", "classic,+coalesce"),
+    ("fast", "fast"),
+];
 
 impl Rig {
     fn now(&self) -> Instant {
@@ -154,6 +189,15 @@ fn envelope(number: u8) -> EnvelopeBytes {
     [number; ENVELOPE_BYTES]
 }
 
+fn outbound(envelope: &EnvelopeBytes, body: Span, token: Token) -> Outbound<'_> {
+    Outbound {
+        envelope,
+        body,
+        token,
+        is_awaited: true,
+    }
+}
+
 fn body(number: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 + number) as u8).collect()
 }
@@ -169,7 +213,7 @@ fn every_length_lands_whole_in_place() {
             let (from, to) = (Span::of(&mut out), Span::of(&mut room));
             let peer = rig.peer();
             rig.links[0]
-                .send(peer, &envelope(number as u8), from, Token(9))
+                .send(peer, outbound(&envelope(number as u8), from, Token(9)))
                 .unwrap();
             let mut heard = Heard::default();
             rig.run(
@@ -195,7 +239,10 @@ fn messages_of_a_pair_are_announced_in_the_order_in_which_they_were_sent() {
         for (number, out) in bodies.iter_mut().enumerate() {
             let token = Token(number as u32);
             rig.links[0]
-                .send(peer, &envelope(number as u8), Span::of(out), token)
+                .send(
+                    peer,
+                    outbound(&envelope(number as u8), Span::of(out), token),
+                )
                 .unwrap();
         }
         let mut announced = Vec::new();
@@ -228,7 +275,7 @@ fn what_does_not_fit_is_dropped_and_the_message_still_arrives() {
         let (from, short) = (Span::of(&mut out), Span::of(&mut room).part(0, 1500));
         let peer = rig.peer();
         rig.links[0]
-            .send(peer, &envelope(1), from, Token(1))
+            .send(peer, outbound(&envelope(1), from, Token(1)))
             .unwrap();
         let mut heard = Heard::default();
         let enough = |heard: &Heard| heard.arrived.len() == 1 && heard.sent.len() == 1;
@@ -246,10 +293,13 @@ fn a_message_that_lands_later_is_not_sent_before_and_lets_others_pass() {
             let mut room = vec![0; len];
             let peer = rig.peer();
             rig.links[0]
-                .send(peer, &envelope(1), Span::of(&mut first), Token(1))
+                .send(peer, outbound(&envelope(1), Span::of(&mut first), Token(1)))
                 .unwrap();
             rig.links[0]
-                .send(peer, &envelope(2), Span::of(&mut second), Token(2))
+                .send(
+                    peer,
+                    outbound(&envelope(2), Span::of(&mut second), Token(2)),
+                )
                 .unwrap();
             let mut held = None;
             let mut heard = Heard::default();
@@ -300,10 +350,16 @@ fn both_ends_send_at_once() {
     for (name, mut rig) in rigs().into_iter().filter(|(_, rig)| rig.links.len() == 2) {
         let (mut left, mut right) = (body(1, 200_000), body(2, 200_000));
         rig.links[0]
-            .send(Peer(1), &envelope(1), Span::of(&mut left), Token(1))
+            .send(
+                Peer(1),
+                outbound(&envelope(1), Span::of(&mut left), Token(1)),
+            )
             .unwrap();
         rig.links[1]
-            .send(Peer(0), &envelope(2), Span::of(&mut right), Token(2))
+            .send(
+                Peer(0),
+                outbound(&envelope(2), Span::of(&mut right), Token(2)),
+            )
             .unwrap();
         let mut heard = Heard::default();
         let enough = |heard: &Heard| heard.arrived.len() == 2 && heard.sent.len() == 2;

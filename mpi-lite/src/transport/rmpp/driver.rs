@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 
 use rmpp_core::{
-    Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding, NodeId, OutgoingId,
-    Placement, SendError,
+    Caps, Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding, NodeId,
+    OutgoingId, Placement, SendError,
 };
 
-use super::super::{Arrival, Event, Landing, Peer, Refusal, Token};
-use super::super::{ENVELOPE_BYTES, EnvelopeBytes};
+use super::super::{
+    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Event, Landing, Outbound, Peer, Refusal, Token,
+};
 use crate::clock::Instant;
 use crate::memory::Span;
 
@@ -55,6 +56,8 @@ impl Place {
 /// The endpoint and the bytes of the messages it moves.
 pub(crate) struct Driver {
     core: Endpoint,
+    /// Packets may share a datagram (rule J).
+    coalesces: bool,
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Option<Incoming>>,
     events: VecDeque<Event>,
@@ -98,6 +101,7 @@ fn open_envelope(payload: &[u8], len: u64) -> Option<(EnvelopeBytes, u64)> {
 impl Driver {
     pub(crate) fn new(me: NodeId, config: Config) -> Self {
         Self {
+            coalesces: config.caps.has(Caps::COALESCE),
             core: Endpoint::new(me, config),
             outgoing: Vec::new(),
             incoming: Vec::new(),
@@ -130,14 +134,19 @@ impl Driver {
     pub(crate) fn send(
         &mut self,
         to: NodeId,
-        envelope: &EnvelopeBytes,
-        (body, token): (Span, Token),
+        message: Outbound<'_>,
         now: Instant,
     ) -> Result<(), Refusal> {
+        let Outbound {
+            envelope,
+            body,
+            token,
+            is_awaited,
+        } = message;
         let len = ENVELOPE_BYTES as u64 + body.len() as u64;
         let id = self
             .core
-            .send(to, len, true, now)
+            .send(to, len, is_awaited, now)
             .map_err(|error| match error {
                 SendError::TooLong { .. } => Refusal::TooLong {
                     limit: self.body_limit(),
@@ -190,18 +199,29 @@ impl Driver {
         }
     }
 
-    /// The payload of the packet that `packet` begins with; all of it when it is none.
-    fn payload<'a>(&self, packet: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        let header_bytes = self.core.cut(packet).map_or(packet.len(), |cut| cut.0);
-        packet.split_at(header_bytes)
+    /// How the packet that `datagram` begins with is cut: bytes of its header, bytes of its payload.
+    /// What is no packet is all header, and the core counts it.
+    #[inline]
+    pub(crate) fn cut(&self, datagram: &[u8]) -> (usize, usize) {
+        match self.core.cut(datagram) {
+            Some(cut) if self.coalesces => cut,
+            Some((header_bytes, _)) => (header_bytes, datagram.len() - header_bytes),
+            None => (datagram.len(), 0),
+        }
     }
 
     /// Takes a packet in; answers `Arriving` if it begins a message, whose payload `land` needs.
-    pub(crate) fn packet(&mut self, from: NodeId, packet: &[u8], now: Instant) -> Option<Event> {
-        let (header, payload) = self.payload(packet);
+    #[inline]
+    pub(crate) fn packet(
+        &mut self,
+        from: NodeId,
+        header: &[u8],
+        payload: &[u8],
+        now: Instant,
+    ) -> Option<Event> {
         match self.core.handle_packet(from, header, payload.len(), now) {
             Ok(Placement::First { message, len }) => {
-                self.announce(message, (from, len), payload, Vec::new(), now)
+                self.announce(message, (from, len), (payload, Vec::new()), now)
             }
             Ok(Placement::Early { message }) => {
                 let incoming = Incoming {
@@ -233,8 +253,7 @@ impl Driver {
         &mut self,
         id: IncomingId,
         (from, len): (NodeId, u64),
-        payload: &[u8],
-        kept: Vec<u8>,
+        (payload, kept): (&[u8], Vec<u8>),
         now: Instant,
     ) -> Option<Event> {
         let Some((envelope, body_len)) = open_envelope(payload, len) else {
@@ -264,12 +283,18 @@ impl Driver {
             unreachable!("a message that came early has not landed")
         };
         let body = payload.get(ENVELOPE_BYTES..).unwrap_or(&[]).to_vec();
-        self.announce(id, (early.from, len), &payload, body, now)
+        self.announce(id, (early.from, len), (&payload, body), now)
     }
 
-    /// `first`: the packet that began the message, if it is still at hand; else it was kept.
-    pub(crate) fn land(&mut self, arrival: Arrival, landing: Landing, first: &[u8], now: Instant) {
-        let (_, payload) = self.payload(first);
+    /// `first`: payload of the packet that began the message, if it is still at hand; else it was
+    /// kept.
+    pub(crate) fn land(
+        &mut self,
+        arrival: Arrival,
+        landing: Landing,
+        first: Option<&[u8]>,
+        now: Instant,
+    ) {
         let Some(message) = &mut self.incoming[arrival.0 as usize] else {
             // Its sender is lost: the event that tells so waits to be polled.
             return;
@@ -278,7 +303,9 @@ impl Driver {
             panic!("the engine lands a message once")
         };
         let kept = core::mem::take(kept);
-        let first = payload.get(ENVELOPE_BYTES..).unwrap_or(&kept);
+        let first = first
+            .and_then(|payload| payload.get(ENVELOPE_BYTES..))
+            .unwrap_or(&kept);
         let id = message.id;
         let mut place = match landing {
             Landing::Later => {

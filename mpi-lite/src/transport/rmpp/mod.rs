@@ -5,24 +5,31 @@
 //! state of the protocol is touched (rules E and S of `docs/protocol.md`).
 
 mod driver;
+mod inbox;
 mod mtu;
+mod outbox;
 mod socket;
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub(crate) use driver::Driver;
-use rmpp_core::{Caps, Config, NodeId};
+use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 use serde::{Deserialize, Serialize};
-use socket::Socket;
-pub(crate) use socket::WRAP_BYTES;
+use socket::{Job, Socket};
 
-use super::{Arrival, EnvelopeBytes, Event, Landing, Peer, Refusal, Token, Transport};
+use super::{Arrival, Event, Landing, Outbound, Peer, Refusal, Transport};
 use crate::clock::{Clock, Instant};
 use crate::config::{Acks, Settings};
 use crate::counters::Datagrams;
-use crate::memory::Span;
+
+/// Bytes in front of the packets of a datagram.
+const WRAP_BYTES: usize = 16;
+
+/// The greatest UDP payload over IPv4 (RFC 768, RFC 791).
+const DATAGRAM_MAX: usize = 65_507;
 
 /// What a rank tells all others about its end of the network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,8 +111,7 @@ impl Bound {
         if packet_bytes < 64 {
             return Err(format!("MPILITE_PACKET_BYTES={packet_bytes} is below 64"));
         }
-        let buffer = usize::try_from(settings.socket_buffer_bytes).unwrap_or(usize::MAX);
-        let socket = Socket::bind(address, buffer)
+        let socket = Socket::bind(address, settings)
             .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
         let address = socket
             .address()
@@ -137,12 +143,13 @@ impl Bound {
     ) -> Rmpp {
         let (settings, clock) = context;
         let terms = Terms::of(cards);
-        self.socket.know(
-            me.0,
+        self.socket.know(Job {
+            me: me.0,
             cookie,
-            cards.iter().map(|card| card.address),
-            terms.packet_bytes,
-        );
+            peers: cards.iter().map(|card| card.address).collect(),
+            longest_bytes: WRAP_BYTES + FAST_HEADER_BYTES + terms.packet_bytes,
+            coalesces: terms.caps.has(Caps::COALESCE),
+        });
         let mut config = terms.config(self.socket.receive_buffer(), settings);
         config.seed = cookie ^ u64::from(me.0);
         let driver = Driver::new(NodeId(me.0), config);
@@ -150,7 +157,11 @@ impl Bound {
             driver,
             socket: self.socket,
             clock,
+            from: NodeId(0),
+            in_hand: 0..0,
             fresh: None,
+            has_asked: false,
+            has_unflushed: false,
         }
     }
 }
@@ -178,8 +189,15 @@ pub struct Rmpp {
     driver: Driver,
     socket: Socket,
     clock: Clock,
-    /// The message that `Arriving` just told of: its first packet is still in the socket's batch.
-    fresh: Option<Arrival>,
+    /// Packets of one datagram that were not looked at yet: who sent them, where they are.
+    from: NodeId,
+    in_hand: Range<usize>,
+    /// The message that `Arriving` just told of, and where the payload of its first packet is.
+    fresh: Option<(Arrival, Range<usize>)>,
+    /// The system was asked for datagrams since `poll` last said that nothing happens.
+    has_asked: bool,
+    /// Something was sent that is not with the system yet.
+    has_unflushed: bool,
 }
 
 impl Rmpp {
@@ -195,12 +213,44 @@ impl Rmpp {
         self.socket.counters()
     }
 
+    #[inline]
     fn pump(&mut self, now: Instant) {
+        self.has_unflushed = false;
         let socket = &mut self.socket;
         self.driver.transmit(now, |to, header, first, body| {
             socket.push(to.0, header, first, body);
         });
         socket.flush();
+    }
+
+    /// Takes the next datagram in hand; answers whether there was one.
+    #[inline]
+    fn take_datagram(&mut self, now: Instant) -> bool {
+        if self.socket.is_at_end_of_stretch() {
+            // Much may be in hand: nobody should wait for his answer until it is all done.
+            self.pump(now);
+        }
+        let Some((from, place)) = self.socket.next() else {
+            return false;
+        };
+        (self.from, self.in_hand) = (NodeId(from), place);
+        true
+    }
+
+    /// Handles the next packet of the datagram in hand.
+    #[inline]
+    fn take_packet(&mut self, now: Instant) -> Option<Event> {
+        let start = self.in_hand.start;
+        let (head, payload) = self.driver.cut(self.socket.bytes(self.in_hand.clone()));
+        let (middle, end) = (start + head, start + head + payload);
+        self.in_hand.start = end;
+        let header = self.socket.bytes(start..middle);
+        let body = self.socket.bytes(middle..end);
+        let event = self.driver.packet(self.from, header, body, now)?;
+        if let Event::Arriving { arrival, .. } = event {
+            self.fresh = Some((arrival, middle..end));
+        }
+        Some(event)
     }
 }
 
@@ -209,28 +259,34 @@ impl Transport for Rmpp {
         self.driver.body_limit()
     }
 
-    fn send(
-        &mut self,
-        to: Peer,
-        envelope: &EnvelopeBytes,
-        body: Span,
-        token: Token,
-    ) -> Result<(), Refusal> {
-        let now = self.clock.now();
-        self.driver
-            .send(NodeId(to.0), envelope, (body, token), now)?;
-        self.pump(now);
+    #[inline]
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        self.driver.send(NodeId(to.0), message, self.clock.now())?;
+        self.has_unflushed = true;
         Ok(())
     }
 
+    #[inline]
+    fn flush(&mut self) {
+        if self.has_unflushed {
+            self.pump(self.clock.now());
+        }
+    }
+
     fn land(&mut self, arrival: Arrival, landing: Landing) {
-        let is_fresh = self.fresh.take_if(|fresh| *fresh == arrival).is_some();
-        let first = if is_fresh { self.socket.current() } else { &[] };
+        let fresh = self.fresh.take_if(|(fresh, _)| *fresh == arrival);
         let now = self.clock.now();
-        self.driver.land(arrival, landing, first, now);
+        if let Some((_, place)) = fresh {
+            let first = Some(self.socket.bytes(place));
+            self.driver.land(arrival, landing, first, now);
+            // The answer goes when what is in hand is done.
+            return;
+        }
+        self.driver.land(arrival, landing, None, now);
         self.pump(now);
     }
 
+    /// Asks the system once, then tells all that came of it, then answers `None`.
     fn poll(&mut self, now: Instant) -> Option<Event> {
         assert!(
             self.fresh.is_none(),
@@ -240,26 +296,28 @@ impl Transport for Rmpp {
             if let Some(event) = self.driver.next_event(now) {
                 return Some(event);
             }
-            let Some((from, packet)) = self.socket.next() else {
-                break;
-            };
-            if let Some(event) = self.driver.packet(NodeId(from), packet, now) {
-                if let Event::Arriving { arrival, .. } = event {
-                    self.fresh = Some(arrival);
+            if !self.in_hand.is_empty() {
+                if let Some(event) = self.take_packet(now) {
+                    return Some(event);
                 }
-                return Some(event);
+                continue;
             }
-            if self.socket.is_drained() {
-                self.pump(now);
+            if self.take_datagram(now) {
+                continue;
             }
+            if self.has_asked || !self.socket.fetch() {
+                break;
+            }
+            self.has_asked = true;
         }
+        self.has_asked = false;
         self.driver.handle_timeout(now);
         self.pump(now);
         self.driver.next_event(now)
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        if self.driver.has_event() {
+        if self.driver.has_event() || self.has_unflushed || self.has_asked {
             return Some(Instant::ZERO);
         }
         self.driver.next_timeout()

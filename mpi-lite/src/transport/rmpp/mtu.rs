@@ -5,10 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::WRAP_BYTES;
-
-/// The greatest UDP payload over IPv4 (RFC 768, RFC 791).
-const DATAGRAM_MAX: usize = 65_507;
+use super::{DATAGRAM_MAX, WRAP_BYTES};
 
 /// An Ethernet's MTU, where the interface does not tell.
 const ETHERNET_MTU: usize = 1500;

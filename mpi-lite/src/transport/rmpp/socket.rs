@@ -1,57 +1,35 @@
-//! The only file that opens a socket: batches of datagrams in and out of one UDP socket.
+//! The only file that opens a socket: one UDP socket per rank, its options and its counters.
 //!
-//! A datagram is: the job's cookie (8 bytes), the sender's rank (4 bytes), 4 bytes that are zero,
-//! then the packet. What does not begin so, or does not come from the address that its rank
-//! published, is counted and dropped here, unanswered (rules E and S).
-#![expect(unsafe_code, reason = "sendmmsg and recvmmsg take raw pointers")]
+//! A datagram is: the job's cookie (8 bytes), the sender's rank (4 bytes), its own length (2 bytes),
+//! 2 bytes that are zero, then one packet or more. What does not begin so, or does not come from the
+//! address that its rank published, is counted and dropped here, unanswered (rules E and S).
+#![expect(unsafe_code, reason = "options of the system are numbers and pointers")]
 
-use core::mem::MaybeUninit;
+use core::ops::Range;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rmpp_core::{FAST_HEADER_BYTES, MAX_HEADER_BYTES};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
-use super::super::ENVELOPE_BYTES;
+use super::inbox::{Entrance, Inbox};
+use super::outbox::{Exit, Outbox, Stuck};
+use crate::config::Settings;
 use crate::counters::Datagrams;
 use crate::memory::Span;
 
-/// Bytes in front of each packet.
-pub(crate) const WRAP_BYTES: usize = 16;
-
-/// Datagrams per system call.
-const BATCH: usize = 16;
-
-const HEAD_BYTES: usize = WRAP_BYTES + MAX_HEADER_BYTES + ENVELOPE_BYTES;
-
-#[derive(Clone, Copy)]
-struct Head {
-    bytes: [u8; HEAD_BYTES],
-    len: usize,
-    to: u32,
-    body: Span,
-}
-
-/// One UDP socket with its batches.
+/// One UDP socket with what waits to go out and what came in.
 pub(super) struct Socket {
     socket: socket2::Socket,
-    wrap: [u8; WRAP_BYTES],
     peers: Vec<SockAddr>,
     /// There is one peer only, and the system knows its address.
     is_connected: bool,
     /// A path was narrower than its interface: the system may cut datagrams into fragments.
     may_fragment: bool,
-    /// Datagrams that wait for `flush`.
-    heads: Vec<Head>,
-    slot_bytes: usize,
-    slots: Vec<u8>,
-    lens: [usize; BATCH],
-    sources: [libc::sockaddr_storage; BATCH],
-    received: usize,
-    /// How many datagrams the next system call asks for.
-    ask: usize,
-    next: usize,
+    /// The system takes bursts.
+    may_burst: bool,
+    outbox: Outbox,
+    inbox: Inbox,
     counters: Datagrams,
 }
 
@@ -63,37 +41,46 @@ impl core::fmt::Debug for Socket {
     }
 }
 
+/// What a socket must know of its job.
+pub(super) struct Job {
+    /// This rank.
+    pub(super) me: u32,
+    pub(super) cookie: u64,
+    /// The addresses, by rank.
+    pub(super) peers: Vec<SocketAddr>,
+    /// Bytes of the longest datagram.
+    pub(super) longest_bytes: usize,
+    /// Whether packets share datagrams.
+    pub(super) coalesces: bool,
+}
+
 impl Socket {
-    /// Opens a socket on `address`, any port, with buffers of about `buffer_bytes`.
+    /// Opens a socket on `address`, any port, as `settings` say.
     ///
     /// # Errors
     /// The system's.
     #[expect(clippy::disallowed_methods, reason = "this file opens sockets")]
-    pub(super) fn bind(address: IpAddr, buffer_bytes: usize) -> io::Result<Self> {
+    pub(super) fn bind(address: IpAddr, settings: &Settings) -> io::Result<Self> {
         let domain = Domain::for_address(SocketAddr::new(address, 0));
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
-        // As large as allowed; what was granted is read back by `receive_buffer`.
-        let _ = socket.set_recv_buffer_size(buffer_bytes);
-        let _ = socket.set_send_buffer_size(buffer_bytes);
+        enlarge_buffers(&socket, settings.socket_buffer_bytes);
         if address.is_ipv4() {
             discover_mtu(&socket, libc::IP_PMTUDISC_DO)?;
+        }
+        let may_burst = settings.gso && set(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
+        if settings.gro {
+            // Where the system has no trains, datagrams come one by one.
+            let _ = set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
         }
         socket.bind(&SocketAddr::new(address, 0).into())?;
         Ok(Self {
             socket,
-            wrap: [0; WRAP_BYTES],
             peers: Vec::new(),
             is_connected: false,
             may_fragment: false,
-            heads: Vec::with_capacity(BATCH),
-            slot_bytes: 0,
-            slots: Vec::new(),
-            lens: [0; BATCH],
-            // SAFETY: all-zero bytes are a valid address: of no family.
-            sources: unsafe { core::mem::zeroed() },
-            received: 0,
-            ask: 1,
-            next: 0,
+            may_burst,
+            outbox: Outbox::new(),
+            inbox: Inbox::new(),
             counters: Datagrams::default(),
         })
     }
@@ -115,25 +102,22 @@ impl Socket {
         self.socket.recv_buffer_size().unwrap_or(212_992)
     }
 
-    /// Tells the socket its job: own rank, cookie, the addresses by rank, the packet size.
-    pub(super) fn know(
-        &mut self,
-        me: u32,
-        cookie: u64,
-        peers: impl Iterator<Item = SocketAddr>,
-        packet_bytes: usize,
-    ) {
-        self.wrap[..8].copy_from_slice(&cookie.to_be_bytes());
-        self.wrap[8..12].copy_from_slice(&me.to_be_bytes());
-        self.peers = peers.map(SockAddr::from).collect();
+    /// Tells the socket its job.
+    pub(super) fn know(&mut self, job: Job) {
+        let cookie = job.cookie.to_be_bytes();
+        let wrap = &mut self.outbox.wrap;
+        wrap[..8].copy_from_slice(&cookie);
+        wrap[8..12].copy_from_slice(&job.me.to_be_bytes());
+        if job.coalesces {
+            self.outbox.shared_bytes = job.longest_bytes;
+        }
+        self.peers = job.peers.into_iter().map(SockAddr::from).collect();
         if let [first, second] = &self.peers[..] {
             // The only other rank: the system then need not find the route for each datagram.
-            let other = if me == 0 { second } else { first };
+            let other = if job.me == 0 { second } else { first };
             self.is_connected = self.socket.connect(other).is_ok();
         }
-        // One byte more than the longest, so that a longer one shows.
-        self.slot_bytes = WRAP_BYTES + FAST_HEADER_BYTES + packet_bytes + 1;
-        self.slots = vec![0; BATCH * self.slot_bytes];
+        self.inbox.know(cookie, job.longest_bytes);
     }
 
     /// What was counted, here and by the system.
@@ -145,52 +129,67 @@ impl Socket {
         }
     }
 
-    /// Queues one datagram; the body stays in the user's memory until `flush`.
+    /// Queues one packet; the body stays in the user's memory until `flush`.
     #[inline]
     pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
-        if self.heads.len() == BATCH {
+        if self.outbox.is_full() {
             self.flush();
         }
-        let mut bytes = [0; HEAD_BYTES];
-        let (wrap, rest) = bytes.split_at_mut(WRAP_BYTES);
-        wrap.copy_from_slice(&self.wrap);
-        rest[..header.len()].copy_from_slice(header);
-        rest[header.len()..][..envelope.len()].copy_from_slice(envelope);
-        let len = WRAP_BYTES + header.len() + envelope.len();
-        self.heads.push(Head {
-            bytes,
-            len,
-            to,
-            body,
-        });
+        self.outbox.push(to, header, envelope, body);
     }
 
     /// Sends what was queued. A datagram that the system refuses counts as lost on the way: the
     /// protocol repeats it.
+    #[inline]
     pub(super) fn flush(&mut self) {
-        let mut done = 0;
-        while done < self.heads.len() {
-            let rest = &self.heads[done..];
-            self.counters.send_calls += 1;
-            done += match self.send_batch(rest) {
-                Ok(sent) => {
-                    self.counters.datagrams_sent += sent as u64;
-                    sent.max(1)
-                }
-                Err(error) if self.allow_fragments(&error) => 0,
-                // A refused datagram is the first of the rest: skip it.
-                Err(_) => {
-                    self.counters.refused += 1;
-                    1
-                }
-            };
+        if !self.outbox.is_empty() {
+            self.send_all();
         }
-        self.heads.clear();
+    }
+
+    fn send_all(&mut self) {
+        self.outbox.seal();
+        let mut done = 0;
+        while done < self.outbox.len() {
+            let exit = Exit {
+                socket: self.socket.as_fd(),
+                peers: &self.peers,
+                is_connected: self.is_connected,
+                may_burst: self.may_burst,
+            };
+            self.counters.send_calls += 1;
+            match self.outbox.send(done, exit) {
+                Ok(went) => {
+                    self.counters.datagrams_sent += went.datagrams as u64;
+                    self.counters.bursts_sent += went.bursts as u64;
+                    done += went.datagrams.max(1);
+                }
+                Err(stuck) if self.helps_itself(&stuck) => {}
+                Err(_) => {
+                    // A refused datagram is the first of the rest: skip it.
+                    self.counters.refused += 1;
+                    done += 1;
+                }
+            }
+        }
+        self.outbox.clear();
+    }
+
+    /// Answers whether to send the same once more, in another way than the one that got stuck.
+    #[cold]
+    fn helps_itself(&mut self, stuck: &Stuck) -> bool {
+        if stuck.was_burst {
+            // The way out has no checksums for bursts (EIO), or a packet is too long for it
+            // (EINVAL, EMSGSIZE). From now on each datagram goes alone.
+            self.may_burst = false;
+            self.counters.bursts_refused += 1;
+            return true;
+        }
+        self.allow_fragments(&stuck.error)
     }
 
     /// Answers whether `error` says that a path is narrower than its interface, as tunnels are, and
     /// fragments help: they were forbidden until now. Repeating the datagram whole never would.
-    #[cold]
     fn allow_fragments(&mut self, error: &io::Error) -> bool {
         let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
         if !is_too_long || self.may_fragment {
@@ -200,34 +199,41 @@ impl Socket {
         discover_mtu(&self.socket, libc::IP_PMTUDISC_DONT).is_ok()
     }
 
-    /// The next datagram of a known sender: its rank and the packet. `None`: nothing is there.
-    pub(super) fn next(&mut self) -> Option<(u32, &[u8])> {
-        loop {
-            if self.next == self.received {
-                self.next = 0;
-                self.received = self.receive_batch();
-                if self.received == 0 {
-                    return None;
-                }
-            }
-            self.next += 1;
-            if let Some(from) = self.sift(self.next - 1) {
-                return Some((from, self.current()));
-            }
-        }
+    /// The next datagram in hand of a known sender: its rank, and where its packets are.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<(u32, Range<usize>)> {
+        let entrance = Entrance {
+            socket: self.socket.as_fd(),
+            peers: &self.peers,
+            is_connected: self.is_connected,
+        };
+        self.inbox.next(entrance, &mut self.counters)
     }
 
-    /// The packet that `next` answered last.
+    /// The bytes at a place that `next` answered; they stay until `fetch`.
+    #[inline]
     #[must_use]
-    pub(super) fn current(&self) -> &[u8] {
-        let slot = self.next - 1;
-        &self.slots[slot * self.slot_bytes..][WRAP_BYTES..self.lens[slot]]
+    pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
+        self.inbox.bytes(place)
     }
 
-    /// Whether `next` must ask the system for more.
+    /// Whether all is done that came in one stretch, and more is in hand.
+    #[inline]
     #[must_use]
-    pub(super) fn is_drained(&self) -> bool {
-        self.next == self.received
+    pub(super) fn is_at_end_of_stretch(&self) -> bool {
+        self.inbox.is_at_end_of_stretch()
+    }
+
+    /// Asks the system for datagrams; answers whether there were any. What was in hand is gone.
+    #[inline]
+    pub(super) fn fetch(&mut self) -> bool {
+        let entrance = Entrance {
+            socket: self.socket.as_fd(),
+            peers: &self.peers,
+            is_connected: self.is_connected,
+        };
+        self.counters.receive_calls += 1;
+        self.inbox.fetch(entrance)
     }
 
     /// What becomes readable when a datagram comes.
@@ -235,121 +241,14 @@ impl Socket {
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-
-    /// Rules E and S: job, length, sender and address, before any state is touched.
-    fn sift(&mut self, slot: usize) -> Option<u32> {
-        let len = self.lens[slot];
-        let datagram = &self.slots[slot * self.slot_bytes..][..len];
-        if len < WRAP_BYTES || len == self.slot_bytes || datagram[..8] != self.wrap[..8] {
-            self.counters.foreign += 1;
-            return None;
-        }
-        let sender = u32::from_be_bytes(datagram[8..12].try_into().expect("four bytes"));
-        let known = self.peers.get(sender as usize);
-        if !known.is_some_and(|known| is_address(&self.sources[slot], known)) {
-            self.counters.misplaced += 1;
-            return None;
-        }
-        Some(sender)
-    }
-
-    /// Asks for one datagram, and for twice as many each time that all came: a lone packet is not
-    /// held up by the search for a second one, a stream costs few system calls.
-    fn receive_batch(&mut self) -> usize {
-        let ask = self.ask;
-        let mut vectors = blank::<libc::iovec>();
-        let mut headers = blank::<libc::mmsghdr>();
-        for slot in 0..ask {
-            let vector = vectors[slot].write(libc::iovec {
-                iov_base: self.slots[slot * self.slot_bytes..].as_mut_ptr().cast(),
-                iov_len: self.slot_bytes,
-            });
-            let source = core::ptr::from_mut(&mut self.sources[slot]).cast();
-            headers[slot].write(message(vector, 1, source, ADDRESS_BYTES));
-        }
-        // SAFETY: `ask` headers are written; each points to one iovec within `slots` and to one
-        // address; all outlive the call. As a bare system call it is no cancellation point of
-        // the C library, which costs more than the call's own work.
-        let received = unsafe {
-            libc::syscall(
-                libc::SYS_recvmmsg,
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                ask,
-                libc::MSG_DONTWAIT,
-                core::ptr::null_mut::<libc::timespec>(),
-            )
-        };
-        let received = usize::try_from(received).unwrap_or(0);
-        self.counters.receive_calls += 1;
-        self.counters.datagrams_received += received as u64;
-        for (len, header) in self.lens.iter_mut().zip(&headers[..received]) {
-            // SAFETY: the first `received` of the `ask` headers were written above.
-            *len = unsafe { header.assume_init_ref() }.msg_len as usize;
-        }
-        self.ask = if received == ask {
-            BATCH.min(2 * ask)
-        } else {
-            1
-        };
-        received
-    }
-
-    /// Where a datagram goes, for the system; null if it knows.
-    fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
-        if self.is_connected {
-            return (core::ptr::null_mut(), 0);
-        }
-        let peer = &self.peers[to as usize];
-        (peer.as_ptr().cast_mut().cast(), peer.len())
-    }
-
-    /// Sends the first of `heads`, at most a batch; answers how many the system took.
-    fn send_batch(&self, heads: &[Head]) -> io::Result<usize> {
-        let mut vectors = blank::<[libc::iovec; 2]>();
-        let mut headers = blank::<libc::mmsghdr>();
-        let count = heads.len().min(BATCH);
-        for (slot, head) in heads[..count].iter().enumerate() {
-            let body = head.body.io_slice();
-            let parts = vectors[slot].write([
-                libc::iovec {
-                    iov_base: head.bytes.as_ptr().cast_mut().cast(),
-                    iov_len: head.len,
-                },
-                libc::iovec {
-                    iov_base: body.as_ptr().cast_mut().cast(),
-                    iov_len: body.len(),
-                },
-            ]);
-            let used = if body.is_empty() { 1 } else { 2 };
-            let (name, name_bytes) = self.name_of(head.to);
-            headers[slot].write(message(parts.as_mut_ptr(), used, name, name_bytes));
-        }
-        // SAFETY: `count` headers are written; they point to iovecs, addresses and bytes that
-        // outlive the call. The socket blocks while the system has no buffer: nothing of ours is
-        // needed to free one.
-        let sent = unsafe {
-            libc::syscall(
-                libc::SYS_sendmmsg,
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                count,
-                libc::MSG_NOSIGNAL,
-            )
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
-    }
-}
-
-/// A batch of things that are written before the system reads them.
-fn blank<T>() -> [MaybeUninit<T>; BATCH] {
-    [const { MaybeUninit::uninit() }; BATCH]
 }
 
 /// Bytes of an address, of whatever family.
-const ADDRESS_BYTES: u32 = size_of::<libc::sockaddr_storage>() as u32;
+pub(super) const ADDRESS_BYTES: u32 = size_of::<libc::sockaddr_storage>() as u32;
 
-fn message(
+/// A message without control data, as `sendmmsg` and `recvmmsg` want it.
+#[inline]
+pub(super) fn message(
     vectors: *mut libc::iovec,
     count: usize,
     name: *mut libc::c_void,
@@ -364,23 +263,18 @@ fn message(
     message
 }
 
-/// Whether the kernel's `source` is the published address `known`.
-fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
-    let source: *const libc::sockaddr_storage = source;
-    if known.is_ipv4() {
-        // SAFETY: a sockaddr_storage is large and aligned enough for any address.
-        let source = unsafe { &*source.cast::<libc::sockaddr_in>() };
-        let ip = Ipv4Addr::from(u32::from_be(source.sin_addr.s_addr));
-        let port = u16::from_be(source.sin_port);
-        return known.as_socket_ipv4() == Some(SocketAddrV4::new(ip, port));
+/// Asks for buffers of `bytes`: who may is not held to the system's limit, others get as much as is
+/// allowed. What was granted is read back by `receive_buffer`.
+fn enlarge_buffers(socket: &socket2::Socket, bytes: u64) {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    for (forced, asked) in [
+        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+    ] {
+        if set(socket, libc::SOL_SOCKET, forced, bytes).is_err() {
+            let _ = set(socket, libc::SOL_SOCKET, asked, bytes);
+        }
     }
-    // SAFETY: as above.
-    let source = unsafe { &*source.cast::<libc::sockaddr_in6>() };
-    let ip = Ipv6Addr::from(source.sin6_addr.s6_addr);
-    let port = u16::from_be(source.sin6_port);
-    known
-        .as_socket_ipv6()
-        .is_some_and(|known| *known.ip() == ip && known.port() == port)
 }
 
 /// How many datagrams the system dropped because the socket's buffer was full; 0 where it does not
@@ -406,12 +300,22 @@ fn overflowed(socket: &socket2::Socket) -> u64 {
 /// Whether the system cuts long datagrams into fragments (`IP_PMTUDISC_DONT`) or refuses them
 /// (`IP_PMTUDISC_DO`). Source: ip(7).
 fn discover_mtu(socket: &socket2::Socket, value: libc::c_int) -> io::Result<()> {
+    set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)
+}
+
+/// Sets an option that is one number.
+fn set(
+    socket: &socket2::Socket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     // SAFETY: the option takes a c_int, whose address and size are given.
     let answer = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_MTU_DISCOVER,
+            level,
+            option,
             (&raw const value).cast(),
             size_of_val(&value) as u32,
         )
@@ -420,5 +324,147 @@ fn discover_mtu(socket: &socket2::Socket, value: libc::c_int) -> io::Result<()> 
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const LONGEST_BYTES: usize = 1000;
+
+    fn pair(settings: &Settings, coalesces: bool) -> [Socket; 2] {
+        let mut sockets =
+            [0, 1].map(|_| Socket::bind(Ipv4Addr::LOCALHOST.into(), settings).unwrap());
+        let peers: Vec<_> = sockets.iter().map(|end| end.address().unwrap()).collect();
+        for (end, me) in sockets.iter_mut().zip(0..) {
+            end.know(Job {
+                me,
+                cookie: 7,
+                peers: peers.clone(),
+                longest_bytes: LONGEST_BYTES,
+                coalesces,
+            });
+        }
+        sockets
+    }
+
+    fn packet(number: usize, len: usize) -> Vec<u8> {
+        (0..len).map(|at| (at * 7 + number) as u8).collect()
+    }
+
+    /// Sends `packets`, half of each from elsewhere; answers what each datagram brought.
+    fn exchange([left, right]: &mut [Socket; 2], packets: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
+        for packet in packets.iter_mut() {
+            let middle = packet.len().min(40) / 2;
+            let (head, body) = packet.split_at_mut(middle);
+            left.push(1, head, &[], Span::of(body));
+        }
+        left.flush();
+        let mut got = Vec::new();
+        let bytes = |got: &[Vec<u8>]| got.iter().map(Vec::len).sum::<usize>();
+        let all = bytes(packets);
+        while bytes(&got) < all {
+            right.fetch();
+            while let Some((from, place)) = right.next() {
+                assert_eq!(from, 0);
+                got.push(right.bytes(place).to_vec());
+            }
+        }
+        got
+    }
+
+    /// Runs of equal packets, the last of some shorter, between odd ones.
+    fn mixed() -> Vec<Vec<u8>> {
+        let lens = [
+            1, 36, 900, 900, 900, 900, 900, 37, 984, 984, 984, 984, 5, 400, 399, 398,
+        ];
+        let mut packets: Vec<_> = lens
+            .iter()
+            .enumerate()
+            .map(|(n, &len)| packet(n, len))
+            .collect();
+        packets.extend((0..200).map(|n| packet(n, 984)));
+        packets
+    }
+
+    #[test]
+    fn packets_of_all_sizes_pass_bursts_and_trains_unchanged() {
+        for (gso, gro) in [(true, true), (true, false), (false, true), (false, false)] {
+            let settings = Settings {
+                gso,
+                gro,
+                ..Settings::default()
+            };
+            let mut ends = pair(&settings, false);
+            let mut packets = mixed();
+            let got = exchange(&mut ends, &mut packets);
+            assert!(got == packets, "gso {gso}, gro {gro}");
+            let [left, right] = ends.map(|end| end.counters());
+            assert_eq!(left.bursts_sent > 0, gso, "this kernel has bursts");
+            assert_eq!(right.trains_received > 0, gso && gro);
+            assert_eq!(left.datagrams_sent, packets.len() as u64);
+            assert_eq!(right.datagrams_received, packets.len() as u64);
+        }
+    }
+
+    #[test]
+    fn where_bursts_are_refused_datagrams_go_alone() {
+        const SO_NO_CHECK: libc::c_int = 11;
+        let mut ends = pair(&Settings::default(), false);
+        // The system makes no bursts of datagrams without a checksum.
+        set(&ends[0].socket, libc::SOL_SOCKET, SO_NO_CHECK, 1).unwrap();
+        let mut packets = mixed();
+        assert!(exchange(&mut ends, &mut packets) == packets);
+        let counters = ends[0].counters();
+        assert_eq!((counters.bursts_refused, counters.bursts_sent), (1, 0));
+        assert_eq!(counters.refused, 0);
+    }
+
+    #[test]
+    fn packets_share_a_datagram_up_to_the_longest() {
+        let mut ends = pair(&Settings::default(), true);
+        let mut packets: Vec<_> = (0..100).map(|number| packet(number, 60)).collect();
+        let got = exchange(&mut ends, &mut packets);
+        let each = (LONGEST_BYTES - super::super::WRAP_BYTES) / 60;
+        assert_eq!(got.len(), 100_usize.div_ceil(each));
+        assert!(got.concat() == packets.concat());
+    }
+
+    #[test]
+    fn packets_to_one_peer_do_not_overtake_each_other() {
+        let settings = Settings::default();
+        let mut ends: Vec<_> = (0..3)
+            .map(|_| Socket::bind(Ipv4Addr::LOCALHOST.into(), &settings).unwrap())
+            .collect();
+        let peers: Vec<_> = ends.iter().map(|end| end.address().unwrap()).collect();
+        for (end, me) in ends.iter_mut().zip(0..) {
+            end.know(Job {
+                me,
+                cookie: 7,
+                peers: peers.clone(),
+                longest_bytes: LONGEST_BYTES,
+                coalesces: true,
+            });
+        }
+        let lens = [30, 900, 500, 60, 984, 984, 10, 20];
+        for (number, len) in lens.into_iter().cycle().take(90).enumerate() {
+            let body = vec![number as u8 / 2; len];
+            ends[0].push(1 + number as u32 % 2, &body, &[], Span::EMPTY);
+        }
+        ends[0].flush();
+        for end in &mut ends[1..] {
+            let (mut numbers, mut bytes) = (Vec::new(), 0);
+            while numbers.last() != Some(&44) || bytes < 45 {
+                end.fetch();
+                while let Some((_, place)) = end.next() {
+                    numbers.extend_from_slice(end.bytes(place));
+                    bytes = numbers.len();
+                }
+            }
+            assert!(numbers.is_sorted());
+        }
     }
 }

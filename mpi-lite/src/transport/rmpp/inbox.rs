@@ -1,0 +1,249 @@
+//! Datagrams on their way in.
+//!
+//! The system may hand over a whole train of datagrams in one stretch (`UDP_GRO`, see udp(7)). Each
+//! wrap says how long its datagram is, so a train is cut without asking the system how, and a lone
+//! datagram needs no more than a plain `recvfrom`.
+#![expect(unsafe_code, reason = "recvfrom and recvmmsg take raw pointers")]
+
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use socket2::SockAddr;
+
+use super::WRAP_BYTES;
+use super::outbox::LENGTH_AT;
+use super::socket::{ADDRESS_BYTES, message};
+use crate::counters::Datagrams;
+
+/// Stretches of one `recvmmsg`.
+const BATCH: usize = 16;
+
+/// Bytes of a stretch: the longest that the system hands over.
+const SLOT_BYTES: usize = 65_536;
+
+/// What was received and not yet looked at.
+pub(super) struct Inbox {
+    /// The job's cookie.
+    cookie: [u8; 8],
+    /// Bytes of the longest datagram.
+    longest_bytes: usize,
+    slots: Vec<u8>,
+    lens: [usize; BATCH],
+    sources: [libc::sockaddr_storage; BATCH],
+    received: usize,
+    /// How many stretches the next system call asks for.
+    ask: usize,
+    /// The stretch in hand, and where in it the next datagram begins.
+    slot: usize,
+    at: usize,
+    /// The only peer's address is the only one from which the system still takes datagrams: none
+    /// is left from the time before it knew.
+    is_private: bool,
+}
+
+/// Where datagrams come in.
+#[derive(Clone, Copy)]
+pub(super) struct Entrance<'a> {
+    pub(super) socket: BorrowedFd<'a>,
+    pub(super) peers: &'a [SockAddr],
+    pub(super) is_connected: bool,
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Self {
+            cookie: [0; 8],
+            longest_bytes: 0,
+            slots: Vec::new(),
+            lens: [0; BATCH],
+            // SAFETY: all-zero bytes are a valid address: of no family.
+            sources: unsafe { core::mem::zeroed() },
+            received: 0,
+            ask: 1,
+            slot: 0,
+            at: 0,
+            is_private: false,
+        }
+    }
+
+    pub(super) fn know(&mut self, cookie: [u8; 8], longest_bytes: usize) {
+        self.cookie = cookie;
+        self.longest_bytes = longest_bytes;
+        self.slots = vec![0; BATCH * SLOT_BYTES];
+    }
+
+    /// The bytes at a place that `next` answered.
+    #[inline]
+    pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
+        &self.slots[place]
+    }
+
+    /// The next datagram of those in hand: its rank, and where its packets are.
+    // Rules E and S: job, length, sender and address, before any state is touched.
+    #[inline]
+    pub(super) fn next(
+        &mut self,
+        entrance: Entrance<'_>,
+        counters: &mut Datagrams,
+    ) -> Option<(u32, Range<usize>)> {
+        while self.slot < self.received {
+            let (start, end) = (self.slot * SLOT_BYTES, self.lens[self.slot]);
+            let left = &self.slots[start + self.at..start + end];
+            if left.is_empty() {
+                (self.slot, self.at) = (self.slot + 1, 0);
+                continue;
+            }
+            let from = self.sift(left, entrance, counters);
+            let begin = start + self.at;
+            let Some((from, bytes)) = from else {
+                // Nobody knows where the next one would begin.
+                self.at = end;
+                continue;
+            };
+            counters.datagrams_received += 1;
+            counters.trains_received += u64::from(self.at == 0 && bytes < end);
+            self.at += bytes;
+            return Some((from, begin + WRAP_BYTES..begin + bytes));
+        }
+        None
+    }
+
+    /// Sender and length of the datagram that `left` begins with, if it is one of this job's.
+    #[inline]
+    fn sift(
+        &self,
+        left: &[u8],
+        entrance: Entrance<'_>,
+        counters: &mut Datagrams,
+    ) -> Option<(u32, usize)> {
+        let Some(wrap) = left
+            .first_chunk::<WRAP_BYTES>()
+            .filter(|wrap| wrap[..8] == self.cookie)
+        else {
+            counters.foreign += 1;
+            return None;
+        };
+        let bytes = usize::from(u16::from_be_bytes([wrap[LENGTH_AT], wrap[LENGTH_AT + 1]]));
+        if bytes < WRAP_BYTES || bytes > left.len().min(self.longest_bytes) {
+            counters.foreign += 1;
+            return None;
+        }
+        let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
+        let known = entrance.peers.get(sender as usize);
+        let is_from = |known| self.is_private || is_address(&self.sources[self.slot], known);
+        if !known.is_some_and(is_from) {
+            counters.misplaced += 1;
+            return None;
+        }
+        Some((sender, bytes))
+    }
+
+    /// Whether another stretch is in hand behind the present one.
+    #[inline]
+    pub(super) fn is_at_end_of_stretch(&self) -> bool {
+        self.slot < self.received && self.at >= self.lens[self.slot]
+    }
+
+    /// Asks the system for one stretch, and for twice as many each time that all came: a lone
+    /// packet is not held up by the search for a second one, a stream costs few system calls.
+    /// Answers whether anything came.
+    #[inline]
+    pub(super) fn fetch(&mut self, entrance: Entrance<'_>) -> bool {
+        (self.slot, self.at) = (0, 0);
+        self.received = if self.ask == 1 {
+            self.receive_one(entrance)
+        } else {
+            self.receive_batch(entrance)
+        };
+        if self.received == 0 {
+            self.is_private = entrance.is_connected;
+        }
+        self.ask = if self.received == self.ask {
+            BATCH.min(2 * self.ask)
+        } else {
+            1
+        };
+        self.received > 0
+    }
+
+    fn receive_one(&mut self, entrance: Entrance<'_>) -> usize {
+        let mut source_bytes = ADDRESS_BYTES;
+        let (source, source_len): (*mut libc::sockaddr_storage, *mut u32) = if self.is_private {
+            (core::ptr::null_mut(), core::ptr::null_mut())
+        } else {
+            (&raw mut self.sources[0], &raw mut source_bytes)
+        };
+        // SAFETY: the first slot has `SLOT_BYTES` bytes, the address its length; all outlive the
+        // call. As a bare system call it is no cancellation point of the C library, which costs
+        // more than the call's own work.
+        let len = unsafe {
+            libc::syscall(
+                libc::SYS_recvfrom,
+                entrance.socket.as_raw_fd(),
+                self.slots.as_mut_ptr(),
+                SLOT_BYTES,
+                libc::MSG_DONTWAIT,
+                source,
+                source_len,
+            )
+        };
+        let Ok(len) = usize::try_from(len) else {
+            return 0;
+        };
+        self.lens[0] = len;
+        1
+    }
+
+    fn receive_batch(&mut self, entrance: Entrance<'_>) -> usize {
+        let ask = self.ask;
+        let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+        let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+        for slot in 0..ask {
+            let vector = vectors[slot].write(libc::iovec {
+                iov_base: self.slots[slot * SLOT_BYTES..].as_mut_ptr().cast(),
+                iov_len: SLOT_BYTES,
+            });
+            let source = core::ptr::from_mut(&mut self.sources[slot]).cast();
+            messages[slot].write(message(vector, 1, source, ADDRESS_BYTES));
+        }
+        // SAFETY: `ask` messages are written; each points to one iovec within `slots` and to one
+        // address; all outlive the call.
+        let received = unsafe {
+            libc::syscall(
+                libc::SYS_recvmmsg,
+                entrance.socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                ask,
+                libc::MSG_DONTWAIT,
+                core::ptr::null_mut::<libc::timespec>(),
+            )
+        };
+        let received = usize::try_from(received).unwrap_or(0);
+        for (len, message) in self.lens.iter_mut().zip(&messages[..received]) {
+            // SAFETY: the first `received` of the `ask` messages were written above.
+            *len = unsafe { message.assume_init_ref() }.msg_len as usize;
+        }
+        received
+    }
+}
+
+/// Whether the kernel's `source` is the published address `known`.
+fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
+    let source: *const libc::sockaddr_storage = source;
+    if known.is_ipv4() {
+        // SAFETY: a sockaddr_storage is large and aligned enough for any address.
+        let source = unsafe { &*source.cast::<libc::sockaddr_in>() };
+        let ip = Ipv4Addr::from(u32::from_be(source.sin_addr.s_addr));
+        let port = u16::from_be(source.sin_port);
+        return known.as_socket_ipv4() == Some(SocketAddrV4::new(ip, port));
+    }
+    // SAFETY: as above.
+    let source = unsafe { &*source.cast::<libc::sockaddr_in6>() };
+    let ip = Ipv6Addr::from(source.sin6_addr.s6_addr);
+    let port = u16::from_be(source.sin6_port);
+    known
+        .as_socket_ipv6()
+        .is_some_and(|known| *known.ip() == ip && known.port() == port)
+}

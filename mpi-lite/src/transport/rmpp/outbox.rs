@@ -1,0 +1,390 @@
+//! Datagrams on their way out: packets are put together to datagrams, datagrams to system calls.
+//!
+//! Heads and short bodies lie one behind the other in one buffer, so that a short datagram is one
+//! stretch of memory and one plain `sendto`. Long bodies stay in the user's memory and are gathered
+//! by the system. A run of equal datagrams to one peer goes as one burst, which the system (or the
+//! network card) cuts: `UDP_SEGMENT`, see udp(7).
+#![expect(unsafe_code, reason = "sendto and sendmmsg take raw pointers")]
+
+use core::mem::MaybeUninit;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use socket2::SockAddr;
+
+use super::socket::{ADDRESS_BYTES, message};
+use super::{DATAGRAM_MAX, WRAP_BYTES};
+use crate::memory::Span;
+
+/// Messages of one `sendmmsg`.
+const BATCH: usize = 16;
+
+/// Packets that are collected before they are sent. A head and a body each: at most two iovecs.
+const PIECES: usize = 128;
+
+/// Bytes that are collected: beyond it the peers should rather have them.
+const COLLECTED_BYTES: usize = 1 << 19;
+
+/// First packets with a body up to this are copied behind their head: one stretch is faster to send.
+const COPIED_BYTES: usize = 4096;
+
+/// The same for other packets, which may become part of a burst.
+const COPIED_DATA_BYTES: usize = 512;
+
+/// How many of the last datagrams may still take in a packet.
+const OPEN: usize = 8;
+
+/// The system refuses a burst of more packets (before Linux 6.9).
+const BURST: usize = 64;
+
+/// A shorter run is not worth the system's work on a burst. Notebook 5.
+const LEAST_BURST: usize = 4;
+
+/// Where the wrap says how long its datagram is.
+pub(super) const LENGTH_AT: usize = 12;
+
+/// A packet, or several that lie one behind the other: `len` bytes of the buffer from `start`, then
+/// a body elsewhere.
+#[derive(Clone, Copy)]
+struct Piece {
+    start: usize,
+    len: usize,
+    body: Span,
+    next: Option<u32>,
+}
+
+/// Some pieces for one peer.
+#[derive(Clone, Copy)]
+struct Datagram {
+    to: u32,
+    first: u32,
+    last: u32,
+    bytes: usize,
+}
+
+/// Packets that wait for `send`.
+pub(super) struct Outbox {
+    pub(super) wrap: [u8; WRAP_BYTES],
+    /// Bytes up to which packets may share a datagram; 0: they may not.
+    pub(super) shared_bytes: usize,
+    buffer: Vec<u8>,
+    pieces: Vec<Piece>,
+    datagrams: Vec<Datagram>,
+    bytes: usize,
+}
+
+/// Where datagrams go out.
+#[derive(Clone, Copy)]
+pub(super) struct Exit<'a> {
+    pub(super) socket: BorrowedFd<'a>,
+    pub(super) peers: &'a [SockAddr],
+    /// The system knows the only peer's address.
+    pub(super) is_connected: bool,
+    pub(super) may_burst: bool,
+}
+
+/// What one system call did.
+pub(super) struct Went {
+    /// Datagrams.
+    pub(super) datagrams: usize,
+    /// Bursts among the messages it took.
+    pub(super) bursts: usize,
+}
+
+/// Why the first of the datagrams did not go.
+pub(super) struct Stuck {
+    pub(super) error: io::Error,
+    /// It was a burst.
+    pub(super) was_burst: bool,
+}
+
+impl Outbox {
+    pub(super) fn new() -> Self {
+        Self {
+            wrap: [0; WRAP_BYTES],
+            shared_bytes: 0,
+            buffer: Vec::with_capacity(PIECES * 256),
+            pieces: Vec::with_capacity(PIECES),
+            datagrams: Vec::with_capacity(PIECES),
+            bytes: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.datagrams.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.pieces.len() == PIECES || self.bytes >= COLLECTED_BYTES
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.datagrams.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.buffer.clear();
+        self.pieces.clear();
+        self.datagrams.clear();
+        self.bytes = 0;
+    }
+
+    /// Adds a packet, to a datagram with others if there is one with room.
+    #[inline]
+    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
+        let packet_bytes = header.len() + envelope.len() + body.len();
+        let datagram = self.open_datagram(to, packet_bytes);
+        let start = self.buffer.len();
+        if datagram.is_none() {
+            self.buffer.extend_from_slice(&self.wrap);
+        }
+        self.buffer.extend_from_slice(header);
+        self.buffer.extend_from_slice(envelope);
+        let copied = if envelope.is_empty() {
+            COPIED_DATA_BYTES
+        } else {
+            COPIED_BYTES
+        };
+        let is_copied = body.len() <= copied;
+        if is_copied {
+            body.append_to(&mut self.buffer);
+        }
+        let piece = Piece {
+            start,
+            len: self.buffer.len() - start,
+            body: if is_copied { Span::EMPTY } else { body },
+            next: None,
+        };
+        self.bytes += packet_bytes;
+        match datagram {
+            Some(index) => self.append(index, piece, packet_bytes),
+            None => self.begin(to, piece, WRAP_BYTES + packet_bytes),
+        }
+    }
+
+    /// A datagram to `to` that has room for `packet_bytes` more: only the last one to that peer, or
+    /// packets would overtake each other.
+    #[inline]
+    fn open_datagram(&self, to: u32, packet_bytes: usize) -> Option<usize> {
+        if self.shared_bytes == 0 {
+            return None;
+        }
+        let from = self.datagrams.len().saturating_sub(OPEN);
+        let index = (from..self.datagrams.len())
+            .rev()
+            .find(|&index| self.datagrams[index].to == to)?;
+        (self.datagrams[index].bytes + packet_bytes <= self.shared_bytes).then_some(index)
+    }
+
+    fn begin(&mut self, to: u32, piece: Piece, bytes: usize) {
+        let place = self.pieces.len() as u32;
+        self.pieces.push(piece);
+        self.datagrams.push(Datagram {
+            to,
+            first: place,
+            last: place,
+            bytes,
+        });
+    }
+
+    fn append(&mut self, index: usize, piece: Piece, bytes: usize) {
+        let datagram = &mut self.datagrams[index];
+        datagram.bytes += bytes;
+        let last = &mut self.pieces[datagram.last as usize];
+        if last.body.is_empty() && last.start + last.len == piece.start {
+            last.len += piece.len;
+            last.body = piece.body;
+            return;
+        }
+        let place = self.pieces.len() as u32;
+        self.pieces[datagram.last as usize].next = Some(place);
+        self.datagrams[index].last = place;
+        self.pieces.push(piece);
+    }
+
+    /// Writes into each wrap how long its datagram is. Once, before sending.
+    pub(super) fn seal(&mut self) {
+        for datagram in &self.datagrams {
+            let start = self.pieces[datagram.first as usize].start;
+            let bytes = (datagram.bytes as u16).to_be_bytes();
+            self.buffer[start + LENGTH_AT..][..2].copy_from_slice(&bytes);
+        }
+    }
+
+    /// Sends datagrams from number `done` on, as many as one system call takes.
+    pub(super) fn send(&self, done: usize, exit: Exit<'_>) -> Result<Went, Stuck> {
+        if let [datagram] = &self.datagrams[done..]
+            && datagram.first == datagram.last
+            && self.pieces[datagram.first as usize].body.is_empty()
+        {
+            return self.send_plain(*datagram, exit);
+        }
+        self.send_batch(done, exit)
+    }
+
+    /// One stretch of memory.
+    fn send_plain(&self, datagram: Datagram, exit: Exit<'_>) -> Result<Went, Stuck> {
+        let Piece { start, len, .. } = self.pieces[datagram.first as usize];
+        let bytes = &self.buffer[start..][..len];
+        let (name, name_bytes) = exit.name_of(datagram.to);
+        // SAFETY: the bytes and the address outlive the call, which reads no more than it is told.
+        // The socket blocks while the system has no buffer: nothing of ours is needed to free
+        // one. As a bare system call it is no cancellation point of the C library.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendto,
+                exit.socket.as_raw_fd(),
+                bytes.as_ptr(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+                name,
+                name_bytes,
+            )
+        };
+        if sent < 0 {
+            return Err(Stuck {
+                error: io::Error::last_os_error(),
+                was_burst: false,
+            });
+        }
+        Ok(Went {
+            datagrams: 1,
+            bursts: 0,
+        })
+    }
+
+    fn send_batch(&self, done: usize, exit: Exit<'_>) -> Result<Went, Stuck> {
+        let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; 2 * PIECES];
+        let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+        let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
+        let mut runs = [0; BATCH];
+        let (mut count, mut used, mut at) = (0, 0, done);
+        while count < BATCH && at < self.datagrams.len() {
+            let run = self.run(at, exit.may_burst);
+            let from = used;
+            for datagram in &self.datagrams[at..at + run] {
+                used = self.gather(*datagram, &mut vectors, used);
+            }
+            let (name, name_bytes) = exit.name_of(self.datagrams[at].to);
+            let first = vectors[from].as_mut_ptr();
+            let mut header = message(first, used - from, name, name_bytes);
+            if run > 1 {
+                let control = controls[count].write(Control::of(self.datagrams[at].bytes));
+                header.msg_hdr.msg_control = (&raw mut *control).cast();
+                header.msg_hdr.msg_controllen = size_of::<Control>();
+            }
+            messages[count].write(header);
+            runs[count] = run;
+            (count, at) = (count + 1, at + run);
+        }
+        // SAFETY: `count` messages are written; they point to iovecs, control data, addresses and
+        // bytes that outlive the call. Blocking and cancellation: as above.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendmmsg,
+                exit.socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                count,
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        let Ok(sent) = usize::try_from(sent) else {
+            return Err(Stuck {
+                error: io::Error::last_os_error(),
+                was_burst: runs[0] > 1,
+            });
+        };
+        let runs = &runs[..sent];
+        Ok(Went {
+            datagrams: runs.iter().sum(),
+            bursts: runs.iter().filter(|&&run| run > 1).count(),
+        })
+    }
+
+    /// How many datagrams from number `at` on go as one message: equal ones to one peer, of which
+    /// the last may be shorter.
+    fn run(&self, at: usize, may_burst: bool) -> usize {
+        if !may_burst {
+            return 1;
+        }
+        let first = self.datagrams[at];
+        let (mut run, mut total) = (1, first.bytes);
+        for datagram in self.datagrams[at + 1..].iter().take(BURST - 1) {
+            total += datagram.bytes;
+            let fits = datagram.to == first.to && total <= DATAGRAM_MAX;
+            if !fits || datagram.bytes > first.bytes {
+                break;
+            }
+            run += 1;
+            if datagram.bytes < first.bytes {
+                break;
+            }
+        }
+        if run < LEAST_BURST { 1 } else { run }
+    }
+
+    /// Writes the datagram's parts to `vectors` from `used` on; answers how many are used then.
+    fn gather(
+        &self,
+        datagram: Datagram,
+        vectors: &mut [MaybeUninit<libc::iovec>],
+        mut used: usize,
+    ) -> usize {
+        let mut next = Some(datagram.first);
+        while let Some(place) = next {
+            let piece = self.pieces[place as usize];
+            let head = &self.buffer[piece.start..][..piece.len];
+            let body = piece.body.io_slice();
+            for part in [head, &body] {
+                if part.is_empty() {
+                    continue;
+                }
+                vectors[used].write(libc::iovec {
+                    iov_base: part.as_ptr().cast_mut().cast(),
+                    iov_len: part.len(),
+                });
+                used += 1;
+            }
+            next = piece.next;
+        }
+        used
+    }
+}
+
+impl Exit<'_> {
+    /// Where a datagram goes, for the system; null if it knows.
+    #[inline]
+    fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
+        if self.is_connected {
+            return (core::ptr::null_mut(), 0);
+        }
+        let peer = &self.peers[to as usize];
+        debug_assert!(peer.len() <= ADDRESS_BYTES);
+        (peer.as_ptr().cast_mut().cast(), peer.len())
+    }
+}
+
+/// Tells the system how long the packets of a burst are: a `cmsghdr` and its data.
+#[repr(C)]
+struct Control {
+    len: usize,
+    level: libc::c_int,
+    kind: libc::c_int,
+    segment_bytes: u16,
+    padding: [u8; 6],
+}
+
+impl Control {
+    fn of(segment_bytes: usize) -> Self {
+        Self {
+            // The header and the data, without padding: `CMSG_LEN(2)`.
+            len: size_of::<usize>() + 2 * size_of::<libc::c_int>() + size_of::<u16>(),
+            level: libc::SOL_UDP,
+            kind: libc::UDP_SEGMENT,
+            segment_bytes: segment_bytes as u16,
+            padding: [0; 6],
+        }
+    }
+}
