@@ -24,6 +24,7 @@ use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
 use crate::types::TypeObject;
+use crate::variables::Tools;
 
 /// Where the program stands between `MPI_Init` and `MPI_Finalize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,8 @@ pub struct Library {
     pub keyvals: Mutex<Keyvals>,
     /// What the program told of its Fortran compiler.
     pub fortran: Mutex<Fortran>,
+    /// What tools have asked for.
+    pub tools: Mutex<Tools>,
 }
 
 /// The library's state. Everything else hangs on the `Process` in it.
@@ -138,6 +141,7 @@ pub static LIBRARY: Library = Library {
         info: None,
         booleans: None,
     }),
+    tools: Mutex::new(Tools::UNUSED),
 };
 
 impl Library {
@@ -208,6 +212,8 @@ impl Library {
                     |handle: &&Handle| Key::of(**handle, kind).and_then(Key::to_int) == Some(int);
                 serialized.iter().find(is_it).copied()
             }
+            // MPI has no integers for handles of tools.
+            Kind::CvarHandle | Kind::PvarHandle | Kind::PvarSession => None,
         }
     }
 
@@ -263,6 +269,14 @@ impl Library {
     #[inline]
     pub fn process(&self) -> &Process {
         self.process.get().expect("MPI is running")
+    }
+
+    /// The process, if there is one that this is not a forked child of.
+    pub fn own_process(&self) -> Option<&Process> {
+        match self.stage() {
+            Stage::Before | Stage::Forked => None,
+            Stage::Running | Stage::After => self.process.get(),
+        }
     }
 
     /// Joins the job; the calling thread becomes the main thread.

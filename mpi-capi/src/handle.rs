@@ -36,6 +36,12 @@ pub enum Kind {
     Op,
     /// `MPI_Request`
     Request,
+    /// `MPI_T_cvar_handle`
+    CvarHandle,
+    /// `MPI_T_pvar_handle`
+    PvarHandle,
+    /// `MPI_T_pvar_session`
+    PvarSession,
 }
 
 /// Why a handle cannot be used.

@@ -30,3 +30,4 @@ pub mod status;
 pub mod text;
 pub mod tools;
 pub mod types;
+pub mod variables;

@@ -73,7 +73,7 @@ impl Call {
     /// `show` appends the arguments of the call; it runs only if a line is printed.
     #[cold]
     pub fn raise(&self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
-        let code = error.class();
+        let code = self.code_of(&error);
         if error.is_of_stage() {
             self.stop(&error, &|_| {});
         }
@@ -86,6 +86,18 @@ impl Call {
             _ => errhandler::call(handler, object, code),
         }
         code
+    }
+
+    /// The code that the C function returns: the class of the error, or what the tool interface has
+    /// instead of it. Source: MPI 5.0, 15.3.10.
+    fn code_of(&self, error: &Error) -> c_int {
+        let class = error.class();
+        match class {
+            _ if !self.symbol.name.starts_with("MPI_T_") => class,
+            abi::MPI_ERR_ARG | abi::MPI_ERR_BUFFER | abi::MPI_ERR_COUNT => abi::MPI_T_ERR_INVALID,
+            abi::MPI_ERR_UNSUPPORTED_OPERATION => abi::MPI_T_ERR_NOT_SUPPORTED,
+            _ => class,
+        }
     }
 
     /// The handler in charge; none where errors are only returned.

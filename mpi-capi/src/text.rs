@@ -59,6 +59,11 @@ pub struct TextOut {
 }
 
 impl TextOut {
+    /// Whether there is a place.
+    pub fn is_some(self) -> bool {
+        !self.place.is_null()
+    }
+
     /// Writes at most `room - 1` bytes of `text` and a terminating zero; returns the bytes written
     /// without the zero. `room` is what MPI makes the caller provide.
     ///

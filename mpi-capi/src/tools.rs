@@ -1,11 +1,13 @@
-//! Arguments of the tool information interface: handles that are opaque to us so far.
+//! Arguments of the tool information interface: handles, and results that the caller may not want.
+#![expect(unsafe_code, reason = "arguments are read as C passed them")]
 
 use core::ffi::c_int;
 
 use crate::abi::Handle;
-use crate::args::{Slot, Stored, show_address};
-use crate::entry::{Arg, Declarator};
+use crate::args::{InOut, Int, Out, Slot, Stored, TextOut, show_address};
+use crate::entry::{Arg, Declarator, Read};
 use crate::error::Result;
+use crate::raise::Call;
 
 macro_rules! tool_types {
     ($($(#[$doc:meta])* $name:ident: $c:ty = $spelling:literal;)*) => {$(
@@ -19,6 +21,12 @@ macro_rules! tool_types {
 
             fn show(c: $c, name: &str, line: &mut String) {
                 show_address(c.address(), name, line);
+            }
+        }
+
+        impl<W> Read<W> for $name {
+            unsafe fn read(c: $c, _name: &'static str, _call: &Call) -> Result<Self> {
+                Ok(Self(c))
             }
         }
 
@@ -40,11 +48,11 @@ macro_rules! tool_types {
 tool_types! {
     /// An enumeration of a variable's values.
     ToolEnum: Handle = "MPI_T_enum";
-    /// A control variable bound to an object.
+    /// A control variable bound to an object; the body looks it up.
     CvarHandle: Handle = "MPI_T_cvar_handle";
-    /// A performance variable bound to an object.
+    /// A performance variable bound to an object; the body looks it up.
     PvarHandle: Handle = "MPI_T_pvar_handle";
-    /// A session in which performance variables run.
+    /// A session in which performance variables run; the body looks it up.
     PvarSession: Handle = "MPI_T_pvar_session";
     /// An event registered with a callback.
     EventRegistration: Handle = "MPI_T_event_registration";
@@ -69,5 +77,84 @@ impl Shown for Handle {
 impl Shown for c_int {
     fn address(self) -> usize {
         self.cast_unsigned() as usize
+    }
+}
+
+/// A place for a result that the caller may leave out with a null pointer. Source: MPI 5.0, 15.3.
+pub struct Wanted<T: Stored>(Option<Out<T>>);
+
+impl<T: Stored> Wanted<T> {
+    /// Lays down the result where it is wanted.
+    ///
+    /// # Errors
+    /// `Error::TooLarge` if it does not fit the caller's type.
+    pub fn set(&self, value: impl Into<T::Value>) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |out| out.set(value))
+    }
+}
+
+impl<W, T: Slot<W>> Arg<W> for Wanted<T> {
+    type C = *mut T::Raw;
+    const DECLARATION: Declarator = Declarator::pointer(T::NAME);
+
+    fn show(c: *mut T::Raw, name: &str, line: &mut String) {
+        show_address(c.addr(), name, line);
+    }
+}
+
+impl<W, T: Slot<W>> Read<W> for Wanted<T> {
+    unsafe fn read(c: *mut T::Raw, name: &'static str, call: &Call) -> Result<Self> {
+        if c.is_null() {
+            return Ok(Self(None));
+        }
+        // SAFETY: passed on.
+        let out = unsafe { <Out<T> as Read<W>>::read(c, name, call)? };
+        Ok(Self(Some(out)))
+    }
+}
+
+/// The length of the caller's room for a string, which takes the length of the string; null if
+/// the string is not wanted.
+pub struct Room(Option<InOut<Int>>);
+
+impl Room {
+    /// Gives `text` to the caller as far as there is room, and tells how much it needs.
+    /// Source: MPI 5.0, 15.3.3.
+    ///
+    /// # Errors
+    /// None.
+    pub fn give(&self, text: &str, place: TextOut) -> Result<()> {
+        let Some(length) = &self.0 else {
+            return Ok(());
+        };
+        let room = usize::try_from(length.value.0).unwrap_or(0);
+        if room > 0 && place.is_some() {
+            place.set(text.as_bytes(), room)?;
+        }
+        let needed = c_int::try_from(text.len() + 1).expect("our texts are short");
+        length.set(needed)
+    }
+}
+
+impl<W> Arg<W> for Room {
+    type C = *mut c_int;
+    const DECLARATION: Declarator = Declarator::pointer("int");
+
+    fn show(c: *mut c_int, name: &str, line: &mut String) {
+        show_address(c.addr(), name, line);
+    }
+}
+
+impl<W> Read<W> for Room
+where
+    InOut<Int>: Read<W, C = *mut c_int>,
+{
+    unsafe fn read(c: *mut c_int, name: &'static str, call: &Call) -> Result<Self> {
+        if c.is_null() {
+            return Ok(Self(None));
+        }
+        // SAFETY: passed on.
+        let length = unsafe { <InOut<Int> as Read<W>>::read(c, name, call)? };
+        Ok(Self(Some(length)))
     }
 }

@@ -41,6 +41,16 @@ macro_rules! settings {
                 } )*
                 Ok(settings)
             }
+
+            /// The settings with their values, in the order of the table.
+            #[must_use]
+            pub fn rows(&self) -> Vec<Setting> {
+                vec![$( Setting {
+                    variable: $variable,
+                    doc: concat!($($doc),*).trim(),
+                    value: settings!(@show $kind self.$field),
+                }, )*]
+            }
         }
     };
     (@type number) => { u64 };
@@ -58,6 +68,13 @@ macro_rules! settings {
     (@text switch $default:expr) => { $default };
     (@text acks $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
+    (@show number $value:expr) => { Value::Number($value) };
+    (@show optional $value:expr) => {
+        Value::Text($value.map_or_else(String::new, |number| number.to_string()))
+    };
+    (@show switch $value:expr) => { Value::Text(if $value { "on" } else { "off" }.into()) };
+    (@show acks $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
+    (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
     (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
@@ -72,6 +89,26 @@ pub enum Acks {
     Lazy,
     /// At once, with a packet for each message.
     Eager,
+}
+
+/// A setting with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The environment variable that sets it.
+    pub variable: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// What it is.
+    pub value: Value,
+}
+
+/// The value of a setting as tools read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number, in the unit that the setting's name ends with.
+    Number(u64),
+    /// As in the environment; nothing where the library finds the value itself.
+    Text(String),
 }
 
 struct Row {
@@ -231,5 +268,19 @@ mod tests {
             assert!(says(variable) && says(wrong) && says(allowed), "{error}");
             assert_eq!(error.lines().count(), 1);
         }
+    }
+
+    #[test]
+    fn the_values_that_are_shown_can_be_read_again() {
+        let settings = Settings::default();
+        let again = Settings::read(|variable| {
+            let rows = settings.rows();
+            let row = rows.into_iter().find(|row| row.variable == variable)?;
+            match row.value {
+                Value::Number(number) => Some(number.to_string()),
+                Value::Text(text) => (!text.is_empty()).then_some(text),
+            }
+        });
+        assert_eq!(again, Ok(settings));
     }
 }

@@ -1,6 +1,16 @@
 //! Chapter 15: the tool information interface and the profiling control.
 
+use core::ffi::c_int;
+
+use mpi_lite::config::{Setting, Settings, Value};
+use mpi_lite::counters::Row;
+use mpi_lite::engine::Counters;
+
+use crate::abi;
 use crate::args::*;
+use crate::error::{Error, Result};
+use crate::global::LIBRARY;
+use crate::variables::{self, Act, TEXT_ROOM, in_use, number, tools};
 
 mpi! {
     /// Speaks to a profiling tool; without one it does nothing. MPI 5.0, 15.2.4.
@@ -9,46 +19,138 @@ mpi! {
         Ok(())
     }
 
-    fn MPI_T_category_changed(update_number: Out<Int>);
+    /// How often the categories have changed: never. MPI 5.0, 15.3.9.
+    fn MPI_T_category_changed(update_number: Out<Int>) {
+        in_use()?;
+        update_number.set(0)
+    }
 
-    fn MPI_T_category_get_categories(cat_index: Int, len: Int, indices: OutInts);
+    /// The categories in a category. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_categories(cat_index: Int, len: Length, indices: OutInts) {
+        list(&category(cat_index)?.categories, len, indices)
+    }
 
-    fn MPI_T_category_get_cvars(cat_index: Int, len: Int, indices: OutInts);
+    /// The settings in a category. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_cvars(cat_index: Int, len: Length, indices: OutInts) {
+        list(&category(cat_index)?.cvars, len, indices)
+    }
 
-    fn MPI_T_category_get_events(cat_index: Int, len: Int, indices: OutInts);
+    /// The events of a category: there are none. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_events(cat_index: Int, len: Length, indices: OutInts) {
+        category(cat_index)?;
+        list(&[], len, indices)
+    }
 
-    fn MPI_T_category_get_index(name: Text, cat_index: Out<Int>);
+    /// The index of a category. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_index(name: Text, cat_index: Out<Int>) {
+        in_use()?;
+        let is_it = |it: &variables::Category| it.name.as_bytes() == name.bytes();
+        cat_index.set(variables::find(&variables::categories(), is_it)?)
+    }
 
+    /// What a category is about. MPI 5.0, 15.3.9.
     fn MPI_T_category_get_info(
-        cat_index: Int, name: TextOut, name_len: InOut<Int>, desc: TextOut, desc_len: InOut<Int>,
-        num_cvars: Out<Int>, num_pvars: Out<Int>, num_categories: Out<Int>
-    );
+        cat_index: Int, name: TextOut, name_len: Room, desc: TextOut, desc_len: Room,
+        num_cvars: Wanted<Int>, num_pvars: Wanted<Int>, num_categories: Wanted<Int>
+    ) {
+        let category = category(cat_index)?;
+        name_len.give(&category.name, name)?;
+        desc_len.give(&category.about, desc)?;
+        num_cvars.set(number(category.cvars.len()))?;
+        num_pvars.set(number(category.pvars.len()))?;
+        num_categories.set(number(category.categories.len()))
+    }
 
-    fn MPI_T_category_get_num(num_cat: Out<Int>);
+    /// How many categories there are. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_num(num_cat: Out<Int>) {
+        in_use()?;
+        num_cat.set(number(variables::categories().len()))
+    }
 
-    fn MPI_T_category_get_num_events(cat_index: Int, num_events: Out<Int>);
+    /// How many events a category has: none. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_num_events(cat_index: Int, num_events: Out<Int>) {
+        category(cat_index)?;
+        num_events.set(0)
+    }
 
-    fn MPI_T_category_get_pvars(cat_index: Int, len: Int, indices: OutInts);
+    /// The counters in a category. MPI 5.0, 15.3.9.
+    fn MPI_T_category_get_pvars(cat_index: Int, len: Length, indices: OutInts) {
+        list(&category(cat_index)?.pvars, len, indices)
+    }
 
-    fn MPI_T_cvar_get_index(name: Text, cvar_index: Out<Int>);
+    /// The index of a setting. MPI 5.0, 15.3.6.
+    fn MPI_T_cvar_get_index(name: Text, cvar_index: Out<Int>) {
+        in_use()?;
+        let is_it = |it: &Setting| it.variable.as_bytes() == name.bytes();
+        cvar_index.set(variables::find(&Settings::default().rows(), is_it)?)
+    }
 
+    /// What a setting is. MPI 5.0, 15.3.6.
     fn MPI_T_cvar_get_info(
-        cvar_index: Int, name: TextOut, name_len: InOut<Int>, verbosity: Out<Int>,
-        datatype: Out<Datatype>, enumtype: Out<ToolEnum>, desc: TextOut, desc_len: InOut<Int>,
-        bind: Out<Int>, scope: Out<Int>
-    );
+        cvar_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
+        datatype: Wanted<Datatype>, enumtype: Wanted<ToolEnum>, desc: TextOut, desc_len: Room,
+        bind: Wanted<Int>, scope: Wanted<Int>
+    ) {
+        in_use()?;
+        let settings = Settings::default().rows();
+        let setting = &settings[variables::index(cvar_index.0, settings.len())?];
+        name_len.give(setting.variable, name)?;
+        desc_len.give(setting.doc, desc)?;
+        verbosity.set(abi::MPI_T_VERBOSITY_TUNER_BASIC)?;
+        datatype.set(match setting.value {
+            Value::Number(_) => abi::MPI_UNSIGNED_LONG_LONG,
+            Value::Text(_) => abi::MPI_CHAR,
+        })?;
+        enumtype.set(abi::MPI_T_ENUM_NULL)?;
+        bind.set(abi::MPI_T_BIND_NO_OBJECT)?;
+        scope.set(abi::MPI_T_SCOPE_READONLY)
+    }
 
-    fn MPI_T_cvar_get_num(num_cvar: Out<Int>);
+    /// How many settings there are. MPI 5.0, 15.3.6.
+    fn MPI_T_cvar_get_num(num_cvar: Out<Int>) {
+        in_use()?;
+        num_cvar.set(number(Settings::default().rows().len()))
+    }
 
+    /// Makes a handle of a setting. MPI 5.0, 15.3.6.
     fn MPI_T_cvar_handle_alloc(
         cvar_index: Int, obj_handle: Address, handle: Out<CvarHandle>, count: Out<Int>
-    );
+    ) {
+        let _ = obj_handle;
+        let mut tools = tools()?;
+        let settings = Settings::default().rows();
+        let place = variables::index(cvar_index.0, settings.len())?;
+        count.set(match settings[place].value {
+            Value::Number(_) => 1,
+            Value::Text(_) => number(TEXT_ROOM),
+        })?;
+        handle.set(tools.bind_cvar(place))
+    }
 
-    fn MPI_T_cvar_handle_free(handle: Out<CvarHandle>);
+    /// Frees a handle of a setting. MPI 5.0, 15.3.6.
+    fn MPI_T_cvar_handle_free(handle: InOut<CvarHandle>) {
+        tools()?.free_cvar(handle.value.0)?;
+        handle.set(abi::MPI_T_CVAR_HANDLE_NULL)
+    }
 
-    fn MPI_T_cvar_read(handle: CvarHandle, buf: RecvPtr);
+    /// Reads a setting. MPI 5.0, 15.3.6.
+    fn MPI_T_cvar_read(handle: CvarHandle, buf: RecvPtr) {
+        let place = tools()?.cvar(handle.0)?;
+        match &variables::settings()?[place].value {
+            Value::Number(number) => put(buf, &number.to_ne_bytes()),
+            Value::Text(text) => {
+                let text = &text.as_bytes()[..text.len().min(TEXT_ROOM - 1)];
+                put(buf, &[text, &[0]].concat())
+            }
+        }
+    }
 
-    fn MPI_T_cvar_write(handle: CvarHandle, buf: ConstAddress);
+    /// Settings are made by the environment, before `MPI_Init`. MPI 5.0, 15.3.6.
+    fn MPI_T_cvar_write(handle: CvarHandle, buf: ConstAddress) {
+        let _ = buf;
+        tools()?.cvar(handle.0)?;
+        Err(Error::new(abi::MPI_T_ERR_CVAR_SET_NEVER, BY_ENVIRONMENT))
+    }
 
     fn MPI_T_enum_get_info(enumtype: ToolEnum, num: Out<Int>, name: TextOut, name_len: InOut<Int>);
 
@@ -66,7 +168,11 @@ mpi! {
 
     fn MPI_T_event_copy(event_instance: EventInstance, buffer: Address);
 
-    fn MPI_T_event_get_index(name: Text, event_index: Out<Int>);
+    /// The index of an event: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_get_index(name: Text, event_index: Out<Int>) {
+        in_use()?;
+        event_index.set(variables::find(&[], |it: &&[u8]| *it == name.bytes())?)
+    }
 
     fn MPI_T_event_get_info(
         event_index: Int, name: TextOut, name_len: InOut<Int>, verbosity: Out<Int>,
@@ -75,7 +181,11 @@ mpi! {
         desc_len: InOut<Int>, bind: Out<Int>
     );
 
-    fn MPI_T_event_get_num(num_events: Out<Int>);
+    /// How many events there are: none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_get_num(num_events: Out<Int>) {
+        in_use()?;
+        num_events.set(0)
+    }
 
     fn MPI_T_event_get_source(event_instance: EventInstance, source_index: Out<Int>);
 
@@ -105,43 +215,120 @@ mpi! {
         event_registration: EventRegistration, dropped_cb_function: EventDroppedFn
     );
 
-    fn MPI_T_finalize();
+    /// Ends the use of the tool interface, once for each `MPI_T_init_thread`. MPI 5.0, 15.3.4.
+    fn MPI_T_finalize() {
+        tools()?.end();
+        Ok(())
+    }
 
-    fn MPI_T_init_thread(required: Int, provided: Out<Int>);
+    /// Begins the use of the tool interface, also before `MPI_Init`; any thread may call it at any
+    /// time. MPI 5.0, 15.3.4.
+    fn MPI_T_init_thread(required: Int, provided: Out<Int>) {
+        provided.set(required.0.clamp(abi::MPI_THREAD_SINGLE, abi::MPI_THREAD_MULTIPLE))?;
+        LIBRARY.tools.lock().begin();
+        Ok(())
+    }
 
-    fn MPI_T_pvar_get_index(name: Text, var_class: Int, pvar_index: Out<Int>);
+    /// The index of a counter. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_get_index(name: Text, var_class: Int, pvar_index: Out<Int>) {
+        in_use()?;
+        let is_it = |row: &Row| {
+            variables::class_of(row.measure) == var_class.0 && row.name().as_bytes() == name.bytes()
+        };
+        pvar_index.set(variables::find(&Counters::default().rows(), is_it)?)
+    }
 
+    /// What a counter is. MPI 5.0, 15.3.7.
     fn MPI_T_pvar_get_info(
-        pvar_index: Int, name: TextOut, name_len: InOut<Int>, verbosity: Out<Int>,
-        var_class: Out<Int>, datatype: Out<Datatype>, enumtype: Out<ToolEnum>, desc: TextOut,
-        desc_len: InOut<Int>, bind: Out<Int>, readonly: Out<Int>, continuous: Out<Int>,
-        atomic: Out<Int>
-    );
+        pvar_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
+        var_class: Wanted<Int>, datatype: Wanted<Datatype>, enumtype: Wanted<ToolEnum>,
+        desc: TextOut, desc_len: Room, bind: Wanted<Int>, readonly: Wanted<Int>,
+        continuous: Wanted<Int>, atomic: Wanted<Int>
+    ) {
+        let (_, row) = counter(pvar_index)?;
+        name_len.give(&row.name(), name)?;
+        desc_len.give(&row.about(), desc)?;
+        verbosity.set(match row.part {
+            "mpi" => abi::MPI_T_VERBOSITY_USER_BASIC,
+            _ => abi::MPI_T_VERBOSITY_TUNER_DETAIL,
+        })?;
+        var_class.set(variables::class_of(row.measure))?;
+        datatype.set(abi::MPI_UNSIGNED_LONG_LONG)?;
+        enumtype.set(abi::MPI_T_ENUM_NULL)?;
+        bind.set(abi::MPI_T_BIND_NO_OBJECT)?;
+        let is_continuous = variables::is_continuous(row.measure);
+        readonly.set(c_int::from(is_continuous))?;
+        continuous.set(c_int::from(is_continuous))?;
+        atomic.set(c_int::from(!is_continuous))
+    }
 
-    fn MPI_T_pvar_get_num(num_pvar: Out<Int>);
+    /// How many counters there are. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_get_num(num_pvar: Out<Int>) {
+        in_use()?;
+        num_pvar.set(number(Counters::default().rows().len()))
+    }
 
+    /// Makes a handle of a counter for a session. MPI 5.0, 15.3.7.
     fn MPI_T_pvar_handle_alloc(
         session: PvarSession, pvar_index: Int, obj_handle: Address, handle: Out<PvarHandle>,
         count: Out<Int>
-    );
+    ) {
+        let _ = obj_handle;
+        let (place, row) = counter(pvar_index)?;
+        handle.set(tools()?.bind_pvar(session.0, place, row.measure)?)?;
+        count.set(1)
+    }
 
-    fn MPI_T_pvar_handle_free(session: PvarSession, handle: Out<PvarHandle>);
+    /// Frees a handle of a counter. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_handle_free(session: PvarSession, handle: InOut<PvarHandle>) {
+        tools()?.free_pvar(session.0, handle.value.0)?;
+        handle.set(abi::MPI_T_PVAR_HANDLE_NULL)
+    }
 
-    fn MPI_T_pvar_read(session: PvarSession, handle: PvarHandle, buf: RecvPtr);
+    /// What a counter has counted in a session. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_read(session: PvarSession, handle: PvarHandle, buf: RecvPtr) {
+        let value = tools()?.read(session.0, handle.0)?;
+        put(buf, &value.to_ne_bytes())
+    }
 
-    fn MPI_T_pvar_readreset(session: PvarSession, handle: PvarHandle, buf: RecvPtr);
+    /// Reads a counter and begins it anew, in one step. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_readreset(session: PvarSession, handle: PvarHandle, buf: RecvPtr) {
+        let value = tools()?.read_and_reset(session.0, handle.0)?;
+        put(buf, &value.to_ne_bytes())
+    }
 
-    fn MPI_T_pvar_reset(session: PvarSession, handle: PvarHandle);
+    /// Begins one or all counters of a session anew. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_reset(session: PvarSession, handle: PvarHandle) {
+        tools()?.act(session.0, handle.0, Act::Set(0))
+    }
 
-    fn MPI_T_pvar_session_create(session: Out<PvarSession>);
+    /// Begins a session: counters in it run by themselves. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_session_create(session: Out<PvarSession>) {
+        session.set(tools()?.begin_session())
+    }
 
-    fn MPI_T_pvar_session_free(session: Out<PvarSession>);
+    /// Ends a session and frees its handles. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_session_free(session: InOut<PvarSession>) {
+        tools()?.end_session(session.value.0)?;
+        session.set(abi::MPI_T_PVAR_SESSION_NULL)
+    }
 
-    fn MPI_T_pvar_start(session: PvarSession, handle: PvarHandle);
+    /// Starts one or all counters of a session. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_start(session: PvarSession, handle: PvarHandle) {
+        tools()?.act(session.0, handle.0, Act::Start)
+    }
 
-    fn MPI_T_pvar_stop(session: PvarSession, handle: PvarHandle);
+    /// Stops one or all counters of a session. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_stop(session: PvarSession, handle: PvarHandle) {
+        tools()?.act(session.0, handle.0, Act::Stop)
+    }
 
-    fn MPI_T_pvar_write(session: PvarSession, handle: PvarHandle, buf: ConstAddress);
+    /// Gives a counter another value, in this session. MPI 5.0, 15.3.7.
+    fn MPI_T_pvar_write(session: PvarSession, handle: PvarHandle, buf: SendPtr) {
+        let (bytes, _) = buf.take(8, 0, 8)?;
+        let value = u64::from_ne_bytes(bytes.try_into().expect("eight bytes were taken"));
+        tools()?.act(session.0, handle.0, Act::Set(value))
+    }
 
     fn MPI_T_source_get_info(
         source_index: Int, name: TextOut, name_len: InOut<Int>, desc: TextOut,
@@ -149,7 +336,42 @@ mpi! {
         max_ticks: Out<LargeCount>, info: Out<Info>
     );
 
-    fn MPI_T_source_get_num(num_sources: Out<Int>);
+    /// How many sources of events there are: none. MPI 5.0, 15.3.8.
+    fn MPI_T_source_get_num(num_sources: Out<Int>) {
+        in_use()?;
+        num_sources.set(0)
+    }
 
     fn MPI_T_source_get_timestamp(source_index: Int, timestamp: Out<LargeCount>);
+}
+
+const BY_ENVIRONMENT: &str = "settings are made by the environment, before MPI_Init";
+
+/// The category at an index.
+fn category(index: Int) -> Result<variables::Category> {
+    in_use()?;
+    let mut categories = variables::categories();
+    let place = variables::index(index.0, categories.len())?;
+    Ok(categories.swap_remove(place))
+}
+
+/// The counter at an index, and its place.
+fn counter(index: Int) -> Result<(usize, Row)> {
+    in_use()?;
+    let rows = Counters::default().rows();
+    let place = variables::index(index.0, rows.len())?;
+    Ok((place, rows[place]))
+}
+
+/// Writes as many of `places` as there is room for.
+fn list(places: &[usize], len: Length, indices: OutInts) -> Result<()> {
+    for (at, place) in places.iter().take(len.0 as usize).enumerate() {
+        indices.set(at, number(*place))?;
+    }
+    Ok(())
+}
+
+/// Writes the value of a variable.
+fn put(buf: RecvPtr, bytes: &[u8]) -> Result<()> {
+    buf.put(bytes.len() as u64, 0, bytes).map(drop)
 }
