@@ -6,22 +6,23 @@
  * on the way: it never waits for the master, and the master never waits to be rid of a task.
  *
  *     mpicc farm.c -o farm && mpirun -n 5 ./farm [tasks [bytes of a task [bytes of a result
- *         [seconds]]]]
+ *         [seconds [tasks in hand]]]]]
  *
  * After so many seconds nothing more is dealt out: for networks that lose so much that nobody
- * wants to wait for all tasks.
+ * wants to wait for all tasks. With one task in hand a worker waits for its next after each.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TASK = 1, RESULT = 2, STOP = 3, IN_HAND = 2 };
+enum { TASK = 1, RESULT = 2, STOP = 3 };
 
 static long tasks = 2000;
 static int task_words = 30 * 1024 / sizeof(long);
 static int result_words = 1024 / sizeof(long);
 static double seconds_to_deal = 1e9;
+static int in_hand = 2;
 
 /* Task t is the list of numbers t, t+1, t+2 ...: its sum is known without a computer. */
 static void write_task(long *words, long task)
@@ -74,7 +75,7 @@ static long deal_out(long *words, long *result, int workers, double *stall)
     MPI_Status status;
     int i;
 
-    for (i = 0; i < IN_HAND * workers && next < tasks; i++)
+    for (i = 0; i < in_hand * workers && next < tasks; i++)
         send_task(words, next++, 1 + i % workers);
     while (done < tasks) {
         MPI_Recv(result, result_words, MPI_LONG, MPI_ANY_SOURCE, RESULT, MPI_COMM_WORLD, &status);
@@ -156,7 +157,9 @@ int main(int argc, char **argv)
         result_words = words_of(argv[3]);
     if (argc > 4)
         seconds_to_deal = atof(argv[4]);
-    words = calloc((size_t)task_words, IN_HAND * sizeof(long));
+    if (argc > 5)
+        in_hand = atoi(argv[5]) > 1 ? 2 : 1;
+    words = calloc((size_t)task_words, 2 * sizeof(long));
     result = calloc((size_t)result_words, sizeof(long));
     if (size < 2 || words == NULL || result == NULL) {
         fprintf(stderr, "farm: needs a master and a worker: mpirun -n 2 ./farm\n");

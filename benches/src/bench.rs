@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Outcome, Scratch, c_source};
+use mpi_lite_tests::{Job, Outcome, c_source};
 
 use crate::contender::{Contender, ours, peers};
 use crate::options::Options;
@@ -48,18 +48,27 @@ pub struct Bench {
     pub options: Options,
     /// The other MPIs over TCP, installed or not.
     pub peers: Vec<Contender>,
-    scratch: Scratch,
+    folder: PathBuf,
+    failures: RefCell<Vec<String>>,
     binaries: RefCell<BTreeMap<(PathBuf, &'static str), PathBuf>>,
 }
 
 impl Bench {
     /// Looks who is there.
+    ///
+    /// # Panics
+    /// If there is no place for the compiled programs.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        // Not among the system's temporary files: an interrupted comparison leaves it behind.
+        let folder = c_source("target/compare/programs");
+        std::fs::create_dir_all(&folder)
+            .unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
         Self {
             options,
             peers: peers(),
-            scratch: Scratch::new("compare"),
+            folder,
+            failures: RefCell::default(),
             binaries: RefCell::default(),
         }
     }
@@ -77,10 +86,19 @@ impl Bench {
         self.peers.iter().map(|peer| peer.name.as_str()).collect()
     }
 
-    /// A file of this comparison's own, which goes away with it.
+    /// The path of a file of this comparison's own; there is none yet.
     #[must_use]
-    pub fn scratch_file(&self, name: &str) -> PathBuf {
-        self.scratch.path().join(name)
+    pub fn fresh_file(&self, name: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        // It is there if an earlier comparison made it.
+        let _ = std::fs::remove_file(&path);
+        path
+    }
+
+    /// How mpi-lite failed, where it did; being too slow is no failure.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        self.failures.borrow().clone()
     }
 
     /// The program compiled by this contender's compiler.
@@ -93,7 +111,7 @@ impl Bench {
         let mut binaries = self.binaries.borrow_mut();
         let number = binaries.len();
         let binary = binaries.entry(key).or_insert_with(|| {
-            let binary = self.scratch_file(&format!("{name}.{number}"));
+            let binary = self.fresh_file(&format!("{name}.{number}"));
             compile(&who.compiler, name, &binary);
             binary
         });
@@ -134,16 +152,26 @@ impl Bench {
         if outcome.code == Some(0) {
             return Some(outcome.stdout);
         }
+        let (who_name, name, words) = (&who.name, program.name, program.arguments.join(" "));
         // 124 is how `timeout` ends, 137 how it ends what would not end.
-        let why = match outcome.code {
-            None | Some(124 | 137) => format!("took longer than {:?}", program.limit),
-            Some(code) => {
-                let line = outcome.stderr.lines().find(|line| !line.trim().is_empty());
-                format!("exit code {code}: {}", line.unwrap_or_default())
-            }
-        };
-        let (name, arguments) = (program.name, program.arguments.join(" "));
-        eprintln!("compare: {}: {name} {arguments}: {why}", who.name);
+        if let None | Some(124 | 137) = outcome.code {
+            eprintln!(
+                "compare: {who_name}: {name} {words}: took longer than {:?}",
+                program.limit
+            );
+            return None;
+        }
+        let mut lines = outcome
+            .stderr
+            .lines()
+            .filter(|line| !line.trim().is_empty());
+        let code = outcome.code.unwrap_or_default();
+        let said = lines.next().unwrap_or_default();
+        let failure = format!("{who_name}: {name} {words}: exit code {code}: {said}");
+        eprintln!("compare: {failure}");
+        if who.is_ours() {
+            self.failures.borrow_mut().push(failure);
+        }
         None
     }
 }

@@ -22,6 +22,38 @@ pub struct Contender {
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
+impl Contender {
+    /// Whether it is mpi-lite.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.variables
+            .iter()
+            .any(|(name, _)| *name == profile::VARIABLE)
+    }
+
+    /// What pictures call it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let prefix = if self.is_ours() { "mpi-lite " } else { "" };
+        format!("{prefix}{}", self.name)
+    }
+
+    /// Whether it is the kernel alone.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        self.launcher.is_none()
+    }
+}
+
+/// mpi-lite over RMPP with this profile, whose ranks' counters `mpirun` shows at the end.
+#[must_use]
+pub fn counting(profile: &str) -> Contender {
+    Contender {
+        words: &["--transport", "rmpp", "--stats"],
+        ..ours(profile)
+    }
+}
+
 /// mpi-lite over RMPP with this profile.
 #[must_use]
 pub fn ours(profile: &str) -> Contender {

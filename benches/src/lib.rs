@@ -17,7 +17,7 @@ pub mod sections;
 mod table;
 
 pub use bench::{Bench, Program};
-pub use contender::{Contender, kernel, ours, peers};
+pub use contender::{Contender, counting, kernel, ours, peers};
 pub use goal::{Goal, Limit};
 pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
 pub use options::Options;

@@ -75,8 +75,12 @@ fn main() -> ExitCode {
             None => println!("{}\n  never measured", section.name),
         }
     }
+    let failures = bench.failures();
+    for failure in &failures {
+        println!("FAILED {failure}");
+    }
     println!("\npictures: {}", plots_folder().display());
-    if is_complete {
+    if is_complete && failures.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

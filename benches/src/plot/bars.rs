@@ -3,7 +3,7 @@
 use super::scale::brief;
 use super::svg::{Canvas, Style, WIDTH};
 
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 186.0;
 const RIGHT: f64 = WIDTH - 120.0;
 const TOP: f64 = 76.0;
 const BAR: f64 = 20.0;

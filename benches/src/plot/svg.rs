@@ -31,7 +31,7 @@ impl Style {
     #[must_use]
     pub fn of(name: &str) -> Self {
         let colour = match name {
-            "classic" => 1,
+            "mpi-lite classic" => 1,
             "Open MPI tcp" => 2,
             "MPICH tcp" => 3,
             "raw UDP" => 4,

@@ -16,7 +16,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let seconds = bench.options.choose(60, 5);
     let contenders = bench.contenders(&["fast", "classic"]);
     let program = |who: &Contender| {
-        let file = |end: &str| bench.scratch_file(&format!("{}.{end}", who.name));
+        let file = |end: &str| bench.fresh_file(&format!("{}.{end}", who.name));
         let (ready, stop) = (file("ready"), file("stop"));
         let words = [&ready, &stop].map(|path| path.display().to_string());
         let program = Program {

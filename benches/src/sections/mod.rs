@@ -90,10 +90,11 @@ fn in_rounds(
 
 /// A figure as a table shows it; who is not installed is said to be so.
 fn cell(who: &Contender, figure: Option<f64>) -> String {
-    if who.is_installed {
-        short(figure)
-    } else {
-        "not installed".to_owned()
+    match figure {
+        _ if !who.is_installed => "not installed".to_owned(),
+        // A probe that has no such size.
+        None if who.is_kernel() => "-".to_owned(),
+        figure => short(figure),
     }
 }
 

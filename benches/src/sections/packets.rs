@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{cell, in_rounds, medians};
 use crate::bench::{Bench, Program};
-use crate::contender::Contender;
+use crate::contender::{Contender, counting};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Measurements, lines_of};
 use crate::place::{ETHERNET, Place, check_networks};
@@ -14,13 +14,27 @@ use crate::report::Report;
 const PING_PONG: &str = "ping-pong, per direction";
 const STREAM: &str = "stream, 64 in flight";
 
-/// Packets per message of 8 bytes: in a ping-pong, in a stream.
-pub(super) fn count(bench: &Bench, who: &Contender) -> Option<(f64, f64)> {
-    let program = Program {
+fn program() -> Program {
+    Program {
         place: Place::Own(ETHERNET),
         limit: Duration::from_secs(20),
         ..Program::new("packets", &["8".to_owned()])
-    };
+    }
+}
+
+/// What the ranks themselves counted, in the words of `mpirun --stats`: the interface does not
+/// know what was sent again.
+fn own_count(bench: &Bench, profile: &str) -> Option<String> {
+    let outcome = bench.job(&counting(profile), &program()).run();
+    let mut lines = outcome.stderr.lines().map(str::trim);
+    lines
+        .find(|line| line.starts_with("packets:"))
+        .map(str::to_owned)
+}
+
+/// Packets per message of 8 bytes: in a ping-pong, in a stream.
+pub(super) fn count(bench: &Bench, who: &Contender) -> Option<(f64, f64)> {
+    let program = program();
     let output = bench.run(who, &program)?;
     let (_, figures) = lines_of(&output).into_iter().next()?;
     Some((*figures.first()?, *figures.get(1)?))
@@ -42,6 +56,11 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
          {rounds} rounds"
     );
     report.table(&medians(&title, "", (&rows, &contenders), &all));
+    for profile in ["fast", "classic"] {
+        let counted = own_count(bench, profile).unwrap_or_else(|| "nothing".to_owned());
+        report.line(&format!("mpirun --stats, {profile}: {counted}"));
+    }
+    report.line("");
     let spread = |who, what: &str| all.spread(|round| round.get(who, what));
     let ping_pong = spread("fast", PING_PONG);
     report.goal(Goal::new(
@@ -59,7 +78,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
 fn draw(contenders: &[Contender], all: &Measurements) -> BarPlot {
     let group = |what: &str| {
         let bar = |who: &Contender| Bar {
-            name: who.name.clone(),
+            name: who.title(),
             figure: all.median(&who.name, what).ok_or_else(|| cell(who, None)),
         };
         (what.to_owned(), contenders.iter().map(bar).collect())

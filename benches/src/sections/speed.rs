@@ -69,7 +69,7 @@ impl Subject {
 
     /// The program with which this contender is measured, and the words behind it.
     fn program(&self, who: &Contender) -> Option<Program> {
-        let name = match (who.launcher.is_some(), self.probes) {
+        let name = match (!who.is_kernel(), self.probes) {
             (true, _) => self.program,
             (false, Some((udp, tcp))) => {
                 if who.protocol == "udp" {
@@ -229,7 +229,7 @@ fn line_plot(subject: &Subject, contenders: &[Contender], all: &Measurements) ->
             ))
         };
         Series {
-            name: who.name.clone(),
+            name: who.title(),
             points: subject.sizes.iter().filter_map(point).collect(),
         }
     };
@@ -259,7 +259,7 @@ fn draw(report: &mut Report, contenders: &[Contender], all: &Measurements, round
     };
     report.plot("bandwidth", Plot::Lines(bandwidth));
     let bar = |who: &Contender| Bar {
-        name: who.name.clone(),
+        name: who.title(),
         figure: all
             .median(&who.name, &RATE.what(8))
             .ok_or_else(|| super::cell(who, None)),
