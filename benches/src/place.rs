@@ -142,3 +142,80 @@ pub fn cut(job: Job, cut: Duration, ready: &Path, stop: &Path) -> Job {
 pub fn disturbed(job: Job, words: &str) -> Job {
     job.env("BENCH_STRAYS", words)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn sh(place: Place, script: &str) -> Job {
+        check_networks().unwrap_or_else(|why| panic!("{why}"));
+        place.job("udp", PATIENCE).args(["sh", "-c", script])
+    }
+
+    #[test]
+    fn a_network_of_its_own_has_the_mtu_and_the_loss_that_were_asked_for() {
+        let place = Place::Own(ETHERNET.losing(2.0));
+        let look = "cat /sys/class/net/lo/mtu; ethtool -k lo; iptables -S INPUT";
+        let outcome = sh(place, look).run().expect_code(0);
+        for expected in [
+            "1500\n",
+            "generic-segmentation-offload: off",
+            "-p udp -m statistic --mode random --probability 0.02",
+        ] {
+            assert!(
+                outcome.stdout.contains(expected),
+                "{expected}: {}",
+                outcome.report()
+            );
+        }
+        let outcome = sh(Place::Own(LOOPBACK), look).run().expect_code(0);
+        assert!(
+            outcome.stdout.starts_with("65536\n"),
+            "{}",
+            outcome.report()
+        );
+        assert!(!outcome.stdout.contains("DROP"), "{}", outcome.report());
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_program_and_too_much_time_is_124() {
+        for (script, code) in [("exit 7", 7), ("exit 0", 0)] {
+            drop(sh(Place::Machine, script).run().expect_code(code));
+        }
+        let job = Place::Machine.job("udp", Duration::from_millis(100));
+        drop(job.args(["sleep", "60"]).run().expect_code(124));
+    }
+
+    #[test]
+    fn a_network_is_cut_once_its_program_is_ready_and_healed_before_it_ends() {
+        let scratch = mpi_lite_tests::Scratch::new("cut");
+        let file = |name| scratch.path().join(name);
+        let (ready, stop) = (file("ready"), file("stop"));
+        let wait = ": >\"$0\"; while ! iptables -S INPUT | grep -q DROP; do :; done; echo cut;
+            while iptables -S INPUT | grep -q DROP; do :; done; [ -e \"$1\" ] && echo over";
+        let job = sh(Place::Own(LOOPBACK), wait).args([&ready, &stop]);
+        let outcome = cut(job, Duration::from_millis(100), &ready, &stop).run();
+        let outcome = outcome
+            .expect_code(0)
+            .expect_stdout("cut\n")
+            .expect_stdout("over\n");
+        assert!(outcome.stdout.contains("healed: "), "{}", outcome.report());
+    }
+
+    #[test]
+    fn nothing_is_left_when_the_one_who_started_it_is_killed() {
+        let mut running = sh(Place::Own(ETHERNET), "echo ready; sleep 60 & sleep 60").start();
+        running.wait_for("ready", 1);
+        let descendants = running.process().descendants();
+        assert!(descendants.len() >= 3, "{descendants:?}");
+        running.process().kill();
+        let start = Instant::now();
+        while descendants.iter().any(|process| process.is_alive()) {
+            assert!(start.elapsed() < PATIENCE, "still alive: {descendants:?}");
+        }
+    }
+}

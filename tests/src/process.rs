@@ -96,6 +96,11 @@ impl Process {
         }
     }
 
+    /// Ends it at once, whatever it does.
+    pub fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
     fn file(self, name: &str) -> String {
         format!("/proc/{}/{name}", self.id)
     }

@@ -9,6 +9,8 @@ const TOP: f64 = 76.0;
 const BAR: f64 = 20.0;
 const STEP: f64 = 28.0;
 const HEADING: f64 = 30.0;
+/// Between the groups.
+const GAP: f64 = 14.0;
 
 /// One bar.
 #[derive(Debug, Clone)]
@@ -35,8 +37,8 @@ pub struct BarPlot {
 impl BarPlot {
     pub(super) fn to_svg(&self) -> String {
         let bars = || self.groups.iter().flat_map(|group| &group.1);
-        let heights = bars().count() as f64 * STEP + self.groups.len() as f64 * HEADING;
-        let mut canvas = Canvas::new(TOP + heights + 14.0, &self.title, &self.subtitle);
+        let heights = bars().count() as f64 * STEP + self.groups.len() as f64 * (HEADING + GAP);
+        let mut canvas = Canvas::new(TOP + heights, &self.title, &self.subtitle);
         let most = bars().filter_map(|bar| bar.figure.as_ref().ok());
         let most = most.copied().fold(f64::MIN_POSITIVE, f64::max);
         let mut y = TOP;
@@ -49,6 +51,7 @@ impl BarPlot {
                 y += STEP;
             }
             canvas.line((LEFT, start - 4.0), (LEFT, y - STEP + BAR + 4.0), "axis");
+            y += GAP;
         }
         canvas.finish()
     }

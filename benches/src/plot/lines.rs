@@ -5,7 +5,7 @@ use super::svg::{Canvas, Style, WIDTH};
 
 const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 66.0;
-const RIGHT: f64 = WIDTH - 138.0;
+const RIGHT: f64 = WIDTH - 148.0;
 const TOP: f64 = 92.0;
 const BOTTOM: f64 = HEIGHT - 58.0;
 /// The least distance of two names below each other.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{in_rounds, medians};
+use super::{in_rounds, medians, medians_of};
 use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
@@ -47,10 +47,10 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "fast,-budget", "classic"]);
     let rounds = bench.options.rounds(3, 1);
+    let how = medians_of(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| measure(bench, who, all));
     let rows = [ONE, MANY, FIRST, LATER].map(|name| (name.to_owned(), name.to_owned()));
-    let title =
-        format!("incast, messages of 1 MiB, 8 in flight in all, medians of {rounds} rounds");
+    let title = format!("incast, messages of 1 MiB, 8 in flight in all, {how}");
     report.table(&medians(&title, "", (&rows, &contenders), &all));
     let kept = all.spread(|round| Some(round.get("fast", MANY)? / round.get("fast", ONE)?));
     report.goal(Goal::new(

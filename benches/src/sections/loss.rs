@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{in_rounds, medians, ratios};
+use super::{in_rounds, medians, medians_of, ratios};
 use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
@@ -129,6 +129,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "classic"]);
     let rounds = bench.options.rounds(3, 1);
+    let how = medians_of(rounds);
     let lossy = Lossy {
         bench,
         too_slow: RefCell::default(),
@@ -151,7 +152,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         losses.iter().map(row).collect()
     };
     for subject in TABLES {
-        let title = format!("{subject} (MTU 1500, no offloads), medians of {rounds} rounds");
+        let title = format!("{subject} (MTU 1500, no offloads), {how}");
         let rows = match subject {
             PACKETS => rows(subject, &[&LOSSES[..], &HEAVY].concat()),
             _ => rows(subject, &LOSSES),
@@ -164,7 +165,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         report.table(&ratios(&title, "loss", (&rows, &contenders), &all));
     }
     set_goals(report, &all);
-    report.plot("loss", Plot::Lines(draw(&contenders, &all, rounds)));
+    report.plot("loss", Plot::Lines(draw(&contenders, &all, &how)));
     Ok(())
 }
 
@@ -202,7 +203,7 @@ fn set_goals(report: &mut Report, all: &Measurements) {
     }
 }
 
-fn draw(contenders: &[Contender], all: &Measurements, rounds: usize) -> LinePlot {
+fn draw(contenders: &[Contender], all: &Measurements, how: &str) -> LinePlot {
     let series = |who: &Contender| {
         let point = |loss: &f64| Some((*loss, all.median(&who.name, &what(FARM, *loss))?));
         Series {
@@ -213,7 +214,7 @@ fn draw(contenders: &[Contender], all: &Measurements, rounds: usize) -> LinePlot
     LinePlot {
         title: "Task farm on a network that loses packets".to_owned(),
         subtitle: format!(
-            "tasks of 30 KiB, results of 1 KiB, MTU 1500, no offloads, medians of {rounds} rounds; \
+            "tasks of 30 KiB, results of 1 KiB, MTU 1500, no offloads, {how}; \
              higher is better"
         ),
         x: Ticks::steps("packets lost", &LOSSES, "%"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{cell, in_rounds, medians};
+use super::{cell, in_rounds, medians, medians_of};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, counting};
 use crate::goal::{Goal, Limit};
@@ -44,6 +44,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "fast,-coalesce", "classic"]);
     let rounds = bench.options.rounds(3, 1);
+    let how = medians_of(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
         if let Some((ping_pong, stream)) = count(bench, who) {
             all.note(&who.name, PING_PONG, ping_pong);
@@ -51,10 +52,8 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         }
     });
     let rows = [PING_PONG, STREAM].map(|name| (name.to_owned(), name.to_owned()));
-    let title = format!(
-        "packets per 8 B message, counted by the interface (MTU 1500, no offloads), medians of \
-         {rounds} rounds"
-    );
+    let title =
+        format!("packets per 8 B message, counted by the interface (MTU 1500, no offloads), {how}");
     report.table(&medians(&title, "", (&rows, &contenders), &all));
     for profile in ["fast", "classic"] {
         let counted = own_count(bench, profile).unwrap_or_else(|| "nothing".to_owned());

@@ -1,6 +1,6 @@
 //! Latency, bandwidth, message rate and farm, where nothing is lost.
 
-use super::{Rows, in_rounds, medians, ratios};
+use super::{Rows, in_rounds, medians, medians_of, ratios};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel, ours};
 use crate::goal::{Goal, Limit};
@@ -131,6 +131,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let mut contenders = bench.contenders(&["fast", "classic"]);
     contenders.extend(raw());
     let rounds = bench.options.rounds(7, 2);
+    let how = medians_of(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
         for subject in &SUBJECTS {
             subject.measure(bench, who, all);
@@ -140,10 +141,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         let contenders = subject.contenders(&contenders);
         let rows = subject.rows();
         let shown = (&rows[..], &contenders[..]);
-        let title = format!(
-            "{} ({}), medians of {rounds} rounds",
-            subject.program, subject.unit
-        );
+        let title = format!("{} ({}), {how}", subject.program, subject.unit);
         report.table(&medians(&title, "bytes", shown, &all));
         let sense = match subject.better {
             Better::Smaller => "below 1 is better",
@@ -153,7 +151,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         report.table(&ratios(&title, "bytes", shown, &all));
     }
     set_goals(report, &all, &bench.peer_names());
-    draw(report, &contenders, &all, rounds);
+    draw(report, &contenders, &all, &how);
     Ok(())
 }
 
@@ -242,8 +240,8 @@ fn line_plot(subject: &Subject, contenders: &[Contender], all: &Measurements) ->
     }
 }
 
-fn draw(report: &mut Report, contenders: &[Contender], all: &Measurements, rounds: usize) {
-    let how = format!("two ranks, UDP and TCP over loopback, medians of {rounds} rounds");
+fn draw(report: &mut Report, contenders: &[Contender], all: &Measurements, how: &str) {
+    let how = format!("two ranks, UDP and TCP over loopback, {how}");
     let latency = LinePlot {
         title: "Latency over message size".to_owned(),
         subtitle: format!("{how}; lower is better"),

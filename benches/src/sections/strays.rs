@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::in_rounds;
+use super::{in_rounds, medians_of};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel};
 use crate::goal::{Goal, Limit};
@@ -76,13 +76,12 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let strays = bench.binary(&kernel("strays", "udp"), "strays");
     let strays = strays.display().to_string();
     let rounds = bench.options.rounds(5, 1);
+    let how = medians_of(rounds);
     let all = in_rounds(rounds, &contenders[..1], |who, all| {
         measure(bench, (who, &strays), all);
     });
-    let title = format!(
-        "{PER_SECOND} stray packets a second, throughput divided by that without, medians of \
-         {rounds} rounds"
-    );
+    let title =
+        format!("{PER_SECOND} stray packets a second, throughput divided by that without, {how}");
     let columns = ["", "sent elsewhere", "onto the ranks", "onto / elsewhere"].map(str::to_owned);
     let mut table = Table::new(title, columns.to_vec());
     for (subject, ..) in SUBJECTS {
