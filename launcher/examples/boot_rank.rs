@@ -72,6 +72,7 @@ fn report(boot: &mut Boot) {
     let counters = vec![
         counter("rmpp_sent_data", "rmpp_sent", Measure::Count, 100 + rank),
         counter("rmpp_messages_sent", "", Measure::Count, 80),
+        counter("udp_datagrams_sent", "", Measure::Count, 100),
         counter("rmpp_data_repeated", "", Measure::Repeats, rank),
     ];
     boot.report(counters).expect("the launcher listens");

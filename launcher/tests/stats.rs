@@ -12,8 +12,9 @@ mpirun: counters of 4 ranks
   counter             sum         least      greatest
   rmpp_sent_data      406  100 (rank 0)  103 (rank 3)
   rmpp_messages_sent  320            80            80
+  udp_datagrams_sent  400           100           100
   rmpp_data_repeated    6    0 (rank 0)    3 (rank 3)
-  packets: 406, 1.27 per message; sent again: 6 (1.48 %)
+  packets: 406 in 400 datagrams, 1.27 per message; sent again: 6 (1.48 %)
 ";
 
 fn count(options: &[&str]) -> Outcome {

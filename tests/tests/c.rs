@@ -12,6 +12,7 @@ const CHAPTERS: &[&str] = &[
     "datatype",
     "environment",
     "point_to_point",
+    "tool_support",
 ];
 
 fn run(program: &Program, scratch: &Scratch, ranks: usize, transport: &str) -> Result<(), Failed> {

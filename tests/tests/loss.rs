@@ -166,6 +166,16 @@ fn the_ping_pong_brings_back_every_byte_at_5_percent_loss() {
 }
 
 #[test]
+fn the_table_of_counters_notes_a_network_that_loses_5_percent() {
+    let scratch = Scratch::new("loss-stats");
+    let farm = build("benches/c/farm.c", &scratch);
+    let mut words = mpirun(3, farm, &["300"]);
+    words.insert(1, "--stats".into());
+    let outcome = under_loss(&words).expect_stderr("mpirun: counters of 3 ranks");
+    drop(outcome.expect_stderr("note: more than 1 % of the packets were sent again"));
+}
+
+#[test]
 fn order_wildcards_and_collectives_hold_at_5_percent_loss() {
     let scratch = Scratch::new("loss-programs");
     for (name, ranks) in [

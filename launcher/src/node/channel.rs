@@ -196,11 +196,11 @@ mod tests {
             code: 1,
             message: String::new(),
         };
-        let counters = FromRank::Counters(Vec::new());
+        let counters = || FromRank::Counters(Vec::new());
         let wrong: [&[FromRank]; 9] = [
             &[card()],
-            &[counters.clone()],
-            &[hello(), FromRank::Finalized, counters],
+            &[counters()],
+            &[hello(), FromRank::Finalized, counters()],
             &[FromRank::Finalized],
             &[abort],
             &[hello(), hello()],

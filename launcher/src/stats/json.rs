@@ -14,6 +14,7 @@ pub(super) fn text(statistics: &Statistics) -> String {
         "reported": statistics.reported(),
         "counters": counters.collect::<Map<String, Value>>(),
         "packets": derived.packets,
+        "datagrams": derived.datagrams,
         "packets_per_message": derived.packets_per_message,
         "repeated": derived.repeated,
         "repeated_percent": derived.repeated_percent,

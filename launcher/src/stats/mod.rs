@@ -19,6 +19,7 @@ const NOTED_PERCENT: f64 = 1.0;
 /// The arrays that the derived figures are made of, and the counters.
 const SENT: &str = "rmpp_sent";
 const MESSAGES: &str = "rmpp_messages_sent";
+const DATAGRAMS: &str = "udp_datagrams_sent";
 const OVERFLOWED: &str = "udp_overflowed";
 
 /// A counter of the job: its values by rank.
@@ -96,6 +97,7 @@ impl Column {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Derived {
     packets: u64,
+    datagrams: u64,
     repeated: u64,
     overflowed: u64,
     packets_per_message: Option<f64>,
@@ -173,6 +175,7 @@ impl Statistics {
         let ratio = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
         Derived {
             packets,
+            datagrams: self.sum(|column| column.name == DATAGRAMS),
             repeated,
             overflowed: self.sum(|column| column.name == OVERFLOWED),
             packets_per_message: ratio(packets, messages),
@@ -257,6 +260,7 @@ mod tests {
                 rank,
                 &[
                     count(MESSAGES, 10),
+                    count(DATAGRAMS, 11),
                     counted("rmpp_sent_rts", SENT, Measure::Count, 8 + u64::from(rank)),
                     counted("rmpp_sent_gch", SENT, Measure::Count, 3),
                     counted("rmpp_repeated", "", Measure::Repeats, repeated),

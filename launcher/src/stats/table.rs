@@ -63,7 +63,8 @@ fn derived(derived: &Derived, lines: &mut Vec<String>) {
     let Some(percent) = derived.repeated_percent else {
         return;
     };
-    let mut line = format!("  packets: {}", grouped(derived.packets));
+    let (packets, datagrams) = (grouped(derived.packets), grouped(derived.datagrams));
+    let mut line = format!("  packets: {packets} in {datagrams} datagrams");
     if let Some(ratio) = derived.packets_per_message {
         let _ = write!(line, ", {ratio:.2} per message");
     }
@@ -114,10 +115,11 @@ mod tests {
 mpirun: counters of 2 of 3 ranks (the others ended without a report)
   counter             sum       least     greatest
   rmpp_messages_sent   20          10           10
+  udp_datagrams_sent   22          11           11
   rmpp_sent_rts        18  8 (rank 0)  10 (rank 2)
   rmpp_sent_gch         6           3            3
   mpi_peak                 0 (rank 0)  10 (rank 2)
-  packets: 24, 1.20 per message; sent again: 0 (0.00 %)
+  packets: 24 in 22 datagrams, 1.20 per message; sent again: 0 (0.00 %)
 ";
         assert_eq!(text(&two_of_three(0)), expected);
     }
