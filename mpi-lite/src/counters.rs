@@ -44,6 +44,8 @@ rmpp_core::tally! {
         pub bursts_refused: u64,
         /// Datagrams that the system refused to send; the protocol sends them again.
         pub refused: u64,
+        /// Paths found narrower than their interface: datagrams are cut into IP fragments since.
+        pub narrow_paths: u64,
         /// Datagrams received.
         pub datagrams_received: u64,
         /// Trains among them: several datagrams in one stretch (UDP_GRO).

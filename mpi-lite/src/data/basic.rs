@@ -32,7 +32,7 @@ pub(crate) enum Machine {
 
 impl Machine {
     /// The two halves of a pair, and the displacement of the second.
-    pub(crate) fn pair(self) -> Option<(Self, Self, u64)> {
+    pub(crate) const fn pair(self) -> Option<(Self, Self, u64)> {
         Some(match self {
             Self::F32I32 => (Self::F32, Self::I32, 4),
             Self::F64I32 => (Self::F64, Self::I32, 8),
@@ -47,7 +47,7 @@ impl Machine {
     }
 
     /// Bytes of data, without padding.
-    pub(crate) fn size(self) -> u64 {
+    pub(crate) const fn size(self) -> u64 {
         match self {
             Self::I8 | Self::U8 => 1,
             Self::I16 | Self::U16 => 2,
@@ -55,22 +55,49 @@ impl Machine {
             Self::I64 | Self::U64 | Self::F64 | Self::ComplexF32 => 8,
             Self::Long | Self::ComplexF64 => 16,
             Self::ComplexLong => 32,
-            pair => pair.pair().map_or(0, |(a, b, _)| a.size() + b.size()),
+            pair => match pair.pair() {
+                Some((a, b, _)) => a.size() + b.size(),
+                None => 0,
+            },
         }
     }
 
     /// The alignment that a C compiler gives to it.
-    pub(crate) fn alignment(self) -> u64 {
+    pub(crate) const fn alignment(self) -> u64 {
         match self {
             Self::ComplexF32 => 4,
             Self::ComplexF64 => 8,
             Self::ComplexLong => 16,
             other => match other.pair() {
-                Some((a, b, _)) => a.alignment().max(b.alignment()),
+                Some((a, b, _)) if a.alignment() > b.alignment() => a.alignment(),
+                Some((_, b, _)) => b.alignment(),
                 None => other.size(),
             },
         }
     }
+
+    /// Where the data ends: the extent without the padding after it.
+    const fn data_end(self) -> u64 {
+        match self.pair() {
+            Some((_, second, at)) => at + second.size(),
+            None => self.size(),
+        }
+    }
+
+    const fn measures(self) -> Measures {
+        Measures {
+            size: self.size(),
+            data_end: self.data_end() as i64,
+            extent: self.data_end().next_multiple_of(self.alignment()) as i64,
+        }
+    }
+}
+
+/// What every send and receive asks, worked out when the library is compiled.
+struct Measures {
+    size: u64,
+    data_end: i64,
+    extent: i64,
 }
 
 /// The groups by which the standard says which operator takes which datatype.
@@ -107,6 +134,8 @@ macro_rules! basics {
 
         const ROWS: &[(&str, Machine, Family)] =
             &[$(($name, Machine::$machine, Family::$family),)*];
+
+        static MEASURES: &[Measures] = &[$(Machine::$machine.measures(),)*];
 
         impl Basic {
             /// All of them.
@@ -198,22 +227,18 @@ impl Basic {
     /// Bytes of data in one element, without padding.
     #[must_use]
     pub fn size(self) -> u64 {
-        self.machine().size()
+        MEASURES[self as usize].size
     }
 
     /// Bytes from one element to the next.
     #[must_use]
     pub fn extent(self) -> i64 {
-        (self.data_end() as u64).next_multiple_of(self.alignment()) as i64
+        MEASURES[self as usize].extent
     }
 
     /// Where the data ends: the extent without the padding after it.
     pub(crate) fn data_end(self) -> i64 {
-        let end = match self.machine().pair() {
-            Some((_, second, at)) => at + second.size(),
-            None => self.size(),
-        };
-        end as i64
+        MEASURES[self as usize].data_end
     }
 
     /// The alignment of the C type, in bytes.

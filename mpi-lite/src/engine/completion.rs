@@ -70,7 +70,11 @@ impl Lane {
         if !self.all_done(requests, seen)? {
             return Ok(None);
         }
-        requests.iter().map(|&request| self.take(request)).collect()
+        let mut done = Vec::with_capacity(requests.len());
+        for &request in requests {
+            done.extend(self.take(request)?);
+        }
+        Ok(Some(done))
     }
 
     /// The first finished one; `Any::NoneActive` if there is nothing to wait for.

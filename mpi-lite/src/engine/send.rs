@@ -14,7 +14,7 @@ use crate::transport::{Outbound, Peer, Refusal, Token, Transport};
 pub const BUFFERED_OVERHEAD_BYTES: u64 = 512;
 
 /// Buffers kept for the next copies.
-const SPARE_BUFFERS: usize = 64;
+const SPARE_BUFFERS: usize = 512;
 
 /// A send, ready to be started. `to: None` is `MPI_PROC_NULL`.
 #[derive(Clone, Debug)]
@@ -128,10 +128,13 @@ impl Lane {
         let kept = if is_copied && buffered == 0 { len } else { 0 };
         let (body, copy) = match plan.buffer.contiguous() {
             Some(span) if !is_copied => (span, None),
-            _ => {
+            span => {
                 let mut bytes = self.spare.pop().unwrap_or_default();
                 bytes.clear();
-                plan.buffer.append_to(&mut bytes);
+                match span {
+                    Some(span) => span.append_to(&mut bytes),
+                    None => plan.buffer.append_to(&mut bytes),
+                }
                 (Span::of(&mut bytes), Some(bytes))
             }
         };

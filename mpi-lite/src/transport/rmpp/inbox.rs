@@ -74,6 +74,11 @@ impl Inbox {
         self.slots = vec![0; BATCH * SLOT_BYTES];
     }
 
+    /// Bytes of the longest datagram of the job.
+    pub(super) fn longest_bytes(&self) -> usize {
+        self.longest_bytes
+    }
+
     /// The bytes at a place that `next` answered.
     #[inline]
     pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {

@@ -104,15 +104,15 @@ impl Bound {
     /// # Errors
     /// A line for humans if the address is not one of this machine or sockets are forbidden.
     pub fn new(address: IpAddr, crowd: u32, settings: &Settings) -> Result<Self, String> {
-        let limit = mtu::packet_bytes(address);
+        let socket = Socket::bind(address, settings)
+            .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
+        let limit = mtu::packet_bytes(address, socket.descriptor());
         let packet_bytes = settings
             .packet_bytes
             .map_or(limit, |asked| asked.min(limit));
         if packet_bytes < 64 {
             return Err(format!("MPILITE_PACKET_BYTES={packet_bytes} is below 64"));
         }
-        let socket = Socket::bind(address, settings)
-            .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
         let address = socket
             .address()
             .map_err(|error| format!("cannot read the address of the UDP socket: {error}"))?;
@@ -156,6 +156,7 @@ impl Bound {
         Rmpp {
             driver,
             socket: self.socket,
+            now: clock.now(),
             clock,
             from: NodeId(0),
             in_hand: 0..0,
@@ -189,6 +190,8 @@ pub struct Rmpp {
     driver: Driver,
     socket: Socket,
     clock: Clock,
+    /// The time of the last turn.
+    now: Instant,
     /// Packets of one datagram that were not looked at yet: who sent them, where they are.
     from: NodeId,
     in_hand: Range<usize>,
@@ -216,6 +219,7 @@ impl Rmpp {
     #[inline]
     fn pump(&mut self, now: Instant) {
         self.has_unflushed = false;
+        self.now = now;
         let socket = &mut self.socket;
         self.driver.transmit(now, |to, header, first, body| {
             socket.push(to.0, header, first, body);
@@ -261,7 +265,8 @@ impl Transport for Rmpp {
 
     #[inline]
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        self.driver.send(NodeId(to.0), message, self.clock.now())?;
+        // The time matters when the message goes out, which is `flush` or `poll`.
+        self.driver.send(NodeId(to.0), message, self.now)?;
         self.has_unflushed = true;
         Ok(())
     }
@@ -274,14 +279,13 @@ impl Transport for Rmpp {
     }
 
     fn land(&mut self, arrival: Arrival, landing: Landing) {
-        let fresh = self.fresh.take_if(|(fresh, _)| *fresh == arrival);
-        let now = self.clock.now();
-        if let Some((_, place)) = fresh {
+        if let Some((_, place)) = self.fresh.take_if(|(fresh, _)| *fresh == arrival) {
             let first = Some(self.socket.bytes(place));
-            self.driver.land(arrival, landing, first, now);
+            self.driver.land(arrival, landing, first, self.now);
             // The answer goes when what is in hand is done.
             return;
         }
+        let now = self.clock.now();
         self.driver.land(arrival, landing, None, now);
         self.pump(now);
     }
@@ -292,6 +296,7 @@ impl Transport for Rmpp {
             self.fresh.is_none(),
             "the engine lands a message before it polls again"
         );
+        self.now = now;
         loop {
             if let Some(event) = self.driver.next_event(now) {
                 return Some(event);

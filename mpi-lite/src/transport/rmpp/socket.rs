@@ -10,8 +10,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use rmpp_core::FAST_HEADER_BYTES;
 use socket2::{Domain, Protocol, SockAddr, Type};
 
+use super::WRAP_BYTES;
 use super::inbox::{Entrance, Inbox};
 use super::outbox::{Exit, Outbox, Stuck};
 use crate::config::Settings;
@@ -24,6 +26,7 @@ pub(super) struct Socket {
     peers: Vec<SockAddr>,
     /// There is one peer only, and the system knows its address.
     is_connected: bool,
+    is_ipv4: bool,
     /// A path was narrower than its interface: the system may cut datagrams into fragments.
     may_fragment: bool,
     /// The system takes bursts.
@@ -64,9 +67,8 @@ impl Socket {
         let domain = Domain::for_address(SocketAddr::new(address, 0));
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         enlarge_buffers(&socket, settings.socket_buffer_bytes);
-        if address.is_ipv4() {
-            discover_mtu(&socket, libc::IP_PMTUDISC_DO)?;
-        }
+        let is_ipv4 = address.is_ipv4();
+        forbid_fragments(&socket, is_ipv4, true)?;
         let may_burst = settings.gso && set(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         if settings.gro {
             // Where the system has no trains, datagrams come one by one.
@@ -77,6 +79,7 @@ impl Socket {
             socket,
             peers: Vec::new(),
             is_connected: false,
+            is_ipv4,
             may_fragment: false,
             may_burst,
             outbox: Outbox::new(),
@@ -196,7 +199,15 @@ impl Socket {
             return false;
         }
         self.may_fragment = true;
-        discover_mtu(&self.socket, libc::IP_PMTUDISC_DONT).is_ok()
+        self.counters.narrow_paths += 1;
+        let bytes = self.inbox.longest_bytes();
+        eprintln!(
+            "mpi-lite: datagrams of {bytes} bytes are too long for a path of this job, which is \
+             narrower than its interface; they go in IP fragments (set MPILITE_PACKET_BYTES to \
+             what the path carries, less {} bytes of headers)",
+            28 + WRAP_BYTES + FAST_HEADER_BYTES
+        );
+        forbid_fragments(&self.socket, self.is_ipv4, false).is_ok()
     }
 
     /// The next datagram in hand of a known sender: its rank, and where its packets are.
@@ -297,11 +308,36 @@ fn overflowed(socket: &socket2::Socket) -> u64 {
     values[SK_MEMINFO_DROPS].into()
 }
 
-/// Whether the system cuts long datagrams into fragments (`IP_PMTUDISC_DONT`) or refuses them
-/// (`IP_PMTUDISC_DO`). Source: ip(7).
-fn discover_mtu(socket: &socket2::Socket, value: libc::c_int) -> io::Result<()> {
-    set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)
+/// Whether the system refuses datagrams that the path does not carry whole, or cuts them into
+/// fragments. Source: ip(7), ipv6(7).
+fn forbid_fragments(socket: &socket2::Socket, is_ipv4: bool, forbid: bool) -> io::Result<()> {
+    let (level, option, value) = match (is_ipv4, forbid) {
+        (true, true) => (
+            libc::IPPROTO_IP,
+            libc::IP_MTU_DISCOVER,
+            libc::IP_PMTUDISC_DO,
+        ),
+        (true, false) => (
+            libc::IPPROTO_IP,
+            libc::IP_MTU_DISCOVER,
+            libc::IP_PMTUDISC_DONT,
+        ),
+        (false, true) => (
+            libc::IPPROTO_IPV6,
+            libc::IPV6_MTU_DISCOVER,
+            IPV6_PMTUDISC_DO,
+        ),
+        (false, false) => (
+            libc::IPPROTO_IPV6,
+            libc::IPV6_MTU_DISCOVER,
+            IPV6_PMTUDISC_DONT,
+        ),
+    };
+    set(socket, level, option, value)
 }
+
+const IPV6_PMTUDISC_DONT: libc::c_int = 0;
+const IPV6_PMTUDISC_DO: libc::c_int = 2;
 
 /// Sets an option that is one number.
 fn set(
@@ -428,7 +464,7 @@ mod tests {
         let mut ends = pair(&Settings::default(), true);
         let mut packets: Vec<_> = (0..100).map(|number| packet(number, 60)).collect();
         let got = exchange(&mut ends, &mut packets);
-        let each = (LONGEST_BYTES - super::super::WRAP_BYTES) / 60;
+        let each = (LONGEST_BYTES - WRAP_BYTES) / 60;
         assert_eq!(got.len(), 100_usize.div_ceil(each));
         assert!(got.concat() == packets.concat());
     }
