@@ -1,5 +1,5 @@
-//! Large systems in virtual time: what a node keeps, what a message costs, what is dropped. Links of
-//! 10 Gb/s, 10 us, 1 MiB of room before each node, packets of 1,444 bytes.
+//! Large systems in virtual time: what a node keeps, what a message costs, what is dropped. Links
+//! of 10 Gb/s, 10 us, 1 MiB of room before each node, packets of 1,444 bytes.
 //! `RMPP_NODES=n` says how many nodes; 10,000 take 12 GB.
 
 use std::time::Instant;

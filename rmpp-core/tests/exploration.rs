@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use rmpp_core::Config;
-use rmpp_core::sim::{Case, Explored, explore};
+use rmpp_core::sim::{Case, explore};
+use rmpp_core::{Caps, Config};
 
 const PACKET: u64 = 16;
 /// Enough for most cases to be explored to their end, few enough for every day.
@@ -21,11 +21,17 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-fn classic(max_data_pkts: u16) -> Config {
+/// A pair with small packets and few buffers.
+fn config(caps: Caps) -> Config {
     Config {
         max_rcv_buf: 4,
-        max_data_pkts,
-        ..Config::classic(2, PACKET as usize)
+        max_data_pkts: 2,
+        unscheduled_bytes: if caps.is_classic() {
+            0
+        } else {
+            PACKET as usize
+        },
+        ..Config::with_caps(2, PACKET as usize, caps)
     }
 }
 
@@ -36,7 +42,7 @@ fn long(data: u64) -> u64 {
 
 /// Both ends' messages, how many timers may fire, how often a packet may come.
 fn case(name: &'static str, sends: [&[u64]; 2], timeouts: u32, copies: u8) -> Case {
-    let mut case = Case::new(name, classic(2));
+    let mut case = Case::new(name, config(Caps::CLASSIC));
     case.sends = sends.map(<[u64]>::to_vec);
     case.timeouts = timeouts;
     case.copies = copies;
@@ -113,42 +119,79 @@ fn cramped() -> Vec<Case> {
     ]
 }
 
-fn run(mut case: Case) -> Explored {
+/// All cases with the extensions `caps`, each with its own changes to the parameters.
+fn cases(caps: Caps) -> Vec<Case> {
+    let mut cases = [plain(), unwilling(), cramped()].concat();
+    for case in &mut cases {
+        let Config {
+            caps,
+            version,
+            unscheduled_bytes,
+            ..
+        } = config(caps);
+        case.config = Config {
+            caps,
+            version,
+            unscheduled_bytes,
+            ..case.config.clone()
+        };
+    }
+    cases
+}
+
+/// Explores a case, up to `most_states` states; more when the environment says so.
+fn run(mut case: Case, most_states: u64) -> u64 {
     if let Some(more) = number("RMPP_DEPTH") {
         case.timeouts += more as u32;
         case.heal_every = 1;
     }
-    case.most_states = number("RMPP_STATES").unwrap_or(MOST_STATES);
-    let name = case.name;
-    let explored = explore(&case).unwrap_or_else(|violation| panic!("{violation}"));
-    println!("{name:<32} {explored:?}");
-    explored
+    case.most_states = number("RMPP_STATES").unwrap_or(most_states);
+    let (name, bits) = (case.name, case.config.caps.bits());
+    let explored = explore(&case).unwrap_or_else(|violation| panic!("{bits:#x}: {violation}"));
+    println!("{bits:#05x} {name:<32} {explored:?}");
+    explored.states
+}
+
+/// Explores cases on two threads; answers how many states there were.
+fn run_all(cases: Vec<Case>, most_states: u64) -> u64 {
+    let cases = Mutex::new(cases);
+    let next = || cases.lock().expect("no case failed").pop();
+    let work = || -> u64 {
+        std::iter::from_fn(next)
+            .map(|case| run(case, most_states))
+            .sum()
+    };
+    thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        let states = threads.map(|thread| thread.join().expect("a case failed"));
+        states.iter().sum()
+    })
 }
 
 #[test]
 fn every_state_of_the_small_cases_keeps_the_invariants() {
-    let cases = Mutex::new([plain(), unwilling(), cramped()].concat());
-    let next = || cases.lock().expect("no case failed").pop();
-    let work = || {
-        std::iter::from_fn(next)
-            .map(|case| run(case).states)
-            .sum::<u64>()
-    };
-    let states: u64 = thread::scope(|scope| {
-        let threads = [scope.spawn(work), scope.spawn(work)];
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a case failed"))
-            .sum()
-    });
+    let states = run_all(cases(Caps::CLASSIC), MOST_STATES);
     println!("{states} states");
     assert!(states >= 1_000_000, "only {states} states");
+}
+
+#[test]
+fn every_state_keeps_the_invariants_with_all_extensions() {
+    run_all(cases(Caps::FAST), MOST_STATES / 2);
+}
+
+#[test]
+fn every_state_keeps_the_invariants_with_each_extension_alone_and_without_it() {
+    let all = Caps::ALL.iter();
+    let bits = all.flat_map(|(cap, ..)| [cap.bits(), Caps::FAST.bits() & !cap.bits()]);
+    let sets = bits.map(Caps::from_bits);
+    run_all(sets.flat_map(cases).collect(), MOST_STATES / 40);
 }
 
 /// Whether any case finds the bug, by an invariant or by an assertion of the core.
 #[cfg(feature = "planted")]
 fn is_found(bug: rmpp_core::Bug) -> bool {
-    let mut cases = [plain(), unwilling(), cramped()].concat().into_iter();
+    let mut cases = cases(Caps::CLASSIC).into_iter();
     cases.any(|mut case| {
         case.config.planted = Some(bug);
         case.most_states = 3_000;

@@ -69,9 +69,9 @@ fn row((name, caps): (&str, Caps), message: (u64, usize)) -> String {
 }
 
 fn table() -> String {
-    let text = "Goodput of one stream, one way, 10 Gb/s, 10 us, packets of 1,444 bytes, 64 sends open\n\
-                at a time: without loss in MB/s, with loss in per cent of that; beside it packets per\n\
-                message. -: not done within 1 s. Written by tests/goodput.rs.\n\n";
+    let text = "Goodput of one stream, one way, 10 Gb/s, 10 us, packets of 1,444 bytes, 64 sends\n\
+                open at a time: without loss in MB/s, with loss in per cent of that; beside it\n\
+                packets per message. -: not done within 1 s. Written by tests/goodput.rs.\n\n";
     let mut head = format!("{:<8} {:>8}", "", "bytes");
     for loss_ppm in LOSSES_PPM {
         let loss = format!("{} % lost", f64::from(loss_ppm) / 10_000.0);

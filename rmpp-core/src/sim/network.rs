@@ -22,6 +22,10 @@ pub struct Faults {
     pub reorder_ppm: u32,
     /// How long at most it is kept back, in nanoseconds.
     pub reorder_ns: u64,
+    /// A datagram is kept back for very long.
+    pub tail_ppm: u32,
+    /// How long at most, in nanoseconds.
+    pub tail_ns: u64,
     /// Least time on the way, in nanoseconds.
     pub min_delay_ns: u64,
     /// Spread of the time on the way, in nanoseconds; a link keeps the order all the same, except
@@ -39,6 +43,8 @@ impl Faults {
             duplicate_ppm: 0,
             reorder_ppm: 0,
             reorder_ns: 0,
+            tail_ppm: 0,
+            tail_ns: 0,
             min_delay_ns: 10_000,
             spread_ns: 0,
         }
@@ -136,6 +142,8 @@ pub struct Network<D = Vec<u8>> {
     latest: BTreeMap<(NodeId, NodeId), Instant>,
     /// Directed links that carry nothing until a moment.
     cuts: Vec<(NodeId, NodeId, Instant)>,
+    /// Directed links that keep back what is sent on them.
+    clogs: Vec<(NodeId, NodeId, Instant)>,
     wires: Option<Wires>,
     /// Links from the nodes and to them.
     links: [Links; 2],
@@ -153,6 +161,7 @@ impl<D: Clone> Network<D> {
             order: 0,
             latest: BTreeMap::new(),
             cuts: Vec::new(),
+            clogs: Vec::new(),
             wires: None,
             links: [Links::default(), Links::default()],
             overflowed: 0,
@@ -182,9 +191,22 @@ impl<D: Clone> Network<D> {
         self.cuts.push((from, to, until));
     }
 
-    /// Mends all cut links.
+    /// Clogs the link `from` -> `to`: what is sent on it before `until` begins its way then.
+    pub fn clog(&mut self, from: NodeId, to: NodeId, until: Instant) {
+        self.clogs.push((from, to, until));
+    }
+
+    /// Mends all cut and clogged links.
     pub fn mend(&mut self) {
         self.cuts.clear();
+        self.clogs.clear();
+    }
+
+    /// When what is sent now begins its way.
+    fn begins(&mut self, now: Instant, way: (NodeId, NodeId)) -> Instant {
+        self.clogs.retain(|clog| clog.2 > now);
+        let clogs = self.clogs.iter().filter(|clog| (clog.0, clog.1) == way);
+        clogs.map(|clog| clog.2).max().unwrap_or(now)
     }
 
     /// A datagram of unknown type leaves `from` for `to`. Answers how many copies will come.
@@ -203,7 +225,8 @@ impl<D: Clone> Network<D> {
         if self.loses(now, from, to, kind) {
             return 0;
         }
-        self.launch_copies(now, (from, to), None, datagram)
+        let begins = self.begins(now, (from, to));
+        self.launch_copies(begins, (from, to), None, datagram)
     }
 
     /// A datagram of `bytes` bytes, which takes its time on the links.
@@ -265,6 +288,8 @@ impl<D: Clone> Network<D> {
         let mut at = now.plus_ns(delay);
         if self.rng.chance(self.faults.reorder_ppm) {
             at = at.plus_ns(self.rng.below(self.faults.reorder_ns + 1));
+        } else if self.rng.chance(self.faults.tail_ppm) {
+            at = at.plus_ns(self.rng.below(self.faults.tail_ns + 1));
         } else if self.faults.spread_ns > 0 {
             let latest = self.latest.entry((from, to)).or_default();
             at = at.max(*latest);
