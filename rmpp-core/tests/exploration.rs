@@ -172,7 +172,8 @@ fn run_all(cases: Vec<Case>, most_states: u64) -> u64 {
 fn every_state_of_the_small_cases_keeps_the_invariants() {
     let states = run_all(cases(Caps::CLASSIC), MOST_STATES);
     println!("{states} states");
-    assert!(states >= 1_000_000, "only {states} states");
+    let is_whole = number("RMPP_STATES").is_none();
+    assert!(states >= 1_000_000 || !is_whole, "only {states} states");
 }
 
 #[test]

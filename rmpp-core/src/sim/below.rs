@@ -19,7 +19,7 @@ impl World {
             }
             return Ok(());
         }
-        // Rule E: another job's packet goes no further.
+        // Rule E: another job's packet goes no further, nor one that was damaged.
         if packet.cookie != COOKIE {
             return Ok(());
         }
@@ -164,6 +164,11 @@ impl World {
             let at = self.now.plus_ns(self.rng.below(self.plan.late_ns));
             self.schedule(at, Act::Late(from, to, packet.clone()));
         }
+        let is_damaged = self.rng.chance(self.plan.damage_ppm);
+        let packet = Packet {
+            cookie: packet.cookie ^ u64::from(is_damaged),
+            ..packet
+        };
         self.network
             .send_kind(self.now, (from, to), Some(kind), packet);
     }

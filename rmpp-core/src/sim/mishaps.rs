@@ -115,6 +115,7 @@ impl World {
         self.network.mend();
         self.network.set_faults(Faults::none());
         self.plan.refuse_ppm = 0;
+        self.plan.damage_ppm = 0;
         Ok(())
     }
 }

@@ -59,6 +59,8 @@ pub struct Plan {
     pub late_ns: u64,
     /// A packet comes once more with the cookie of another job.
     pub stale_ppm: u32,
+    /// A packet is damaged on the way, which the layer below notices.
+    pub damage_ppm: u32,
     /// A send is aborted at some time.
     pub abort_ppm: u32,
     /// A message is not wanted.
@@ -75,6 +77,8 @@ pub struct Plan {
     pub pauses: Vec<Outage>,
     /// Links cut.
     pub cuts: Vec<Outage>,
+    /// Links that keep back what is sent on them until the end of the outage.
+    pub clogs: Vec<Outage>,
 }
 
 impl Plan {
@@ -109,6 +113,7 @@ impl Plan {
             late_ppm: on(&mut rng, 20_000),
             late_ns: rng.pick(&[MS, 50 * MS, 30 * S]),
             stale_ppm: on(&mut rng, 10_000),
+            damage_ppm: 0,
             abort_ppm: on(&mut rng, 100_000),
             refuse_ppm: on(&mut rng, 100_000),
             later_ppm: on(&mut rng, 400_000),
@@ -117,8 +122,10 @@ impl Plan {
             forge_ns: if rng.chance(500_000) { MS } else { 0 },
             pauses: Vec::new(),
             cuts: Vec::new(),
+            clogs: Vec::new(),
         };
         plan.draw_outages(&mut rng);
+        plan.draw_rarities(&mut Rng::new(seed ^ 0x0dd));
         plan
     }
 
@@ -140,6 +147,8 @@ impl Plan {
             forge_ns: 0,
             pauses: Vec::new(),
             cuts: Vec::new(),
+            clogs: Vec::new(),
+            damage_ppm: 0,
             ..plan
         }
     }
@@ -159,6 +168,8 @@ impl Plan {
             && self.later_ppm == 0
             && self.pauses.is_empty()
             && self.cuts.is_empty()
+            && self.clogs.is_empty()
+            && self.damage_ppm == 0
     }
 
     /// The last moment at which an outage ends, in nanoseconds.
@@ -168,6 +179,7 @@ impl Plan {
             .pauses
             .iter()
             .chain(&self.cuts)
+            .chain(&self.clogs)
             .filter(|outage| outage.span_ns < u64::MAX);
         ends.map(|outage| outage.at_ns + outage.span_ns)
             .max()
@@ -181,6 +193,29 @@ impl Plan {
             .iter()
             .find(|pause| pause.span_ns == u64::MAX)
             .map(|pause| pause.node)
+    }
+
+    /// Damage, links that clog, datagrams that come when nobody remembers them.
+    fn draw_rarities(&mut self, rng: &mut Rng) {
+        let nodes = u64::from(self.config.nodes);
+        let work_ns = (self.gap_ns * u64::from(self.messages)).max(MS);
+        if rng.chance(300_000) {
+            self.damage_ppm = rng.below(5_000) as u32;
+        }
+        // A packet of a dead node that comes late would be a sign of life.
+        if rng.chance(300_000) && self.dead().is_none() {
+            self.faults.tail_ppm = rng.below(1_000) as u32;
+            self.faults.tail_ns = rng.pick(&[10 * MS, S, 30 * S]);
+        }
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 4]) {
+            let most_ns = rng.pick(&[MS, 100 * MS, 5 * S]);
+            self.clogs.push(Outage {
+                node: rng.below(nodes) as u32,
+                to: rng.below(nodes) as u32,
+                at_ns: rng.below(work_ns),
+                span_ns: rng.below(most_ns),
+            });
+        }
     }
 
     fn draw_outages(&mut self, rng: &mut Rng) {

@@ -51,6 +51,7 @@ pub(super) enum Act {
     Sleep(usize),
     Wake(u32),
     Cut(usize),
+    Clog(usize),
     Late(NodeId, NodeId, Packet),
     Unstall(u32),
     Forge,
@@ -158,6 +159,9 @@ impl World {
         for at in 0..self.plan.cuts.len() {
             self.schedule(Instant(self.plan.cuts[at].at_ns), Act::Cut(at));
         }
+        for at in 0..self.plan.clogs.len() {
+            self.schedule(Instant(self.plan.clogs[at].at_ns), Act::Clog(at));
+        }
         self.schedule(Instant(ONE_KIND_NS), Act::MendKind);
         if self.plan.forge_ns > 0 {
             self.schedule(Instant::ZERO, Act::Forge);
@@ -227,6 +231,12 @@ impl World {
                 let cut = self.plan.cuts[at];
                 let until = Instant(cut.at_ns.saturating_add(cut.span_ns));
                 self.network.cut(NodeId(cut.node), NodeId(cut.to), until);
+                Ok(())
+            }
+            Act::Clog(at) => {
+                let clog = self.plan.clogs[at];
+                let until = Instant(clog.at_ns + clog.span_ns);
+                self.network.clog(NodeId(clog.node), NodeId(clog.to), until);
                 Ok(())
             }
             Act::Late(from, to, packet) => self.arrive(from, to, packet),
