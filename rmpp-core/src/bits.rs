@@ -78,6 +78,16 @@ impl Bits {
         }
     }
 
+    /// The bits that are set among the first `count`.
+    pub(crate) fn first(&self, count: u32) -> Self {
+        let mut first = Self::NONE;
+        for (at, word) in first.0.iter_mut().enumerate() {
+            let wanted = count.saturating_sub(at as u32 * 64).min(64);
+            *word = self.0[at] & u64::MAX.checked_shr(64 - wanted).unwrap_or(0);
+        }
+        first
+    }
+
     /// The bits that are clear among the first `count`.
     pub(crate) fn gaps(&self, count: u32) -> Self {
         let mut gaps = Self::NONE;

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::bits::WINDOW;
 use crate::caps::Caps;
 use crate::packet::{FAST_VERSION, WIDE_LEN};
 
@@ -114,6 +115,15 @@ impl Config {
         config
     }
 
+    /// Data packets that follow RTS without a grant.
+    // Rule U.
+    pub(crate) fn unscheduled(&self) -> u32 {
+        if !self.caps.has(Caps::UNSCHED) {
+            return 0;
+        }
+        (self.unscheduled_bytes / self.packet_bytes).min(WINDOW as usize) as u32
+    }
+
     /// Bytes of the longest message.
     // Rule L.
     pub(crate) fn longest(&self) -> u64 {
@@ -203,12 +213,26 @@ pub enum Bug {
     RepeatYoungest,
     /// A NULL for a message in progress is answered but not told upward.
     SilentAbort,
+    /// The cumulative acknowledgement passes a held message (rule K broken).
+    AckPassesHeld,
+    /// An acknowledgement owed waits for ever for a packet to ride on (rule K broken).
+    ForgetOwedAck,
+    /// Unscheduled data that came too soon is not asked for again (rule U broken).
+    ForgetUnscheduled,
+    /// Data sent before a NAK was heard counts as sent after it (rule R broken).
+    NakOnOldData,
+    /// A NAK that comes late is obeyed again (rule R broken).
+    ObeyOldNak,
+    /// A grant adds to the one before (rule W broken).
+    AddGrants,
+    /// A message that came early is announced before its turn (rule O broken).
+    AnnounceEarly,
 }
 
 #[cfg(feature = "planted")]
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 26] = [
         Self::AcceptAnyNumber,
         Self::ForgetOldNumbers,
         Self::FreeStateEarly,
@@ -228,5 +252,12 @@ impl Bug {
         Self::TrustSource,
         Self::RepeatYoungest,
         Self::SilentAbort,
+        Self::AckPassesHeld,
+        Self::ForgetOwedAck,
+        Self::ForgetUnscheduled,
+        Self::NakOnOldData,
+        Self::ObeyOldNak,
+        Self::AddGrants,
+        Self::AnnounceEarly,
     ];
 }

@@ -153,6 +153,20 @@ tally! {
         pub timeouts: u64,
         /// Long messages begun again at sequence number 1.
         pub restarts: u64,
+        /// CTS that asked for data to be sent again (rule R).
+        pub naks: u64,
+        /// Times that a sender asked what was missing (rule R).
+        pub probes: u64,
+        /// Data packets that came twice.
+        pub duplicates: u64,
+        /// First packets kept until their turn (rule O).
+        pub early: u64,
+        /// Acknowledgements that went out alone (rule K).
+        pub acks_alone: u64,
+        /// Acknowledgements of messages never sent.
+        pub acks_beyond: u64,
+        /// Times that the layer below lost packets for want of room (rule G).
+        pub overflows: u64,
         /// Answers given up because too many were waiting.
         pub answers_lost: u64,
         /// Finished messages forgotten without a GCH.

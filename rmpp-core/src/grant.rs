@@ -1,12 +1,23 @@
 //! Flow control (paper §3.7, Figure 8).
 
+use crate::bits::WINDOW;
+
 /// How many packets a node has room for, and how many of them it has granted.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Grants {
     pool: i64,
     max_data_pkts: u16,
     outstanding: i64,
+    /// Packets the pool has when nothing overflows.
+    full_pool: i64,
+    /// Messages being received.
+    active: u32,
+    /// Packets that came since the pool last grew.
+    since_growth: u32,
 }
+
+/// After an overflow the pool grows by one packet for so many that come.
+const GROWTH_EVERY: u32 = 8;
 
 impl Grants {
     pub(crate) fn new(max_rcv_buf: u32, nodes: u32, max_data_pkts: u16) -> Self {
@@ -15,7 +26,52 @@ impl Grants {
             pool,
             max_data_pkts,
             outstanding: 0,
+            full_pool: pool,
+            active: 0,
+            since_growth: 0,
         }
+    }
+
+    /// A message begins to be received: it holds `unscheduled` packets without a CTS.
+    pub(crate) fn begin(&mut self, unscheduled: u32) {
+        self.active += 1;
+        self.outstanding += i64::from(unscheduled);
+    }
+
+    /// A message with `granted` packets that have not come is no longer received.
+    pub(crate) fn end(&mut self, granted: u32) {
+        self.active -= 1;
+        self.give_back(granted);
+    }
+
+    /// The window of one message: its share of the pool with the budget, else what four grants by
+    /// Figure 8 are.
+    // Rule G.
+    pub(crate) fn window(&self, has_budget: bool) -> u32 {
+        let share = if has_budget {
+            self.pool / i64::from(self.active.max(1))
+        } else {
+            4 * i64::from(self.max_data_pkts)
+        };
+        share.clamp(1, i64::from(WINDOW)) as u32
+    }
+
+    /// Grants up to `wanted` packets more to a message that has `granted` outstanding; one if it
+    /// has none, whatever the pool holds.
+    // Rule G.
+    pub(crate) fn take_up_to(&mut self, wanted: u32, granted: u32) -> u32 {
+        let room = (self.pool - self.outstanding).max(i64::from(granted == 0));
+        let n = room.min(i64::from(wanted)).max(0);
+        self.outstanding += n;
+        n as u32
+    }
+
+    /// The layer below has lost packets for want of room: half of the pool is given up, and won
+    /// back little by little.
+    // Rule G.
+    pub(crate) fn overflow(&mut self) {
+        self.pool = (self.pool / 2).max(1);
+        self.since_growth = 0;
     }
 
     /// Figure 8: what the next CTS may grant, at least 1 and at most `MAX_DATA_PKTS`.
@@ -30,6 +86,12 @@ impl Grants {
     /// Gives back `n` packets that have come, or will not come any more.
     pub(crate) fn give_back(&mut self, n: u32) {
         self.outstanding -= i64::from(n);
+        self.since_growth = self.since_growth.saturating_add(n);
+        if self.since_growth >= GROWTH_EVERY && self.pool < self.full_pool {
+            self.pool += i64::from(self.since_growth / GROWTH_EVERY);
+            self.pool = self.pool.min(self.full_pool);
+            self.since_growth = 0;
+        }
         assert!(
             self.outstanding >= 0,
             "more packets given back than granted"

@@ -23,20 +23,38 @@ pub(crate) struct Path {
     pub(crate) pending: List,
     /// The part of `send_pending` of which the peer has said that it holds it (rule H).
     pub(crate) held: List,
+    /// Messages from the peer that its cumulative acknowledgement must not pass (rule K).
+    pub(crate) unconfirmed: List,
+    /// Messages from the peer that came ahead of their turn (rule O).
+    pub(crate) early: List,
     /// When a held message is asked after again.
     pub(crate) held_due: Instant,
+    /// When the acknowledgement owed goes out alone; `NEVER`: none is owed.
+    pub(crate) ack_due: Instant,
+    /// Bytes under way before their first packet is acknowledged (rule M).
+    pub(crate) pending_bytes: u64,
+    /// Bytes sent since the peer was last asked for an acknowledgement.
+    pub(crate) unasked_bytes: u64,
     /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
     pub(crate) silent_since: Instant,
     /// Smoothed round trip, in nanoseconds; 0 before the first sample.
     pub(crate) round_trip_ns: u64,
     /// Its mean deviation, in nanoseconds.
     pub(crate) deviation_ns: u64,
+    /// All messages to the peer with numbers before this are accepted (rule K).
+    pub(crate) acked: u32,
+    /// Messages accepted since the last packet to the peer (rule K).
+    pub(crate) owed: u32,
     /// How often the timeout has been doubled.
     pub(crate) backoff: u8,
     /// The same for held messages.
     pub(crate) held_backoff: u8,
     /// Whether this path is in the endpoint's list of paths with something open.
     pub(crate) listed: bool,
+    /// The same for the list of paths with an acknowledgement owed.
+    pub(crate) owing: bool,
+    /// Something came ahead of its turn since the last acknowledgement (rule O).
+    pub(crate) gap: bool,
     /// Declared lost (rule T).
     pub(crate) lost: bool,
 }
@@ -46,13 +64,22 @@ impl Path {
         waiting: List::EMPTY,
         pending: List::EMPTY,
         held: List::EMPTY,
+        unconfirmed: List::EMPTY,
+        early: List::EMPTY,
         held_due: Instant::NEVER,
+        ack_due: Instant::NEVER,
+        pending_bytes: 0,
+        unasked_bytes: 0,
         silent_since: Instant::NEVER,
         round_trip_ns: 0,
         deviation_ns: 0,
+        acked: 0,
+        owed: 0,
         backoff: 0,
         held_backoff: 0,
         listed: false,
+        owing: false,
+        gap: false,
         lost: false,
     };
 }
@@ -68,6 +95,6 @@ mod tests {
 
     #[test]
     fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 80, "{}", size_of::<Path>());
+        assert!(size_of::<Path>() <= 160, "{}", size_of::<Path>());
     }
 }

@@ -1,12 +1,15 @@
 //! Packets that answer an outgoing message: CTS, MSGEND, MSGDROP, and GCH for a held one.
 
 use super::Endpoint;
+use crate::bits::Bits;
+use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::Event;
+use crate::ids::later_attempt;
 use crate::outgoing::states::{Action, Input, State};
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 use crate::timers;
 
@@ -37,13 +40,11 @@ impl Endpoint {
         let index = self.answered(from, header)?;
         let message = &self.outgoing[index];
         let obey_all = self.config.has(Bug::ObeyEveryCts) && message.place == Place::Sending;
-        let step = message.step(Input::Cts, self.config.packet_bytes);
+        let step = message.step(Input::Cts, &self.config);
         if !obey_all {
             let (_, action) = step.ok_or(Dropped::Unexpected)?;
             debug_assert_eq!(action, Action::SendBlock);
-            let fits = message.next == header.seq
-                && (message.state != State::Blocked || message.attempt == header.info2);
-            if !fits {
+            if !self.grants_what_comes_next(message, header) {
                 return Err(Dropped::OldAttempt);
             }
         }
@@ -52,30 +53,96 @@ impl Endpoint {
             self.paths[from as usize].held_backoff = 0;
             self.promote(index, Place::Sending);
         }
+        let add = self.config.has(Bug::AddGrants);
         let message = &mut self.outgoing[index];
         message.state = State::Granted;
+        message.opener_due = false;
         message.tries = 0;
         message.grant = header.info1;
-        message.limit = message.next.saturating_add(u32::from(header.info1) - 1);
+        let base = if add { message.limit + 1 } else { header.seq };
+        message.limit = base.saturating_add(u32::from(header.info1) - 1);
         self.make_ready(index);
         Ok(())
     }
 
+    /// Whether a CTS is for the present attempt and grants what comes next, or with pipelining
+    /// something beyond what was granted.
+    // Rule B. Rule W.
+    fn grants_what_comes_next(&self, message: &Outgoing, header: &Header) -> bool {
+        let is_first = !matches!(message.state, State::Granted | State::Blocked);
+        let is_present = is_first || message.attempt == header.info2;
+        let limit = header.seq.saturating_add(u32::from(header.info1) - 1);
+        let is_next = if self.config.caps.has(Caps::PIPE) && !is_first {
+            header.seq <= message.next && limit > message.limit
+        } else {
+            message.next == header.seq
+        };
+        is_present && is_next
+    }
+
+    /// A CTS with selective NAK: it grants up to a limit, and names what is missing. It may come
+    /// twice, or late: the limit never goes back, and a NAK is obeyed once.
+    // Rule R. Rule W.
+    pub(super) fn hear_selective_cts(
+        &mut self,
+        from: u32,
+        (header, bits): (&Header, Bits),
+        now: Instant,
+    ) -> Result<(), Dropped> {
+        let index = self.answered(from, header)?;
+        let step = self.outgoing[index].step(Input::Cts, &self.config);
+        step.ok_or(Dropped::Unexpected)?;
+        if self.outgoing[index].place != Place::Sending {
+            self.paths[from as usize].held_backoff = 0;
+            self.promote(index, Place::Sending);
+        }
+        self.paths[from as usize].backoff = 0;
+        let (obey_old, add) = (
+            self.config.has(Bug::ObeyOldNak),
+            self.config.has(Bug::AddGrants),
+        );
+        let message = &mut self.outgoing[index];
+        let last = message.shape(self.config.packet_bytes).last_seq();
+        message.state = State::Granted;
+        message.opener_due = false;
+        message.tries = 0;
+        message.forget_received(header.seq);
+        let base = if add { message.limit + 1 } else { header.seq };
+        let limit = base.saturating_add(u32::from(header.info1) - 1);
+        message.limit = message.limit.max(limit).min(last);
+        let is_new = later_attempt(header.info2, message.nak) || obey_old;
+        if is_new {
+            message.nak = header.info2;
+        }
+        if !bits.is_empty() && is_new {
+            message.resend_from = header.seq;
+            message.resend = bits.first((message.next).saturating_sub(header.seq));
+        } else if is_new {
+            // The NAK of that number was lost: the receiver is asked what is still missing.
+            self.probe(index);
+        }
+        self.arm_if_idle(index, now);
+        Ok(())
+    }
+
     /// MSGEND or MSGDROP: the receiver has all it wants.
-    // Rule P7.
+    // Rule P7. Rule K.
     pub(super) fn hear_end(
         &mut self,
         from: u32,
         header: &Header,
         now: Instant,
     ) -> Result<(), Dropped> {
+        if header.flags.has(Flags::PURE) {
+            return Ok(());
+        }
         let index = self.answered(from, header)?;
         let input = if header.kind == Kind::MsgEnd {
             Input::End
         } else {
             Input::Drop
         };
-        let step = self.outgoing[index].step(input, self.config.packet_bytes);
+        let step = self.outgoing[index].step(input, &self.config);
         let (_, action) = step.ok_or(Dropped::Unexpected)?;
         let event = match action {
             Action::Complete => Event::Sent,
@@ -83,8 +150,10 @@ impl Endpoint {
             _ => Event::Cancelled,
         };
         self.measure(index, header.info2, now);
-        let hint = self.outgoing_header(index, Kind::Gch);
-        self.answer(from, hint);
+        if !self.config.caps.has(Caps::LAZY) {
+            let hint = self.outgoing_header(index, Kind::Gch);
+            self.answer(from, hint);
+        }
         self.close(index, event);
         Ok(())
     }
@@ -98,8 +167,13 @@ impl Endpoint {
         now: Instant,
     ) -> Result<(), Dropped> {
         let index = self.answered(from, header)?;
-        let step = self.outgoing[index].step(Input::Hint, self.config.packet_bytes);
+        let step = self.outgoing[index].step(Input::Hint, &self.config);
         let (state, action) = step.ok_or(Dropped::Unexpected)?;
+        if self.config.caps.has(Caps::LAZY) {
+            // So that acknowledgements may pass it (rule K).
+            let confirmation = self.outgoing_header(index, Kind::Gch);
+            self.answer(from, confirmation);
+        }
         if action != Action::Hold {
             return Ok(());
         }
@@ -131,6 +205,7 @@ impl Endpoint {
         let timely = match message.state {
             State::Pending => message.shape(self.config.packet_bytes).is_short(),
             State::Blocked | State::Closing => true,
+            State::Granted => message.nak == 0 && message.tries == 0,
             _ => false,
         };
         if timely {

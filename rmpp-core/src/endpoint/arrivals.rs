@@ -1,28 +1,45 @@
 //! Packets of incoming messages: first packets, data, NULL and GCH.
 
 use super::Endpoint;
+use crate::bits::Bits;
+use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement};
 use crate::ids::{IncomingId, later_attempt, precedes};
-use crate::incoming::Incoming;
 use crate::incoming::states::{Action, Input, State, step};
-use crate::packet::{Flags, Header, Kind};
+use crate::incoming::{Incoming, Listed};
+use crate::list::List;
+use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::Instant;
+
+/// First packets so many numbers ahead of their turn are kept.
+const EARLY_WINDOW: u32 = 64;
+
+/// Whether a message may be announced.
+enum Turn {
+    Now,
+    /// It was, once.
+    Over,
+    Later,
+}
 
 impl Endpoint {
     pub(super) fn dispatch(
         &mut self,
         from: u32,
-        header: &Header,
+        (header, bytes): (&Header, &[u8]),
         now: Instant,
     ) -> Result<Placement, Dropped> {
         let answer = match header.kind {
             Kind::Rts | Kind::LastRts => return self.hear_opener(header),
             Kind::Data | Kind::StopData | Kind::LastData => return self.hear_data(header, now),
             Kind::Null => self.hear_null(header, now),
-            Kind::Gch if header.src == from => self.hear_gch(header),
+            Kind::Gch if header.src == from => self.hear_gch(header, now),
             Kind::Gch => self.hear_hold(from, header, now),
+            Kind::Cts if self.config.caps.has(Caps::SNAK) => {
+                self.hear_selective_cts(from, (header, bits_of(bytes)), now)
+            }
             Kind::Cts => self.hear_cts(from, header, now),
             Kind::MsgEnd | Kind::MsgDrop => self.hear_end(from, header, now),
         };
@@ -44,12 +61,11 @@ impl Endpoint {
     /// RTS or LAST_RTS.
     fn hear_opener(&mut self, header: &Header) -> Result<Placement, Dropped> {
         let Some(index) = self.known(header)? else {
-            let due = self.check_number(header)?;
-            return Ok(if due {
-                self.announce(header)
-            } else {
-                Placement::None
-            });
+            return match self.turn_of(header) {
+                Turn::Now => Ok(self.announce(header)),
+                Turn::Over => Ok(Placement::None),
+                Turn::Later => self.keep_early(header),
+            };
         };
         self.note_attempt(index, header.info2);
         let message = &self.incoming[index];
@@ -64,21 +80,23 @@ impl Endpoint {
             // Rule H.
             Action::Hint => self.reply(index, Kind::Gch),
             // Data has come, so the CTS had: this RTS is an old one.
+            Action::GrantAgain if self.config.caps.has(Caps::SNAK) => self.grant_again(index),
             Action::GrantAgain if message.expected > 1 => return Err(Dropped::Unexpected),
             Action::GrantAgain => self.reply(index, Kind::Cts),
+            Action::TellGap => self.tell_gap(header.src),
             _ => self.reply_again(index, action),
         }
         Ok(Placement::None)
     }
 
-    /// Whether a message unknown so far has the number that is due. An older number was accepted
-    /// once and its state is gone: it is answered, and nothing is created. A later number must
-    /// wait for those before it.
+    /// Whether it is the turn of a message unknown so far. An older number was accepted once and
+    /// its state is gone: it is answered, and nothing is created. A later number must wait for
+    /// those before it.
     // Rule A. Rule P10.
-    fn check_number(&mut self, header: &Header) -> Result<bool, Dropped> {
+    fn turn_of(&mut self, header: &Header) -> Turn {
         let due = self.peers[header.src as usize].next_in;
         if header.msg_num == due || self.config.has(Bug::AcceptAnyNumber) {
-            return Ok(true);
+            return Turn::Now;
         }
         let old = if self.config.has(Bug::CompareWithoutWrap) {
             header.msg_num < due
@@ -86,35 +104,125 @@ impl Endpoint {
             precedes(header.msg_num, due)
         };
         if !old || self.config.has(Bug::ForgetOldNumbers) || self.config.has(Bug::FreeStateEarly) {
-            return Err(Dropped::OutOfOrder);
+            return Turn::Later;
         }
         self.counters.answered_without_state += 1;
+        self.end_unknown(header);
+        Turn::Over
+    }
+
+    /// MSGEND for a message without state.
+    // Rule A. Rule N.
+    fn end_unknown(&mut self, header: &Header) {
         let answer = Header {
             kind: Kind::MsgEnd,
             seq: 0,
             info1: 0,
+            ack: 0,
+            flags: Flags::NONE,
             ..*header
         };
         self.answer(header.src, answer);
-        Ok(false)
     }
 
-    /// A new message in order: its number is consumed, and the layer above hears of it.
-    fn announce(&mut self, header: &Header) -> Placement {
-        self.consume_number(header);
+    /// A first packet ahead of its turn: kept if it is not too far ahead.
+    // Rule O.
+    fn keep_early(&mut self, header: &Header) -> Result<Placement, Dropped> {
+        self.tell_gap(header.src);
+        let due = self.peers[header.src as usize].next_in;
+        let is_near = header.msg_num.wrapping_sub(due) < EARLY_WINDOW;
+        if !is_near || !self.config.caps.has(Caps::OOO) {
+            return Err(Dropped::OutOfOrder);
+        }
+        self.counters.early += 1;
+        let index = self.enter_incoming(header);
+        self.incoming[index].state = State::Early;
+        self.list_incoming(index, Listed::Early);
+        let message = IncomingId(self.incoming.key(index));
+        if self.config.has(Bug::AnnounceEarly) {
+            return Ok(Placement::First {
+                message,
+                len: header.len,
+            });
+        }
+        Ok(Placement::Early { message })
+    }
+
+    /// The next number of `from` is due: messages that came early have their turn.
+    // Rule O.
+    fn take_turns(&mut self, from: u32) {
+        loop {
+            let due = self.peers[from as usize].next_in;
+            let mut at = self.paths[from as usize].early.head();
+            while let Some(index) = at {
+                if self.incoming[index].msg_num == due {
+                    break;
+                }
+                at = List::after(&self.incoming, index);
+            }
+            let Some(index) = at else { break };
+            let turn = step(self.incoming[index].state, Input::Turn);
+            let (state, _) = turn.expect("a message in the list of early ones is early");
+            self.incoming[index].state = state;
+            // What followed it was dropped.
+            self.incoming[index].late = true;
+            self.unlist_incoming(index);
+            self.list_incoming(index, Listed::Unconfirmed);
+            self.peers[from as usize].next_in = due.wrapping_add(1);
+            self.events.push_back(Event::Due {
+                message: IncomingId(self.incoming.key(index)),
+                len: self.incoming[index].len,
+            });
+        }
+    }
+
+    fn enter_incoming(&mut self, header: &Header) -> u32 {
         let key = self.incoming.insert(Incoming::new(header));
         let fresh = self
             .incoming_at
             .insert(header.src, header.msg_id, key.index);
         assert!(fresh, "an unknown message has no entry");
+        key.index
+    }
+
+    fn list_incoming(&mut self, index: u32, listed: Listed) {
+        let path = &mut self.paths[self.incoming[index].from as usize];
+        let list = match listed {
+            Listed::Unconfirmed if self.config.caps.has(Caps::LAZY) => &mut path.unconfirmed,
+            Listed::Early => &mut path.early,
+            Listed::Done => &mut self.done,
+            Listed::Unconfirmed | Listed::Nowhere => return,
+        };
+        list.push_back(&mut self.incoming, index);
+        self.incoming[index].listed = listed;
+    }
+
+    pub(super) fn unlist_incoming(&mut self, index: u32) {
+        let path = &mut self.paths[self.incoming[index].from as usize];
+        let list = match self.incoming[index].listed {
+            Listed::Unconfirmed => &mut path.unconfirmed,
+            Listed::Early => &mut path.early,
+            Listed::Done => &mut self.done,
+            Listed::Nowhere => return,
+        };
+        list.remove(&mut self.incoming, index);
+        self.incoming[index].listed = Listed::Nowhere;
+    }
+
+    /// A new message in order: its number is consumed, and the layer above hears of it.
+    fn announce(&mut self, header: &Header) -> Placement {
+        let index = self.enter_incoming(header);
+        self.list_incoming(index, Listed::Unconfirmed);
+        self.consume_number(header);
         Placement::First {
-            message: IncomingId(key),
+            message: IncomingId(self.incoming.key(index)),
             len: header.len,
         }
     }
 
     fn consume_number(&mut self, header: &Header) {
         self.peers[header.src as usize].next_in = header.msg_num.wrapping_add(1);
+        self.take_turns(header.src);
     }
 
     fn note_attempt(&mut self, index: u32, attempt: u16) {
@@ -127,6 +235,13 @@ impl Endpoint {
     pub(super) fn land_incoming(&mut self, index: u32, landing: Landing, now: Instant) {
         let message = &mut self.incoming[index];
         let short = message.shape(self.config.packet_bytes).is_short();
+        if landing == Landing::Later && message.state == State::Held {
+            message.late = true;
+            if self.config.caps.has(Caps::HOLD) {
+                self.reply(index, Kind::Gch);
+            }
+            return;
+        }
         let input = match (landing, short) {
             (Landing::Drop, _) => Input::Refuse,
             (Landing::Accept, true) => Input::AcceptShort,
@@ -137,8 +252,9 @@ impl Endpoint {
             return;
         };
         message.state = state;
+        self.unlist_incoming(index);
         match action {
-            Action::Grant => self.grant(index),
+            Action::Grant => self.first_grant(index),
             Action::Drop => self.finish(index, Kind::MsgDrop, now),
             _ => {
                 self.events
@@ -151,13 +267,18 @@ impl Endpoint {
     /// DATA, STOP_DATA or LAST_DATA.
     fn hear_data(&mut self, header: &Header, now: Instant) -> Result<Placement, Dropped> {
         let Some(index) = self.known(header)? else {
-            let due = self.check_number(header)?;
-            return if due {
-                Err(Dropped::Unexpected)
-            } else {
-                Ok(Placement::None)
+            return match self.turn_of(header) {
+                Turn::Over => Ok(Placement::None),
+                Turn::Now | Turn::Later => {
+                    // Its first packet is missing (rule O).
+                    self.tell_gap(header.src);
+                    Err(Dropped::Unexpected)
+                }
             };
         };
+        if self.incoming[index].state == State::Receiving && self.config.caps.has(Caps::SNAK) {
+            return self.take_data(index, header, now);
+        }
         let stray = match self.incoming[index].state {
             State::Receiving => self.sequence(index, header).err(),
             _ => Some(Dropped::Unexpected),
@@ -223,7 +344,14 @@ impl Endpoint {
         message.state = state;
         let offset = message.shape(packet_bytes).offset(header.seq);
         let id = IncomingId(self.incoming.key(index));
+        let pipelined = self.config.caps.has(Caps::PIPE);
         match action {
+            Action::Place if pipelined => self.renew_grant(index),
+            Action::PlaceGrant if pipelined => {
+                // The sender has nothing more to send: it has not heard of its grant.
+                self.renew_grant(index);
+                self.queue_cts(index);
+            }
             Action::PlaceGrant if self.config.has(Bug::EndAtBlockEnd) => {
                 self.incoming[index].state = State::Ended;
                 self.events.push_back(Event::Arrived(id));
@@ -244,35 +372,55 @@ impl Endpoint {
 
     /// A CTS with a grant by Figure 8, in place of the one before.
     // Rule P4.
-    fn grant(&mut self, index: u32) {
+    pub(super) fn grant(&mut self, index: u32) {
+        let has_budget = self.config.caps.has(Caps::BUDGET);
         let message = &mut self.incoming[index];
         self.grants.give_back(message.granted());
-        let n = self.grants.take();
-        message.limit = message.expected - 1 + u32::from(n);
+        let n = if has_budget {
+            let window = self.grants.window(true);
+            self.grants.take_up_to(window, 0)
+        } else {
+            u32::from(self.grants.take())
+        };
+        message.limit = message.expected - 1 + n;
         self.reply(index, Kind::Cts);
+    }
+
+    /// The first packet of a message that is being received comes again: its sender has heard no
+    /// CTS, and what it sent unscheduled is lost.
+    // Rule R. Rule U.
+    fn grant_again(&mut self, index: u32) {
+        let unscheduled = self.config.unscheduled();
+        let message = &mut self.incoming[index];
+        let last = message.shape(self.config.packet_bytes).last_seq();
+        message.lost_to = message.lost_to.max(unscheduled.min(last));
+        self.queue_cts(index);
     }
 
     /// NULL: the number is consumed exactly once, whatever is known of the message.
     // Rule N.
     fn hear_null(&mut self, header: &Header, now: Instant) -> Result<(), Dropped> {
         let Some(index) = self.known(header)? else {
-            if !self.check_number(header)? {
-                return Ok(());
-            }
-            if !self.config.has(Bug::NullKeepsNumber) {
-                self.consume_number(header);
-            }
-            self.answer(
-                header.src,
-                Header {
-                    kind: Kind::MsgEnd,
-                    seq: 0,
-                    info1: 0,
-                    ..*header
-                },
-            );
-            return Ok(());
+            return match self.turn_of(header) {
+                Turn::Over => Ok(()),
+                Turn::Later => {
+                    self.tell_gap(header.src);
+                    Err(Dropped::OutOfOrder)
+                }
+                Turn::Now => {
+                    if !self.config.has(Bug::NullKeepsNumber) {
+                        self.consume_number(header);
+                    }
+                    self.end_unknown(header);
+                    Ok(())
+                }
+            };
         };
+        if self.incoming[index].state == State::Early {
+            // It is aborted when its turn has come.
+            self.tell_gap(header.src);
+            return Err(Dropped::OutOfOrder);
+        }
         self.note_attempt(index, header.info2);
         let step = step(self.incoming[index].state, Input::Null);
         let (state, action) = step.ok_or(Dropped::Unexpected)?;
@@ -289,9 +437,17 @@ impl Endpoint {
         Ok(())
     }
 
-    /// GCH from the sender: it has heard the end.
-    // Rule P7.
-    fn hear_gch(&mut self, header: &Header) -> Result<(), Dropped> {
+    /// GCH from the sender: it has heard the end; or with cumulative acknowledgement that the
+    /// message is held.
+    // Rule P7. Rule K.
+    fn hear_gch(&mut self, header: &Header, now: Instant) -> Result<(), Dropped> {
+        if self.config.caps.has(Caps::LAZY) {
+            // The message may have landed meanwhile.
+            if let Some(index) = self.known(header)? {
+                self.confirm(index, now);
+            }
+            return Ok(());
+        }
         let index = self.known(header)?.ok_or(Dropped::Unexpected)?;
         step(self.incoming[index].state, Input::Gch).ok_or(Dropped::Unexpected)?;
         if !self.config.has(Bug::IgnoreGch) {
@@ -300,21 +456,36 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The message is over: answers `kind`, and is remembered to answer it again.
-    // Rule P6.
-    fn finish(&mut self, index: u32, kind: Kind, now: Instant) {
-        self.reply(index, kind);
+    /// The message is over: answers `kind`, and is remembered to answer it again. With cumulative
+    /// acknowledgement nothing is remembered, and a short message that was wanted at once is
+    /// answered by no packet of its own.
+    // Rule P6. Rule K.
+    pub(super) fn finish(&mut self, index: u32, kind: Kind, now: Instant) {
+        let lazy = self.config.caps.has(Caps::LAZY);
+        let message = &self.incoming[index];
+        let (from, asks, granted) = (message.from, message.asks, message.granted());
+        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let is_counted = message.is_counted && !self.config.has(Bug::LeakGrant);
+        if lazy && is_short && kind == Kind::MsgEnd && !message.late {
+            self.owe(from, asks, now);
+        } else {
+            self.reply(index, kind);
+        }
+        if is_counted {
+            self.grants.end(granted);
+        }
+        self.unlist_incoming(index);
         let message = &mut self.incoming[index];
-        if !self.config.has(Bug::LeakGrant) {
-            self.grants.give_back(message.granted());
-        }
+        message.is_counted = false;
         message.limit = message.expected - 1;
-        message.done_at = now;
-        self.done.push_back(&mut self.incoming, index);
-        self.wake = self.wake.min(self.expiry(now));
-        if self.config.has(Bug::FreeStateEarly) {
+        message.came = Bits::NONE;
+        if lazy || self.config.has(Bug::FreeStateEarly) {
             self.forget(index);
+            return;
         }
+        message.done_at = now;
+        self.list_incoming(index, Listed::Done);
+        self.wake = self.wake.min(self.expiry(now));
         // Rule C.
         while self.done.len() > self.config.max_done_states {
             let oldest = self
@@ -327,7 +498,7 @@ impl Endpoint {
     }
 
     pub(super) fn forget(&mut self, index: u32) {
-        self.done.remove(&mut self.incoming, index);
+        self.unlist_incoming(index);
         let Incoming { from, msg_id, .. } = self.incoming[index];
         self.incoming_at.remove(from, msg_id);
         self.incoming.remove(index);

@@ -1,5 +1,6 @@
 //! The facade: one node's end of the protocol.
 
+mod acks;
 mod answers;
 mod arrivals;
 mod queues;
@@ -8,6 +9,7 @@ mod sift;
 mod survey;
 mod transmit;
 mod wake;
+mod window;
 
 #[cfg(feature = "sim")]
 pub use survey::Survey;
@@ -16,6 +18,8 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::bits::Bits;
+use crate::caps::Caps;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
@@ -25,7 +29,7 @@ use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::incoming::Incoming;
 use crate::list::List;
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{Header, header_bytes_of};
+use crate::packet::{Flags, Header, bits_of, header_bytes_of};
 use crate::peer::{Path, Peer};
 use crate::slab::Slab;
 use crate::table::Table;
@@ -61,6 +65,12 @@ pub struct Endpoint {
     grants: Grants,
 
     answers: VecDeque<Answer>,
+    /// Incoming messages whose next CTS is due.
+    grants_due: VecDeque<crate::ids::Key>,
+    /// Peers that an acknowledgement is owed to; others may be in it until the next timer.
+    owing: Vec<u32>,
+    /// Whether one of these has waited long enough.
+    acks_ripe: bool,
     events: VecDeque<Event>,
     timeouts: Timeouts,
     /// No timer is due before this.
@@ -101,7 +111,13 @@ impl Endpoint {
                 };
                 nodes
             ],
-            paths: vec![Path::NEW; nodes],
+            paths: vec![
+                Path {
+                    acked: first,
+                    ..Path::NEW
+                };
+                nodes
+            ],
             open_paths: Vec::new(),
             outgoing: Slab::new(),
             outgoing_at: Table::new(),
@@ -113,6 +129,9 @@ impl Endpoint {
             done: List::EMPTY,
             grants: Grants::new(config.max_rcv_buf, config.nodes, config.max_data_pkts),
             answers: VecDeque::new(),
+            grants_due: VecDeque::new(),
+            owing: Vec::new(),
+            acks_ripe: false,
             events: VecDeque::new(),
             timeouts: Timeouts::new(&config),
             wake: Instant::NEVER,
@@ -213,11 +232,19 @@ impl Endpoint {
         payload_len: usize,
         now: Instant,
     ) -> Result<Placement, Dropped> {
+        let bytes = header;
         let outcome = self.sift(from, header, payload_len).and_then(|header| {
             self.observe(now);
             self.paths[from.0 as usize].silent_since = Instant::NEVER;
             self.counters.received[header.kind.index()] += 1;
-            self.dispatch(from.0, &header, now)
+            let outcome = self.dispatch(from.0, (&header, bytes), now);
+            let bits = if header.flags.has(Flags::GAP) {
+                bits_of(bytes)
+            } else {
+                Bits::NONE
+            };
+            self.hear_ack(from.0, &header, bits, now);
+            outcome
         });
         if let Err(reason) = outcome {
             self.counters.dropped[reason as usize] += 1;
@@ -231,16 +258,18 @@ impl Endpoint {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.observe(now);
         if let Some(Answer { to, header }) = self.answers.pop_front() {
-            self.counters.sent[header.kind.index()] += 1;
-            return Some(Transmit {
-                to: NodeId(to),
-                header: header.encode(),
-                message: None,
-                offset: 0,
-                len: 0,
-            });
+            return Some(self.seal(to, header, Bits::NONE));
         }
-        self.transmit_ready(now)
+        if let Some((to, header, bits)) = self.make_cts() {
+            return Some(self.seal(to, header, bits));
+        }
+        if let Some(transmit) = self.transmit_ready(now) {
+            return Some(transmit);
+        }
+        // Last, so that it goes alone only if nothing else could carry it.
+        let (to, header, bits) = self.pure_ack()?;
+        self.counters.acks_alone += 1;
+        Some(self.seal(to, header, bits))
     }
 
     /// The next thing that has become of a message or a peer.
@@ -270,10 +299,22 @@ impl Endpoint {
         &self.counters
     }
 
-    /// Whether no outgoing message is unfinished and nothing waits to be transmitted.
+    /// Whether no outgoing message is unfinished, nothing waits to be transmitted and no
+    /// acknowledgement is owed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.outgoing.len() == 0 && self.answers.is_empty()
+        let owes = |&to: &u32| self.paths[to as usize].ack_due != Instant::NEVER;
+        self.outgoing.len() == 0 && self.answers.is_empty() && !self.owing.iter().any(owes)
+    }
+
+    /// Tells that the layer below has lost packets because its receive buffer was full: less is
+    /// granted for a while.
+    // Rule G.
+    pub fn note_overflow(&mut self) {
+        self.counters.overflows += 1;
+        if self.config.caps.has(Caps::BUDGET) {
+            self.grants.overflow();
+        }
     }
 
     /// This node's number.

@@ -1,6 +1,7 @@
 //! Moving outgoing messages between the lists of paper §3.4.
 
 use super::{Answer, Endpoint};
+use crate::caps::Caps;
 use crate::event::Event;
 use crate::ids::OutgoingId;
 use crate::list::List;
@@ -21,18 +22,34 @@ impl Endpoint {
             let Some(index) = path.waiting.head() else {
                 break;
             };
-            if path.pending.len() >= self.config.first_window {
+            let bytes = path.pending_bytes + self.charge(index);
+            let is_full = path.pending.len() >= self.config.first_window
+                || bytes > self.config.first_window_bytes;
+            if is_full && path.pending.len() > 0 {
                 break;
             }
             self.move_to(index, Place::Pending);
-            self.make_ready(index);
+            self.open_again(index);
         }
+    }
+
+    /// Bytes that a message has under way before its first packet is acknowledged. The system
+    /// keeps about a kibibyte beside those of a packet (facts: truesize).
+    // Rule M.
+    pub(super) fn charge(&self, index: u32) -> u64 {
+        let packet_bytes = self.config.packet_bytes as u64;
+        let packets = 1 + u64::from(self.config.unscheduled());
+        let bytes = self.outgoing[index].len.min(packets * packet_bytes);
+        bytes + 1024 * bytes.div_ceil(packet_bytes).max(1)
     }
 
     pub(super) fn move_to(&mut self, index: u32, place: Place) {
         self.unlist(index);
         let to = self.outgoing[index].to;
         self.outgoing[index].place = place;
+        if place == Place::Pending {
+            self.paths[to as usize].pending_bytes += self.charge(index);
+        }
         let mut list = *self.list_of(place, to);
         list.push_back(&mut self.outgoing, index);
         *self.list_of(place, to) = list;
@@ -40,6 +57,9 @@ impl Endpoint {
 
     pub(super) fn unlist(&mut self, index: u32) {
         let (place, to) = (self.outgoing[index].place, self.outgoing[index].to);
+        if place == Place::Pending {
+            self.paths[to as usize].pending_bytes -= self.charge(index);
+        }
         let mut list = *self.list_of(place, to);
         list.remove(&mut self.outgoing, index);
         *self.list_of(place, to) = list;
@@ -53,6 +73,22 @@ impl Endpoint {
             message.ready = true;
             let key = self.outgoing.key(index);
             self.ready.push_back(key);
+        }
+    }
+
+    /// Queues the first packet of a message, or the NULL in its place, to go out (again).
+    pub(super) fn open_again(&mut self, index: u32) {
+        self.outgoing[index].opener_due = true;
+        self.make_ready(index);
+    }
+
+    /// Starts the timer of a message that has nothing to send; queues one that has.
+    pub(super) fn arm_if_idle(&mut self, index: u32, now: Instant) {
+        let message = &self.outgoing[index];
+        if message.next_data().is_some() {
+            self.make_ready(index);
+        } else if !message.ready {
+            self.arm(index, now);
         }
     }
 
@@ -80,6 +116,10 @@ impl Endpoint {
     /// went out before were rejected for their number. They need not wait for a timer each.
     // Rule Q.
     fn repeat_followers(&mut self, to: u32, sent_at: Instant) {
+        if self.config.caps.has(Caps::OOO) {
+            // They were kept (rule O).
+            return;
+        }
         let mut at = self.paths[to as usize].pending.head();
         for _ in 0..REPEATED_AT_ONCE {
             let Some(index) = at else { break };
@@ -88,7 +128,7 @@ impl Endpoint {
             if !follower.opened || follower.sent_at >= sent_at {
                 break;
             }
-            self.make_ready(index);
+            self.open_again(index);
         }
     }
 
@@ -125,13 +165,13 @@ impl Endpoint {
 
     // Rule P9.
     pub(super) fn abort_outgoing(&mut self, index: u32) {
-        let Some((state, _)) = self.outgoing[index].step(Input::Abort, self.config.packet_bytes)
-        else {
+        let Some((state, _)) = self.outgoing[index].step(Input::Abort, &self.config) else {
             return;
         };
         debug_assert_eq!(state, State::Aborting);
         self.outgoing[index].state = state;
         self.outgoing[index].tries = 0;
+        self.outgoing[index].opener_due = true;
         match self.outgoing[index].place {
             // Its NULL takes its turn, as its first packet would have.
             Place::Waiting => {}

@@ -119,9 +119,20 @@ impl Hash for Path {
             deviation_ns: _,
             backoff: _,
             held_backoff: _,
+            unconfirmed,
+            early,
+            ack_due,
+            pending_bytes,
+            unasked_bytes,
+            acked,
+            owed,
+            owing,
+            gap,
             listed,
             lost,
         } = self;
+        (unconfirmed, early, ack_due, pending_bytes).hash(state);
+        (unasked_bytes, acked, owed, owing, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
         (silent_since, listed, lost).hash(state);
     }

@@ -1,6 +1,8 @@
 //! Making packets of outgoing messages.
 
 use super::Endpoint;
+use crate::bits::Bits;
+use crate::caps::Caps;
 use crate::event::Transmit;
 use crate::ids::{NodeId, OutgoingId};
 use crate::outgoing::Outgoing;
@@ -17,29 +19,42 @@ impl Endpoint {
                 self.ready.pop_front();
                 continue;
             };
-            match self.outgoing[index].state {
-                State::Granted => return Some(self.transmit_data(index, now)),
-                State::Waiting | State::Pending | State::Held | State::Aborting => {
-                    self.leave_ready(index);
-                    return Some(self.transmit_opener(index, now));
-                }
-                State::Blocked | State::Closing | State::Closed => self.leave_ready(index),
+            let message = &self.outgoing[index];
+            if message.opener_due {
+                return Some(self.transmit_opener(index, now));
+            }
+            if self.may_send_data(message) && message.next_data().is_some() {
+                return Some(self.transmit_data(index, now));
+            }
+            self.ready.pop_front();
+            let message = &mut self.outgoing[index];
+            message.ready = false;
+            if message.state == State::Granted && message.deadline == Instant::NEVER {
+                // What it was queued for is done with: acknowledged meanwhile.
+                self.arm(index, now);
             }
         }
     }
 
-    fn leave_ready(&mut self, index: u32) {
-        self.ready.pop_front();
-        self.outgoing[index].ready = false;
+    /// Data goes out when it is granted; unscheduled data also before the first answer.
+    // Rule U.
+    pub(super) fn may_send_data(&self, message: &Outgoing) -> bool {
+        let unscheduled = message.state == State::Pending && self.config.caps.has(Caps::UNSCHED);
+        message.state == State::Granted || unscheduled
     }
 
     /// RTS or LAST_RTS, or NULL in its place.
     fn transmit_opener(&mut self, index: u32, now: Instant) -> Transmit {
+        let asks = self.asks_for_ack(index);
+        let unscheduled = self.config.unscheduled();
         let message = &mut self.outgoing[index];
         let shape = message.shape(self.config.packet_bytes);
+        message.opener_due = false;
         if message.opened {
             message.attempt = message.attempt.wrapping_add(1);
             self.counters.first_repeated += 1;
+        } else {
+            message.limit = unscheduled.min(shape.last_seq());
         }
         message.opened = true;
         message.sent_at = now;
@@ -48,49 +63,92 @@ impl Endpoint {
             (_, true) => (Kind::LastRts, shape.first_bytes()),
             (_, false) => (Kind::Rts, shape.first_bytes()),
         };
-        let (to, grant) = (message.to, 0);
+        let to = message.to;
         self.advance(index, Input::OpenerSent, now);
         self.mark_silence(to, now);
-        self.packet(index, kind, (0, grant), (0, len))
+        let flags = if asks { Flags::ASKS } else { Flags::NONE };
+        let header = Header {
+            flags,
+            ..self.outgoing_header(index, kind)
+        };
+        self.packet(index, header, (0, len))
     }
 
-    /// The next packet of a granted block.
-    // Rule P5.
+    /// Whether the receiver is to acknowledge at once: when somebody waits for it, when it seems
+    /// to have heard nothing, and before the window is full.
+    // Rule K.
+    fn asks_for_ack(&mut self, index: u32) -> bool {
+        if !self.config.caps.has(Caps::LAZY) {
+            return false;
+        }
+        let bytes = self.charge(index);
+        let message = &self.outgoing[index];
+        let path = &mut self.paths[message.to as usize];
+        path.unasked_bytes += bytes;
+        let is_half_full = path.pending.len() >= self.config.first_window / 2
+            || path.unasked_bytes >= self.config.first_window_bytes / 2;
+        // A full window asks with the last message that it takes.
+        let is_full = path.waiting.len() > 0 && path.pending.tail() == Some(index);
+        let asks = message.awaited || message.opened || is_full || is_half_full;
+        if asks {
+            path.unasked_bytes = 0;
+        }
+        asks
+    }
+
+    /// The next packet of a granted block; what is missing goes before what is new.
+    // Rule P5. Rule R.
     fn transmit_data(&mut self, index: u32, now: Instant) -> Transmit {
+        let selective = self.config.caps.has(Caps::SNAK);
         let message = &mut self.outgoing[index];
         let shape = message.shape(self.config.packet_bytes);
-        let seq = message.next;
-        message.next += 1;
+        let seq = message.next_data().expect("the caller has looked");
+        match message.resend.lowest() {
+            Some(at) => message.resend.clear(at),
+            None => message.next += 1,
+        }
         if seq == 1 {
             message.begun_at = now;
         }
         self.counters.data_repeated += u64::from(seq <= message.furthest);
         message.furthest = message.furthest.max(seq);
-        let (kind, over) = if seq == shape.last_seq() {
-            (Kind::LastData, Some(Input::LastSent))
-        } else if seq >= message.limit {
-            (Kind::StopData, Some(Input::BlockSent))
-        } else {
-            (Kind::Data, None)
+        let is_last = seq == shape.last_seq();
+        let is_over = is_last || message.next_data().is_none();
+        let kind = match (is_last, is_over) {
+            (true, _) => Kind::LastData,
+            (false, true) => Kind::StopData,
+            (false, false) => Kind::Data,
         };
-        let grant = message.grant;
-        if let Some(input) = over {
+        let beyond = u16::try_from(message.next - 1 - seq).unwrap_or(u16::MAX);
+        let probes = is_over && core::mem::take(&mut message.probing);
+        let to = message.to;
+        if is_over {
             message.sent_at = now;
-            let to = message.to;
-            self.leave_ready(index);
+            let input = if is_last {
+                Input::LastSent
+            } else {
+                Input::BlockSent
+            };
             self.advance(index, input, now);
             self.mark_silence(to, now);
         }
-        self.packet(
-            index,
-            kind,
-            (seq, grant),
-            (shape.offset(seq), shape.data_bytes(seq)),
-        )
+        let message = &self.outgoing[index];
+        let header = Header {
+            seq,
+            info1: if selective { beyond } else { message.grant },
+            info2: if selective {
+                message.nak
+            } else {
+                message.attempt
+            },
+            flags: if probes { Flags::PROBE } else { Flags::NONE },
+            ..self.outgoing_header(index, kind)
+        };
+        self.packet(index, header, (shape.offset(seq), shape.data_bytes(seq)))
     }
 
     fn advance(&mut self, index: u32, input: Input, now: Instant) {
-        let step = self.outgoing[index].step(input, self.config.packet_bytes);
+        let step = self.outgoing[index].step(input, &self.config);
         let (state, action) = step.expect("a packet is made only in a state that sends it");
         self.outgoing[index].state = state;
         if action == Action::Arm {
@@ -98,26 +156,27 @@ impl Endpoint {
         }
     }
 
-    fn packet(
-        &mut self,
-        index: u32,
-        kind: Kind,
-        (seq, grant): (u32, u16),
-        (offset, len): (u64, usize),
-    ) -> Transmit {
-        self.counters.sent[kind.index()] += 1;
-        let header = Header {
-            seq,
-            info1: grant,
-            ..self.outgoing_header(index, kind)
-        };
-        let has_payload = kind != Kind::Null;
+    fn packet(&mut self, index: u32, header: Header, (offset, len): (u64, usize)) -> Transmit {
+        let id = OutgoingId(self.outgoing.key(index));
+        let to = self.outgoing[index].to;
         Transmit {
-            to: NodeId(self.outgoing[index].to),
-            header: header.encode(),
-            message: has_payload.then(|| OutgoingId(self.outgoing.key(index))),
+            message: (header.kind != Kind::Null).then_some(id),
             offset,
             len,
+            ..self.seal(to, header, Bits::NONE)
+        }
+    }
+
+    /// A packet as it leaves: with the acknowledgement, and counted.
+    pub(super) fn seal(&mut self, to: u32, mut header: Header, bits: Bits) -> Transmit {
+        self.stamp(to, &mut header);
+        self.counters.sent[header.kind.index()] += 1;
+        Transmit {
+            to: NodeId(to),
+            header: header.encode_with(bits),
+            message: None,
+            offset: 0,
+            len: 0,
         }
     }
 

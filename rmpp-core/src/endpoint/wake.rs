@@ -22,6 +22,7 @@ impl Endpoint {
     pub(super) fn do_what_is_due(&mut self, now: Instant) {
         self.wake = Instant::NEVER;
         self.forget_expired(now);
+        self.tick_owing(now);
         let mut lost = Vec::new();
         self.tick_paths(now, &mut lost);
         self.tick_sending(now, &mut lost);
@@ -83,7 +84,7 @@ impl Endpoint {
             return;
         }
         self.counters.timeouts += 1;
-        self.make_ready(index);
+        self.open_again(index);
         let path = &mut self.paths[to as usize];
         path.backoff = path.backoff.saturating_add(1);
     }
@@ -116,7 +117,7 @@ impl Endpoint {
         held.remove(&mut self.outgoing, index);
         held.push_back(&mut self.outgoing, index);
         self.paths[to as usize].held = held;
-        self.make_ready(index);
+        self.open_again(index);
     }
 
     /// Messages whose block or NULL was not answered.
@@ -137,22 +138,43 @@ impl Endpoint {
 
     fn try_again(&mut self, index: u32) {
         self.counters.timeouts += 1;
-        let step = self.outgoing[index].step(Input::Timeout, self.config.packet_bytes);
+        let step = self.outgoing[index].step(Input::Timeout, &self.config);
         let (state, action) = step.expect("a timer runs only in a state that waits");
         let message = &mut self.outgoing[index];
         message.state = state;
         message.tries = message.tries.saturating_add(1);
-        if action == Action::Restart {
-            self.counters.restarts += 1;
-            message.attempt = message.attempt.wrapping_add(1);
-            let from = if self.config.has(Bug::RestartWhereStopped) {
-                message.next - 1
-            } else {
-                1
-            };
-            (message.next, message.limit, message.grant) = (from, from, 1);
+        match action {
+            Action::Restart => {
+                self.counters.restarts += 1;
+                message.attempt = message.attempt.wrapping_add(1);
+                let from = if self.config.has(Bug::RestartWhereStopped) {
+                    message.next - 1
+                } else {
+                    1
+                };
+                (message.next, message.limit, message.grant) = (from, from, 1);
+            }
+            Action::Probe => self.probe(index),
+            _ => message.opener_due = true,
         }
         self.make_ready(index);
+    }
+
+    /// Sends the last data packet once more, to learn what is missing; the first packet when no
+    /// data has gone out.
+    // Rule R.
+    pub(super) fn probe(&mut self, index: u32) {
+        self.counters.probes += 1;
+        let message = &mut self.outgoing[index];
+        if message.next == 1 {
+            message.opener_due = true;
+            return;
+        }
+        message.probing = true;
+        if message.resend.is_empty() {
+            message.resend_from = message.next - 1;
+            message.resend.set(0);
+        }
     }
 
     /// Starts the timer of what has just been sent.
@@ -207,10 +229,11 @@ impl Endpoint {
             self.lose_incoming(index);
         }
         self.answers.retain(|answer| answer.to != peer);
-        let listed = self.paths[peer as usize].listed;
+        let Path { listed, owing, .. } = self.paths[peer as usize];
         self.paths[peer as usize] = Path {
             lost: true,
             listed,
+            owing,
             ..Path::NEW
         };
         self.events.push_back(Event::Lost(NodeId(peer)));
@@ -222,7 +245,9 @@ impl Endpoint {
             return;
         }
         let message = self.incoming.remove(index);
-        self.grants.give_back(message.granted());
+        if message.is_counted {
+            self.grants.end(message.granted());
+        }
         self.incoming_at.remove(message.from, message.msg_id);
     }
 

@@ -2,8 +2,9 @@
 
 pub(crate) mod states;
 
+use crate::bits::Bits;
 use crate::list::{Linked, Links};
-use crate::packet::{Header, Shape};
+use crate::packet::{Flags, Header, Shape};
 use crate::time::Instant;
 use states::State;
 
@@ -21,9 +22,40 @@ pub(crate) struct Incoming {
     pub(crate) expected: u32,
     /// Last data packet granted.
     pub(crate) limit: u32,
+    /// Whether its sender waits for the acknowledgement (rule K).
+    pub(crate) asks: bool,
+    /// Whether the layer above has let it wait, so that its end is told by name (rule H).
+    pub(crate) late: bool,
+    /// Which list it is in.
+    pub(crate) listed: Listed,
+    /// The packets that have come, from `expected` on (rule R).
+    pub(crate) came: Bits,
+    /// How many NAKs have gone out (rule R).
+    pub(crate) nak: u16,
+    /// The highest packet that was sent after the last NAK had been heard.
+    pub(crate) fresh: u32,
+    /// What is missing up to this packet is lost and not yet asked for again; 0: nothing.
+    pub(crate) lost_to: u32,
+    /// Whether it counts among the messages being received (rule G).
+    pub(crate) is_counted: bool,
+    /// Whether a CTS waits to be made.
+    pub(crate) cts_due: bool,
     /// When it was answered for good.
     pub(crate) done_at: Instant,
     links: Links,
+}
+
+/// The list an incoming message is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Listed {
+    /// None.
+    Nowhere,
+    /// Its path's, of messages that the cumulative acknowledgement must not pass (rule K).
+    Unconfirmed,
+    /// Its path's, of messages ahead of their turn (rule O).
+    Early,
+    /// The finished ones.
+    Done,
 }
 
 impl Incoming {
@@ -37,6 +69,15 @@ impl Incoming {
             attempt: header.info2,
             expected: 1,
             limit: 0,
+            asks: header.flags.has(Flags::ASKS),
+            late: false,
+            listed: Listed::Nowhere,
+            came: Bits::NONE,
+            nak: 0,
+            fresh: 0,
+            lost_to: 0,
+            is_counted: false,
+            cts_due: false,
             done_at: Instant::NEVER,
             links: Links::LOOSE,
         }
@@ -44,6 +85,11 @@ impl Incoming {
 
     /// Packets granted that have not come.
     pub(crate) fn granted(&self) -> u32 {
+        self.span() - self.came.count()
+    }
+
+    /// Packets granted, from the one expected next on.
+    pub(crate) fn span(&self) -> u32 {
         (self.limit + 1) - self.expected
     }
 

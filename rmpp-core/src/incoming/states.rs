@@ -21,6 +21,10 @@
 //!   |                                    | any repeat:       | any repeat:
 //!   |                                    | MSGDROP           | MSGEND
 //!   '------------ GCH, or rule P8, C ----'-------------------'
+//!
+//!  Fast: a first packet ahead of its turn: Init --> Early --its turn: announce--> Held (rule O).
+//!  With cumulative acknowledgement nothing is remembered of an ended message: Ended and Dropped
+//!  are left as soon as they are reached (rule K).
 //! ```
 
 /// Where an incoming message is.
@@ -28,6 +32,8 @@
 pub(crate) enum State {
     /// Nothing is known of it.
     Init,
+    /// Kept until its turn comes (rule O).
+    Early,
     /// Announced; the layer above has not said where it lands.
     Held,
     /// Granted; data is coming.
@@ -43,6 +49,8 @@ pub(crate) enum State {
 pub(crate) enum Input {
     /// RTS or LAST_RTS; in state Init: with the number expected next.
     Opener,
+    /// The messages before it have come.
+    Turn,
     /// The layer above wants a message that came whole in its first packet.
     AcceptShort,
     /// The layer above wants a message of which more is to come.
@@ -68,6 +76,8 @@ pub(crate) enum Input {
 pub(crate) enum Action {
     /// Number consumed; tell the layer above.
     Announce,
+    /// Tell which numbers are missing before it.
+    TellGap,
     /// Number consumed; MSGEND.
     Consume,
     /// GCH towards the sender: known, answer later.
@@ -100,9 +110,9 @@ pub(crate) enum Action {
 pub(crate) type Step = Option<(State, Action)>;
 
 /// Figure 4, with `Held` between the first packet and the answer of the layer above.
-// Rule P6. Rule P14. Rule H.
+// Rule P6. Rule P14. Rule H. Rule O.
 pub(crate) fn step(state: State, input: Input) -> Step {
-    use State::{Dropped, Ended, Held, Init, Receiving};
+    use State::{Dropped, Early, Ended, Held, Init, Receiving};
     let repeat = matches!(
         input,
         Input::Opener
@@ -115,6 +125,8 @@ pub(crate) fn step(state: State, input: Input) -> Step {
     Some(match (state, input) {
         (Init, Input::Opener) => (Held, Action::Announce),
         (Init, Input::Null) => (Init, Action::Consume),
+        (Early, Input::Opener) => (Early, Action::TellGap),
+        (Early, Input::Turn) => (Held, Action::Announce),
         (Held, Input::Opener) => (Held, Action::Hint),
         (Held, Input::AcceptShort) => (Ended, Action::End),
         (Held, Input::AcceptLong) => (Receiving, Action::Grant),
@@ -136,15 +148,17 @@ mod tests {
     use super::*;
     use crate::table_text::table;
 
-    const STATES: [State; 5] = [
+    const STATES: [State; 6] = [
         State::Init,
+        State::Early,
         State::Held,
         State::Receiving,
         State::Ended,
         State::Dropped,
     ];
-    const INPUTS: [Input; 10] = [
+    const INPUTS: [Input; 11] = [
         Input::Opener,
+        Input::Turn,
         Input::AcceptShort,
         Input::AcceptLong,
         Input::Refuse,

@@ -2,6 +2,9 @@
 
 pub(crate) mod states;
 
+use crate::bits::{Bits, WINDOW};
+use crate::caps::Caps;
+use crate::config::Config;
 use crate::list::{Linked, Links};
 use crate::packet::Shape;
 use crate::time::Instant;
@@ -29,6 +32,15 @@ pub(crate) struct Outgoing {
     pub(crate) attempt: u16,
     /// Size of the current grant (`info1`).
     pub(crate) grant: u16,
+    /// Whether its first packet (or the NULL in its place) is to go out (again).
+    pub(crate) opener_due: bool,
+    /// The number of the last NAK heard (rule R).
+    pub(crate) nak: u16,
+    /// Whether the next packet that ends a burst asks what is missing (rule R).
+    pub(crate) probing: bool,
+    /// The packets to send again, from `resend_from` on (rule R).
+    pub(crate) resend: Bits,
+    pub(crate) resend_from: u32,
     /// Next data packet to send.
     pub(crate) next: u32,
     /// Last data packet granted.
@@ -72,6 +84,11 @@ impl Outgoing {
             tries: 0,
             attempt: 0,
             grant: 0,
+            opener_due: false,
+            nak: 0,
+            probing: false,
+            resend: Bits::NONE,
+            resend_from: 1,
             next: 1,
             limit: 0,
             furthest: 0,
@@ -89,11 +106,33 @@ impl Outgoing {
         }
     }
 
-    pub(crate) fn step(&self, input: Input, packet_bytes: usize) -> Step {
-        if self.shape(packet_bytes).is_short() {
+    pub(crate) fn step(&self, input: Input, config: &Config) -> Step {
+        if self.shape(config.packet_bytes).is_short() {
             states::short(self.state, input)
+        } else if config.caps.has(Caps::SNAK) {
+            states::selective(self.state, input)
+        } else if config.caps.has(Caps::PIPE) {
+            states::pipelined(self.state, input)
         } else {
             states::long(self.state, input)
+        }
+    }
+
+    /// All packets before `seq` have been received: they need not go again.
+    // Rule R.
+    pub(crate) fn forget_received(&mut self, seq: u32) {
+        if seq > self.resend_from {
+            self.resend.advance((seq - self.resend_from).min(WINDOW));
+            self.resend_from = seq;
+        }
+    }
+
+    /// The data packet to send next, if any may be sent.
+    // Rule R.
+    pub(crate) fn next_data(&self) -> Option<u32> {
+        match self.resend.lowest() {
+            Some(at) => Some(self.resend_from + at),
+            None => (self.next <= self.limit).then_some(self.next),
         }
     }
 }

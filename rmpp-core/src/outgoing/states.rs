@@ -60,6 +60,8 @@ pub(crate) enum Input {
     LastSent,
     /// A CTS that grants what comes next (rule B has been checked).
     Cts,
+    /// The cumulative acknowledgement has passed it (rule K).
+    Accepted,
     /// MSGEND.
     End,
     /// MSGDROP.
@@ -87,6 +89,8 @@ pub(crate) enum Action {
     SendBlock,
     /// Send data packet 1 again, as a block of its own.
     Restart,
+    /// Send the last data packet again, to learn what is missing.
+    Probe,
     /// Send NULL.
     SendNull,
     /// Send GCH; tell that it was received.
@@ -101,7 +105,7 @@ pub(crate) enum Action {
 pub(crate) type Step = Option<(State, Action)>;
 
 /// Figure 2.
-// Rule P3. Rule P14.
+// Rule P3. Rule P14. Rule K.
 pub(crate) fn short(state: State, input: Input) -> Step {
     use State::{Aborting, Closed, Held, Pending, Waiting};
     Some(match (state, input) {
@@ -110,6 +114,7 @@ pub(crate) fn short(state: State, input: Input) -> Step {
         (Pending | Held, Input::Timeout) => (state, Action::Repeat),
         (Pending, Input::Hint) => (Held, Action::Hold),
         (Held, Input::Hint) => (Held, Action::Nothing),
+        (Pending, Input::Accepted) => (Closed, Action::Complete),
         (Pending | Held, Input::End) => (Closed, Action::Complete),
         (Pending | Held, Input::Drop) => (Closed, Action::Refuse),
         (Waiting | Pending | Held, Input::Abort) => (Aborting, Action::SendNull),
@@ -132,12 +137,61 @@ pub(crate) fn long(state: State, input: Input) -> Step {
         (Granted | Blocked | Closing, Input::End) => (Closed, Action::Complete),
         (Granted | Blocked | Closing, Input::Drop) => (Closed, Action::Refuse),
         (Granted | Blocked | Closing, Input::Abort) => (Aborting, Action::SendNull),
+        (_, Input::Accepted) => return None,
+        _ => return short(state, input),
+    })
+}
+
+/// The same with grants that come before the last one is used up (rule W).
+pub(crate) fn pipelined(state: State, input: Input) -> Step {
+    match (state, input) {
+        (State::Granted, Input::Cts) => Some((State::Granted, Action::SendBlock)),
+        _ => long(state, input),
+    }
+}
+
+/// A long message with selective NAK: nothing is ever begun anew, so being granted is one state.
+/// `BlockSent` and `LastSent` say that nothing more may be sent now.
+///
+/// ```text
+///  Waiting
+///     | RTS sent
+///     v
+///  Pending: unscheduled data --GCH--> Held
+///     | | ^ timer: RTS                  |
+///     | | '--'                          |
+///     | '-------------.  .--------------'
+///     | acknowledged  |  | CTS
+///     v               v  v
+///    Granted: data, what is missing first
+///     | ^ nothing more to send: timer: the last data again, PROBE
+///     | '--'
+///     | MSGEND, MSGDROP
+///     v
+///  Closed        abort as above
+/// ```
+// Rule R. Rule U.
+pub(crate) fn selective(state: State, input: Input) -> Step {
+    use State::{Aborting, Closed, Granted, Held, Pending};
+    Some(match (state, input) {
+        (Pending | Held | Granted, Input::Cts) | (Pending, Input::Accepted) => {
+            (Granted, Action::SendBlock)
+        }
+        (Pending, Input::BlockSent | Input::LastSent) => (Pending, Action::Nothing),
+        (Granted, Input::BlockSent | Input::LastSent) => (Granted, Action::Arm),
+        (Granted, Input::OpenerSent) => (Granted, Action::Arm),
+        (Granted, Input::Timeout) => (Granted, Action::Probe),
+        (Granted, Input::End) => (Closed, Action::Complete),
+        (Granted, Input::Drop) => (Closed, Action::Refuse),
+        (Granted, Input::Abort) => (Aborting, Action::SendNull),
         _ => return short(state, input),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::table_text::table;
 
@@ -151,11 +205,12 @@ mod tests {
         State::Aborting,
         State::Closed,
     ];
-    const INPUTS: [Input; 9] = [
+    const INPUTS: [Input; 10] = [
         Input::OpenerSent,
         Input::BlockSent,
         Input::LastSent,
         Input::Cts,
+        Input::Accepted,
         Input::End,
         Input::Drop,
         Input::Hint,
@@ -171,5 +226,24 @@ mod tests {
     #[test]
     fn rule_p5_the_long_send_machine_is_this_table() {
         assert_eq!(table(&STATES, &INPUTS, long), include_str!("long.table"));
+    }
+
+    #[test]
+    fn rule_w_pipelining_adds_one_arrow() {
+        let differ = |state, input| long(state, input) != pipelined(state, input);
+        let new: Vec<_> = STATES
+            .iter()
+            .flat_map(|&state| INPUTS.map(|input| (state, input)))
+            .filter(|&(state, input)| differ(state, input))
+            .collect();
+        assert_eq!(new, [(State::Granted, Input::Cts)]);
+    }
+
+    #[test]
+    fn rule_r_the_selective_send_machine_is_this_table() {
+        assert_eq!(
+            table(&STATES, &INPUTS, selective),
+            include_str!("selective.table")
+        );
     }
 }

@@ -9,7 +9,7 @@ use super::witness::Witness;
 use super::world::{Act, COOKIE, World};
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 
 impl World {
     pub(super) fn arrive(&mut self, from: NodeId, to: NodeId, packet: Packet) -> Verdict {
@@ -104,6 +104,11 @@ impl World {
         if self.rng.chance(self.plan.later_ppm) {
             let later = self.now.plus_ns(self.rng.below(self.plan.later_ns));
             self.schedule(later, Act::Land(at, id, tag, landing));
+            // A driver should say so, and may forget.
+            if self.rng.chance(800_000) {
+                let node = &mut self.nodes[at as usize];
+                node.endpoint.land(id, Landing::Later, self.now);
+            }
             return Ok(());
         }
         self.land(at, id, tag, landing)
@@ -136,10 +141,15 @@ impl World {
 
     pub(super) fn transmit(&mut self, from: u32, transmit: &Transmit) -> Verdict {
         let header = Header::decode(&transmit.header).ok_or("P1: a header that is none")?;
-        let tag = self
-            .tag_of(&header)
-            .ok_or("P1: a packet of no known message")?;
-        let payload = self.witness(from).transmitted(transmit, &header, tag)?;
+        let (tag, payload) = if header.flags.has(Flags::PURE) {
+            (u32::MAX, None)
+        } else {
+            let tag = self
+                .tag_of(&header)
+                .ok_or("P1: a packet of no known message")?;
+            let payload = self.witness(from).transmitted(transmit, &header, tag)?;
+            (tag, payload)
+        };
         self.note(header.kind.name(), from, tag, u64::from(header.seq));
         self.report.packets += 1;
         let packet = Packet {

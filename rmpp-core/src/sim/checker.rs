@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::caps::Caps;
+use crate::config::Config;
 use crate::endpoint::{Endpoint, Survey};
 use crate::event::Landing;
 use crate::ids::later_attempt;
@@ -51,6 +53,10 @@ pub(super) struct Checker {
     pub(super) messages: Vec<Message>,
     nodes: u32,
     packet_bytes: usize,
+    /// Data may come in any sequence (rule R).
+    is_selective: bool,
+    /// Data packets that need no grant (rule U).
+    unscheduled: u64,
     pool: u64,
     /// Per ordered pair: messages sent, and the place expected next at the receiver.
     sent: Vec<u32>,
@@ -70,13 +76,16 @@ macro_rules! hold {
 pub(super) use hold;
 
 impl Checker {
-    pub(super) fn new(nodes: u32, packet_bytes: usize, max_rcv_buf: u32) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
+        let nodes = config.nodes;
         let pairs = (nodes * nodes) as usize;
         Self {
             messages: Vec::new(),
             nodes,
-            packet_bytes,
-            pool: u64::from(max_rcv_buf.saturating_sub(nodes)),
+            packet_bytes: config.packet_bytes,
+            is_selective: config.caps.has(Caps::SNAK),
+            unscheduled: u64::from(config.unscheduled()),
+            pool: u64::from(config.max_rcv_buf.saturating_sub(nodes)),
             sent: vec![0; pairs],
             announced: vec![0; pairs],
             unfinished_to: vec![0; nodes as usize],
@@ -162,7 +171,7 @@ impl Checker {
 
     /// I6: a data packet leaves the sender.
     pub(super) fn data_sent(&self, tag: u32, seq: u32) -> Verdict {
-        let allowed = self.messages[tag as usize].allowed;
+        let allowed = self.messages[tag as usize].allowed.max(self.unscheduled);
         hold!(
             u64::from(seq) <= allowed,
             "I6: message {tag}: data {seq} sent, {allowed} granted"
@@ -175,10 +184,15 @@ impl Checker {
     pub(super) fn place(&mut self, tag: u32, attempt: u16, seq: u32) -> Verdict {
         let message = &mut self.messages[tag as usize];
         let (last_attempt, last_seq) = message.placed;
+        let (word, bit) = ((seq - 1) as usize / 64, 1 << ((seq - 1) % 64));
+        hold!(
+            !self.is_selective || message.seen[word] & bit == 0,
+            "I3: message {tag}: data {seq} placed twice"
+        );
         let in_sequence = (attempt == last_attempt && seq == last_seq + 1)
             || (later_attempt(attempt, last_attempt) && seq == 1);
         hold!(
-            in_sequence,
+            in_sequence || self.is_selective,
             "I3: message {tag}: data {seq} of attempt {attempt} placed after data {last_seq} of \
              attempt {last_attempt}"
         );
@@ -187,7 +201,7 @@ impl Checker {
             "I3: message {tag}: data {seq} placed after it had arrived"
         );
         message.placed = (attempt, seq);
-        message.seen[(seq - 1) as usize / 64] |= 1 << ((seq - 1) % 64);
+        message.seen[word] |= bit;
         Ok(())
     }
 
@@ -277,7 +291,7 @@ impl Checker {
             "I7: node {node} counts {outstanding} packets outstanding, its messages {granted}"
         );
         hold!(
-            outstanding <= self.pool + in_grant,
+            outstanding <= self.pool + in_grant * self.unscheduled.max(1),
             "I7: node {node} has granted {outstanding} of {} to {in_grant} messages",
             self.pool
         );

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::network::Faults;
+use crate::caps::Caps;
 use crate::config::Config;
 use crate::packet::Kind;
 use crate::rng::Rng;
@@ -124,6 +125,11 @@ impl Plan {
             cuts: Vec::new(),
             clogs: Vec::new(),
         };
+        if plan.config.caps.has(Caps::SNAK) {
+            // Nothing is begun anew: loss does not limit the length.
+            let most = rng.pick(&[3, 20, 300]);
+            plan.max_packets = 1 + rng.below(most);
+        }
         plan.draw_outages(&mut rng);
         plan.draw_rarities(&mut Rng::new(seed ^ 0x0dd));
         plan
@@ -310,7 +316,16 @@ fn longest_for(faults: &Faults) -> u64 {
 
 fn draw_config(rng: &mut Rng, nodes: u32) -> Config {
     let first = [0, (1 << 31) - 5, u32::MAX - 4, rng.bits() as u32];
-    let mut config = Config::classic(nodes, rng.pick(&[16, 64, 1000, 60_000]));
+    let caps = match rng.below(10) {
+        0..=2 => Caps::CLASSIC,
+        3..=7 => Caps::FAST,
+        _ => Caps::from_bits(rng.bits() as u16),
+    };
+    let mut config = Config::with_caps(nodes, rng.pick(&[16, 64, 1000, 60_000]), caps);
+    config.unscheduled_bytes = config.packet_bytes * rng.below(20) as usize;
+    config.first_window_bytes = rng.pick(&[1, 10_000, 1 << 20]);
+    config.ack_every = rng.pick(&[1, 2, 32, 1000]);
+    config.ack_delay = Duration::from_micros(rng.pick(&[0, 10, 100, 10_000]));
     config.max_rcv_buf = rng.pick(&[2, 20, nodes + 40, 2048]);
     config.max_data_pkts = 1 + rng.below(16) as u16;
     config.lost_after = None;

@@ -23,7 +23,7 @@ pub(super) const HEALING_NS: u64 = 10_000_000_000;
 /// So long one packet type alone may be lost.
 const ONE_KIND_NS: u64 = 2_000_000_000;
 /// I15: no run takes so many steps.
-const MOST_STEPS: u64 = 5_000_000;
+const MOST_STEPS: u64 = 600_000;
 /// So many packets that fail rule S are thrown in.
 pub(super) const MOST_FORGED: u32 = 300;
 
@@ -98,7 +98,7 @@ impl World {
             now: Instant::ZERO,
             nodes: nodes.collect(),
             network: Network::new(plan.seed ^ 0x2e7, plan.faults.clone()),
-            checker: Checker::new(config.nodes, config.packet_bytes, config.max_rcv_buf),
+            checker: Checker::new(config),
             agenda: BinaryHeap::new(),
             acts: Vec::new(),
             free_acts: Vec::new(),

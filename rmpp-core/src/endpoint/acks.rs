@@ -1,0 +1,273 @@
+//! Cumulative acknowledgement (rule K): owing it, sending it, hearing it; and the gaps it tells of
+//! (rule O).
+
+use super::Endpoint;
+use crate::bits::Bits;
+use crate::caps::Caps;
+use crate::config::Bug;
+use crate::event::Event;
+use crate::ids::precedes;
+use crate::incoming::Listed;
+use crate::list::List;
+use crate::outgoing::states::{Action, Input};
+use crate::outgoing::{Outgoing, Place};
+use crate::packet::{Flags, Header, Kind};
+use crate::time::{Instant, nanoseconds};
+use crate::timers;
+
+/// A first packet is not repeated for a gap within this time of its last repetition, when no round
+/// trip is known.
+const SETTLING_NS: u64 = 200_000;
+
+/// Longest time between a message and its acknowledgement that is taken for a round trip: a
+/// receiver that computes acknowledges late.
+const ROUND_TRIP_MAX_NS: u64 = 4_000_000;
+
+impl Endpoint {
+    /// All messages of `from` with numbers before this are accepted, and none of them is held
+    /// without its sender knowing.
+    // Rule K.
+    fn ack_for(&self, from: u32) -> u32 {
+        let held = self.paths[from as usize].unconfirmed.head();
+        match held {
+            Some(index) if !self.config.has(Bug::AckPassesHeld) => self.incoming[index].msg_num,
+            _ => self.peers[from as usize].next_in,
+        }
+    }
+
+    /// Puts the acknowledgement on a packet that leaves for `to`.
+    // Rule K.
+    pub(super) fn stamp(&mut self, to: u32, header: &mut Header) {
+        if self.config.caps.has(Caps::LAZY) {
+            header.ack = self.ack_for(to);
+            let path = &mut self.paths[to as usize];
+            path.owed = 0;
+            path.ack_due = Instant::NEVER;
+        }
+    }
+
+    /// A message of `from` has been accepted and its sender is to hear of it: with the next packet
+    /// that goes there, or after a while by itself.
+    // Rule K.
+    pub(super) fn owe(&mut self, from: u32, asks: bool, now: Instant) {
+        let delay_ns = nanoseconds(self.config.ack_delay);
+        let path = &mut self.paths[from as usize];
+        path.owed += 1;
+        if path.owed == 1 {
+            path.ack_due = now.plus_ns(delay_ns);
+        }
+        if asks || path.owed >= self.config.ack_every {
+            path.ack_due = Instant::ZERO;
+        }
+        self.list_owing(from);
+    }
+
+    /// Something of `from` came ahead of its turn: it is told at once what is missing.
+    // Rule O.
+    pub(super) fn tell_gap(&mut self, from: u32) {
+        if !self.config.caps.has(Caps::LAZY) {
+            return;
+        }
+        let path = &mut self.paths[from as usize];
+        path.gap = true;
+        path.ack_due = Instant::ZERO;
+        self.list_owing(from);
+    }
+
+    fn list_owing(&mut self, from: u32) {
+        let path = &mut self.paths[from as usize];
+        if path.ack_due == Instant::ZERO {
+            self.acks_ripe = true;
+        } else if !self.config.has(Bug::ForgetOwedAck) {
+            self.wake = self.wake.min(path.ack_due);
+        }
+        if !path.owing {
+            path.owing = true;
+            self.owing.push(from);
+        }
+    }
+
+    /// Acknowledgements that have waited long enough.
+    // Rule K.
+    pub(super) fn tick_owing(&mut self, now: Instant) {
+        for at in (0..self.owing.len()).rev() {
+            let from = self.owing[at];
+            let path = &mut self.paths[from as usize];
+            if path.ack_due == Instant::NEVER {
+                path.owing = false;
+                self.owing.swap_remove(at);
+            } else if path.ack_due <= now {
+                path.ack_due = Instant::ZERO;
+                self.acks_ripe = true;
+            } else {
+                self.wake = self.wake.min(path.ack_due);
+            }
+        }
+    }
+
+    /// The next acknowledgement that goes out alone: nothing else could carry it.
+    // Rule K.
+    pub(super) fn pure_ack(&mut self) -> Option<(u32, Header, Bits)> {
+        while self.acks_ripe {
+            let ripe = |path: &crate::peer::Path| path.ack_due == Instant::ZERO;
+            let Some(at) = self
+                .owing
+                .iter()
+                .position(|&to| ripe(&self.paths[to as usize]))
+            else {
+                self.acks_ripe = false;
+                break;
+            };
+            let to = self.owing.swap_remove(at);
+            self.paths[to as usize].owing = false;
+            let gap = core::mem::take(&mut self.paths[to as usize].gap);
+            let flags = if gap {
+                Flags::PURE.with(Flags::GAP)
+            } else {
+                Flags::PURE
+            };
+            let bits = if gap {
+                self.accepted_ahead(to)
+            } else {
+                Bits::NONE
+            };
+            let header = Header {
+                kind: Kind::MsgEnd,
+                version: self.config.version,
+                src: to,
+                msg_id: 0,
+                len: 0,
+                seq: 0,
+                info1: 0,
+                info2: 0,
+                msg_num: 0,
+                ack: 0,
+                flags,
+            };
+            return Some((to, header, bits));
+        }
+        None
+    }
+
+    /// Which numbers of `from` need not come again, from the acknowledged one on.
+    // Rule O.
+    fn accepted_ahead(&self, from: u32) -> Bits {
+        let (ack, due) = (self.ack_for(from), self.peers[from as usize].next_in);
+        let mut bits = Bits::NONE;
+        // The first one is held and its sender seems not to know.
+        let announced = due.wrapping_sub(ack).min(crate::bits::WINDOW);
+        for at in 1..announced {
+            bits.set(at);
+        }
+        let mut each = self.paths[from as usize].early.head();
+        while let Some(index) = each {
+            each = List::after(&self.incoming, index);
+            let at = self.incoming[index].msg_num.wrapping_sub(ack);
+            if at < crate::bits::WINDOW {
+                bits.set(at);
+            }
+        }
+        bits
+    }
+
+    /// What a packet acknowledges beside what it says.
+    // Rule K.
+    pub(super) fn hear_ack(&mut self, from: u32, header: &Header, bits: Bits, now: Instant) {
+        if !self.config.caps.has(Caps::LAZY) {
+            return;
+        }
+        let (acked, next_out) = (
+            self.paths[from as usize].acked,
+            self.peers[from as usize].next_out,
+        );
+        if precedes(next_out, header.ack) {
+            self.counters.acks_beyond += 1;
+            return;
+        }
+        if precedes(acked, header.ack) {
+            self.paths[from as usize].acked = header.ack;
+            self.complete_acked(from, header.ack, now);
+        }
+        if header.flags.has(Flags::GAP) {
+            self.repeat_missing(from, header.ack, bits, now);
+        }
+    }
+
+    /// First packets with numbers before `ack` have been accepted.
+    // Rule K.
+    fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
+        let mut newest = None;
+        let mut at = self.paths[to as usize].pending.head();
+        while let Some(index) = at {
+            let message = &self.outgoing[index];
+            if !precedes(message.msg_num, ack) {
+                break;
+            }
+            at = List::after(&self.outgoing, index);
+            let step = message.step(Input::Accepted, &self.config);
+            let Some((state, action)) = step else {
+                continue;
+            };
+            newest = (message.attempt == 0 && message.opened).then_some(message.sent_at);
+            self.paths[to as usize].backoff = 0;
+            if action == Action::Complete {
+                self.close(index, Event::Sent);
+            } else {
+                self.outgoing[index].state = state;
+                self.outgoing[index].opener_due = false;
+                self.promote(index, Place::Sending);
+                self.arm_if_idle(index, now);
+            }
+        }
+        if let Some(sent_at) = newest {
+            let taken_ns = now.0.saturating_sub(sent_at.0).min(ROUND_TRIP_MAX_NS);
+            timers::sample(&mut self.paths[to as usize], taken_ns);
+        }
+    }
+
+    /// First packets that did not come though later ones did go out again; not those that have
+    /// just been repeated.
+    // Rule O.
+    fn repeat_missing(&mut self, to: u32, ack: u32, bits: Bits, now: Instant) {
+        let path = &self.paths[to as usize];
+        let settling_ns = match path.round_trip_ns {
+            0 => SETTLING_NS,
+            mean => mean.min(SETTLING_NS),
+        };
+        let highest = (0..crate::bits::WINDOW)
+            .rev()
+            .find(|&at| bits.get(at))
+            .unwrap_or(0);
+        let mut each = path.pending.head();
+        while let Some(index) = each {
+            each = List::after(&self.outgoing, index);
+            let Outgoing {
+                msg_num,
+                sent_at,
+                opened,
+                ready,
+                ..
+            } = self.outgoing[index];
+            let at = msg_num.wrapping_sub(ack);
+            if precedes(msg_num, ack) {
+                continue;
+            }
+            if at > highest {
+                break;
+            }
+            if opened && !ready && !bits.get(at) && sent_at.plus_ns(settling_ns) <= now {
+                self.open_again(index);
+            }
+        }
+    }
+
+    /// The sender knows that the message is held: acknowledgement may pass it.
+    // Rule K.
+    pub(super) fn confirm(&mut self, index: u32, now: Instant) {
+        let from = self.incoming[index].from;
+        if self.incoming[index].listed == Listed::Unconfirmed {
+            self.unlist_incoming(index);
+            self.owe(from, false, now);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Data that may come in any sequence, what is missing of it, and the grants that go ahead of it
+//! (rules R, U, W, G).
+
+use super::Endpoint;
+use crate::bits::Bits;
+use crate::caps::Caps;
+use crate::config::Bug;
+use crate::error::Dropped;
+use crate::event::{Event, Placement};
+use crate::ids::IncomingId;
+use crate::incoming::states::{Input, State, step};
+use crate::packet::{Flags, Header, Kind};
+use crate::time::Instant;
+
+/// So many later packets must have come before a missing one counts as lost: networks reorder a
+/// little. Source: RFC 5681, 3.2.
+const REORDERING: u32 = 3;
+
+impl Endpoint {
+    /// A long message has landed: what it may send, and what it may have sent in vain.
+    // Rule U. Rule W.
+    pub(super) fn first_grant(&mut self, index: u32) {
+        let (unscheduled, caps) = (self.config.unscheduled(), self.config.caps);
+        let message = &mut self.incoming[index];
+        let unscheduled = unscheduled.min(message.shape(self.config.packet_bytes).last_seq());
+        message.limit = unscheduled;
+        message.is_counted = true;
+        self.grants.begin(unscheduled);
+        // Unscheduled data that came before its message landed was dropped.
+        let in_vain = message.late || message.attempt > 0;
+        if in_vain && unscheduled > 0 && !self.config.has(Bug::ForgetUnscheduled) {
+            message.lost_to = unscheduled;
+            self.queue_cts(index);
+        }
+        if !caps.has(Caps::SNAK) && !caps.has(Caps::PIPE) {
+            self.grant(index);
+        } else if unscheduled == 0 || caps.has(Caps::PIPE) {
+            self.renew_grant(index);
+        }
+    }
+
+    /// Grants more when half of the window is used up (all of it without pipelining).
+    // Rule W. Rule G.
+    pub(super) fn renew_grant(&mut self, index: u32) {
+        let window = self.grants.window(self.config.caps.has(Caps::BUDGET));
+        let last = self.incoming[index]
+            .shape(self.config.packet_bytes)
+            .last_seq();
+        let message = &mut self.incoming[index];
+        let is_used_up = if self.config.caps.has(Caps::PIPE) {
+            message.span() <= window / 2
+        } else {
+            message.span() == 0
+        };
+        if message.limit >= last || !is_used_up {
+            return;
+        }
+        let wanted = (message.expected - 1).saturating_add(window).min(last);
+        let more = wanted.saturating_sub(message.limit);
+        let n = self.grants.take_up_to(more, message.granted());
+        if n > 0 {
+            message.limit += n;
+            self.queue_cts(index);
+        }
+    }
+
+    pub(super) fn queue_cts(&mut self, index: u32) {
+        let message = &mut self.incoming[index];
+        if !message.cts_due {
+            message.cts_due = true;
+            let key = self.incoming.key(index);
+            self.grants_due.push_back(key);
+        }
+    }
+
+    /// The next CTS: made when it leaves, so that it says what is true then.
+    // Rule W. Rule R.
+    pub(super) fn make_cts(&mut self) -> Option<(u32, Header, Bits)> {
+        while let Some(key) = self.grants_due.pop_front() {
+            let Some(index) = self.incoming.find(key) else {
+                continue;
+            };
+            let selective = self.config.caps.has(Caps::SNAK);
+            let message = &mut self.incoming[index];
+            message.cts_due = false;
+            if message.state != State::Receiving || message.span() == 0 {
+                continue;
+            }
+            let lost = (message.lost_to + 1).saturating_sub(message.expected);
+            let bits = message.came.gaps(lost);
+            message.lost_to = 0;
+            if !bits.is_empty() {
+                message.nak = message.nak.wrapping_add(1);
+                message.fresh = 0;
+                self.counters.naks += 1;
+            }
+            let header = Header {
+                kind: Kind::Cts,
+                version: self.config.version,
+                src: message.from,
+                msg_id: message.msg_id,
+                len: message.len,
+                seq: message.expected,
+                info1: u16::try_from(message.span()).unwrap_or(u16::MAX),
+                info2: if selective {
+                    message.nak
+                } else {
+                    message.attempt
+                },
+                msg_num: message.msg_num,
+                ack: 0,
+                flags: Flags::NONE,
+            };
+            return Some((message.from, header, bits));
+        }
+        None
+    }
+
+    /// Data of a message that is being received: placed wherever it belongs.
+    // Rule R.
+    pub(super) fn take_data(
+        &mut self,
+        index: u32,
+        header: &Header,
+        now: Instant,
+    ) -> Result<Placement, Dropped> {
+        let message = &mut self.incoming[index];
+        let shape = message.shape(self.config.packet_bytes);
+        if header.seq > message.limit {
+            return Err(Dropped::BeyondGrant);
+        }
+        if header.info2 == message.nak {
+            message.fresh = message.fresh.max(header.seq);
+        }
+        let at = header.seq.checked_sub(message.expected);
+        let is_new = at.is_some_and(|at| message.came.set(at));
+        if is_new {
+            let run = message.came.run();
+            message.came.advance(run);
+            message.expected += run;
+            self.grants.give_back(1);
+        } else {
+            self.counters.duplicates += 1;
+        }
+        let id = IncomingId(self.incoming.key(index));
+        let is_whole = self.incoming[index].expected > shape.last_seq();
+        let input = if is_whole {
+            Input::LastData
+        } else {
+            Input::Data
+        };
+        let (state, _) = step(State::Receiving, input).ok_or(Dropped::Unexpected)?;
+        self.incoming[index].state = state;
+        if is_whole {
+            self.events.push_back(Event::Arrived(id));
+            self.finish(index, Kind::MsgEnd, now);
+        } else {
+            self.note_losses(index, header);
+            self.renew_grant(index);
+        }
+        Ok(if is_new {
+            let offset = shape.offset(header.seq);
+            Placement::Data {
+                message: id,
+                offset,
+            }
+        } else {
+            Placement::None
+        })
+    }
+
+    /// What a data packet tells about those that did not come. The packets that a sender sends
+    /// between two NAKs it hears go out in ascending order, and name the NAK; so what is missing
+    /// below one of them is lost.
+    // Rule R.
+    fn note_losses(&mut self, index: u32, header: &Header) {
+        let message = &mut self.incoming[index];
+        let probes = header.flags.has(Flags::PROBE);
+        let ends_burst = header.kind != Kind::Data;
+        let is_fresh = header.info2 == message.nak || self.config.has(Bug::NakOnOldData);
+        // The last packet that the sender says it has sent.
+        let sent_to = header
+            .seq
+            .saturating_add(u32::from(header.info1))
+            .min(message.limit);
+        let lost_to = if probes || (ends_burst && is_fresh) {
+            sent_to
+        } else if is_fresh {
+            message.fresh.saturating_sub(REORDERING)
+        } else {
+            0
+        };
+        let is_missing = message.expected <= lost_to;
+        // Who has nothing more to send does not know of the grant that goes further.
+        let knows_less = ends_burst && message.limit > sent_to;
+        if is_missing {
+            message.lost_to = message.lost_to.max(lost_to);
+        }
+        if is_missing || probes || knows_less {
+            self.queue_cts(index);
+        }
+    }
+}
