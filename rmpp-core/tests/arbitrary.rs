@@ -68,6 +68,7 @@ fn arbitrary(rng: &mut Rng) -> Packet {
         from: NodeId(0),
         to: NodeId(1),
         header,
+        tail: Vec::new(),
         len: rng.below(200) as usize,
     }
 }

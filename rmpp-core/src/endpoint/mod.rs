@@ -208,7 +208,8 @@ impl Endpoint {
 
     /// How to cut the packet that `datagram` begins with: bytes of its header and, by what the
     /// header says, of its payload. With [`Caps::COALESCE`](crate::Caps::COALESCE) another packet
-    /// may follow (rule J). `None`: it is no packet, or cut off.
+    /// may follow. `None`: it is no packet, or cut off.
+    // Rule J.
     #[must_use]
     pub fn cut(&self, datagram: &[u8]) -> Option<(usize, usize)> {
         let header_bytes = header_bytes_of(datagram)?;

@@ -23,6 +23,8 @@ pub(crate) struct Packet {
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
     pub(crate) header: Header,
+    /// What stands behind the fixed part of a fast header.
+    pub(crate) tail: Vec<u8>,
     pub(crate) len: usize,
 }
 
@@ -139,6 +141,7 @@ impl Wire {
             from: NodeId(from),
             to: transmit.to,
             header,
+            tail: transmit.header[header.encode().len()..].to_vec(),
             len: transmit.len,
         })
     }
@@ -152,7 +155,9 @@ impl Wire {
     pub(crate) fn give(&mut self, packet: &Packet) -> Result<Placement, Dropped> {
         let (to, now) = (packet.to.0, self.now);
         let node = &mut self.nodes[to as usize];
-        let outcome = node.handle_packet(packet.from, &packet.header.encode(), packet.len, now);
+        let mut bytes = packet.header.encode().to_vec();
+        bytes.extend_from_slice(&packet.tail);
+        let outcome = node.handle_packet(packet.from, &bytes, packet.len, now);
         if let Ok(Placement::First { message, .. }) = outcome {
             self.announced.push((to, message));
             if let Some(landing) = self.landing {
@@ -211,8 +216,16 @@ impl Wire {
     }
 
     fn collect(&mut self) {
-        for (node, events) in self.nodes.iter_mut().zip(&mut self.events) {
-            events.extend(std::iter::from_fn(|| node.poll_event()));
+        for at in 0..self.nodes.len() {
+            while let Some(event) = self.nodes[at].poll_event() {
+                if let Event::Due { message, .. } = event {
+                    self.announced.push((at as u32, message));
+                    if let Some(landing) = self.landing {
+                        self.nodes[at].land(message, landing, self.now);
+                    }
+                }
+                self.events[at].push(event);
+            }
         }
     }
 }

@@ -68,7 +68,7 @@ impl Situation {
         };
         Self {
             ends: [end(0), end(1)],
-            checker: Rc::new(Checker::new(2, config.packet_bytes, config.max_rcv_buf)),
+            checker: Rc::new(Checker::new(config)),
             network: Vec::new(),
             timeouts_left: case.timeouts,
             aborts_left: case.aborts,

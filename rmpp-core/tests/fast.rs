@@ -1,0 +1,419 @@
+//! The rules of the fast profile, one by one.
+
+use core::time::Duration;
+
+use rmpp_core::{Caps, Config, Dropped, Event, Flags, Kind, Landing, Placement};
+
+mod wire;
+
+use wire::{PACKET, Packet, Wire};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn with(caps: &str) -> Config {
+    let caps = Caps::parse(caps).expect("a profile");
+    let mut config = Config::with_caps(2, PACKET as usize, caps);
+    config.unscheduled_bytes = 4 * PACKET as usize;
+    config
+}
+
+fn fast() -> Wire {
+    Wire::new(2, with("fast"))
+}
+
+fn seqs(packets: &[Packet]) -> Vec<u32> {
+    packets.iter().map(|packet| packet.header.seq).collect()
+}
+
+fn kinds(packets: &[Packet]) -> Vec<Kind> {
+    packets.iter().map(|packet| packet.header.kind).collect()
+}
+
+#[test]
+fn rule_k_a_ping_pong_is_one_packet_each_way() {
+    let mut wire = fast();
+    for round in 0..100 {
+        wire.send(round % 2, 1 - round % 2, 8);
+        wire.run();
+    }
+    assert_eq!(wire.trace.len(), 100, "{:?}", wire.kinds());
+    let sent = |node: usize| {
+        wire.events[node]
+            .iter()
+            .filter(|e| matches!(e, Event::Sent(_)))
+    };
+    assert_eq!(
+        sent(0).count() + sent(1).count(),
+        99,
+        "all but the last are acknowledged"
+    );
+}
+
+#[test]
+fn rule_k_a_stream_is_acknowledged_seldom_and_its_end_after_a_while() {
+    let mut wire = fast();
+    for _ in 0..320 {
+        wire.send(0, 1, 8);
+        wire.run();
+    }
+    assert_eq!(wire.trace.len(), 320 + 10);
+    wire.send(0, 1, 8);
+    wire.run();
+    assert!(wire.take(1).is_none(), "not yet");
+    wire.now = wire.now.plus(MS / 5);
+    wire.timeouts();
+    let ack = wire.take(1).expect("an acknowledgement that goes alone");
+    assert!(ack.header.kind == Kind::MsgEnd && ack.header.flags.has(Flags::PURE));
+    wire.give(&ack).expect("good news");
+    assert_eq!(wire.events[0].len(), 321);
+    assert!(wire.nodes[0].is_quiet() && wire.nodes[1].is_quiet());
+}
+
+#[test]
+fn rule_k_who_waits_is_acknowledged_at_once() {
+    let mut wire = fast();
+    wire.nodes[0]
+        .send(rmpp_core::NodeId(1), 8, true, wire.now)
+        .expect("a send");
+    wire.run();
+    assert_eq!(wire.kinds(), ["LAST_RTS", "MSGEND"]);
+    assert!(matches!(wire.events[0][..], [Event::Sent(_)]));
+}
+
+#[test]
+fn rule_k_no_acknowledgement_passes_a_held_message_before_its_sender_knows() {
+    let mut wire = fast();
+    wire.landing = Some(Landing::Later);
+    wire.send(0, 1, 8);
+    let held = wire.take(0).expect("LAST_RTS");
+    wire.give(&held).expect("a new message");
+    let hint = wire.take(1).expect("GCH: it is held");
+    assert_eq!(hint.header.kind, Kind::Gch);
+    wire.landing = Some(Landing::Accept);
+    wire.send_many(40, 0, 1, 8);
+    wire.run();
+    assert!(
+        wire.events[0].is_empty(),
+        "the acknowledgement stands before the held one"
+    );
+    wire.give(&hint).expect("the first is held");
+    wire.run();
+    wire.now = wire.now.plus(MS);
+    wire.timeouts();
+    wire.run();
+    assert_eq!(wire.events[0].len(), 40, "all but the held one");
+    wire.land_all(1, Landing::Accept);
+    wire.run();
+    assert_eq!(wire.events[0].len(), 41);
+    assert!(wire.nodes[1].is_quiet());
+}
+
+#[test]
+fn rule_k_nothing_is_remembered_of_what_ended() {
+    let mut wire = fast();
+    wire.send(0, 1, 8);
+    wire.send(0, 1, 50 * PACKET);
+    let first = wire.take(0).expect("LAST_RTS");
+    wire.give(&first).expect("a new message");
+    wire.run();
+    let survey = wire.nodes[1].survey();
+    assert_eq!(survey.incoming_live + survey.incoming_done, 0);
+    wire.give(&first).expect("rule A");
+    let end = wire.take(1).expect("an answer without state");
+    assert_eq!(end.header.kind, Kind::MsgEnd);
+    assert!(!wire.kinds().contains(&"GCH"));
+}
+
+#[test]
+fn rule_w_a_grant_that_comes_twice_or_late_grants_nothing() {
+    let mut wire = Wire::new(2, with("fast,-unsched"));
+    wire.send(0, 1, 500 * PACKET);
+    let rts = wire.take(0).expect("RTS");
+    wire.give(&rts).expect("a new message");
+    let cts = wire.take(1).expect("CTS");
+    wire.give(&cts).expect("a grant");
+    let block = wire.take_all(0);
+    assert_eq!(block.len(), usize::from(cts.header.info1));
+    assert_eq!(
+        kinds(&block)
+            .iter()
+            .filter(|&&k| k == Kind::StopData)
+            .count(),
+        1
+    );
+    wire.give(&cts).expect("the same grant");
+    assert!(wire.take(0).is_none());
+}
+
+#[test]
+fn rule_w_the_next_grant_comes_before_the_last_is_used_up() {
+    let mut wire = Wire::new(2, with("fast,-unsched"));
+    wire.send(0, 1, 1000 * PACKET);
+    let rts = wire.take(0).expect("RTS");
+    wire.give(&rts).expect("a new message");
+    let cts = wire.take(1).expect("CTS");
+    wire.give(&cts).expect("a grant");
+    let block = wire.take_all(0);
+    let half = block.len().div_ceil(2);
+    wire.give_all(&block[..half]);
+    let next = wire.take(1).expect("a CTS at half of the window");
+    assert!(u32::from(next.header.info1) + next.header.seq > block.len() as u32 + 1);
+    assert!(wire.take(1).is_none(), "and only one");
+}
+
+#[test]
+fn rule_u_the_first_data_follows_without_a_grant_and_no_more_of_it() {
+    let mut wire = fast();
+    wire.landing = None;
+    wire.send(0, 1, 100 * PACKET);
+    let packets = wire.take_all(0);
+    assert_eq!(seqs(&packets), [0, 1, 2, 3, 4]);
+    assert_eq!(packets[4].header.kind, Kind::StopData);
+    wire.give(&packets[0]).expect("a new message");
+    for packet in &packets[1..] {
+        assert_eq!(
+            wire.give(packet),
+            Err(Dropped::Unexpected),
+            "it has not landed"
+        );
+    }
+    wire.land_all(1, Landing::Accept);
+    wire.run();
+    assert!(
+        matches!(wire.events[0][..], [Event::Sent(_)]),
+        "{:?}",
+        wire.kinds()
+    );
+}
+
+#[test]
+fn rule_u_a_message_of_a_few_packets_needs_no_grant() {
+    let mut wire = fast();
+    wire.send(0, 1, 5 * PACKET);
+    wire.run();
+    let expected = ["RTS", "DATA", "DATA", "DATA", "LAST_DATA", "MSGEND"];
+    assert_eq!(wire.kinds(), expected);
+}
+
+/// A message of 50 data packets with everything granted, its data in the script's hand.
+fn granted() -> (Wire, Vec<Packet>) {
+    let mut wire = Wire::new(2, with("fast,-unsched"));
+    wire.send(0, 1, 50 * PACKET + 1);
+    let rts = wire.take(0).expect("RTS");
+    wire.give(&rts).expect("a new message");
+    let cts = wire.take(1).expect("CTS");
+    wire.give(&cts).expect("a grant");
+    let data = wire.take_all(0);
+    assert_eq!(data.len(), 50);
+    (wire, data)
+}
+
+#[test]
+fn rule_r_only_what_is_missing_is_sent_again() {
+    let (mut wire, data) = granted();
+    let lost = [3, 4, 17];
+    for packet in data.iter().filter(|p| !lost.contains(&p.header.seq)) {
+        wire.give(packet).expect("granted data, in any sequence");
+    }
+    wire.run();
+    let again: Vec<u32> = wire.data().map(|packet| packet.header.seq).collect();
+    assert_eq!(again, lost);
+    assert!(matches!(wire.events[0][..], [Event::Sent(_)]));
+    assert_eq!(wire.nodes[0].counters().data_repeated, 3);
+}
+
+#[test]
+fn rule_r_a_nak_goes_out_when_three_later_packets_have_come() {
+    let (mut wire, data) = granted();
+    wire.give_all(&data[1..3]);
+    assert!(wire.take(1).is_none(), "they may have overtaken the first");
+    wire.give(&data[3]).expect("granted data");
+    let nak = wire.take(1).expect("the first is lost");
+    assert_eq!(
+        (nak.header.kind, nak.header.seq, nak.header.info2),
+        (Kind::Cts, 1, 1)
+    );
+    assert!(!nak.tail.is_empty());
+    wire.give_all(&data[4..40]);
+    assert!(wire.take(1).is_none(), "it is asked for once");
+}
+
+#[test]
+fn rule_r_a_nak_is_obeyed_once() {
+    let (mut wire, data) = granted();
+    wire.give_all(&data[1..]);
+    let nak = wire.take(1).expect("a NAK");
+    wire.give(&nak).expect("a NAK");
+    assert_eq!(seqs(&wire.take_all(0)), [1]);
+    wire.give(&nak).expect("the same NAK");
+    assert!(wire.take(0).is_none());
+}
+
+#[test]
+fn rule_r_a_lost_tail_is_found_by_a_probe() {
+    let (mut wire, data) = granted();
+    wire.give_all(&data[..40]);
+    assert!(wire.take(1).is_none(), "the receiver has no timer");
+    wire.now = wire.now.plus(25 * MS);
+    wire.timeouts();
+    let probe = wire.take_all(0);
+    assert_eq!(seqs(&probe), [50]);
+    assert!(probe[0].header.flags.has(Flags::PROBE));
+    wire.give(&probe[0]).expect("the last packet");
+    wire.run();
+    let again: Vec<u32> = wire.data().map(|packet| packet.header.seq).collect();
+    assert_eq!(again, (41..50).collect::<Vec<_>>());
+    assert!(matches!(wire.events[0][..], [Event::Sent(_)]));
+}
+
+#[test]
+fn rule_r_data_that_comes_twice_is_placed_once() {
+    let (mut wire, data) = granted();
+    assert!(matches!(wire.give(&data[7]), Ok(Placement::Data { .. })));
+    assert_eq!(wire.give(&data[7]), Ok(Placement::None));
+    assert_eq!(wire.nodes[1].counters().duplicates, 1);
+}
+
+#[test]
+fn rule_g_the_pool_is_shared_and_everyone_has_one_packet() {
+    let mut config = with("fast,-unsched");
+    config.nodes = 9;
+    config.max_rcv_buf = 9 + 64;
+    let mut wire = Wire::new(9, config);
+    for from in 1..9 {
+        wire.send(from, 0, 500 * PACKET);
+        let rts = wire.take(from).expect("RTS");
+        wire.give(&rts).expect("a new message");
+    }
+    let answers = wire.take_all(0);
+    let grants: Vec<u16> = answers.iter().map(|cts| cts.header.info1).collect();
+    assert_eq!(grants.len(), 8);
+    assert!(grants.iter().all(|&n| n >= 1), "{grants:?}");
+    let sum: u32 = grants.iter().map(|&n| u32::from(n)).sum();
+    assert!(sum <= 64 + 8, "{grants:?}");
+    wire.give_all(&answers);
+    wire.run();
+    for from in 1..9 {
+        assert!(
+            matches!(wire.events[from][..], [Event::Sent(_)]),
+            "{:?}",
+            wire.events[from]
+        );
+    }
+}
+
+#[test]
+fn rule_g_an_overflow_makes_grants_smaller_for_a_while() {
+    let mut config = with("fast,-unsched");
+    config.max_rcv_buf = 2 + 100;
+    let mut wire = Wire::new(2, config);
+    let grant = |wire: &mut Wire| {
+        wire.send(0, 1, 900 * PACKET);
+        let rts = wire.take(0).expect("RTS");
+        wire.give(&rts).expect("a new message");
+        let cts = wire.take(1).expect("CTS");
+        wire.give(&cts).expect("a grant");
+        wire.run();
+        cts.header.info1
+    };
+    assert_eq!(grant(&mut wire), 100);
+    wire.nodes[1].note_overflow();
+    assert_eq!(grant(&mut wire), 50);
+    assert_eq!(grant(&mut wire), 100, "900 packets have come meanwhile");
+}
+
+#[test]
+fn rule_j_each_packet_says_where_it_ends() {
+    let mut wire = fast();
+    wire.send(0, 1, 0);
+    wire.send(0, 1, 8);
+    wire.send(0, 1, 3 * PACKET + 7);
+    let node = &mut wire.nodes[0];
+    let (mut datagram, mut lens) = (Vec::new(), Vec::new());
+    while let Some(transmit) = node.poll_transmit(wire.now) {
+        datagram.extend_from_slice(&transmit.header);
+        datagram.resize(datagram.len() + transmit.len, 7);
+        lens.push((transmit.header.len(), transmit.len));
+    }
+    let mut rest = &datagram[..];
+    for expected in lens {
+        let cut = wire.nodes[1].cut(rest).expect("a packet");
+        assert_eq!(cut, expected);
+        rest = &rest[cut.0 + cut.1..];
+    }
+    assert!(rest.is_empty() && wire.nodes[1].cut(rest).is_none());
+    assert!(wire.nodes[1].cut(&datagram[..20]).is_none());
+}
+
+#[test]
+fn rule_o_later_first_packets_are_kept_and_only_the_lost_one_is_repeated() {
+    let mut wire = fast();
+    wire.send_many(10, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.give(&packets[0]).expect("in order");
+    for early in &packets[2..] {
+        assert!(matches!(wire.give(early), Ok(Placement::Early { .. })));
+    }
+    assert!(wire.events[1].len() == 1, "the others wait");
+    let gap = wire.take(1).expect("the sender is told");
+    assert!(gap.header.flags.has(Flags::GAP) && gap.header.ack == 1);
+    wire.now = wire.now.plus(MS / 2);
+    wire.give(&gap).expect("a gap");
+    let again = wire.take_all(0);
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0].header.msg_num, 1);
+    wire.give(&gap).expect("the same gap");
+    assert!(wire.take(0).is_none(), "not twice within a round trip");
+    wire.give(&again[0]).expect("the lost one");
+    let arrived = wire.events[1]
+        .iter()
+        .filter(|e| matches!(e, Event::Arrived(_)));
+    assert_eq!(arrived.count(), 10);
+    wire.run();
+    assert_eq!(
+        wire.events[0].len(),
+        10,
+        "the repeated one asked for the acknowledgement"
+    );
+}
+
+#[test]
+fn rule_l_long_lengths_travel_in_48_bits() {
+    let mut wire = fast();
+    let len = (1_u64 << 32) + 12_345;
+    wire.landing = None;
+    wire.send(0, 1, len);
+    let rts = wire.take(0).expect("RTS");
+    let placement = wire.give(&rts).expect("a new message");
+    assert!(matches!(placement, Placement::First { len: said, .. } if said == len));
+    let mut narrow = Wire::new(2, with("fast,-wide"));
+    let refused = narrow.nodes[0].send(rmpp_core::NodeId(1), len, false, narrow.now);
+    assert!(refused.is_err());
+}
+
+#[test]
+fn classic_packets_have_neither_the_version_nor_the_bytes_of_extensions() {
+    let mut wire = Wire::new(2, wire::config(2));
+    wire.send(0, 1, 8);
+    wire.run();
+    assert_eq!(wire.kinds(), ["LAST_RTS", "MSGEND", "GCH"]);
+    wire.send(0, 1, 40 * PACKET);
+    wire.run();
+    let mut outstanding = 0;
+    for packet in &wire.trace {
+        let header = &packet.header;
+        assert_eq!(
+            (header.version, header.ack, header.flags),
+            (1, 0, Flags::NONE)
+        );
+        assert!(header.encode().len() == 28 && packet.tail.is_empty());
+        match header.kind {
+            Kind::Cts => {
+                assert!((1..=16).contains(&header.info1) && outstanding == 0);
+                outstanding += 1;
+            }
+            Kind::StopData | Kind::LastData => outstanding -= 1,
+            _ => {}
+        }
+    }
+}
