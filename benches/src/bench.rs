@@ -1,7 +1,7 @@
 //! Compiles the C programs, each once per compiler, and runs them.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -50,6 +50,7 @@ pub struct Bench {
     pub peers: Vec<Contender>,
     folder: PathBuf,
     failures: RefCell<Vec<String>>,
+    too_slow: RefCell<BTreeSet<String>>,
     binaries: RefCell<BTreeMap<(PathBuf, &'static str), PathBuf>>,
 }
 
@@ -69,6 +70,7 @@ impl Bench {
             peers: peers(),
             folder,
             failures: RefCell::default(),
+            too_slow: RefCell::default(),
             binaries: RefCell::default(),
         }
     }
@@ -136,10 +138,11 @@ impl Bench {
     }
 
     /// What the program printed; `None`, with a line on standard error, if it failed or was too
-    /// slow. Who is not installed has nothing to say.
+    /// slow. Who is not installed has nothing to say, and who was too slow is not asked for the same
+    /// again: a comparison must end.
     #[must_use]
     pub fn run(&self, who: &Contender, program: &Program) -> Option<String> {
-        if !who.is_installed {
+        if !who.is_installed || self.too_slow.borrow().contains(&key(who, program)) {
             return None;
         }
         let outcome = self.job(who, program).run();
@@ -159,6 +162,7 @@ impl Bench {
                 "compare: {who_name}: {name} {words}: took longer than {:?}",
                 program.limit
             );
+            self.too_slow.borrow_mut().insert(key(who, program));
             return None;
         }
         let mut lines = outcome
@@ -174,6 +178,11 @@ impl Bench {
         }
         None
     }
+}
+
+/// What a run is, in all its particulars.
+fn key(who: &Contender, program: &Program) -> String {
+    format!("{} {program:?}", who.name)
 }
 
 fn compile(compiler: &Path, name: &str, binary: &Path) {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use mpi_lite_tests::{Job, Scratch, c_source, compile, source_root};
+use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile, source_root, tool};
 
 /// Each measuring program with its ranks, its words, and how many figures stand in a line.
 const MEASURING: &[(&str, usize, &[&str], usize)] = &[
@@ -20,7 +20,7 @@ const MEASURING: &[(&str, usize, &[&str], usize)] = &[
 const PROBES: &[(&str, &[&str])] = &[
     ("udp_probe", &["0", "8"]),
     ("tcp_probe", &["0", "70000"]),
-    ("udp_blast", &["1400", "65000"]),
+    ("udp_blast", &["8192"]),
     ("tcp_blast", &["65536"]),
 ];
 
@@ -105,4 +105,55 @@ fn a_farm_that_ends_early_has_the_sum_of_what_it_dealt_out() {
         "{}",
         outcome.report()
     );
+}
+
+/// The job of two ranks in a network of its own, in which `network.sh` makes things happen.
+fn in_network(event: &[(&str, &str)], program: PathBuf, words: &[&str]) -> Outcome {
+    let words_of_unshare = "--kill-child -n -p -f -m --mount-proc sh".split(' ');
+    let mut job = Job::new("unshare")
+        .args(words_of_unshare)
+        .arg(c_source("benches/src/network.sh"))
+        .env("BENCH_NETWORK", "own")
+        .env("BENCH_MTU", "65536")
+        .env("BENCH_PROTOCOL", "udp")
+        .env("BENCH_LIMIT_S", "50");
+    for (name, value) in event {
+        job = job.env(name, value);
+    }
+    let mpirun = tool("mpirun");
+    let job = job.arg(mpirun).args(["-n", "2", "--transport", "rmpp"]);
+    job.arg(program).args(words).run().expect_code(0)
+}
+
+#[test]
+fn messages_flow_again_after_a_cut_each_in_its_turn() {
+    let scratch = Scratch::new("benches-outage");
+    let file = |name| scratch.path().join(name).display().to_string();
+    let (ready, stop) = (file("ready"), file("stop"));
+    let events = [
+        ("BENCH_CUT_S", "0.3"),
+        ("BENCH_READY", &ready),
+        ("BENCH_STOP", &stop),
+    ];
+    let outcome = in_network(&events, build("outage", &scratch), &[&ready, &stop]);
+    for words in ["healed: ", "resumed: ", "each in its turn"] {
+        assert!(outcome.stdout.contains(words), "{}", outcome.report());
+    }
+}
+
+#[test]
+fn stray_packets_are_sent_onto_the_ranks_and_none_is_answered() {
+    let scratch = Scratch::new("benches-strays");
+    let strays = build("strays", &scratch);
+    let words = format!("{} 10000 onto", strays.display());
+    let round_trips = build("roundtrips", &scratch);
+    let outcome = in_network(&[("BENCH_STRAYS", &words)], round_trips, &["8", "0.3"]);
+    let line = outcome
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("strays: "));
+    let line = line.unwrap_or_else(|| panic!("{}", outcome.report()));
+    let (sent, back) = line.split_once(" sent, ").expect("two counts");
+    assert!(sent.parse::<u64>().is_ok_and(|sent| sent > 100), "{line}");
+    assert_eq!(back, "0 came back");
 }

@@ -58,6 +58,7 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
     };
     let lossy = |name, words: &[&str]| Program {
         place: Place::Own(ETHERNET.losing(1.0)),
+        limit: Duration::from_secs(8),
         ..program(name, words)
     };
     let budget = bench.options.choose("2", "0.5");

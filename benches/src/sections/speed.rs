@@ -51,6 +51,10 @@ const SUBJECTS: [Subject; 4] = [LATENCY, BANDWIDTH, RATE, FARM];
 
 /// Bytes of a segment, of which the best stands for what UDP can carry.
 const SEGMENTS: [u32; 3] = [1400, 8192, 65_000];
+fn segment_name(segment: impl std::fmt::Display) -> String {
+    format!("segments of {segment} B")
+}
+
 const RAW: [(&str, &str); 2] = [("raw UDP", "udp"), ("raw TCP", "tcp")];
 
 impl Subject {
@@ -104,6 +108,9 @@ impl Subject {
             }
             // What UDP carries does not depend on the size of anybody's messages.
             "udp_blast" => {
+                for (segment, figures) in &lines {
+                    all.note(&who.name, &segment_name(segment), figures[0]);
+                }
                 let best = lines.iter().map(|line| line.1[0]).fold(0.0, f64::max);
                 for size in self.sizes {
                     all.note(&who.name, &self.what(size), best);
@@ -150,6 +157,10 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         let title = format!("{} ({sense})", subject.program);
         report.table(&ratios(&title, "bytes", shown, &all));
     }
+    let rows = SEGMENTS.map(|segment| (segment_name(segment), segment_name(segment)));
+    let blast = [kernel(RAW[0].0, RAW[0].1)];
+    let title = format!("what UDP carries, MB/s received, {how}; the best stands for raw UDP");
+    report.table(&medians(&title, "", (&rows, &blast), &all));
     set_goals(report, &all, &bench.peer_names());
     draw(report, &contenders, &all, &how);
     Ok(())
