@@ -138,7 +138,7 @@ impl Bench {
     }
 
     /// What the program printed; `None`, with a line on standard error, if it failed or was too
-    /// slow. Who is not installed has nothing to say, and who was too slow is not asked for the same
+    /// slow. Who is not installed has nothing to say. Who was too slow is not asked for the same
     /// again: a comparison must end.
     #[must_use]
     pub fn run(&self, who: &Contender, program: &Program) -> Option<String> {
