@@ -152,21 +152,36 @@ mpi! {
         Err(Error::new(abi::MPI_T_ERR_CVAR_SET_NEVER, BY_ENVIRONMENT))
     }
 
-    fn MPI_T_enum_get_info(enumtype: ToolEnum, num: Out<Int>, name: TextOut, name_len: InOut<Int>);
+    /// What an enumeration is: no variable has one. MPI 5.0, 15.3.5.
+    fn MPI_T_enum_get_info(enumtype: ToolEnum, num: Wanted<Int>, name: TextOut, name_len: Room) {
+        nothing((enumtype, num, name, name_len), NO_HANDLE)
+    }
 
+    /// A value of an enumeration: no variable has one. MPI 5.0, 15.3.5.
     fn MPI_T_enum_get_item(
-        enumtype: ToolEnum, indx: Int, value: Out<Int>, name: TextOut, name_len: InOut<Int>
-    );
+        enumtype: ToolEnum, indx: Int, value: Wanted<Int>, name: TextOut, name_len: Room
+    ) {
+        nothing((enumtype, indx, value, name, name_len), NO_HANDLE)
+    }
 
+    /// Hints of a callback: no event has one. MPI 5.0, 15.3.8.
     fn MPI_T_event_callback_get_info(
         event_registration: EventRegistration, cb_safety: CallbackSafety, info_used: Out<Info>
-    );
+    ) {
+        nothing((event_registration, cb_safety, info_used), NO_HANDLE)
+    }
 
+    /// Hints for a callback: no event has one. MPI 5.0, 15.3.8.
     fn MPI_T_event_callback_set_info(
         event_registration: EventRegistration, cb_safety: CallbackSafety, info: Info
-    );
+    ) {
+        nothing((event_registration, cb_safety, info), NO_HANDLE)
+    }
 
-    fn MPI_T_event_copy(event_instance: EventInstance, buffer: Address);
+    /// The data of an event: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_copy(event_instance: EventInstance, buffer: Address) {
+        nothing((event_instance, buffer), NO_HANDLE)
+    }
 
     /// The index of an event: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_index(name: Text, event_index: Out<Int>) {
@@ -174,12 +189,19 @@ mpi! {
         event_index.set(variables::find(&[], |it: &&[u8]| *it == name.bytes())?)
     }
 
+    /// What an event is: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_info(
-        event_index: Int, name: TextOut, name_len: InOut<Int>, verbosity: Out<Int>,
+        event_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
         array_of_datatypes: OutDatatypes, array_of_displacements: OutAints,
-        num_elements: Out<Int>, enumtype: Out<ToolEnum>, info: Out<Info>, desc: TextOut,
-        desc_len: InOut<Int>, bind: Out<Int>
-    );
+        num_elements: Wanted<Int>, enumtype: Wanted<ToolEnum>, info: Wanted<Info>, desc: TextOut,
+        desc_len: Room, bind: Wanted<Int>
+    ) {
+        nothing(
+            (event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements,
+             num_elements, enumtype, info, desc, desc_len, bind),
+            NO_INDEX,
+        )
+    }
 
     /// How many events there are: none. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_num(num_events: Out<Int>) {
@@ -187,33 +209,60 @@ mpi! {
         num_events.set(0)
     }
 
-    fn MPI_T_event_get_source(event_instance: EventInstance, source_index: Out<Int>);
+    /// Where an event comes from: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_get_source(event_instance: EventInstance, source_index: Out<Int>) {
+        nothing((event_instance, source_index), NO_HANDLE)
+    }
 
-    fn MPI_T_event_get_timestamp(event_instance: EventInstance, event_timestamp: Out<LargeCount>);
+    /// When an event happened: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_get_timestamp(event_instance: EventInstance, event_timestamp: Out<LargeCount>) {
+        nothing((event_instance, event_timestamp), NO_HANDLE)
+    }
 
+    /// Registers for an event: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_alloc(
         event_index: Int, obj_handle: Address, info: Info,
         event_registration: Out<EventRegistration>
-    );
+    ) {
+        nothing((event_index, obj_handle, info, event_registration), NO_INDEX)
+    }
 
+    /// Ends a registration: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_free(
         event_registration: EventRegistration, user_data: Address, free_cb_function: EventFreeFn
-    );
+    ) {
+        nothing((event_registration, user_data, free_cb_function), NO_HANDLE)
+    }
 
-    fn MPI_T_event_handle_get_info(event_registration: EventRegistration, info_used: Out<Info>);
+    /// Hints of a registration: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_handle_get_info(event_registration: EventRegistration, info_used: Out<Info>) {
+        nothing((event_registration, info_used), NO_HANDLE)
+    }
 
-    fn MPI_T_event_handle_set_info(event_registration: EventRegistration, info: Info);
+    /// Hints for a registration: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_handle_set_info(event_registration: EventRegistration, info: Info) {
+        nothing((event_registration, info), NO_HANDLE)
+    }
 
-    fn MPI_T_event_read(event_instance: EventInstance, element_index: Int, buffer: Address);
+    /// An element of an event: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_event_read(event_instance: EventInstance, element_index: Int, buffer: Address) {
+        nothing((event_instance, element_index, buffer), NO_HANDLE)
+    }
 
+    /// A callback for an event: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_event_register_callback(
         event_registration: EventRegistration, cb_safety: CallbackSafety, info: Info,
         user_data: Address, event_cb_function: EventFn
-    );
+    ) {
+        nothing((event_registration, cb_safety, info, user_data, event_cb_function), NO_HANDLE)
+    }
 
+    /// A callback for lost events: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_event_set_dropped_handler(
         event_registration: EventRegistration, dropped_cb_function: EventDroppedFn
-    );
+    ) {
+        nothing((event_registration, dropped_cb_function), NO_HANDLE)
+    }
 
     /// Ends the use of the tool interface, once for each `MPI_T_init_thread`. MPI 5.0, 15.3.4.
     fn MPI_T_finalize() {
@@ -330,11 +379,18 @@ mpi! {
         tools()?.act(session.0, handle.0, Act::Set(value))
     }
 
+    /// What a source of events is: there are none. MPI 5.0, 15.3.8.
     fn MPI_T_source_get_info(
-        source_index: Int, name: TextOut, name_len: InOut<Int>, desc: TextOut,
-        desc_len: InOut<Int>, ordering: Out<SourceOrder>, ticks_per_second: Out<LargeCount>,
-        max_ticks: Out<LargeCount>, info: Out<Info>
-    );
+        source_index: Int, name: TextOut, name_len: Room, desc: TextOut,
+        desc_len: Room, ordering: Wanted<SourceOrder>, ticks_per_second: Wanted<LargeCount>,
+        max_ticks: Wanted<LargeCount>, info: Wanted<Info>
+    ) {
+        nothing(
+            (source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks,
+             info),
+            NO_INDEX,
+        )
+    }
 
     /// How many sources of events there are: none. MPI 5.0, 15.3.8.
     fn MPI_T_source_get_num(num_sources: Out<Int>) {
@@ -342,10 +398,29 @@ mpi! {
         num_sources.set(0)
     }
 
-    fn MPI_T_source_get_timestamp(source_index: Int, timestamp: Out<LargeCount>);
+    /// The time of a source of events: there are none. MPI 5.0, 15.3.8.
+    fn MPI_T_source_get_timestamp(source_index: Int, timestamp: Out<LargeCount>) {
+        nothing((source_index, timestamp), NO_INDEX)
+    }
 }
 
 const BY_ENVIRONMENT: &str = "settings are made by the environment, before MPI_Init";
+
+/// The answer to a call about an event, a source of events or an enumeration, whatever its
+/// arguments are: there is nothing of the kind, so no index and no handle can be right.
+fn nothing<T>(_arguments: T, error: (c_int, &'static str)) -> Result<()> {
+    in_use()?;
+    Err(Error::new(error.0, error.1))
+}
+
+const NO_HANDLE: (c_int, &str) = (
+    abi::MPI_T_ERR_INVALID_HANDLE,
+    "there is nothing of this kind",
+);
+const NO_INDEX: (c_int, &str) = (
+    abi::MPI_T_ERR_INVALID_INDEX,
+    "there is nothing of this kind",
+);
 
 /// The category at an index.
 fn category(index: Int) -> Result<variables::Category> {

@@ -170,6 +170,25 @@ static void check_categories(void)
     CHECK_INT(MPI_T_category_get_index("no such thing", &index), MPI_T_ERR_INVALID_NAME);
 }
 
+/* There are no events, no sources of events and no enumerations: nothing can be right. */
+static void check_events(void)
+{
+    int count = -1;
+    MPI_Count ticks;
+    MPI_T_event_registration registration = (MPI_T_event_registration)0x1234;
+
+    CHECK_INT(MPI_T_event_get_num(&count), MPI_SUCCESS);
+    CHECK_INT(count, 0);
+    CHECK_INT(MPI_T_source_get_num(&count), MPI_SUCCESS);
+    CHECK_INT(count, 0);
+    CHECK_INT(MPI_T_event_get_index("no such thing", &count), MPI_T_ERR_INVALID_NAME);
+    CHECK_INT(MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &registration),
+              MPI_T_ERR_INVALID_INDEX);
+    CHECK_INT(MPI_T_event_handle_free(registration, NULL, NULL), MPI_T_ERR_INVALID_HANDLE);
+    CHECK_INT(MPI_T_source_get_timestamp(0, &ticks), MPI_T_ERR_INVALID_INDEX);
+    CHECK_INT(MPI_T_enum_get_info(MPI_T_ENUM_NULL, &count, NULL, NULL), MPI_T_ERR_INVALID_HANDLE);
+}
+
 static void check_counting(void)
 {
     MPI_T_pvar_handle sent = handle_of("mpi_messages_sent", MPI_T_PVAR_CLASS_COUNTER);
@@ -273,6 +292,7 @@ int main(int argc, char **argv)
     check_names();
     check_settings("77");
     check_categories();
+    check_events();
     CHECK_INT(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
     sent = handle_of("mpi_messages_sent", MPI_T_PVAR_CLASS_COUNTER);
     CHECK_INT(MPI_T_pvar_start(session, sent), MPI_SUCCESS);
