@@ -82,6 +82,16 @@ fn a_farm_on_two_hosts_has_the_right_sum() {
 }
 
 #[test]
+fn the_counters_of_all_hosts_come_home() {
+    let server = Server::start();
+    let farm = server.build("benches/c/farm.c");
+    let job = server.job(HOSTS).args(["--stats", "-n", "4"]).arg(farm);
+    let outcome = job.arg("200").run().expect_code(0);
+    let outcome = outcome.expect_stderr("mpirun: counters of 4 ranks\n");
+    drop(outcome.expect_stderr("\n  packets: "));
+}
+
+#[test]
 fn collectives_and_large_messages_cross_the_hosts() {
     let server = Server::start();
     for source in [
