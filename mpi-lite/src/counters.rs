@@ -66,15 +66,17 @@ const HEAD: &str = "\
 
 What each rank counts. Generated from `mpi-lite/src/counters.rs` and `rmpp-core/src/counters.rs`.
 
-* `mpirun --stats` prints a table at the end of the job: of each counter that is not zero everywhere the sum
-  over the ranks, the least and the greatest with its rank; then packets per message, and how many packets
-  were sent again. More than 1 % of these are noted. A rank that is killed reports nothing; the table says
-  how many ranks have.
-* `mpirun --stats=FILE` writes it into a file. `--stats=json`, or a file whose name ends with `.json`, gets
-  one JSON object instead: `ranks`, `reported`, `packets`, `datagrams`, `packets_per_message`, `repeated`,
-  `repeated_percent`, and `counters`, each with `sum`, `least`, `least_rank`, `greatest` and `greatest_rank`.
-* Each counter is a performance variable of the tool interface, `MPI_T_pvar_...`, of the class counter
-  (numbers), aggregate (bytes) or high watermark (a *peak*, the greatest amount at a time, which has no sum).
+* `mpirun --stats` prints a table at the end of the job: of each counter that is not zero
+  everywhere the sum over the ranks, the least and the greatest with its rank; then packets per
+  message, and how many packets were sent again. More than 1 % of these are noted. A rank that
+  is killed reports nothing; the table says how many ranks have.
+* `mpirun --stats=FILE` writes it into a file. `--stats=json`, or a file whose name ends with
+  `.json`, gets one JSON object instead: `ranks`, `reported`, `packets`, `datagrams`,
+  `packets_per_message`, `repeated`, `repeated_percent`, and `counters`, each with `sum`,
+  `least`, `least_rank`, `greatest` and `greatest_rank`.
+* Each counter is a performance variable of the tool interface, `MPI_T_pvar_...`, of the class
+  counter (numbers), aggregate (bytes) or high watermark (a *peak*, the greatest amount at a
+  time, which has no sum).
 
 | counter | | meaning |
 |---|---|---|
