@@ -102,6 +102,15 @@ impl Buffer {
     /// [`Error::Count`] as above; [`Error::NullBuffer`] if there is data at the address null.
     pub fn check(&self) -> Result<u64> {
         let bytes = self.bytes()?;
+        if let Datatype::Basic(basic) = &self.datatype
+            && basic.extent() as u64 == basic.size()
+        {
+            // No gaps: what it occupies is what it holds.
+            if bytes > 0 && self.origin.is_null() {
+                return Err(Error::NullBuffer);
+            }
+            return Ok(bytes);
+        }
         self.datatype.occupied(self.count)?;
         let absolute = matches!(&self.datatype, Datatype::Derived(_))
             && !(self.datatype.is_contiguous() && self.datatype.true_lower_bound() == 0);

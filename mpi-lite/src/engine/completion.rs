@@ -54,7 +54,9 @@ impl Lane {
     /// again and again looks at each request once, and waiting for many stays linear.
     fn all_done(&self, requests: &[Option<Request>], seen: &mut usize) -> Result<bool> {
         for &request in &requests[*seen..] {
-            if self.peek(request)?.is_none() {
+            if let Some(request) = request
+                && !self.requests.is_done(request)?
+            {
                 return Ok(false);
             }
             *seen += 1;

@@ -12,10 +12,17 @@ pub enum Completion {
     Delivered,
 }
 
+/// What a copy of `len` bytes counts in the budget: tiny ones are limited in number too.
+#[must_use]
+pub fn kept_by_copy(len: u64) -> u64 {
+    len + 1024
+}
+
 /// Whether a send of `len` bytes is copied, while `kept` bytes of copies already wait.
 #[must_use]
 pub fn completion(mode: Mode, len: u64, kept: u64, settings: &Settings) -> Completion {
-    let fits = len <= settings.eager_copy_bytes && kept + len <= settings.eager_budget_bytes;
+    let fits =
+        len <= settings.eager_copy_bytes && kept + kept_by_copy(len) <= settings.eager_budget_bytes;
     match mode {
         Mode::Buffered => Completion::Copied,
         Mode::Standard | Mode::Ready if fits => Completion::Copied,
@@ -67,7 +74,7 @@ mod tests {
             Completion::Delivered
         );
         assert_eq!(
-            completion(Mode::Standard, 8, full - 8, &settings),
+            completion(Mode::Standard, 8, full - kept_by_copy(8), &settings),
             Completion::Copied
         );
         let full = settings.unexpected_budget_bytes;

@@ -209,17 +209,33 @@ impl Requests {
         Ok(matches!(operation.phase, Phase::Inactive))
     }
 
+    /// Whether the operation is finished or inactive.
+    #[inline]
+    pub(super) fn is_done(&self, request: Request) -> Result<bool> {
+        let operation = self.table.get(request.0).ok_or(Error::Request)?;
+        Ok(!matches!(operation.phase, Phase::Active))
+    }
+
     /// Tells how a finished operation ended; it is then gone, or inactive if persistent.
     pub(super) fn take(&mut self, request: Request) -> Result<Option<Completion>> {
-        let completion = self.peek(request)?;
-        if let Some(Completion { is_gone, .. }) = &completion {
-            if *is_gone {
-                self.table.remove(request.0);
-            } else {
-                self.table.get_mut(request.0).expect("just seen").phase = Phase::Inactive;
+        let operation = self.table.get_mut(request.0).ok_or(Error::Request)?;
+        let is_gone = operation.plan.is_none();
+        let (status, error) = match core::mem::replace(&mut operation.phase, Phase::Inactive) {
+            Phase::Inactive => return Ok(Some(Completion::NOTHING)),
+            Phase::Active => {
+                operation.phase = Phase::Active;
+                return Ok(None);
             }
+            Phase::Done(status, error) => (status, error),
+        };
+        if is_gone {
+            self.table.remove(request.0);
         }
-        Ok(completion)
+        Ok(Some(Completion {
+            status,
+            error,
+            is_gone,
+        }))
     }
 
     /// The program will not ask any more. Source: MPI 5.0, 3.7.3.

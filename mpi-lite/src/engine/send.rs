@@ -125,7 +125,11 @@ impl Lane {
         let buffered = self.reserve(plan.mode, len)?;
         let choice = protocol::completion(plan.mode, len, self.kept_bytes, &self.settings);
         let is_copied = choice == Completion::Copied;
-        let kept = if is_copied && buffered == 0 { len } else { 0 };
+        let kept = if is_copied && buffered == 0 {
+            protocol::kept_by_copy(len)
+        } else {
+            0
+        };
         let (body, copy) = match plan.buffer.contiguous() {
             Some(span) if !is_copied => (span, None),
             span => {

@@ -10,8 +10,10 @@ use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rmpp_core::FAST_HEADER_BYTES;
 use socket2::SockAddr;
 
+use super::super::EnvelopeBytes;
 use super::socket::{ADDRESS_BYTES, message};
 use super::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::memory::Span;
@@ -140,8 +142,14 @@ impl Outbox {
         if datagram.is_none() {
             self.buffer.extend_from_slice(&self.wrap);
         }
-        self.buffer.extend_from_slice(header);
-        self.buffer.extend_from_slice(envelope);
+        // The usual lengths are copied by a few moves instead of by a call.
+        match <&[u8; FAST_HEADER_BYTES]>::try_from(header) {
+            Ok(header) => self.buffer.extend_from_slice(header),
+            Err(_) => self.buffer.extend_from_slice(header),
+        }
+        if let Ok(envelope) = <&EnvelopeBytes>::try_from(envelope) {
+            self.buffer.extend_from_slice(envelope);
+        }
         let copied = if envelope.is_empty() {
             COPIED_DATA_BYTES
         } else {
