@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mpi_lite::config::Settings;
 use mpi_lite::ids::Context;
-use rmpp_core::Config;
 use rmpp_core::sim::Faults;
+use rmpp_core::{Caps, Config};
 
 use crate::rng::Rng;
 
@@ -119,7 +119,12 @@ fn draw_settings(rng: &mut Rng) -> Settings {
 
 fn draw_config(rng: &mut Rng, processes: usize, packet_bytes: usize) -> Config {
     let nodes = processes as u32;
-    let mut config = Config::classic(nodes, packet_bytes);
+    let some = Caps::from_bits(rng.below(1 << 16) as u16);
+    let caps = rng.pick(&[Caps::CLASSIC, Caps::FAST, some]);
+    let mut config = Config::with_caps(nodes, packet_bytes, caps);
+    config.unscheduled_bytes = rng.pick(&[0, 3 * packet_bytes, 65_536]);
+    config.first_window_bytes = rng.pick(&[1, 10_000, u64::MAX]);
+    config.ack_every = rng.pick(&[1, 3, 32]);
     config.max_rcv_buf = rng.pick(&[2, nodes + 20, 2048]);
     config.max_data_pkts = 1 + rng.below(16) as u16;
     config.first_window = rng.pick(&[1, 4, 512]);

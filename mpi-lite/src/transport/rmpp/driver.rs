@@ -322,17 +322,25 @@ impl Driver {
         place.write(0, first);
         message.place = place;
         self.core.land(id, CoreLanding::Accept, now);
+        // It may be complete: whoever sleeps must know that there is an event.
+        self.gather_events(now);
     }
 
     pub(crate) fn has_event(&self) -> bool {
         !self.events.is_empty()
     }
 
+    #[inline]
     pub(crate) fn next_event(&mut self, now: Instant) -> Option<Event> {
+        self.gather_events(now);
+        self.events.pop_front()
+    }
+
+    #[inline]
+    fn gather_events(&mut self, now: Instant) {
         while let Some(event) = self.core.poll_event() {
             self.note(event, now);
         }
-        self.events.pop_front()
     }
 
     fn note(&mut self, event: CoreEvent, now: Instant) {
