@@ -120,7 +120,7 @@ struct Row {
 settings! {
     /// Profile of the protocol: `classic` or `fast`, with changes such as `fast,-snak`; all ranks
     /// use what theirs have in common.
-    rmpp: profile = Caps::CLASSIC, "MPILITE_RMPP";
+    rmpp: profile = Caps::FAST, "MPILITE_RMPP";
     /// When the fast profile acknowledges messages: `lazy`, with the next packet that goes the same
     /// way, or `eager`, at once.
     rmpp_ack: acks = "lazy", "MPILITE_RMPP_ACK";

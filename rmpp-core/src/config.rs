@@ -6,6 +6,9 @@ use crate::bits::WINDOW;
 use crate::caps::Caps;
 use crate::packet::{FAST_VERSION, WIDE_LEN};
 
+/// With extensions nothing is begun anew, so to be too early costs a packet.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(5);
+
 /// One burst of segmentation offload: what follows RTS without a grant.
 const UNSCHEDULED_BYTES: usize = 65_536;
 
@@ -109,6 +112,7 @@ impl Config {
         if !caps.is_classic() {
             config.caps = caps;
             config.version = FAST_VERSION;
+            config.first_timeout = FIRST_TIMEOUT;
             config.unscheduled_bytes = UNSCHEDULED_BYTES;
             config.first_window_bytes = 16 * UNSCHEDULED_BYTES as u64;
         }

@@ -29,7 +29,7 @@ pub enum Placement {
         len: u64,
     },
     /// It is the beginning of a message whose turn has not come. Keep the payload until
-    /// [`Event::Due`] tells that it has.
+    /// [`Event::Due`] tells that it has; data of it that comes meanwhile is kept with it.
     Early {
         /// The new message.
         message: IncomingId,

@@ -1,5 +1,6 @@
 //! What is kept per peer: the paper's two integers, and beside them one fixed record.
 
+use crate::ids::Key;
 use crate::list::List;
 use crate::time::Instant;
 
@@ -27,6 +28,8 @@ pub(crate) struct Path {
     pub(crate) unconfirmed: List,
     /// Messages from the peer that came ahead of their turn (rule O).
     pub(crate) early: List,
+    /// The message whose unscheduled block came last (rule U).
+    pub(crate) block: Option<Key>,
     /// When a held message is asked after again.
     pub(crate) held_due: Instant,
     /// When the acknowledgement owed goes out alone; `NEVER`: none is owed.
@@ -66,6 +69,7 @@ impl Path {
         held: List::EMPTY,
         unconfirmed: List::EMPTY,
         early: List::EMPTY,
+        block: None,
         held_due: Instant::NEVER,
         ack_due: Instant::NEVER,
         pending_bytes: 0,

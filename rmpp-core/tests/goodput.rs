@@ -25,7 +25,7 @@ const MESSAGES: [(u64, usize); 8] = [
     (1 << 20, 16),
     (4 << 20, 8),
 ];
-const PROFILES: [(&str, Caps); 1] = [("classic", Caps::CLASSIC)];
+const PROFILES: [(&str, Caps); 2] = [("classic", Caps::CLASSIC), ("fast", Caps::FAST)];
 /// Sends open at a time.
 const WINDOW: usize = 64;
 /// What takes longer cannot be done, in virtual nanoseconds.

@@ -15,8 +15,8 @@ use crate::packet::{Flags, Header, Kind};
 use crate::time::{Instant, nanoseconds};
 use crate::timers;
 
-/// A first packet is not repeated for a gap within this time of its last repetition, when no round
-/// trip is known.
+/// A first packet is not repeated again for a gap within this time, or the round trip if that is
+/// less: what tells of the gap may have left before the repetition came.
 const SETTLING_NS: u64 = 200_000;
 
 /// Longest time between a message and its acknowledgement that is taken for a round trip: a
@@ -120,7 +120,8 @@ impl Endpoint {
             };
             let to = self.owing.swap_remove(at);
             self.paths[to as usize].owing = false;
-            let gap = core::mem::take(&mut self.paths[to as usize].gap);
+            let path = &mut self.paths[to as usize];
+            let gap = core::mem::take(&mut path.gap) || path.early.len() > 0;
             let flags = if gap {
                 Flags::PURE.with(Flags::GAP)
             } else {
@@ -246,6 +247,7 @@ impl Endpoint {
                 sent_at,
                 opened,
                 ready,
+                attempt,
                 ..
             } = self.outgoing[index];
             let at = msg_num.wrapping_sub(ack);
@@ -255,7 +257,8 @@ impl Endpoint {
             if at > highest {
                 break;
             }
-            if opened && !ready && !bits.get(at) && sent_at.plus_ns(settling_ns) <= now {
+            let is_settled = attempt == 0 || sent_at.plus_ns(settling_ns) <= now;
+            if opened && !ready && !bits.get(at) && is_settled {
                 self.open_again(index);
             }
         }

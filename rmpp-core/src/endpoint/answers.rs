@@ -42,9 +42,14 @@ impl Endpoint {
         let obey_all = self.config.has(Bug::ObeyEveryCts) && message.place == Place::Sending;
         let step = message.step(Input::Cts, &self.config);
         if !obey_all {
+            let is_useful = self.grants_what_comes_next(message, header);
+            if self.config.caps.has(Caps::PIPE) && (step.is_none() || !is_useful) {
+                // Its grant has been overtaken by a greater one, or by the data.
+                return Ok(());
+            }
             let (_, action) = step.ok_or(Dropped::Unexpected)?;
             debug_assert_eq!(action, Action::SendBlock);
-            if !self.grants_what_comes_next(message, header) {
+            if !is_useful {
                 return Err(Dropped::OldAttempt);
             }
         }

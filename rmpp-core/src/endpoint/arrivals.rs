@@ -61,6 +61,7 @@ impl Endpoint {
     /// RTS or LAST_RTS.
     fn hear_opener(&mut self, header: &Header) -> Result<Placement, Dropped> {
         let Some(index) = self.known(header)? else {
+            self.close_block(header.src);
             return match self.turn_of(header) {
                 Turn::Now => Ok(self.announce(header)),
                 Turn::Over => Ok(Placement::None),
@@ -128,16 +129,26 @@ impl Endpoint {
     /// A first packet ahead of its turn: kept if it is not too far ahead.
     // Rule O.
     fn keep_early(&mut self, header: &Header) -> Result<Placement, Dropped> {
-        self.tell_gap(header.src);
         let due = self.peers[header.src as usize].next_in;
         let is_near = header.msg_num.wrapping_sub(due) < EARLY_WINDOW;
         if !is_near || !self.config.caps.has(Caps::OOO) {
+            self.tell_gap(header.src);
             return Err(Dropped::OutOfOrder);
         }
         self.counters.early += 1;
         let index = self.enter_incoming(header);
         self.incoming[index].state = State::Early;
         self.list_incoming(index, Listed::Early);
+        // Should what tells it be lost: the more have come, the seldomer it is told again.
+        if self.paths[header.src as usize]
+            .early
+            .len()
+            .is_power_of_two()
+        {
+            self.tell_gap(header.src);
+        }
+        let shape = self.incoming[index].shape(self.config.packet_bytes);
+        self.incoming[index].limit = self.config.unscheduled().min(shape.last_seq());
         let message = IncomingId(self.incoming.key(index));
         if self.config.has(Bug::AnnounceEarly) {
             return Ok(Placement::First {
@@ -164,7 +175,6 @@ impl Endpoint {
             let turn = step(self.incoming[index].state, Input::Turn);
             let (state, _) = turn.expect("a message in the list of early ones is early");
             self.incoming[index].state = state;
-            // What followed it was dropped.
             self.incoming[index].late = true;
             self.unlist_incoming(index);
             self.list_incoming(index, Listed::Unconfirmed);
@@ -254,7 +264,7 @@ impl Endpoint {
         message.state = state;
         self.unlist_incoming(index);
         match action {
-            Action::Grant => self.first_grant(index),
+            Action::Grant => self.first_grant(index, now),
             Action::Drop => self.finish(index, Kind::MsgDrop, now),
             _ => {
                 self.events
@@ -271,11 +281,16 @@ impl Endpoint {
                 Turn::Over => Ok(Placement::None),
                 Turn::Now | Turn::Later => {
                     // Its first packet is missing (rule O).
-                    self.tell_gap(header.src);
+                    if header.kind != Kind::Data || header.seq.is_power_of_two() {
+                        self.tell_gap(header.src);
+                    }
                     Err(Dropped::Unexpected)
                 }
             };
         };
+        if self.incoming[index].state == State::Early && self.config.caps.has(Caps::SNAK) {
+            return self.keep_early_data(index, header);
+        }
         if self.incoming[index].state == State::Receiving && self.config.caps.has(Caps::SNAK) {
             return self.take_data(index, header, now);
         }

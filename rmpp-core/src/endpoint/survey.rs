@@ -121,6 +121,7 @@ impl Hash for Path {
             held_backoff: _,
             unconfirmed,
             early,
+            block,
             ack_due,
             pending_bytes,
             unasked_bytes,
@@ -131,7 +132,7 @@ impl Hash for Path {
             listed,
             lost,
         } = self;
-        (unconfirmed, early, ack_due, pending_bytes).hash(state);
+        (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
         (unasked_bytes, acked, owed, owing, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
         (silent_since, listed, lost).hash(state);

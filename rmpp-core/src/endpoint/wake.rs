@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Endpoint;
+use crate::caps::Caps;
 use crate::config::Bug;
 use crate::event::Event;
 use crate::ids::NodeId;
@@ -15,6 +16,8 @@ use crate::time::{Instant, nanoseconds};
 const HELD_AT_ONCE: usize = 16;
 /// And at most so many.
 const HELD_AT_MOST: usize = 1024;
+/// In the fast profile so many repetitions follow each other at the first pace.
+const TRIES_AT_FIRST_PACE: u8 = 3;
 
 impl Endpoint {
     /// Goes through all timers. A timer is armed by lowering `wake`, and never taken back, so this
@@ -181,11 +184,19 @@ impl Endpoint {
     pub(super) fn arm(&mut self, index: u32, now: Instant) {
         let message = &mut self.outgoing[index];
         let path = &self.paths[message.to as usize];
-        let backoff = path.backoff.max(message.tries);
+        let mut backoff = path.backoff.max(message.tries);
+        if !self.config.caps.is_classic() {
+            // A packet or two lost in a row are no congestion.
+            backoff = backoff.saturating_sub(TRIES_AT_FIRST_PACE);
+        }
         let mut wait_ns = self.timeouts.wait_ns(path, backoff);
         if matches!(message.state, State::Blocked | State::Closing) {
             let taken_ns = now.0.saturating_sub(message.begun_at.0);
             wait_ns = wait_ns.max(self.timeouts.before_restart_ns(taken_ns));
+        }
+        if self.config.caps.has(Caps::LAZY) && message.state == State::Pending {
+            // The receiver may wait for a packet to acknowledge with.
+            wait_ns += nanoseconds(self.config.ack_delay);
         }
         message.deadline = now.plus_ns(wait_ns);
         self.wake = self.wake.min(message.deadline);

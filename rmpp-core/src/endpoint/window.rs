@@ -19,23 +19,52 @@ const REORDERING: u32 = 3;
 impl Endpoint {
     /// A long message has landed: what it may send, and what it may have sent in vain.
     // Rule U. Rule W.
-    pub(super) fn first_grant(&mut self, index: u32) {
+    pub(super) fn first_grant(&mut self, index: u32, now: Instant) {
         let (unscheduled, caps) = (self.config.unscheduled(), self.config.caps);
         let message = &mut self.incoming[index];
-        let unscheduled = unscheduled.min(message.shape(self.config.packet_bytes).last_seq());
+        let last = message.shape(self.config.packet_bytes).last_seq();
+        let unscheduled = unscheduled.min(last);
         message.limit = unscheduled;
         message.is_counted = true;
-        self.grants.begin(unscheduled);
+        let from = message.from;
+        self.grants.begin(message.granted());
+        if message.expected > last {
+            // All of it came before its turn.
+            self.complete(index, now);
+            return;
+        }
         // Unscheduled data that came before its message landed was dropped.
         let in_vain = message.late || message.attempt > 0;
         if in_vain && unscheduled > 0 && !self.config.has(Bug::ForgetUnscheduled) {
             message.lost_to = unscheduled;
             self.queue_cts(index);
         }
+        if unscheduled > 0 {
+            self.paths[from as usize].block = Some(self.incoming.key(index));
+        }
         if !caps.has(Caps::SNAK) && !caps.has(Caps::PIPE) {
             self.grant(index);
-        } else if unscheduled == 0 || caps.has(Caps::PIPE) {
+        } else if caps.has(Caps::PIPE) || self.incoming[index].span() == 0 {
             self.renew_grant(index);
+        }
+    }
+
+    /// The next message of `from` begins: what it sent unscheduled before has come, or is lost.
+    // Rule U. Rule R.
+    pub(super) fn close_block(&mut self, from: u32) {
+        let Some(key) = self.paths[from as usize].block.take() else {
+            return;
+        };
+        let Some(index) = self.incoming.find(key) else {
+            return;
+        };
+        let unscheduled = self.config.unscheduled();
+        let message = &mut self.incoming[index];
+        let last = message.shape(self.config.packet_bytes).last_seq();
+        let end = unscheduled.min(last);
+        if message.state == State::Receiving && message.expected <= end {
+            message.lost_to = message.lost_to.max(end);
+            self.queue_cts(index);
         }
     }
 
@@ -116,6 +145,35 @@ impl Endpoint {
         None
     }
 
+    /// All data has come.
+    fn complete(&mut self, index: u32, now: Instant) {
+        let (state, _) = step(State::Receiving, Input::LastData).expect("it ends so");
+        self.incoming[index].state = state;
+        let id = IncomingId(self.incoming.key(index));
+        self.events.push_back(Event::Arrived(id));
+        self.finish(index, Kind::MsgEnd, now);
+    }
+
+    /// Unscheduled data of a message whose turn has not come: kept with its first packet.
+    // Rule O.
+    pub(super) fn keep_early_data(
+        &mut self,
+        index: u32,
+        header: &Header,
+    ) -> Result<Placement, Dropped> {
+        let message = &mut self.incoming[index];
+        if header.seq > message.limit {
+            return Err(Dropped::BeyondGrant);
+        }
+        if !message.note(header.seq) {
+            self.counters.duplicates += 1;
+            return Ok(Placement::None);
+        }
+        let offset = message.shape(self.config.packet_bytes).offset(header.seq);
+        let message = IncomingId(self.incoming.key(index));
+        Ok(Placement::Data { message, offset })
+    }
+
     /// Data of a message that is being received: placed wherever it belongs.
     // Rule R.
     pub(super) fn take_data(
@@ -132,28 +190,16 @@ impl Endpoint {
         if header.info2 == message.nak {
             message.fresh = message.fresh.max(header.seq);
         }
-        let at = header.seq.checked_sub(message.expected);
-        let is_new = at.is_some_and(|at| message.came.set(at));
+        let is_new = message.note(header.seq);
+        let is_whole = message.expected > shape.last_seq();
         if is_new {
-            let run = message.came.run();
-            message.came.advance(run);
-            message.expected += run;
             self.grants.give_back(1);
         } else {
             self.counters.duplicates += 1;
         }
         let id = IncomingId(self.incoming.key(index));
-        let is_whole = self.incoming[index].expected > shape.last_seq();
-        let input = if is_whole {
-            Input::LastData
-        } else {
-            Input::Data
-        };
-        let (state, _) = step(State::Receiving, input).ok_or(Dropped::Unexpected)?;
-        self.incoming[index].state = state;
         if is_whole {
-            self.events.push_back(Event::Arrived(id));
-            self.finish(index, Kind::MsgEnd, now);
+            self.complete(index, now);
         } else {
             self.note_losses(index, header);
             self.renew_grant(index);

@@ -88,6 +88,19 @@ impl Incoming {
         self.span() - self.came.count()
     }
 
+    /// Notes that data packet `seq` has come; answers whether it is the first time.
+    // Rule R.
+    pub(crate) fn note(&mut self, seq: u32) -> bool {
+        let at = seq.checked_sub(self.expected);
+        let is_new = at.is_some_and(|at| self.came.set(at));
+        if is_new {
+            let run = self.came.run();
+            self.came.advance(run);
+            self.expected += run;
+        }
+        is_new
+    }
+
     /// Packets granted, from the one expected next on.
     pub(crate) fn span(&self) -> u32 {
         (self.limit + 1) - self.expected

@@ -35,6 +35,8 @@ struct Incoming {
 enum Place {
     /// Not landed; the body bytes of the first packet.
     Held(Vec<u8>),
+    /// Its turn has not come; the message from its envelope on, as far as it is here.
+    Early(Vec<u8>),
     Into(Span),
     Bounce(Vec<u8>),
 }
@@ -48,7 +50,14 @@ impl Place {
             Self::Bounce(buffer) => {
                 Span::of(buffer).write(offset, bytes);
             }
-            Self::Held(_) => unreachable!("the core places data of landed messages only"),
+            Self::Early(kept) => {
+                let end = ENVELOPE_BYTES + offset + bytes.len();
+                if kept.len() < end {
+                    kept.resize(end, 0);
+                }
+                kept[end - bytes.len()..end].copy_from_slice(bytes);
+            }
+            Self::Held(_) => unreachable!("a message that is held is sent no more of"),
         }
     }
 }
@@ -228,7 +237,7 @@ impl Driver {
                     id: message,
                     from,
                     body_len: 0,
-                    place: Place::Held(payload.to_vec()),
+                    place: Place::Early(payload.to_vec()),
                 };
                 place_in(&mut self.incoming, message.index(), incoming);
                 None
@@ -279,7 +288,7 @@ impl Driver {
     /// The turn of a message that came early has come.
     fn announce_kept(&mut self, id: IncomingId, len: u64, now: Instant) -> Option<Event> {
         let early = take(&mut self.incoming, id.index());
-        let Place::Held(payload) = early.place else {
+        let Place::Early(payload) = early.place else {
             unreachable!("a message that came early has not landed")
         };
         let body = payload.get(ENVELOPE_BYTES..).unwrap_or(&[]).to_vec();
@@ -353,7 +362,7 @@ impl Driver {
                 let message = take(&mut self.incoming, id.index());
                 let bounced = match message.place {
                     Place::Bounce(buffer) => Some(buffer),
-                    Place::Into(_) | Place::Held(_) => None,
+                    Place::Into(_) | Place::Held(_) | Place::Early(_) => None,
                 };
                 Event::Arrived {
                     arrival: arrival_of(id),
