@@ -40,6 +40,9 @@ pub(crate) struct Path {
     pub(crate) unasked_bytes: u64,
     /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
     pub(crate) silent_since: Instant,
+    /// When a first packet was repeated last: what went out before says nothing about the round
+    /// trip, its acknowledgement may have waited for the repeated one.
+    pub(crate) repeated_at: Instant,
     /// Smoothed round trip, in nanoseconds; 0 before the first sample.
     pub(crate) round_trip_ns: u64,
     /// Its mean deviation, in nanoseconds.
@@ -75,6 +78,7 @@ impl Path {
         pending_bytes: 0,
         unasked_bytes: 0,
         silent_since: Instant::NEVER,
+        repeated_at: Instant::ZERO,
         round_trip_ns: 0,
         deviation_ns: 0,
         acked: 0,
@@ -99,6 +103,6 @@ mod tests {
 
     #[test]
     fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 160, "{}", size_of::<Path>());
+        assert!(size_of::<Path>() <= 176, "{}", size_of::<Path>());
     }
 }

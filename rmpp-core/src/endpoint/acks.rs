@@ -209,7 +209,10 @@ impl Endpoint {
             let Some((state, action)) = step else {
                 continue;
             };
-            newest = (message.attempt == 0 && message.opened).then_some(message.sent_at);
+            let is_timely = message.attempt == 0
+                && message.opened
+                && message.sent_at >= self.paths[to as usize].repeated_at;
+            newest = is_timely.then_some(message.sent_at);
             self.paths[to as usize].backoff = 0;
             if action == Action::Complete {
                 self.close(index, Event::Sent);
@@ -258,7 +261,13 @@ impl Endpoint {
                 break;
             }
             let is_settled = attempt == 0 || sent_at.plus_ns(settling_ns) <= now;
-            if opened && !ready && !bits.get(at) && is_settled {
+            if !opened || ready {
+                continue;
+            }
+            if bits.get(at) {
+                // It came early: its turn to be waited for begins now.
+                self.arm(index, now);
+            } else if is_settled {
                 self.open_again(index);
             }
         }

@@ -213,7 +213,7 @@ impl Endpoint {
             State::Granted => message.nak == 0 && message.tries == 0,
             _ => false,
         };
-        if timely {
+        if timely && message.sent_at >= path.repeated_at {
             timers::sample(path, now.0.saturating_sub(message.sent_at.0));
         }
     }

@@ -52,6 +52,7 @@ impl Endpoint {
         message.opener_due = false;
         if message.opened {
             message.attempt = message.attempt.wrapping_add(1);
+            self.paths[message.to as usize].repeated_at = now;
             self.counters.first_repeated += 1;
         } else {
             message.limit = unscheduled.min(shape.last_seq());
