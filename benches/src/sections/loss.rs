@@ -54,7 +54,7 @@ impl Lossy<'_> {
         }
         let program = Program {
             place: Place::Own(ETHERNET.losing(job.loss)),
-            limit: Duration::from_secs_f64(job.budget_s + 8.0),
+            limit: Duration::from_secs_f64(job.budget_s + if job.loss > 5.0 { 25.0 } else { 8.0 }),
             ..Program::new(name, job.words)
         };
         let output = self.bench.run(who, &program);
