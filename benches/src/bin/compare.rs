@@ -11,13 +11,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use mpi_lite_benches::sections::{SECTIONS, Section};
-use mpi_lite_benches::{Bench, Options, Report, goals_of, plots_folder};
+use mpi_lite_benches::{Bench, Options, Report, goals_of, machine, plots_folder};
 
 /// Whether the section could be measured and kept.
 fn run(section: &Section, bench: &Bench) -> bool {
     println!("== {}: {}\n", section.name, section.about);
     let start = Instant::now();
     let mut report = Report::default();
+    report.line(&format!("{}\n", machine::describe()));
     let done = (section.run)(bench, &mut report)
         .and_then(|()| report.keep(section.name).map_err(|error| error.to_string()));
     if let Err(why) = &done {
@@ -44,12 +45,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let bench = Bench::new(options);
-    for peer in bench.peers.iter().filter(|peer| !peer.is_installed) {
-        println!(
-            "{}: not installed (Debian: openmpi-bin libopenmpi-dev mpich libmpich-dev)",
-            peer.name
-        );
+    for peer in &bench.peers {
+        println!("{}", machine::version(peer));
     }
+    println!();
     let mut done = Vec::new();
     let mut is_complete = true;
     for section in SECTIONS
