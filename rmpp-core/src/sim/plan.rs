@@ -142,6 +142,8 @@ impl Plan {
         plan.config.max_done_states = 65_536;
         plan.config.max_answers = 65_536;
         plan.config.lost_after = None;
+        // An acknowledgement later than the timeout is one that is asked for again.
+        plan.config.ack_delay = plan.config.ack_delay.min(Duration::from_micros(100));
         Self {
             faults: Faults::none(),
             late_ppm: 0,
