@@ -27,6 +27,7 @@ fn traffic(nodes: u32, caps: Caps, sends: Vec<Vec<(u32, u64)>>) -> Traffic {
         faults: Faults::none(),
         seed: 1,
         sends,
+        landing_ns: 0,
         window: 64,
         limit_ns: 60_000_000_000,
     }

@@ -43,6 +43,7 @@ fn run(config: Config, (len, count): (u64, usize), loss_ppm: u32) -> Outcome {
         faults,
         seed: len ^ u64::from(loss_ppm),
         sends: vec![vec![(1, len); count]],
+        landing_ns: 0,
         window: WINDOW,
         limit_ns: LIMIT_NS,
     };

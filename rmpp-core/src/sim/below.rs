@@ -6,7 +6,7 @@ use alloc::string::String;
 use super::checker::{Outcome, Verdict, hold};
 use super::node::Packet;
 use super::witness::Witness;
-use super::world::{Act, COOKIE, World};
+use super::world::{Act, COOKIE, MOST_UNDER_WAY, World};
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
 use crate::packet::{Flags, Header, Kind};
@@ -152,6 +152,11 @@ impl World {
         };
         self.note(header.kind.name(), from, tag, u64::from(header.seq));
         self.report.packets += 1;
+        let under_way = self.network.under_way();
+        hold!(
+            under_way < MOST_UNDER_WAY,
+            "I15: node {from} sends without end"
+        );
         let packet = Packet {
             cookie: COOKIE,
             header: transmit.header,

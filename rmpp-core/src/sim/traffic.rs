@@ -11,7 +11,7 @@ use crate::caps::Caps;
 use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Landing, Placement, Transmit};
-use crate::ids::NodeId;
+use crate::ids::{IncomingId, NodeId};
 use crate::packet::{FAST_HEADER_BYTES, HeaderBytes};
 use crate::time::Instant;
 
@@ -32,6 +32,8 @@ pub struct Traffic {
     pub seed: u64,
     /// What each node sends, in order: to whom, and how many bytes.
     pub sends: Vec<Vec<(u32, u64)>>,
+    /// How long a message waits until it lands, in nanoseconds.
+    pub landing_ns: u64,
     /// How many sends a node has open at a time.
     pub window: usize,
     /// When to give up, in nanoseconds.
@@ -95,6 +97,7 @@ struct Run {
     /// Made when the node first does something.
     drivers: Vec<Option<Box<Driver>>>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    landings: BinaryHeap<Reverse<(Instant, u32, IncomingId)>>,
     to_send: usize,
     outcome: Outcome,
 }
@@ -109,6 +112,7 @@ impl Traffic {
             network,
             drivers: (0..self.config.nodes).map(|_| None).collect(),
             timers: BinaryHeap::new(),
+            landings: BinaryHeap::new(),
             to_send: self.sends.iter().map(Vec::len).sum(),
             outcome: Outcome::default(),
             traffic: self,
@@ -125,7 +129,9 @@ impl Run {
         }
         while self.to_send > 0 && self.now.0 < self.traffic.limit_ns {
             let timer = self.timers.peek().map(|entry| entry.0.0);
-            let Some(at) = timer.into_iter().chain(self.network.next_delivery()).min() else {
+            let landing = self.landings.peek().map(|entry| entry.0.0);
+            let planned = timer.into_iter().chain(landing);
+            let Some(at) = planned.chain(self.network.next_delivery()).min() else {
                 break;
             };
             self.now = self.now.max(at);
@@ -133,6 +139,7 @@ impl Run {
                 self.arrive(from, to.0, &datagram);
             }
             self.handle_timers();
+            self.handle_landings();
         }
         self.close();
     }
@@ -168,14 +175,40 @@ impl Run {
 
     fn arrive(&mut self, from: NodeId, to: u32, datagram: &Datagram) {
         let now = self.now;
-        let endpoint = &mut self.driver(to).endpoint;
         for (header, len) in datagram {
+            let endpoint = &mut self.driver(to).endpoint;
             let outcome = endpoint.handle_packet(from, header, *len, now);
             if let Ok(Placement::First { message, .. }) = outcome {
-                endpoint.land(message, Landing::Accept, now);
+                self.land(to, message);
             }
         }
         self.service(to);
+    }
+
+    /// A message begins: it lands now or later.
+    fn land(&mut self, at: u32, message: IncomingId) {
+        let (now, wait_ns) = (self.now, self.traffic.landing_ns);
+        let landing = if wait_ns > 0 {
+            let due = now.plus_ns(wait_ns);
+            self.landings.push(Reverse((due, at, message)));
+            Landing::Later
+        } else {
+            Landing::Accept
+        };
+        self.driver(at).endpoint.land(message, landing, now);
+    }
+
+    fn handle_landings(&mut self) {
+        while let Some(&Reverse((due, at, message))) = self.landings.peek() {
+            if due > self.now {
+                break;
+            }
+            self.landings.pop();
+            let now = self.now;
+            let endpoint = &mut self.driver(at).endpoint;
+            endpoint.land(message, Landing::Accept, now);
+            self.service(at);
+        }
     }
 
     fn handle_timers(&mut self) {
@@ -267,15 +300,11 @@ impl Run {
 
     /// Answers whether there was anything to hear.
     fn hear(&mut self, node: u32) -> bool {
-        let now = self.now;
         let mut anything = false;
         while let Some(event) = self.driver(node).endpoint.poll_event() {
             anything = true;
             match event {
-                Event::Due { message, .. } => {
-                    let endpoint = &mut self.driver(node).endpoint;
-                    endpoint.land(message, Landing::Accept, now);
-                }
+                Event::Due { message, .. } => self.land(node, message),
                 Event::Sent(_) => {
                     self.driver(node).open -= 1;
                     self.to_send -= 1;
