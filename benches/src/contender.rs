@@ -82,9 +82,14 @@ pub fn kernel(name: &str, protocol: &'static str) -> Contender {
     }
 }
 
-fn is_installed(program: &str) -> bool {
-    let output = Command::new(program).arg("--version").output();
-    output.is_ok_and(|output| output.status.success())
+/// Whether a program with `mpi.h` can be compiled and something is there to start it.
+fn is_installed(compiler: &str, launcher: &str) -> bool {
+    let compile = ["-fsyntax-only", "-include", "mpi.h", "-x", "c", "/dev/null"];
+    let succeeds = |program: &str, words: &[&str]| {
+        let output = Command::new(program).args(words).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    succeeds(compiler, &compile) && succeeds(launcher, &["--version"])
 }
 
 /// The other MPIs over TCP, whether they are installed or not.
@@ -97,7 +102,7 @@ fn open_mpi() -> Contender {
     Contender {
         name: "Open MPI tcp".to_owned(),
         protocol: "tcp",
-        is_installed: is_installed("mpicc.openmpi"),
+        is_installed: is_installed("mpicc.openmpi", "mpirun.openmpi"),
         compiler: "mpicc.openmpi".into(),
         launcher: Some("mpirun.openmpi".into()),
         // Without `lo` it finds no road in a network that has nothing else.
@@ -124,7 +129,7 @@ fn mpich() -> Contender {
     Contender {
         name: "MPICH tcp".to_owned(),
         protocol: "tcp",
-        is_installed: is_installed("mpicc.mpich"),
+        is_installed: is_installed("mpicc.mpich", "mpirun.mpich"),
         compiler: "mpicc.mpich".into(),
         launcher: Some("mpirun.mpich".into()),
         words: &[],
