@@ -94,8 +94,18 @@ fn all_nodes_send_to_many() {
 fn many_nodes_send_to_one() {
     for profile in PROFILES {
         let outcome = run("incast", profile, incast());
+        // What follows RTS without a grant is a gamble when many begin at once (rule U).
+        let most_lost = if profile.1.has(Caps::UNSCHED) {
+            0.1
+        } else {
+            0.001
+        };
         let lost = outcome.overflowed as f64 / outcome.packets as f64;
-        assert!(lost < 0.01, "{}: {lost} of the packets dropped", profile.0);
+        assert!(
+            lost < most_lost,
+            "{}: {lost} of the packets dropped",
+            profile.0
+        );
         let most = 1_250.0 * PACKET_BYTES as f64 / (PACKET_BYTES as f64 + 142.0);
         let share = outcome.goodput() / most;
         assert!(
