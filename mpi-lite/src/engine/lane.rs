@@ -11,7 +11,7 @@ use crate::counters::{Messages, Rows};
 use crate::error::Error;
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
-use crate::transport::{Arrival, Event, Landing, Link, Peer, Tallies, Token, Transport};
+use crate::transport::{Arrival, Event, Landed, Landing, Link, Peer, Tallies, Token, Transport};
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
@@ -232,8 +232,8 @@ impl Lane {
                 continue;
             };
             self.unexpected.discard(place);
-            self.set_purpose(inbound, Purpose::Nothing);
-            self.links[inbound.link].land(inbound.arrival, Landing::Into(Span::EMPTY));
+            self.take_purpose(inbound);
+            self.land(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
         }
     }
 
@@ -249,7 +249,8 @@ impl Lane {
                 self.arriving(Inbound { link, arrival }, envelope, len);
             }
             Event::Arrived { arrival, bounced } => {
-                self.arrived(Inbound { link, arrival }, bounced);
+                let purpose = self.take_purpose(Inbound { link, arrival });
+                self.complete(purpose, bounced);
             }
             Event::Sent { token } => self.sent(token),
             Event::Lost {
@@ -278,8 +279,16 @@ impl Lane {
             None if self.is_closing => (Purpose::Nothing, Landing::Into(Span::EMPTY)),
             None => self.unexpected(inbound, envelope, len),
         };
-        self.set_purpose(inbound, purpose);
-        self.links[inbound.link].land(inbound.arrival, landing);
+        self.land(inbound, purpose, landing);
+    }
+
+    /// Says where a message lands and what for; a short one is there at once.
+    #[inline]
+    fn land(&mut self, inbound: Inbound, purpose: Purpose, landing: Landing) {
+        match self.links[inbound.link].land(inbound.arrival, landing) {
+            Landed::Coming => self.set_purpose(inbound, purpose),
+            Landed::Whole(bounced) => self.complete(purpose, bounced),
+        }
     }
 
     fn unexpected(&mut self, inbound: Inbound, envelope: Envelope, len: u64) -> (Purpose, Landing) {
@@ -335,9 +344,9 @@ impl Lane {
         };
         match body {
             Body::Held(inbound) => {
-                self.set_purpose(inbound, purpose);
                 let landing = self.landing(request);
-                self.links[inbound.link].land(inbound.arrival, landing);
+                self.take_purpose(inbound);
+                self.land(inbound, purpose, landing);
             }
             Body::Coming(inbound) => {
                 self.taken_in_bytes -= len;
@@ -351,8 +360,8 @@ impl Lane {
         }
     }
 
-    fn arrived(&mut self, inbound: Inbound, bounced: Option<Vec<u8>>) {
-        match self.take_purpose(inbound) {
+    fn complete(&mut self, purpose: Purpose, bounced: Option<Vec<u8>>) {
+        match purpose {
             Purpose::Receive {
                 request,
                 envelope,

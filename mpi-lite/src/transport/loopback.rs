@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
-use super::{Arrival, Event, Landing, Outbound, Peer, Refusal, Token, Transport};
+use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Token, Transport};
 use crate::clock::Instant;
 use crate::memory::Span;
 use crate::slab::Slab;
@@ -61,7 +61,7 @@ impl Transport for Loopback {
 
     fn flush(&mut self) {}
 
-    fn land(&mut self, arrival: Arrival, landing: Landing) {
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         let &(body, token) = self
             .messages
             .get(arrival.0)
@@ -78,6 +78,7 @@ impl Transport for Loopback {
             }
             Landing::Later => {}
         }
+        Landed::Coming
     }
 
     fn poll(&mut self, _now: Instant) -> Option<Event> {

@@ -58,6 +58,16 @@ pub enum Landing {
     Later,
 }
 
+/// What [`Transport::land`] answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// There is more to come: `Arrived` tells when all is there.
+    Coming,
+    /// The message is complete, as most short ones are; no `Arrived` follows, its name is free. The
+    /// body, if it landed by [`Landing::Bounce`].
+    Whole(Option<Vec<u8>>),
+}
+
 /// What comes up from a transport.
 #[derive(Debug)]
 pub enum Event {
@@ -139,7 +149,7 @@ pub trait Transport {
     fn flush(&mut self);
 
     /// Answers `Arriving`: at once, and again later if the answer was [`Landing::Later`].
-    fn land(&mut self, arrival: Arrival, landing: Landing);
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed;
 
     /// The next event, `None` if nothing happens now. Never blocks. Who calls until it answers
     /// `None` gives the road one turn; more may have come meanwhile.
@@ -245,7 +255,7 @@ impl Transport for Link {
     }
 
     #[inline]
-    fn land(&mut self, arrival: Arrival, landing: Landing) {
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         each!(self, road => road.land(arrival, landing))
     }
 

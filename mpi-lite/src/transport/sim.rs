@@ -10,7 +10,7 @@ use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
 use super::rmpp::Driver;
-use super::{Arrival, Event, Landing, Outbound, Peer, Refusal, Transport};
+use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Transport};
 use crate::clock::Instant;
 
 /// The network between the processes of a simulated job, and its clock.
@@ -186,11 +186,12 @@ impl Transport for Sim {
         self.pump();
     }
 
-    fn land(&mut self, arrival: Arrival, landing: Landing) {
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         let fresh = self.fresh.take_if(|(fresh, _)| *fresh == arrival);
         let first = fresh.map(|(_, place)| &self.in_hand.1[place]);
-        self.driver.land(arrival, landing, first, self.air.now());
+        let landed = self.driver.land(arrival, landing, first, self.air.now());
         self.pump();
+        landed
     }
 
     fn poll(&mut self, now: Instant) -> Option<Event> {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Arrival, EnvelopeBytes, Event, Landing, Link, Outbound, Peer, Refusal, Transport};
+use super::{
+    Arrival, EnvelopeBytes, Event, Landed, Landing, Link, Outbound, Peer, Refusal, Transport,
+};
 use crate::clock::Instant;
 
 /// A message that a link announced.
@@ -66,8 +68,8 @@ impl Transport for Tap {
         self.link.flush();
     }
 
-    fn land(&mut self, arrival: Arrival, landing: Landing) {
-        self.link.land(arrival, landing);
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
+        self.link.land(arrival, landing)
     }
 
     fn poll(&mut self, now: Instant) -> Option<Event> {

@@ -164,7 +164,10 @@ impl Rig {
                         } => {
                             envelopes.insert((end, arrival.0), envelope);
                             let landing = landing(arrival, len);
-                            self.links[end].land(arrival, landing);
+                            let landed = self.links[end].land(arrival, landing);
+                            if let Landed::Whole(bounced) = landed {
+                                heard.arrived.push((envelope, bounced));
+                            }
                         }
                         Event::Arrived { arrival, bounced } => {
                             let envelope = envelopes[&(end, arrival.0)];

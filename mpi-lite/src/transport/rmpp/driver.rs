@@ -9,7 +9,7 @@ use rmpp_core::{
 };
 
 use super::super::{
-    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Event, Landing, Outbound, Peer, Refusal, Token,
+    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Outbound, Peer, Refusal, Token,
 };
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -134,10 +134,14 @@ impl Driver {
         self.core.next_timeout()
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if self.core.next_timeout().is_some_and(|due| due <= now) {
+    /// Does what is due; answers whether anything was.
+    #[inline]
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
+        let is_due = self.core.next_timeout().is_some_and(|due| due <= now);
+        if is_due {
             self.core.handle_timeout(now);
         }
+        is_due
     }
 
     pub(crate) fn send(
@@ -303,10 +307,10 @@ impl Driver {
         landing: Landing,
         first: Option<&[u8]>,
         now: Instant,
-    ) {
+    ) -> Landed {
         let Some(message) = &mut self.incoming[arrival.0 as usize] else {
             // Its sender is lost: the event that tells so waits to be polled.
-            return;
+            return Landed::Coming;
         };
         let Place::Held(kept) = &mut message.place else {
             panic!("the engine lands a message once")
@@ -320,7 +324,7 @@ impl Driver {
             Landing::Later => {
                 message.place = Place::Held(first.to_vec());
                 self.core.land(id, CoreLanding::Later, now);
-                return;
+                return Landed::Coming;
             }
             Landing::Into(span) => Place::Into(span),
             Landing::Bounce => {
@@ -331,8 +335,25 @@ impl Driver {
         place.write(0, first);
         message.place = place;
         self.core.land(id, CoreLanding::Accept, now);
-        // It may be complete: whoever sleeps must know that there is an event.
-        self.gather_events(now);
+        let mut landed = Landed::Coming;
+        while let Some(event) = self.core.poll_event() {
+            match event {
+                CoreEvent::Arrived(whole) if whole == id => {
+                    landed = Landed::Whole(self.take_body(id));
+                }
+                other => self.note(other, now),
+            }
+        }
+        landed
+    }
+
+    /// The body of a complete message, if it is in a buffer of ours.
+    #[inline]
+    fn take_body(&mut self, id: IncomingId) -> Option<Vec<u8>> {
+        match take(&mut self.incoming, id.index()).place {
+            Place::Bounce(buffer) => Some(buffer),
+            Place::Into(_) | Place::Held(_) | Place::Early(_) => None,
+        }
     }
 
     pub(crate) fn has_event(&self) -> bool {
@@ -358,17 +379,10 @@ impl Driver {
                 Some(event) => event,
                 None => return,
             },
-            CoreEvent::Arrived(id) => {
-                let message = take(&mut self.incoming, id.index());
-                let bounced = match message.place {
-                    Place::Bounce(buffer) => Some(buffer),
-                    Place::Into(_) | Place::Held(_) | Place::Early(_) => None,
-                };
-                Event::Arrived {
-                    arrival: arrival_of(id),
-                    bounced,
-                }
-            }
+            CoreEvent::Arrived(id) => Event::Arrived {
+                arrival: arrival_of(id),
+                bounced: self.take_body(id),
+            },
             CoreEvent::Sent(id) | CoreEvent::Refused(id) | CoreEvent::Cancelled(id) => {
                 Event::Sent {
                     token: take(&mut self.outgoing, id.index()).token,

@@ -35,6 +35,8 @@ pub(super) struct Inbox {
     received: usize,
     /// How many stretches the next system call asks for.
     ask: usize,
+    /// All that the last call asked for came.
+    was_full: bool,
     /// The stretch in hand, and where in it the next datagram begins.
     slot: usize,
     at: usize,
@@ -62,6 +64,7 @@ impl Inbox {
             sources: unsafe { core::mem::zeroed() },
             received: 0,
             ask: 1,
+            was_full: false,
             slot: 0,
             at: 0,
             is_private: false,
@@ -151,8 +154,8 @@ impl Inbox {
         self.slot < self.received && self.at >= self.lens[self.slot]
     }
 
-    /// Asks the system for one stretch, and for twice as many each time that all came: a lone
-    /// packet is not held up by the search for a second one, a stream costs few system calls.
+    /// Asks the system for one stretch, and for twice as many each time that all came twice in a
+    /// row: a lone packet is not held up by the search for a second one, a stream costs few calls.
     /// Answers whether anything came.
     #[inline]
     pub(super) fn fetch(&mut self, entrance: Entrance<'_>) -> bool {
@@ -165,11 +168,13 @@ impl Inbox {
         if self.received == 0 {
             self.is_private = entrance.is_connected;
         }
-        self.ask = if self.received == self.ask {
-            BATCH.min(2 * self.ask)
-        } else {
-            1
+        let was_full = self.received == self.ask;
+        self.ask = match (was_full, self.was_full) {
+            (true, true) => BATCH.min(2 * self.ask),
+            (true, false) => self.ask,
+            (false, _) => 1,
         };
+        self.was_full = was_full;
         self.received > 0
     }
 

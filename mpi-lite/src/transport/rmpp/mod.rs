@@ -20,7 +20,7 @@ use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 use serde::{Deserialize, Serialize};
 use socket::{Job, Socket};
 
-use super::{Arrival, Event, Landing, Outbound, Peer, Refusal, Transport};
+use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Transport};
 use crate::clock::{Clock, Instant};
 use crate::config::{Acks, Settings};
 use crate::counters::Datagrams;
@@ -199,7 +199,7 @@ pub struct Rmpp {
     fresh: Option<(Arrival, Range<usize>)>,
     /// The system was asked for datagrams since `poll` last said that nothing happens.
     has_asked: bool,
-    /// Something was sent that is not with the system yet.
+    /// Something was sent that is not with the system yet, or packets came that may be answered.
     has_unflushed: bool,
 }
 
@@ -248,6 +248,7 @@ impl Rmpp {
         let (head, payload) = self.driver.cut(self.socket.bytes(self.in_hand.clone()));
         let (middle, end) = (start + head, start + head + payload);
         self.in_hand.start = end;
+        self.has_unflushed = true;
         let header = self.socket.bytes(start..middle);
         let body = self.socket.bytes(middle..end);
         let event = self.driver.packet(self.from, header, body, now)?;
@@ -278,16 +279,16 @@ impl Transport for Rmpp {
         }
     }
 
-    fn land(&mut self, arrival: Arrival, landing: Landing) {
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         if let Some((_, place)) = self.fresh.take_if(|(fresh, _)| *fresh == arrival) {
             let first = Some(self.socket.bytes(place));
-            self.driver.land(arrival, landing, first, self.now);
             // The answer goes when what is in hand is done.
-            return;
+            return self.driver.land(arrival, landing, first, self.now);
         }
         let now = self.clock.now();
-        self.driver.land(arrival, landing, None, now);
+        let landed = self.driver.land(arrival, landing, None, now);
         self.pump(now);
+        landed
     }
 
     /// Asks the system once, then tells all that came of it, then answers `None`.
@@ -316,9 +317,11 @@ impl Transport for Rmpp {
             self.has_asked = true;
         }
         self.has_asked = false;
-        self.driver.handle_timeout(now);
-        self.pump(now);
-        self.driver.next_event(now)
+        if self.driver.handle_timeout(now) || self.has_unflushed {
+            self.pump(now);
+            return self.driver.next_event(now);
+        }
+        None
     }
 
     fn wake_at(&self) -> Option<Instant> {
