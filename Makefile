@@ -56,7 +56,7 @@ bench: stage
 # The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots.
 # COMPARE=quick makes it short, ONLY=section,section runs these alone.
 compare: stage
-	COMPARE=$(COMPARE) ONLY=$(ONLY) MPILITE_PREFIX=$(STAGE) \
+	COMPARE="$(COMPARE)" ONLY="$(ONLY)" MPILITE_PREFIX=$(STAGE) \
 	  $(CARGO) run --release --package mpi-lite-benches --bin compare
 
 # What a change must pass before the tests are worth running.

@@ -6,7 +6,7 @@ use super::{in_rounds, incast, medians_of, packets};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, ours};
 use crate::measurements::{Better, Measurements, lines_of, number_after};
-use crate::place::{ETHERNET, Place, check_networks};
+use crate::place::{ETHERNET, LOOPBACK, Place, check_networks};
 use crate::profile::{extensions, without};
 use crate::report::Report;
 use crate::table::{Table, short};
@@ -79,7 +79,7 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
         (LONG, first(&lossy("roundtrips", &["1048576", budget]))),
         (
             INCAST,
-            incast::goodput(bench, who, 8).map(|figures| figures[0]),
+            incast::goodput(bench, who, (8, LOOPBACK)).map(|figures| figures[0]),
         ),
     ];
     for (what, figure) in figures {
