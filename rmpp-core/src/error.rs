@@ -6,9 +6,7 @@ use crate::ids::NodeId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The paper's header counts lengths in 32 bits.
-    #[error(
-        "a message of {len} bytes is too long: the profile's lengths end before (classic: 4294967295)"
-    )]
+    #[error("a message of {len} bytes is too long for the profile (classic: 4294967295 at most)")]
     TooLong {
         /// Length asked for, in bytes.
         len: u64,

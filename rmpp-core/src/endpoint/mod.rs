@@ -219,9 +219,9 @@ impl Endpoint {
     }
 
     /// Handles a packet: `header` are its first bytes (what is behind the header is ignored),
-    /// `payload_len` the number of payload bytes behind them. `from` is the node that the layer below
-    /// knows the packet to be from, by its source address; that layer has also checked the job's
-    /// cookie and the packet's integrity.
+    /// `payload_len` the number of payload bytes behind them. `from` is the node that the layer
+    /// below knows the packet to be from, by its source address; that layer has also checked the
+    /// job's cookie and the packet's integrity.
     ///
     /// # Errors
     /// Says why the packet was dropped; nothing but a counter has changed then.
