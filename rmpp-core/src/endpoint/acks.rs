@@ -108,46 +108,37 @@ impl Endpoint {
     /// The next acknowledgement that goes out alone: nothing else could carry it.
     // Rule K.
     pub(super) fn pure_ack(&mut self) -> Option<(u32, Header, Bits)> {
-        while self.acks_ripe {
-            let ripe = |path: &crate::peer::Path| path.ack_due == Instant::ZERO;
-            let Some(at) = self
-                .owing
-                .iter()
-                .position(|&to| ripe(&self.paths[to as usize]))
-            else {
-                self.acks_ripe = false;
-                break;
-            };
-            let to = self.owing.swap_remove(at);
-            self.paths[to as usize].owing = false;
-            let path = &mut self.paths[to as usize];
-            let gap = core::mem::take(&mut path.gap) || path.early.len() > 0;
-            let flags = if gap {
-                Flags::PURE.with(Flags::GAP)
-            } else {
-                Flags::PURE
-            };
-            let bits = if gap {
-                self.accepted_ahead(to)
-            } else {
-                Bits::NONE
-            };
-            let header = Header {
-                kind: Kind::MsgEnd,
-                version: self.config.version,
-                src: to,
-                msg_id: 0,
-                len: 0,
-                seq: 0,
-                info1: 0,
-                info2: 0,
-                msg_num: 0,
-                ack: 0,
-                flags,
-            };
-            return Some((to, header, bits));
+        if !self.acks_ripe {
+            return None;
         }
-        None
+        let is_ripe = |to: &u32| self.paths[*to as usize].ack_due == Instant::ZERO;
+        let Some(at) = self.owing.iter().position(is_ripe) else {
+            self.acks_ripe = false;
+            return None;
+        };
+        let to = self.owing.swap_remove(at);
+        let path = &mut self.paths[to as usize];
+        path.owing = false;
+        let has_gap = core::mem::take(&mut path.gap) || path.early.len() > 0;
+        let (flags, bits) = if has_gap {
+            (Flags::PURE.with(Flags::GAP), self.accepted_ahead(to))
+        } else {
+            (Flags::PURE, Bits::NONE)
+        };
+        let header = Header {
+            kind: Kind::MsgEnd,
+            version: self.config.version,
+            src: to,
+            msg_id: 0,
+            len: 0,
+            seq: 0,
+            info1: 0,
+            info2: 0,
+            msg_num: 0,
+            ack: 0,
+            flags,
+        };
+        Some((to, header, bits))
     }
 
     /// Which numbers of `from` need not come again, from the acknowledged one on.
