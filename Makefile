@@ -75,7 +75,7 @@ soak:
 	@echo "soak: base seed $(SOAK_SEED); make soak SOAK_SEED=$(SOAK_SEED) does it again"
 	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 200000)) \
 	  $(SOAK_TEST) --test simulation -- --nocapture
-	RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 5000000)) \
+	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 5000000)) \
 	  $(SOAK_TEST) --test exploration -- --nocapture every_state
 	RMPP_FUZZ_SEED=$(SOAK_SEED) RMPP_FUZZ_RUNS=$$(($(SOAK) * 10000000)) \
 	  $(SOAK_TEST) --test fuzz -- --nocapture

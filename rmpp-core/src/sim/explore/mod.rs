@@ -20,6 +20,7 @@ use std::collections::HashSet;
 
 use crate::config::Config;
 use crate::event::Landing;
+use crate::rng::Rng;
 use situation::Situation;
 
 /// Every timeout; too short for the spread of an eighth (rule T) to matter.
@@ -52,6 +53,9 @@ pub struct Case {
     pub refusals: bool,
     /// Of so many states one is run to its end without loss.
     pub heal_every: u64,
+    /// Which way is tried first, from each state. Without a limit to the states it makes no
+    /// difference.
+    pub seed: u64,
     /// Stop after so many states.
     pub most_states: u64,
 }
@@ -87,6 +91,7 @@ impl Case {
             late_landing: false,
             refusals: false,
             heal_every: 1,
+            seed: 0,
             most_states: u64::MAX,
         }
     }
@@ -139,9 +144,10 @@ pub fn explore(case: &Case) -> Result<Explored, String> {
         ..Explored::default()
     };
     let (mut visited, mut deaf) = (HashSet::new(), HashSet::new());
+    let mut rng = Rng::new(case.seed);
     let start = Situation::new(case);
     visited.insert(start.digest());
-    let mut way = vec![enter(start, case)];
+    let mut way = vec![enter(start, case, &mut rng)];
     while let Some(level) = way.last_mut() {
         level.trying = level.left.pop();
         let Some(act) = level.trying else {
@@ -174,15 +180,19 @@ pub fn explore(case: &Case) -> Result<Explored, String> {
             explored.complete = false;
             break;
         }
-        way.push(enter(next, case));
+        way.push(enter(next, case, &mut rng));
         explored.depth = explored.depth.max(way.len());
     }
     Ok(explored)
 }
 
-fn enter(situation: Situation, case: &Case) -> Level {
+fn enter(situation: Situation, case: &Case, rng: &mut Rng) -> Level {
+    let mut left = situation.acts(case);
+    for at in (1..left.len()).rev() {
+        left.swap(at, rng.below(at as u64 + 1) as usize);
+    }
     Level {
-        left: situation.acts(case),
+        left,
         situation,
         trying: None,
     }
