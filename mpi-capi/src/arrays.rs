@@ -105,7 +105,11 @@ impl Requests {
     /// # Errors
     /// The array is null but its length is not 0.
     pub fn to_vec(self, count: Length) -> Result<Vec<Handle>> {
-        (0..count.0 as usize).map(|index| self.get(index)).collect()
+        let mut handles = Vec::with_capacity(count.0 as usize);
+        for index in 0..count.0 as usize {
+            handles.push(self.get(index)?);
+        }
+        Ok(handles)
     }
 }
 

@@ -123,7 +123,12 @@ fn real_key(handle: Handle) -> Result<engine::Request> {
 }
 
 fn keys(handles: &[Handle]) -> Result<Vec<Option<engine::Request>>> {
-    handles.iter().map(|handle| key(*handle)).collect()
+    // A collection of results does not know its length beforehand.
+    let mut keys = Vec::with_capacity(handles.len());
+    for &handle in handles {
+        keys.push(key(handle)?);
+    }
+    Ok(keys)
 }
 
 fn engine() -> &'static Engine {

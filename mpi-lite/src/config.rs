@@ -134,7 +134,7 @@ settings! {
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends up to so many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
-    /// Bytes of such copies that may wait for their receivers, in all; each counts 1024 more.
+    /// Bytes of such copies that may wait for their receivers, in all; each counts 4096 more.
     eager_budget_bytes: number = 8_388_608, "MPILITE_EAGER_BUDGET_BYTES";
     /// Unexpected messages up to so many bytes are taken in at once; longer ones wait for their
     /// receive (rendezvous).

@@ -171,6 +171,9 @@ impl Buffer {
     /// Lays the packed `bytes` into the elements; they may be fewer than there is room for, what
     /// does not fit is left out. Answers the bytes laid down.
     pub fn unpack(&self, bytes: &[u8]) -> usize {
+        if let Some(span) = self.contiguous() {
+            return span.write(0, bytes);
+        }
         let mut done = 0;
         layout::runs(&self.datatype, self.count, |at, len| {
             let len = (len as usize).min(bytes.len() - done);

@@ -15,7 +15,7 @@ pub enum Completion {
 /// What a copy of `len` bytes counts in the budget: tiny ones are limited in number too.
 #[must_use]
 pub fn kept_by_copy(len: u64) -> u64 {
-    len + 1024
+    len + 4096
 }
 
 /// Whether a send of `len` bytes is copied, while `kept` bytes of copies already wait.

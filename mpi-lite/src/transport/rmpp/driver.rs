@@ -327,12 +327,18 @@ impl Driver {
                 return Landed::Coming;
             }
             Landing::Into(span) => Place::Into(span),
+            Landing::Bounce if first.len() as u64 == message.body_len => {
+                Place::Bounce(first.to_vec())
+            }
             Landing::Bounce => {
                 let len = usize::try_from(message.body_len).expect("a range of memory");
                 Place::Bounce(vec![0; len])
             }
         };
-        place.write(0, first);
+        match &place {
+            Place::Bounce(buffer) if buffer.len() == first.len() => {}
+            _ => place.write(0, first),
+        }
         message.place = place;
         self.core.land(id, CoreLanding::Accept, now);
         let mut landed = Landed::Coming;

@@ -46,6 +46,10 @@ pub struct Card {
     pub crowd: u32,
 }
 
+/// How many messages may wait for their acknowledgement, where they share datagrams: a quarter of
+/// what may be under way.
+const ACK_EVERY: u32 = 128;
+
 /// What the cards of a job have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Terms {
@@ -83,6 +87,10 @@ impl Terms {
             // Nobody can take back what comes unasked: all peers at once must find room.
             config.unscheduled_bytes = config.unscheduled_bytes.min(share as usize / 4);
             config.first_window_bytes = (share / 2).clamp(packet, (1 << 20).max(packet));
+            if self.caps.has(Caps::COALESCE) {
+                // A datagram brings dozens of messages: not each of them is worth an answer.
+                config.ack_every = ACK_EVERY;
+            }
             if settings.rmpp_ack == Acks::Eager {
                 config.ack_every = 1;
             }
