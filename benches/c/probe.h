@@ -15,10 +15,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "middle.h"
+
+/* A batch that takes longer on a busy machine is cut short. */
+#define ENOUGH_S 0.3
 
 static inline void fail(const char *what)
 {
@@ -96,6 +100,12 @@ static inline pid_t start_child(void (*work)(int fd), int fd)
         exit(0);
     }
     return child;
+}
+
+static inline void end_child(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
 }
 
 /* One datagram, or what there is of a stream; spins until something is there. */

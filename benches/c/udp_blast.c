@@ -84,7 +84,7 @@ static double take(int fd, size_t *total, size_t *credited)
     size_t got = 0;
     double start = now();
 
-    while (got < BATCH_BYTES) {
+    while (got < BATCH_BYTES && now() - start < ENOUGH_S) {
         size_t bytes = receive(fd, buffer, sizeof buffer);
 
         got += bytes;
@@ -115,7 +115,7 @@ static double measure_segment(void)
         if (i >= 0)
             rates[i] = rate;
     }
-    kill(child, SIGKILL);
+    end_child(child);
     close(ends[0]);
     close(ends[1]);
     return median(rates, BATCHES);

@@ -57,6 +57,6 @@ int main(int argc, char **argv)
         if (bytes <= LARGEST)
             printf("%d %.4f\n", bytes, median_of_batches(ends[0], (size_t)bytes) * 1e6);
     }
-    kill(child, SIGKILL);
+    end_child(child);
     return 0;
 }

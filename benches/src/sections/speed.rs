@@ -1,5 +1,7 @@
 //! Latency, bandwidth, message rate and farm, where nothing is lost.
 
+use std::time::Duration;
+
 use super::{Rows, in_rounds, medians, medians_of, ratios};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel, ours};
@@ -95,6 +97,10 @@ impl Subject {
     fn measure(&self, bench: &Bench, who: &Contender, all: &mut Measurements) {
         let Some(program) = self.program(who) else {
             return;
+        };
+        let program = Program {
+            limit: Duration::from_secs(bench.options.choose(40, 15)),
+            ..program
         };
         let Some(output) = bench.run(who, &program) else {
             return;
