@@ -231,12 +231,16 @@ pub enum Bug {
     AddGrants,
     /// A message that came early is announced before its turn (rule O broken).
     AnnounceEarly,
+    /// A NAK names the packets behind those that are missing (rule R broken).
+    ShiftNak,
+    /// Lengths lose what does not fit into 32 bits (rule L broken).
+    CutWideLength,
 }
 
 #[cfg(feature = "planted")]
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::AcceptAnyNumber,
         Self::ForgetOldNumbers,
         Self::FreeStateEarly,
@@ -263,5 +267,7 @@ impl Bug {
         Self::ObeyOldNak,
         Self::AddGrants,
         Self::AnnounceEarly,
+        Self::ShiftNak,
+        Self::CutWideLength,
     ];
 }

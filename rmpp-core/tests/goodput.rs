@@ -86,6 +86,17 @@ fn table() -> String {
 }
 
 #[test]
+fn i18_a_mebibyte_takes_few_packets_more_when_packets_are_lost() {
+    let config = || Config::with_caps(2, PACKET_BYTES, Caps::FAST);
+    let packets = |loss_ppm| run(config(), (1 << 20, 16), loss_ppm).packets as f64;
+    let whole = packets(0);
+    for (loss_ppm, most) in [(10_000, 1.3), (100_000, 2.0), (300_000, 4.0)] {
+        let times = packets(loss_ppm) / whole;
+        assert!(times <= most, "{times} times the packets at {loss_ppm} ppm");
+    }
+}
+
+#[test]
 fn i18_goodput_under_loss_is_what_the_table_says() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/goodput.table");
     let (now, kept) = (table(), std::fs::read_to_string(path).unwrap_or_default());

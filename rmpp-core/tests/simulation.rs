@@ -59,7 +59,7 @@ fn all_invariants_hold_for_every_seed() {
         println!("{report:#?}");
         return;
     }
-    let seeds = number("RMPP_SEEDS").unwrap_or(20_000);
+    let seeds = number("RMPP_SEEDS").unwrap_or(19_000);
     let reports = run_all(seeds, run);
     let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
     let (messages, packets) = (sum(|r| r.messages), sum(|r| r.packets));

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use crate::bits::Bits;
 use crate::caps::Caps;
+use crate::config::Bug;
 use crate::event::Transmit;
 use crate::ids::{NodeId, OutgoingId};
 use crate::outgoing::Outgoing;
@@ -191,6 +192,10 @@ impl Endpoint {
             msg_num,
             ..
         } = self.outgoing[index];
+        let len = match self.config.has(Bug::CutWideLength) {
+            true => len & u64::from(u32::MAX),
+            false => len,
+        };
         Header {
             kind,
             version: self.config.version,

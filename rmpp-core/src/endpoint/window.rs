@@ -116,7 +116,10 @@ impl Endpoint {
                 continue;
             }
             let lost = (message.lost_to + 1).saturating_sub(message.expected);
-            let bits = message.came.gaps(lost);
+            let mut bits = message.came.gaps(lost);
+            if self.config.has(Bug::ShiftNak) {
+                bits.advance(1);
+            }
             message.lost_to = 0;
             if !bits.is_empty() {
                 message.nak = message.nak.wrapping_add(1);

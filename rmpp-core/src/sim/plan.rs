@@ -207,6 +207,10 @@ impl Plan {
     fn draw_rarities(&mut self, rng: &mut Rng) {
         let nodes = u64::from(self.config.nodes);
         let work_ns = (self.gap_ns * u64::from(self.messages)).max(MS);
+        // Messages of many gibibytes cost nothing where no payload moves.
+        if rng.chance(50_000) && self.config.caps.has(Caps::WIDE) {
+            self.config.packet_bytes = 1 << 30;
+        }
         if rng.chance(300_000) {
             self.damage_ppm = rng.below(5_000) as u32;
         }
