@@ -66,7 +66,7 @@ check:
 	$(CARGO) test --package mpi-lite-tests --test tidy
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-# Hours of simulation, exploration and fuzzing with new seeds, and a system of 10,000 nodes (12 GB).
+# Hours of simulation, exploration and fuzzing with new seeds, and a system of 10,000 nodes (17 GB).
 # SOAK_SEED says where to begin, SOAK how many times as much of each.
 SOAK ?= 1
 SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))

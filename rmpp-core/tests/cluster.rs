@@ -1,6 +1,6 @@
 //! Large systems in virtual time: what a node keeps, what a message costs, what is dropped. Links
 //! of 10 Gb/s, 10 us, 1 MiB of room before each node, packets of 1,444 bytes.
-//! `RMPP_NODES=n` says how many nodes; 10,000 take 12 GB.
+//! `RMPP_NODES=n` says how many nodes; 10,000 take 17 GB.
 
 use std::time::Instant;
 
@@ -52,7 +52,7 @@ fn report(what: &str, nodes: u32, profile: &str, outcome: &Outcome, began: Insta
     let per_peer = outcome.peer_state_bytes / nodes as usize;
     println!(
         "{what:<11} {nodes:>6} nodes {profile:<8} {:>9} messages {:>6.2} packets {:>6.2} datagrams \
-         per message {:>8.1} MB/s {:>7} dropped {:>5} B per peer {:>9} B beside {:>7.3} s virtual \
+         per message {:>8.1} MB/s {:>7} dropped {:>5} B per peer {:>9} B beside {:>9.3} ms virtual \
          {:>6.1} s real{}",
         outcome.messages,
         outcome.packets_per_message(),
@@ -61,7 +61,7 @@ fn report(what: &str, nodes: u32, profile: &str, outcome: &Outcome, began: Insta
         outcome.overflowed,
         per_peer,
         outcome.other_state_bytes,
-        outcome.virtual_ns as f64 / 1e9,
+        outcome.virtual_ns as f64 / 1e6,
         began.elapsed().as_secs_f64(),
         if outcome.is_finished {
             ""

@@ -124,7 +124,7 @@ fn cases(caps: Caps) -> Vec<Case> {
     let mut cases = [plain(), unwilling(), cramped()].concat();
     for case in &mut cases {
         if !caps.is_classic() {
-            // Each copy may be answered with a new number (rule R): without a limit there is no end.
+            // Each copy may be answered with a new number (rule R): copies need a limit.
             case.copies = case.copies.min(1);
         }
         let Config {

@@ -1,5 +1,5 @@
-//! The simulator bites: each planted bug is found, and without one nothing is. `RMPP_BUG=name` plants
-//! one alone.
+//! The simulator bites: each planted bug is found, and without one nothing is. `RMPP_BUG=name`
+//! plants one alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
