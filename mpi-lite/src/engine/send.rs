@@ -157,11 +157,13 @@ impl Lane {
             synchronous: plan.mode == Mode::Synchronous,
         };
         let link = self.route(to);
+        let at_once = self.burst.goes_at_once(len <= self.settings.eager_copy_bytes);
         let message = Outbound {
             envelope: &envelope.encode(),
             body,
             token,
-            is_awaited: !is_copied,
+            // Of those that are kept the last one asks for all.
+            is_awaited: !is_copied && at_once,
         };
         if let Err(refusal) = self.links[link].send(to, message) {
             self.sends.remove(token.0);
@@ -180,7 +182,7 @@ impl Lane {
         if is_copied {
             self.requests.finish(request, Status::EMPTY, None);
         }
-        if self.burst.goes_at_once(is_copied) {
+        if at_once {
             self.links[link].flush();
         }
         Ok(())
