@@ -157,7 +157,9 @@ impl Lane {
             synchronous: plan.mode == Mode::Synchronous,
         };
         let link = self.route(to);
-        let at_once = self.burst.goes_at_once(len <= self.settings.eager_copy_bytes);
+        let at_once = self
+            .burst
+            .goes_at_once(len <= self.settings.eager_copy_bytes);
         let message = Outbound {
             envelope: &envelope.encode(),
             body,
