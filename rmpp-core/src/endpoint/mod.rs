@@ -294,6 +294,13 @@ impl Endpoint {
         }
     }
 
+    /// Bytes of the longest message that can be sent: 32 bits of them in classic, 48 in fast or as
+    /// many as 32 bits of packets hold.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        self.config.longest()
+    }
+
     /// What has been counted so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {

@@ -119,7 +119,7 @@ impl Driver {
     }
 
     pub(crate) fn body_limit(&self) -> u64 {
-        u64::from(u32::MAX) - ENVELOPE_BYTES as u64
+        self.core.longest() - ENVELOPE_BYTES as u64
     }
 
     pub(crate) fn counters(&self) -> &rmpp_core::Counters {
