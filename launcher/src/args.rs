@@ -88,6 +88,8 @@ pub struct Options {
     pub tags_output: bool,
     /// `--stats`.
     pub stats: Option<Stats>,
+    /// `--secure`: a value of `MPILITE_SECURE`.
+    pub secure: Option<String>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
     /// `--oversubscribe`: more ranks than slots without a note.
@@ -116,6 +118,7 @@ enum Meaning {
     Interface,
     TagOutput,
     Stats,
+    Secure,
     Timeout,
     Oversubscribe,
     NoOversubscribe,
@@ -135,10 +138,15 @@ impl Meaning {
         use Meaning::*;
         match self {
             Ignored(values) => values,
-            TagOutput | Stats | Oversubscribe | NoOversubscribe | ByNode | BySlot => 0,
+            TagOutput | Stats | Secure | Oversubscribe | NoOversubscribe | ByNode | BySlot => 0,
             Help | Version | Agent => 0,
             _ => 1,
         }
+    }
+
+    /// Options without a value, that may have one behind `=`.
+    fn takes_attached(self) -> bool {
+        matches!(self, Meaning::Stats | Meaning::Secure)
     }
 
     /// Options that may come several times; the others contradict themselves.
@@ -174,6 +182,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("tag-output", Meaning::TagOutput),
     ("prepend-rank", Meaning::TagOutput),
     ("stats", Meaning::Stats),
+    ("secure", Meaning::Secure),
     ("timeout", Meaning::Timeout),
     ("oversubscribe", Meaning::Oversubscribe),
     ("nooversubscribe", Meaning::NoOversubscribe),
@@ -213,6 +222,7 @@ usage: mpirun [options] program [arguments]
   --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
   --tag-output, -l        print '[rank] ' in front of each line
   --stats[=json|=FILE]    tell at the end what the ranks counted: messages, packets, losses
+  --secure[=tag|encrypt]  guard the ranks' traffic: encrypted (default), or tagged headers only
   --timeout SECONDS       end the job after this time, with exit status 124
   --help, --version
 
@@ -301,7 +311,7 @@ fn values_of(
     words: &mut impl Iterator<Item = OsString>,
 ) -> Result<Vec<OsString>, Failure> {
     let needed = meaning.values();
-    if attached.is_some() && needed == 0 && meaning != Meaning::Stats {
+    if attached.is_some() && needed == 0 && !meaning.takes_attached() {
         return Err(Failure::usage(format!("option {name} takes no value")));
     }
     let mut values: Vec<OsString> = attached.into_iter().collect();
@@ -330,6 +340,7 @@ impl Options {
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
+            Meaning::Secure => self.secure = Some(parse_secure(value)?),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
             Meaning::Oversubscribe => self.oversubscribes = true,
             Meaning::NoOversubscribe => self.refuses_oversubscription = true,
@@ -460,6 +471,19 @@ pub fn parse_transport(value: &OsStr) -> Result<String, Failure> {
     )))
 }
 
+/// Plain `--secure` has an empty value.
+fn parse_secure(value: &OsStr) -> Result<String, Failure> {
+    let shown = value.to_string_lossy();
+    match &*shown {
+        "" => Ok("encrypt".into()),
+        "cookie" | "tag" | "encrypt" => Ok(shown.into_owned()),
+        other => Err(Failure::usage(format!(
+            "--secure={}: cookie, tag and encrypt are possible",
+            printable(other)
+        ))),
+    }
+}
+
 fn parse_export(value: &OsStr) -> Result<(OsString, Option<OsString>), Failure> {
     let bytes = value.as_bytes();
     let (name, content) = match bytes.iter().position(|byte| *byte == b'=') {
@@ -515,6 +539,18 @@ mod tests {
             assert_eq!(options.transport.as_deref(), Some("rmpp"));
             assert!(options.tags_output && options.oversubscribes);
             assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
+        }
+    }
+
+    #[test]
+    fn plain_secure_encrypts() {
+        for (line, expected) in [
+            ("p", None),
+            ("--secure p", Some("encrypt")),
+            ("-secure=tag p", Some("tag")),
+            ("--secure=cookie --secure=encrypt p", Some("encrypt")),
+        ] {
+            assert_eq!(run(line).secure.as_deref(), expected, "{line}");
         }
     }
 
@@ -616,6 +652,10 @@ mod tests {
             (
                 "--transport ib p",
                 "--transport ib: auto, rmpp and loopback are possible",
+            ),
+            (
+                "--secure=no p",
+                "--secure=no: cookie, tag and encrypt are possible",
             ),
             ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
             (

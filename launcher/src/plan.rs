@@ -42,8 +42,12 @@ impl Plan {
         let is_here = placement.places.iter().any(|place| place.is_here);
         let name = std::iter::once(options.program.as_os_str());
         let words = name.chain(options.arguments.iter().map(OsString::as_os_str));
+        let mut exports = options.exports.clone();
+        if let Some(secure) = &options.secure {
+            exports.push(("MPILITE_SECURE".into(), Some(secure.into())));
+        }
         let variables = |is_remote| {
-            let chosen = environment::for_ranks(std::env::vars_os(), &options.exports, is_remote);
+            let chosen = environment::for_ranks(std::env::vars_os(), &exports, is_remote);
             to_wire(&chosen)
         };
         Ok(Plan {

@@ -2,9 +2,10 @@
 //!
 //! `docs/settings.md` is generated from this table; a test keeps the two equal.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use rmpp_core::Caps;
+use serde::{Deserialize, Serialize};
 
 macro_rules! settings {
     ($(
@@ -57,16 +58,19 @@ macro_rules! settings {
     (@type optional) => { Option<u64> };
     (@type switch) => { bool };
     (@type acks) => { Acks };
+    (@type secure) => { Secure };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
     (@value optional $default:expr) => { None };
     (@value switch $default:expr) => { $default == "on" };
     (@value acks $default:expr) => { Acks::Lazy };
+    (@value secure $default:expr) => { Secure::Cookie };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
     (@text optional $default:expr) => { $default };
     (@text switch $default:expr) => { $default };
     (@text acks $default:expr) => { $default };
+    (@text secure $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
     (@show number $value:expr) => { Value::Number($value) };
     (@show optional $value:expr) => {
@@ -74,11 +78,13 @@ macro_rules! settings {
     };
     (@show switch $value:expr) => { Value::Text(if $value { "on" } else { "off" }.into()) };
     (@show acks $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
+    (@show secure $value:expr) => { Value::Text($value.to_string()) };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
     (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
     (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
+    (@parse secure $variable:literal, $text:expr) => { secure($variable, $text) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
 }
 
@@ -89,6 +95,27 @@ pub enum Acks {
     Lazy,
     /// At once, with a packet for each message.
     Eager,
+}
+
+/// How a datagram shows that it belongs to the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Secure {
+    /// Eight secret bytes: enough against accidents and against who cannot read the network.
+    Cookie,
+    /// A tag over all headers: who reads the network cannot make or change them.
+    Tag,
+    /// All is encrypted and authentic, and nothing comes twice.
+    Encrypt,
+}
+
+impl fmt::Display for Secure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cookie => "cookie",
+            Self::Tag => "tag",
+            Self::Encrypt => "encrypt",
+        })
+    }
 }
 
 /// A setting with its value.
@@ -124,6 +151,9 @@ settings! {
     /// When the fast profile acknowledges messages: `lazy`, with the next packet that goes the same
     /// way, or `eager`, at once.
     rmpp_ack: acks = "lazy", "MPILITE_RMPP_ACK";
+    /// How datagrams are guarded: `cookie`, `tag` (headers cannot be forged) or `encrypt` (all is
+    /// secret and authentic); all ranks alike, as by `mpirun --secure`.
+    secure: secure = "cookie", "MPILITE_SECURE";
     /// `off`: never hand several packets to the system as one burst (UDP_SEGMENT).
     gso: switch = "on", "MPILITE_GSO";
     /// `off`: never take several packets from the system as one train (UDP_GRO).
@@ -172,6 +202,13 @@ fn acks(variable: &str, text: &str) -> Result<Acks, String> {
         "eager" => Ok(Acks::Eager),
         other => Err(format!("{variable}={other:?} is neither lazy nor eager")),
     }
+}
+
+fn secure(variable: &str, text: &str) -> Result<Secure, String> {
+    let all = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
+    let text = text.trim();
+    let found = all.into_iter().find(|secure| secure.to_string() == text);
+    found.ok_or_else(|| format!("{variable}={text:?} is none of cookie, tag and encrypt"))
 }
 
 fn profile(variable: &str, text: &str) -> Result<Caps, String> {
@@ -262,6 +299,7 @@ mod tests {
             ("MPILITE_RMPP", "fast,-snack", "snak"),
             ("MPILITE_RMPP_ACK", "never", "lazy nor eager"),
             ("MPILITE_GSO", "maybe", "on nor off"),
+            ("MPILITE_SECURE", "mac", "cookie, tag and encrypt"),
         ] {
             let error = read(variable, wrong).unwrap_err();
             let says = |word| error.contains(word);

@@ -56,8 +56,12 @@ rmpp_core::tally! {
         pub overflowed: u64,
         /// Datagrams dropped: too short, too long, or another job's.
         pub foreign: u64,
-        /// Datagrams dropped: of this job, but not from the address of their rank.
+        /// Datagrams dropped: not from the address of the rank that they name.
         pub misplaced: u64,
+        /// Datagrams dropped: made or changed by somebody without the job's key (MPILITE_SECURE).
+        pub forged: u64,
+        /// Datagrams dropped: encrypted ones that came again, or are too old to know.
+        pub replayed: u64,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Packets from nobody, thrown at the ports of a running job, change nothing.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mpi_lite_tests::{Job, Running, Scratch, c_source, compile, udp_ports};
@@ -9,6 +11,7 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
     socket_with,
 };
+use serde_json::Value;
 
 const RANKS: usize = 3;
 /// Each packet of the table is thrown at each port this often.
@@ -63,17 +66,43 @@ fn table(random: &mut Random) -> Vec<Vec<u8>> {
     packets
 }
 
-fn start(scratch: &Scratch) -> (Running, std::path::PathBuf) {
+/// The seals of datagrams, as `mpirun --secure` names them.
+const SEALS: [&str; 3] = ["cookie", "tag", "encrypt"];
+
+fn start(scratch: &Scratch, seal: &str) -> (Running, PathBuf) {
     let source = c_source("tests/c/faults/steady.c");
     let binary = compile(&source, scratch).unwrap_or_else(|why| panic!("{why}"));
     let stop = scratch.path().join("stop");
     let job = Job::mpirun(RANKS)
         .args(["--transport", "rmpp"])
+        .arg(format!("--secure={seal}"))
+        .arg(format!("--stats={}", statistics(scratch).display()))
         .arg(binary)
         .arg(&stop);
     let mut job = job.deadline(Duration::from_secs(120)).start();
     job.wait_for("ready", RANKS);
     (job, stop)
+}
+
+fn statistics(scratch: &Scratch) -> PathBuf {
+    scratch.path().join("stats.json")
+}
+
+/// Ends the job, which must be unharmed; answers how many datagrams it dropped, by reason.
+fn end(job: Running, scratch: &Scratch) -> impl Fn(&str) -> u64 + use<> {
+    std::fs::write(scratch.path().join("stop"), "").expect("the file that ends the job");
+    let outcome = job.finish().expect_code(0).expect_stdout("all right");
+    assert!(
+        outcome.stderr.is_empty(),
+        "a job that is not harmed is silent: {}",
+        outcome.report()
+    );
+    let text = std::fs::read_to_string(statistics(scratch)).expect("mpirun wrote it");
+    let counted: Value = serde_json::from_str(&text).expect("an object");
+    move |reason| {
+        let sum = &counted["counters"][format!("udp_{reason}")]["sum"];
+        sum.as_u64().unwrap_or(0)
+    }
 }
 
 fn throw(packets: &[Vec<u8>], ports: &[u16]) -> usize {
@@ -87,13 +116,19 @@ fn throw(packets: &[Vec<u8>], ports: &[u16]) -> usize {
             }
         }
     }
+    let answer = socket
+        .set_nonblocking(true)
+        .map(|()| socket.recv(&mut [0; 1]));
+    assert!(
+        matches!(&answer, Ok(Err(error)) if error.kind() == ErrorKind::WouldBlock),
+        "strays are not answered: {answer:?}"
+    );
     thrown
 }
 
-#[test]
-fn packets_from_nobody_change_nothing() {
-    let scratch = Scratch::new("strays");
-    let (job, stop) = start(&scratch);
+fn packets_from_nobody(seal: &str) {
+    let scratch = Scratch::new(&format!("strays-{seal}"));
+    let (job, _) = start(&scratch, seal);
     let ports = udp_ports(&job.process().descendants());
     assert!(
         ports.len() >= RANKS,
@@ -101,23 +136,31 @@ fn packets_from_nobody_change_nothing() {
     );
     let packets = table(&mut Random(seed()));
     let thrown = throw(&packets, &ports);
-    assert!(
-        thrown > packets.len() * ports.len(),
-        "only {thrown} packets left this process"
-    );
-    std::fs::write(&stop, "").expect("the file that ends the job");
-    let outcome = job.finish().expect_code(0).expect_stdout("all right");
-    assert!(
-        outcome.stderr.is_empty(),
-        "a job that is not harmed is silent: {}",
-        outcome.report()
-    );
+    assert!(thrown > 10_000, "only {thrown} packets left this process");
+    let dropped = end(job, &scratch);
+    assert!(dropped("foreign") > 0, "{seal}");
+    assert!(dropped("misplaced") > 0 || seal == "cookie", "{seal}");
+}
+
+#[test]
+fn packets_from_nobody_change_nothing() {
+    packets_from_nobody("cookie");
+}
+
+#[test]
+fn packets_from_nobody_change_nothing_in_a_tagged_job() {
+    packets_from_nobody("tag");
+}
+
+#[test]
+fn packets_from_nobody_change_nothing_in_an_encrypted_job() {
+    packets_from_nobody("encrypt");
 }
 
 #[test]
 fn a_job_of_one_machine_listens_on_no_outside_address() {
     let scratch = Scratch::new("listen");
-    let (job, stop) = start(&scratch);
+    let (job, stop) = start(&scratch, "cookie");
     let everybody = job.process().descendants();
     let open: Vec<_> = everybody
         .iter()
@@ -142,6 +185,9 @@ const ETHERNET: usize = 14;
 /// Bytes of an IP header without options and of a UDP header.
 const IP: usize = 20;
 const UDP: usize = 8;
+/// Bytes of the wrap, and of a header of the fast profile.
+const WRAP: usize = 16;
+const HEADER: usize = 36;
 /// How many of the job's own packets are captured.
 const CAPTURED: usize = 400;
 
@@ -199,12 +245,14 @@ fn throw_from_elsewhere(packets: &[Vec<u8>]) {
     }
 }
 
-/// The packets once more, byte for byte, with the address they had: late copies.
-fn throw_again(packets: &[Vec<u8>]) {
+/// Packets with the addresses that they say, which may be anybody's.
+fn forge<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>) {
     const RAW: u32 = 255;
     let wire = open(AddressFamily::INET, RAW);
     for ip in packets {
         let mut ip = ip.clone();
+        let bytes = u16::try_from(ip.len() - IP).unwrap_or(u16::MAX);
+        ip[IP + 4..IP + 6].copy_from_slice(&bytes.to_be_bytes());
         // On the loopback nobody computes the checksum; zero says that there is none.
         ip[IP + 6..IP + 8].fill(0);
         let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
@@ -213,21 +261,105 @@ fn throw_again(packets: &[Vec<u8>]) {
     }
 }
 
-#[test]
-fn the_jobs_own_packets_thrown_again_change_nothing() {
-    let scratch = Scratch::new("replay");
-    let (job, stop) = start(&scratch);
+/// Each packet with each bit of its head turned over, from the address that it came from.
+fn turn_bits(packets: &[Vec<u8>]) {
+    for ip in packets {
+        let heads = IP + UDP..ip.len().min(IP + UDP + WRAP + HEADER);
+        let turned: Vec<_> = (8 * heads.start..8 * heads.end)
+            .map(|bit| {
+                let mut turned = ip.clone();
+                turned[bit / 8] ^= 1 << (bit % 8);
+                turned
+            })
+            .collect();
+        forge(&turned);
+    }
+}
+
+fn own_packets_again(seal: &str) -> impl Fn(&str) -> u64 + use<> {
+    let scratch = Scratch::new(&format!("replay-{seal}"));
+    let (job, _) = start(&scratch, seal);
     let ports = udp_ports(&job.process().descendants());
     let packets = capture(&ports);
     throw_from_elsewhere(&packets);
     for _ in 0..10 {
-        throw_again(&packets);
+        forge(&packets);
     }
-    std::fs::write(&stop, "").expect("the file that ends the job");
-    let outcome = job.finish().expect_code(0).expect_stdout("all right");
-    assert!(
-        outcome.stderr.is_empty(),
-        "a job that is not harmed is silent: {}",
-        outcome.report()
-    );
+    if seal != "cookie" {
+        // A cookie does not stop who can read it.
+        turn_bits(&packets[..40]);
+    }
+    end(job, &scratch)
+}
+
+#[test]
+fn the_jobs_own_packets_thrown_again_change_nothing() {
+    let dropped = own_packets_again("cookie");
+    assert!(dropped("misplaced") > 0);
+}
+
+#[test]
+fn tagged_packets_thrown_again_or_changed_change_nothing() {
+    let dropped = own_packets_again("tag");
+    assert!(dropped("misplaced") > 0 && dropped("forged") > 0);
+}
+
+#[test]
+fn encrypted_packets_thrown_again_or_changed_are_dropped() {
+    let dropped = own_packets_again("encrypt");
+    assert!(dropped("misplaced") > 0 && dropped("forged") > 0 && dropped("replayed") > 0);
+}
+
+#[test]
+fn another_jobs_packets_change_nothing_even_from_the_right_address() {
+    for seal in SEALS {
+        let [scratch, other] = ["mine", "other"].map(|job| Scratch::new(&format!("{job}-{seal}")));
+        let [(mine, _), (theirs, _)] = [&scratch, &other].map(|scratch| start(scratch, seal));
+        let captured = |job: &Running| capture(&udp_ports(&job.process().descendants()));
+        let (own, foreign) = (captured(&mine), captured(&theirs));
+        // My job's addresses, with what the other job sent.
+        for ip in own.iter().take(50) {
+            let forged: Vec<_> = foreign
+                .iter()
+                .map(|foreign| [&ip[..IP + UDP], &foreign[IP + UDP..]].concat())
+                .collect();
+            forge(&forged);
+        }
+        let _ = end(theirs, &other);
+        let dropped = end(mine, &scratch);
+        let reason = if seal == "cookie" {
+            "foreign"
+        } else {
+            "forged"
+        };
+        assert!(dropped(reason) > 0, "{seal}");
+    }
+}
+
+#[test]
+fn the_jobs_key_is_in_no_environment_and_on_no_command_line() {
+    let scratch = Scratch::new("key");
+    let (job, _) = start(&scratch, "cookie");
+    let everybody = job.process().descendants();
+    let packets = capture(&udp_ports(&everybody));
+    // The cookie is the key's beginning.
+    let key = &packets[0][IP + UDP..][..8];
+    let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let spellings = [key.to_vec(), hex.to_uppercase().into(), hex.into()];
+    let mut looked_at = 0;
+    for process in everybody.iter().copied().chain([job.process()]) {
+        for file in ["environ", "cmdline"] {
+            let content =
+                std::fs::read(format!("/proc/{}/{file}", process.id())).unwrap_or_default();
+            looked_at += usize::from(!content.is_empty());
+            for spelling in &spellings {
+                let has_key = content
+                    .windows(spelling.len())
+                    .any(|part| part == &spelling[..]);
+                assert!(!has_key, "{file} of {:?} has the key", process.words());
+            }
+        }
+    }
+    assert!(looked_at > 2 * RANKS, "{looked_at} files");
+    let _ = end(job, &scratch);
 }

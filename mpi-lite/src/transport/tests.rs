@@ -7,7 +7,7 @@ use rmpp_core::Caps;
 use super::rmpp::{Bound, Card};
 use super::*;
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{Secure, Settings};
 
 /// Two ends of one road, and how time passes there.
 struct Rig {
@@ -45,7 +45,9 @@ fn udp(change: impl Fn(&mut Settings)) -> Rig {
     let links = bound
         .into_iter()
         .zip(0..)
-        .map(|(bound, me)| Link::Rmpp(bound.connect(Peer(me), &cards, 77, (&settings, clock))))
+        .map(|(bound, me)| {
+            Link::Rmpp(bound.connect(Peer(me), &cards, &[77; 32], (&settings, clock)))
+        })
         .collect();
     Rig {
         links,
@@ -97,6 +99,20 @@ fn rigs() -> Vec<(&'static str, Rig)> {
             }),
         ),
     ];
+    for (name, secure) in SEALS {
+        rigs.push((name, udp(|settings| settings.secure = secure)));
+        let with_small = |settings: &mut Settings| {
+            small(settings);
+            settings.secure = secure;
+        };
+        rigs.push((name, udp(with_small)));
+        let one_by_one = |settings: &mut Settings| {
+            with_small(settings);
+            settings.rmpp = Caps::CLASSIC;
+            (settings.gso, settings.gro) = (false, false);
+        };
+        rigs.push((name, udp(one_by_one)));
+    }
     for (name, profile) in PROFILES {
         let with_profile = |settings: &mut Settings| {
             small(settings);
@@ -111,6 +127,12 @@ fn rigs() -> Vec<(&'static str, Rig)> {
     }
     rigs
 }
+
+/// Seals of datagrams beside the default.
+const SEALS: [(&str, Secure); 2] = [
+    ("udp, tagged", Secure::Tag),
+    ("udp, encrypted", Secure::Encrypt),
+];
 
 /// Profiles of the protocol that all roads are tried with.
 const PROFILES: [(&str, &str); 3] = [

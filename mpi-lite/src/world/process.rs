@@ -12,7 +12,7 @@ use crate::comm::Communicator;
 use crate::config::Settings;
 use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
 use crate::error::{Error, Result};
-use crate::transport::rmpp::{Bound, Card};
+use crate::transport::rmpp::{Bound, Card, agree};
 use crate::transport::{Link, Loopback, Peer, Rmpp};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
@@ -160,12 +160,9 @@ fn join_network(
         .iter()
         .map(|card| postcard::from_bytes(card).map_err(failed))
         .collect::<Result<_>>()?;
-    let (cookie, _) = assignment
-        .key
-        .split_first_chunk()
-        .expect("the key has 32 bytes");
-    let cookie = u64::from_be_bytes(*cookie);
-    Ok(bound.connect(Peer(assignment.rank), &cards, cookie, (settings, clock)))
+    agree(&cards, &assignment.hosts).map_err(failed)?;
+    let me = Peer(assignment.rank);
+    Ok(bound.connect(me, &cards, &assignment.key, (settings, clock)))
 }
 
 fn cores() -> usize {

@@ -14,6 +14,7 @@ use socket2::SockAddr;
 
 use super::WRAP_BYTES;
 use super::outbox::LENGTH_AT;
+use super::seal::{Seal, Stray};
 use super::socket::{ADDRESS_BYTES, message};
 use crate::counters::Datagrams;
 
@@ -25,8 +26,6 @@ const SLOT_BYTES: usize = 65_536;
 
 /// What was received and not yet looked at.
 pub(super) struct Inbox {
-    /// The job's cookie.
-    cookie: [u8; 8],
     /// Bytes of the longest datagram.
     longest_bytes: usize,
     slots: Vec<u8>,
@@ -56,7 +55,6 @@ pub(super) struct Entrance<'a> {
 impl Inbox {
     pub(super) fn new() -> Self {
         Self {
-            cookie: [0; 8],
             longest_bytes: 0,
             slots: Vec::new(),
             lens: [0; BATCH],
@@ -71,8 +69,7 @@ impl Inbox {
         }
     }
 
-    pub(super) fn know(&mut self, cookie: [u8; 8], longest_bytes: usize) {
-        self.cookie = cookie;
+    pub(super) fn know(&mut self, longest_bytes: usize) {
         self.longest_bytes = longest_bytes;
         self.slots = vec![0; BATCH * SLOT_BYTES];
     }
@@ -94,6 +91,7 @@ impl Inbox {
     pub(super) fn next(
         &mut self,
         entrance: Entrance<'_>,
+        seal: &mut Seal,
         counters: &mut Datagrams,
     ) -> Option<(u32, Range<usize>)> {
         while self.slot < self.received {
@@ -103,17 +101,24 @@ impl Inbox {
                 (self.slot, self.at) = (self.slot + 1, 0);
                 continue;
             }
-            let from = self.sift(left, entrance, counters);
+            let from = self.sift(left, entrance, (seal, counters));
             let begin = start + self.at;
             let Some((from, bytes)) = from else {
                 // Nobody knows where the next one would begin.
                 self.at = end;
                 continue;
             };
-            counters.datagrams_received += 1;
-            counters.trains_received += u64::from(self.at == 0 && bytes < end);
+            let is_train = self.at == 0 && bytes < end;
             self.at += bytes;
-            return Some((from, begin + WRAP_BYTES..begin + bytes));
+            match seal.open(from, &mut self.slots[begin..begin + bytes]) {
+                Ok(packets) => {
+                    counters.datagrams_received += 1;
+                    counters.trains_received += u64::from(is_train);
+                    return Some((from, begin + packets.start..begin + packets.end));
+                }
+                Err(Stray::Forged) => counters.forged += 1,
+                Err(Stray::Replayed) => counters.replayed += 1,
+            }
         }
         None
     }
@@ -124,11 +129,11 @@ impl Inbox {
         &self,
         left: &[u8],
         entrance: Entrance<'_>,
-        counters: &mut Datagrams,
+        (seal, counters): (&Seal, &mut Datagrams),
     ) -> Option<(u32, usize)> {
         let Some(wrap) = left
             .first_chunk::<WRAP_BYTES>()
-            .filter(|wrap| wrap[..8] == self.cookie)
+            .filter(|wrap| seal.seems_ours(wrap))
         else {
             counters.foreign += 1;
             return None;

@@ -1,13 +1,14 @@
 //! RMPP over UDP: `rmpp-core` gives the protocol, `Socket` the datagrams, `Driver` the bytes.
 //!
 //! One socket per rank, bound to the interface that the launcher chose. Each datagram begins with
-//! the job's cookie and the sender's rank; both and the source address are checked before any
+//! a seal of the job and the sender's rank; both and the source address are checked before any
 //! state of the protocol is touched (rules E and S of `docs/protocol.md`).
 
 mod driver;
 mod inbox;
 mod mtu;
 mod outbox;
+mod seal;
 mod socket;
 
 use std::net::{IpAddr, SocketAddr};
@@ -17,12 +18,13 @@ use std::time::Duration;
 
 pub(crate) use driver::Driver;
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
+use seal::{KEY_BYTES, Seal};
 use serde::{Deserialize, Serialize};
 use socket::{Job, Socket};
 
 use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Transport};
 use crate::clock::{Clock, Instant};
-use crate::config::{Acks, Settings};
+use crate::config::{Acks, Secure, Settings};
 use crate::counters::Datagrams;
 
 /// Bytes in front of the packets of a datagram.
@@ -44,6 +46,31 @@ pub struct Card {
     pub buffer_bytes: u64,
     /// Ranks for each core of its node, rounded up: how long it may take until a packet is seen.
     pub crowd: u32,
+    /// How it seals datagrams; all ranks must do it alike.
+    pub secure: Secure,
+}
+
+/// Checks that the ranks of a job, on `hosts`, seal their datagrams alike.
+///
+/// # Errors
+/// A line for humans that names the first rank that differs from rank 0.
+pub fn agree(cards: &[Card], hosts: &[String]) -> Result<(), String> {
+    let Some((rank, card)) = (0..)
+        .zip(cards)
+        .find(|(_, card)| card.secure != cards[0].secure)
+    else {
+        return Ok(());
+    };
+    let host = |rank: usize| hosts.get(rank).map_or("?", String::as_str);
+    Err(format!(
+        "rank {rank} on {} has MPILITE_SECURE={}, but rank 0 on {} has {}: set it alike for all \
+         ranks, by mpirun --secure={}",
+        host(rank),
+        card.secure,
+        host(0),
+        cards[0].secure,
+        card.secure.max(cards[0].secure),
+    ))
 }
 
 /// How many messages may wait for their acknowledgement, where they share datagrams: a quarter of
@@ -114,7 +141,8 @@ impl Bound {
     pub fn new(address: IpAddr, crowd: u32, settings: &Settings) -> Result<Self, String> {
         let socket = Socket::bind(address, settings)
             .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
-        let limit = mtu::packet_bytes(address, socket.descriptor());
+        let tail_bytes = seal::tail_bytes(settings.secure) as u64;
+        let limit = mtu::packet_bytes(address, socket.descriptor()).saturating_sub(tail_bytes);
         let packet_bytes = settings
             .packet_bytes
             .map_or(limit, |asked| asked.min(limit));
@@ -130,6 +158,7 @@ impl Bound {
             caps: settings.rmpp.bits(),
             buffer_bytes: socket.receive_buffer() as u64,
             crowd,
+            secure: settings.secure,
         };
         Ok(Self { socket, card })
     }
@@ -140,26 +169,29 @@ impl Bound {
         &self.card
     }
 
-    /// The transport, once the cards of all ranks are here. `cookie` is the job's.
+    /// The transport, once the cards of all ranks are here. `key` is the job's.
     #[must_use]
     pub fn connect(
         mut self,
         me: Peer,
         cards: &[Card],
-        cookie: u64,
+        key: &[u8; KEY_BYTES],
         context: (&Settings, Clock),
     ) -> Rmpp {
         let (settings, clock) = context;
         let terms = Terms::of(cards);
+        let seal = Seal::new(self.card.secure, key, me.0);
+        let longest_bytes = WRAP_BYTES + FAST_HEADER_BYTES + terms.packet_bytes + seal.tail_bytes();
         self.socket.know(Job {
             me: me.0,
-            cookie,
+            seal,
             peers: cards.iter().map(|card| card.address).collect(),
-            longest_bytes: WRAP_BYTES + FAST_HEADER_BYTES + terms.packet_bytes,
+            longest_bytes,
             coalesces: terms.caps.has(Caps::COALESCE),
         });
         let mut config = terms.config(self.socket.receive_buffer(), settings);
-        config.seed = cookie ^ u64::from(me.0);
+        let (seed, _) = key.split_first_chunk().expect("a key is longer");
+        config.seed = u64::from_be_bytes(*seed) ^ u64::from(me.0);
         let driver = Driver::new(NodeId(me.0), config);
         Rmpp {
             driver,
@@ -359,6 +391,7 @@ mod tests {
             caps: caps.bits(),
             buffer_bytes,
             crowd,
+            secure: Secure::Cookie,
         }
     }
 
@@ -379,6 +412,26 @@ mod tests {
         assert_eq!(config.ack_every, 1);
         let classic = Terms::of(&[card(Caps::FAST, 1, 1), card(Caps::CLASSIC, 1, 1)]);
         assert!(classic.caps.is_classic());
+    }
+
+    #[test]
+    fn ranks_that_seal_differently_do_not_start() {
+        let with = |secure| Card {
+            secure,
+            ..card(Caps::FAST, 1 << 20, 1)
+        };
+        let hosts = ["a", "b", "c"].map(str::to_owned);
+        for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
+            assert_eq!(agree(&[with(secure), with(secure)], &hosts), Ok(()));
+        }
+        let cards = [Secure::Tag, Secure::Tag, Secure::Cookie].map(with);
+        let error = agree(&cards, &hosts).unwrap_err();
+        let says = |word| error.contains(word);
+        assert!(
+            says("rank 2 on c") && says("=cookie") && says("rank 0 on a has tag"),
+            "{error}"
+        );
+        assert_eq!(error.lines().count(), 1);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use rmpp_core::FAST_HEADER_BYTES;
 use socket2::SockAddr;
 
 use super::super::EnvelopeBytes;
+use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
 use super::socket::{ADDRESS_BYTES, message};
 use super::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::memory::Span;
@@ -62,6 +63,8 @@ struct Datagram {
     first: u32,
     last: u32,
     bytes: usize,
+    /// Bytes up to the body of the last packet.
+    head_bytes: usize,
 }
 
 /// Packets that wait for `send`.
@@ -69,7 +72,11 @@ pub(super) struct Outbox {
     pub(super) wrap: [u8; WRAP_BYTES],
     /// Bytes up to which packets may share a datagram; 0: they may not.
     pub(super) shared_bytes: usize,
+    /// Bytes that the seal puts behind the packets of a datagram.
+    pub(super) tail_bytes: usize,
     buffer: Vec<u8>,
+    /// What takes the place of `buffer` when datagrams are encrypted.
+    encrypted: Vec<u8>,
     pieces: Vec<Piece>,
     datagrams: Vec<Datagram>,
     bytes: usize,
@@ -105,6 +112,8 @@ impl Outbox {
         Self {
             wrap: [0; WRAP_BYTES],
             shared_bytes: 0,
+            tail_bytes: 0,
+            encrypted: Vec::new(),
             buffer: Vec::with_capacity(PIECES * 256),
             pieces: Vec::with_capacity(PIECES),
             datagrams: Vec::with_capacity(PIECES),
@@ -166,9 +175,10 @@ impl Outbox {
             next: None,
         };
         self.bytes += packet_bytes;
+        let head_bytes = header.len() + envelope.len();
         match datagram {
-            Some(index) => self.append(index, piece, packet_bytes),
-            None => self.begin(to, piece, WRAP_BYTES + packet_bytes),
+            Some(index) => self.append(index, piece, (head_bytes, packet_bytes)),
+            None => self.begin(to, piece, (head_bytes, packet_bytes)),
         }
     }
 
@@ -186,19 +196,21 @@ impl Outbox {
         (self.datagrams[index].bytes + packet_bytes <= self.shared_bytes).then_some(index)
     }
 
-    fn begin(&mut self, to: u32, piece: Piece, bytes: usize) {
+    fn begin(&mut self, to: u32, piece: Piece, (head_bytes, bytes): (usize, usize)) {
         let place = self.pieces.len() as u32;
         self.pieces.push(piece);
         self.datagrams.push(Datagram {
             to,
             first: place,
             last: place,
-            bytes,
+            bytes: WRAP_BYTES + bytes + self.tail_bytes,
+            head_bytes: WRAP_BYTES + head_bytes,
         });
     }
 
-    fn append(&mut self, index: usize, piece: Piece, bytes: usize) {
+    fn append(&mut self, index: usize, piece: Piece, (head_bytes, bytes): (usize, usize)) {
         let datagram = &mut self.datagrams[index];
+        datagram.head_bytes = datagram.bytes - self.tail_bytes + head_bytes;
         datagram.bytes += bytes;
         let last = &mut self.pieces[datagram.last as usize];
         if last.body.is_empty() && last.start + last.len == piece.start {
@@ -212,13 +224,66 @@ impl Outbox {
         self.pieces.push(piece);
     }
 
-    /// Writes into each wrap how long its datagram is. Once, before sending.
-    pub(super) fn seal(&mut self) {
+    /// Writes into each wrap how long its datagram is, and seals it. Once, before sending.
+    pub(super) fn seal(&mut self, seal: &mut Seal) {
         for datagram in &self.datagrams {
             let start = self.pieces[datagram.first as usize].start;
             let bytes = (datagram.bytes as u16).to_be_bytes();
             self.buffer[start + LENGTH_AT..][..2].copy_from_slice(&bytes);
         }
+        match seal {
+            Seal::Cookie(_) => {}
+            Seal::Tag(tagger) => self.tag(tagger),
+            Seal::Encrypt(cipher) => self.encrypt(cipher),
+        }
+    }
+
+    fn tag(&mut self, tagger: &Tagger) {
+        for datagram in &self.datagrams {
+            let start = self.pieces[datagram.first as usize].start;
+            let wrap = &mut self.buffer[start..][..WRAP_BYTES];
+            let covered = Tagger::cover(wrap, datagram.bytes, datagram.head_bytes);
+            let mut tagging = tagger.begin();
+            let (mut left, mut skipped) = (covered - MARK_BYTES, MARK_BYTES);
+            for piece in pieces_of(&self.pieces, *datagram) {
+                let head = &self.buffer[piece.start..][core::mem::take(&mut skipped)..piece.len];
+                let body = piece.body.io_slice();
+                for part in [head, &body] {
+                    let part = &part[..part.len().min(left)];
+                    left -= part.len();
+                    tagging.take(part);
+                }
+            }
+            let tag = tagging.finish(datagram.to);
+            self.buffer[start..][..tag.len()].copy_from_slice(&tag);
+        }
+    }
+
+    /// Puts each datagram into one piece and encrypts it for itself.
+    fn encrypt(&mut self, cipher: &mut Cipher) {
+        self.encrypted.clear();
+        for index in 0..self.datagrams.len() {
+            let datagram = self.datagrams[index];
+            let start = self.encrypted.len();
+            for piece in pieces_of(&self.pieces, datagram) {
+                let head = &self.buffer[piece.start..][..piece.len];
+                self.encrypted.extend_from_slice(head);
+                piece.body.append_to(&mut self.encrypted);
+            }
+            self.encrypted.resize(start + datagram.bytes, 0);
+            cipher.close(datagram.to, &mut self.encrypted[start..]);
+            // Datagrams are numbered as their first pieces are: this one is no longer needed.
+            self.pieces[index] = Piece {
+                start,
+                len: datagram.bytes,
+                body: Span::EMPTY,
+                next: None,
+            };
+            let place = index as u32;
+            (self.datagrams[index].first, self.datagrams[index].last) = (place, place);
+        }
+        self.pieces.truncate(self.datagrams.len());
+        core::mem::swap(&mut self.buffer, &mut self.encrypted);
     }
 
     /// Sends datagrams from number `done` on, as many as one system call takes.
@@ -340,9 +405,7 @@ impl Outbox {
         vectors: &mut [MaybeUninit<libc::iovec>],
         mut used: usize,
     ) -> usize {
-        let mut next = Some(datagram.first);
-        while let Some(place) = next {
-            let piece = self.pieces[place as usize];
+        for piece in pieces_of(&self.pieces, datagram) {
             let head = &self.buffer[piece.start..][..piece.len];
             let body = piece.body.io_slice();
             for part in [head, &body] {
@@ -355,10 +418,16 @@ impl Outbox {
                 });
                 used += 1;
             }
-            next = piece.next;
         }
         used
     }
+}
+
+/// The pieces of a datagram, in their order.
+fn pieces_of(pieces: &[Piece], datagram: Datagram) -> impl Iterator<Item = Piece> {
+    core::iter::successors(Some(pieces[datagram.first as usize]), |piece| {
+        piece.next.map(|place| pieces[place as usize])
+    })
 }
 
 impl Exit<'_> {

@@ -1,8 +1,9 @@
 //! The only file that opens a socket: one UDP socket per rank, its options and its counters.
 //!
-//! A datagram is: the job's cookie (8 bytes), the sender's rank (4 bytes), its own length (2 bytes),
-//! 2 bytes that are zero, then one packet or more. What does not begin so, or does not come from the
-//! address that its rank published, is counted and dropped here, unanswered (rules E and S).
+//! A datagram is: the job's cookie or another seal (8 bytes), the sender's rank (4 bytes), its own
+//! length (2 bytes), 2 bytes for the seal, then one packet or more. What does not begin so, or does
+//! not come from the address that its rank published, is counted and dropped here, unanswered (rules
+//! E and S).
 #![expect(unsafe_code, reason = "options of the system are numbers and pointers")]
 
 use core::ops::Range;
@@ -16,6 +17,7 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 use super::WRAP_BYTES;
 use super::inbox::{Entrance, Inbox};
 use super::outbox::{Exit, Outbox, Stuck};
+use super::seal::{MARK_BYTES, Seal};
 use crate::config::Settings;
 use crate::counters::Datagrams;
 use crate::memory::Span;
@@ -31,6 +33,7 @@ pub(super) struct Socket {
     may_fragment: bool,
     /// The system takes bursts.
     may_burst: bool,
+    seal: Seal,
     outbox: Outbox,
     inbox: Inbox,
     counters: Datagrams,
@@ -48,7 +51,7 @@ impl core::fmt::Debug for Socket {
 pub(super) struct Job {
     /// This rank.
     pub(super) me: u32,
-    pub(super) cookie: u64,
+    pub(super) seal: Seal,
     /// The addresses, by rank.
     pub(super) peers: Vec<SocketAddr>,
     /// Bytes of the longest datagram.
@@ -82,6 +85,7 @@ impl Socket {
             is_ipv4,
             may_fragment: false,
             may_burst,
+            seal: Seal::Cookie([0; MARK_BYTES]),
             outbox: Outbox::new(),
             inbox: Inbox::new(),
             counters: Datagrams::default(),
@@ -107,12 +111,13 @@ impl Socket {
 
     /// Tells the socket its job.
     pub(super) fn know(&mut self, job: Job) {
-        let cookie = job.cookie.to_be_bytes();
+        self.seal = job.seal;
+        self.outbox.tail_bytes = self.seal.tail_bytes();
         let wrap = &mut self.outbox.wrap;
-        wrap[..8].copy_from_slice(&cookie);
+        wrap[..MARK_BYTES].copy_from_slice(&self.seal.mark());
         wrap[8..12].copy_from_slice(&job.me.to_be_bytes());
         if job.coalesces {
-            self.outbox.shared_bytes = job.longest_bytes;
+            self.outbox.shared_bytes = self.seal.shared_bytes(job.longest_bytes);
         }
         self.peers = job.peers.into_iter().map(SockAddr::from).collect();
         if let [first, second] = &self.peers[..] {
@@ -120,7 +125,7 @@ impl Socket {
             let other = if job.me == 0 { second } else { first };
             self.is_connected = self.socket.connect(other).is_ok();
         }
-        self.inbox.know(cookie, job.longest_bytes);
+        self.inbox.know(job.longest_bytes);
     }
 
     /// What was counted, here and by the system.
@@ -151,7 +156,7 @@ impl Socket {
     }
 
     fn send_all(&mut self) {
-        self.outbox.seal();
+        self.outbox.seal(&mut self.seal);
         let mut done = 0;
         while done < self.outbox.len() {
             let exit = Exit {
@@ -218,7 +223,8 @@ impl Socket {
             peers: &self.peers,
             is_connected: self.is_connected,
         };
-        self.inbox.next(entrance, &mut self.counters)
+        self.inbox
+            .next(entrance, &mut self.seal, &mut self.counters)
     }
 
     /// The bytes at a place that `next` answered; they stay until `fetch`.
@@ -368,19 +374,23 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::config::Secure;
 
     const LONGEST_BYTES: usize = 1000;
+    const SECURE: [Secure; 3] = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
 
     fn pair(settings: &Settings, coalesces: bool) -> [Socket; 2] {
         let mut sockets =
             [0, 1].map(|_| Socket::bind(Ipv4Addr::LOCALHOST.into(), settings).unwrap());
         let peers: Vec<_> = sockets.iter().map(|end| end.address().unwrap()).collect();
         for (end, me) in sockets.iter_mut().zip(0..) {
+            let seal = Seal::new(settings.secure, &[7; 32], me);
+            let longest_bytes = LONGEST_BYTES + seal.tail_bytes();
             end.know(Job {
                 me,
-                cookie: 7,
+                seal,
                 peers: peers.clone(),
-                longest_bytes: LONGEST_BYTES,
+                longest_bytes,
                 coalesces,
             });
         }
@@ -428,16 +438,18 @@ mod tests {
 
     #[test]
     fn packets_of_all_sizes_pass_bursts_and_trains_unchanged() {
-        for (gso, gro) in [(true, true), (true, false), (false, true), (false, false)] {
+        let switches = [(true, true), (true, false), (false, true), (false, false)];
+        for (secure, (gso, gro)) in SECURE.iter().flat_map(|s| switches.map(|both| (*s, both))) {
             let settings = Settings {
                 gso,
                 gro,
+                secure,
                 ..Settings::default()
             };
             let mut ends = pair(&settings, false);
             let mut packets = mixed();
             let got = exchange(&mut ends, &mut packets);
-            assert!(got == packets, "gso {gso}, gro {gro}");
+            assert!(got == packets, "gso {gso}, gro {gro}, {secure}");
             let [left, right] = ends.map(|end| end.counters());
             assert_eq!(left.bursts_sent > 0, gso, "this kernel has bursts");
             assert_eq!(right.trains_received > 0, gso && gro);
@@ -461,12 +473,99 @@ mod tests {
 
     #[test]
     fn packets_share_a_datagram_up_to_the_longest() {
-        let mut ends = pair(&Settings::default(), true);
-        let mut packets: Vec<_> = (0..100).map(|number| packet(number, 60)).collect();
-        let got = exchange(&mut ends, &mut packets);
-        let each = (LONGEST_BYTES - WRAP_BYTES) / 60;
-        assert_eq!(got.len(), 100_usize.div_ceil(each));
-        assert!(got.concat() == packets.concat());
+        for secure in SECURE {
+            let settings = Settings {
+                secure,
+                ..Settings::default()
+            };
+            let mut ends = pair(&settings, true);
+            let mut packets: Vec<_> = (0..100).map(|number| packet(number, 60)).collect();
+            let got = exchange(&mut ends, &mut packets);
+            let each = (LONGEST_BYTES - WRAP_BYTES) / 60;
+            assert_eq!(got.len(), 100_usize.div_ceil(each));
+            assert!(got.concat() == packets.concat(), "{secure}");
+        }
+    }
+
+    /// Two ends, and a datagram from the first for the second that was caught on its way.
+    fn caught(secure: Secure) -> (Socket, Socket, Vec<u8>) {
+        let settings = Settings {
+            secure,
+            ..Settings::default()
+        };
+        let bind = || Socket::bind(Ipv4Addr::LOCALHOST.into(), &settings).unwrap();
+        let (mut left, mut right, tap) = (bind(), bind(), bind());
+        let address = |end: &Socket| end.address().unwrap();
+        // Three peers: from a pair the system itself keeps strays away.
+        let job = |me, second: &Socket| Job {
+            me,
+            seal: Seal::new(secure, &[7; 32], me),
+            peers: vec![address(&left), address(second), address(&tap)],
+            longest_bytes: LONGEST_BYTES,
+            coalesces: true,
+        };
+        let (of_left, of_right) = (job(0, &tap), job(1, &right));
+        left.know(of_left);
+        right.know(of_right);
+        left.push(1, &[5; 36], &[6; 16], Span::EMPTY);
+        left.flush();
+        let mut bytes = [core::mem::MaybeUninit::uninit(); LONGEST_BYTES];
+        let len = tap.socket.recv(&mut bytes).unwrap();
+        // SAFETY: the system has written so many.
+        let bytes = bytes[..len]
+            .iter()
+            .map(|byte| unsafe { byte.assume_init() });
+        (left, right, bytes.collect())
+    }
+
+    /// Throws `bytes` from the socket `from` at `end`; answers whether they were taken, and what
+    /// was counted: foreign, misplaced, forged, replayed.
+    fn throw(end: &mut Socket, from: &Socket, bytes: &[u8]) -> (bool, [u64; 4]) {
+        let to = end.address().unwrap();
+        from.socket.send_to(bytes, &to.into()).unwrap();
+        while !end.fetch() {}
+        let is_taken = end.next().is_some();
+        let Datagrams {
+            foreign,
+            misplaced,
+            forged,
+            replayed,
+            ..
+        } = end.counters;
+        (is_taken, [foreign, misplaced, forged, replayed])
+    }
+
+    #[test]
+    fn strays_are_counted_by_what_is_wrong_with_them() {
+        for secure in SECURE {
+            let (left, mut right, datagram) = caught(secure);
+            let other = Socket::bind(Ipv4Addr::LOCALHOST.into(), &Settings::default()).unwrap();
+            let mut throw = |from, bytes: &[u8]| throw(&mut right, from, bytes);
+            assert_eq!(throw(&left, &datagram[..9]), (false, [1, 0, 0, 0]));
+            let long = [&datagram[..], &[0; 7]].concat();
+            assert!(
+                throw(&left, &long[..datagram.len() - 1]).1[0] == 2,
+                "{secure}"
+            );
+            assert_eq!(throw(&other, &datagram), (false, [2, 1, 0, 0]), "{secure}");
+            let mut turned = datagram.clone();
+            turned[WRAP_BYTES + 4] ^= 1;
+            let got = throw(&left, &turned);
+            if secure == Secure::Cookie {
+                // All that a cookie can tell is the job.
+                assert_eq!(got, (true, [2, 1, 0, 0]));
+                continue;
+            }
+            assert_eq!(got, (false, [2, 1, 1, 0]), "{secure}");
+            assert!(throw(&left, &datagram).0, "{secure}");
+            let expected = if secure == Secure::Encrypt {
+                (false, [2, 1, 1, 1])
+            } else {
+                // The protocol's numbers see to it.
+                (true, [2, 1, 1, 0])
+            };
+            assert_eq!(throw(&left, &datagram), expected, "{secure}");
+        }
     }
 
     #[test]
@@ -479,7 +578,7 @@ mod tests {
         for (end, me) in ends.iter_mut().zip(0..) {
             end.know(Job {
                 me,
-                cookie: 7,
+                seal: Seal::new(settings.secure, &[7; 32], me),
                 peers: peers.clone(),
                 longest_bytes: LONGEST_BYTES,
                 coalesces: true,
