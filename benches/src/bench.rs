@@ -9,6 +9,7 @@ use std::time::Duration;
 use mpi_lite_tests::{Job, Outcome, c_source};
 
 use crate::contender::{Contender, ours, peers};
+use crate::machine;
 use crate::options::Options;
 use crate::place::Place;
 
@@ -80,6 +81,20 @@ impl Bench {
     pub fn contenders(&self, profiles: &[&str]) -> Vec<Contender> {
         let own = profiles.iter().map(|profile| ours(profile));
         own.chain(self.peers.iter().cloned()).collect()
+    }
+
+    /// How figures came about, for titles: whoever sees them must know if the machine was busy.
+    #[must_use]
+    pub fn how(&self, rounds: usize) -> String {
+        let busy = if machine::is_busy() {
+            " on a busy machine"
+        } else {
+            ""
+        };
+        match rounds {
+            1 => format!("one round{busy}"),
+            _ => format!("medians of {rounds} rounds{busy}"),
+        }
     }
 
     /// The names of the other MPIs.

@@ -3,30 +3,49 @@
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use crate::contender::Contender;
 
-/// Above so many busy processes before we begin, figures are to be doubted.
+/// Above so many processes that run beside us, figures are to be doubted.
 const QUIET: f64 = 0.5;
+/// How often we look, and how long we wait in between.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
 
-fn load() -> Option<f64> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    text.split(' ').next()?.parse().ok()
+/// How many processes run beside us: the mean of some looks. The usual load also counts what ran
+/// in the minute before, our own compiler for instance.
+fn others_running() -> Option<f64> {
+    let mut sum = 0.0;
+    for _ in 0..LOOKS {
+        let text = fs::read_to_string("/proc/loadavg").ok()?;
+        let running: f64 = text.split(' ').nth(3)?.split_once('/')?.0.parse().ok()?;
+        sum += (running - 1.0).max(0.0);
+        std::thread::sleep(PAUSE);
+    }
+    Some(sum / f64::from(LOOKS))
 }
 
-/// Cores, kernel and load, in one line; more than one if others use the machine as well.
+/// Whether others use the machine, as it is now.
+#[must_use]
+pub fn is_busy() -> bool {
+    others_running().is_some_and(|others| others > QUIET)
+}
+
+/// Cores, kernel and who else runs, in one line; another if that is to be minded.
 #[must_use]
 pub fn describe() -> String {
     let cores = available_parallelism().map_or(0, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let load = load();
-    let busy = if load.is_some_and(|load| load > QUIET) {
+    let others = others_running();
+    let busy = if others.is_some_and(|others| others > QUIET) {
         "\nothers use this machine: doubt figures that took their time, trust counts"
     } else {
         ""
     };
-    let load = load.map_or_else(|| "unknown".to_owned(), |load| load.to_string());
-    format!("{cores} cores, Linux {}, load {load}{busy}", kernel.trim())
+    let others = others.map_or_else(|| "unknown".to_owned(), |others| format!("{others:.1}"));
+    let kernel = kernel.trim();
+    format!("{cores} cores, Linux {kernel}, other processes running: {others}{busy}")
 }
 
 /// What a peer says of itself, or that it is not there.

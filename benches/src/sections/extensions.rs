@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{in_rounds, incast, medians_of, packets};
+use super::{in_rounds, incast, packets};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, ours};
 use crate::measurements::{Better, Measurements, lines_of, number_after};
@@ -94,7 +94,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let mut contenders = vec![ours("fast"), ours("classic")];
     contenders.extend(extensions().map(|(name, _)| ours(&without(name))));
     let rounds = bench.options.rounds(3, 1);
-    let how = medians_of(rounds);
+    let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| measure(bench, who, all));
     let title = format!(
         "each extension off: first line figures of fast, then figures divided by those of fast, \

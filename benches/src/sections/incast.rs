@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{in_rounds, medians, medians_of};
+use super::{in_rounds, medians};
 use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
@@ -61,7 +61,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "fast,-budget", "classic"]);
     let rounds = bench.options.rounds(3, 1);
-    let how = medians_of(rounds);
+    let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| measure(bench, who, all));
     let row = |network: &str, what: &str| (noted(what, network), noted(what, network));
     let rows: Vec<_> = NETWORKS

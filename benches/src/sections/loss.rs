@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{in_rounds, medians, medians_of, ratios};
+use super::{in_rounds, medians, ratios};
 use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
@@ -129,7 +129,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "classic"]);
     let rounds = bench.options.rounds(3, 1);
-    let how = medians_of(rounds);
+    let how = bench.how(rounds);
     let lossy = Lossy {
         bench,
         too_slow: RefCell::default(),

@@ -88,14 +88,6 @@ fn in_rounds(
     all
 }
 
-/// How figures came about, for titles.
-fn medians_of(rounds: usize) -> String {
-    match rounds {
-        1 => "one round".to_owned(),
-        _ => format!("medians of {rounds} rounds"),
-    }
-}
-
 /// A figure as a table shows it; who is not installed is said to be so.
 fn cell(who: &Contender, figure: Option<f64>) -> String {
     match figure {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{cell, in_rounds, medians, medians_of};
+use super::{cell, in_rounds, medians};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, counting};
 use crate::goal::{Goal, Limit};
@@ -44,7 +44,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "fast,-coalesce", "classic"]);
     let rounds = bench.options.rounds(3, 1);
-    let how = medians_of(rounds);
+    let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
         if let Some((ping_pong, stream)) = count(bench, who) {
             all.note(&who.name, PING_PONG, ping_pong);

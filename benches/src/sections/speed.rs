@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Rows, in_rounds, medians, medians_of, ratios};
+use super::{Rows, in_rounds, medians, ratios};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel, ours};
 use crate::goal::{Goal, Limit};
@@ -144,7 +144,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let mut contenders = bench.contenders(&["fast", "classic"]);
     contenders.extend(raw());
     let rounds = bench.options.rounds(7, 2);
-    let how = medians_of(rounds);
+    let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
         for subject in &SUBJECTS {
             subject.measure(bench, who, all);

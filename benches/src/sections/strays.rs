@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{in_rounds, medians_of};
+use super::in_rounds;
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel};
 use crate::goal::{Goal, Limit};
@@ -76,7 +76,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let strays = bench.binary(&kernel("strays", "udp"), "strays");
     let strays = strays.display().to_string();
     let rounds = bench.options.rounds(5, 1);
-    let how = medians_of(rounds);
+    let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders[..1], |who, all| {
         measure(bench, (who, &strays), all);
     });
