@@ -135,7 +135,7 @@ macro_rules! basics {
         const ROWS: &[(&str, Machine, Family)] =
             &[$(($name, Machine::$machine, Family::$family),)*];
 
-        static MEASURES: &[Measures] = &[$(Machine::$machine.measures(),)*];
+        const MEASURES: &[Measures] = &[$(Machine::$machine.measures(),)*];
 
         impl Basic {
             /// All of them.

@@ -212,7 +212,7 @@ impl Driver {
         }
     }
 
-    /// How the packet that `datagram` begins with is cut: bytes of its header, bytes of its payload.
+    /// How the packet that `datagram` begins with is cut: bytes of its header and of its payload.
     /// What is no packet is all header, and the core counts it.
     #[inline]
     pub(crate) fn cut(&self, datagram: &[u8]) -> (usize, usize) {

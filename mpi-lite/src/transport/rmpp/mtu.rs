@@ -1,8 +1,8 @@
 //! How much an interface carries without cutting a datagram into fragments.
 //!
 //! Fragments that were put together wrongly pass the 16-bit checksum at high rates (RFC 4963), so
-//! a datagram never exceeds the MTU. The system is asked by ioctl: in a network namespace of its own /sys
-//! may still show the interfaces of another.
+//! a datagram never exceeds the MTU. The system is asked by ioctl: in a network namespace of
+//! its own /sys may still show the interfaces of another.
 #![expect(unsafe_code, reason = "an ioctl takes a raw pointer")]
 
 use std::net::IpAddr;

@@ -28,7 +28,7 @@ const PIECES: usize = 128;
 /// Bytes that are collected: beyond it the peers should rather have them.
 const COLLECTED_BYTES: usize = 1 << 19;
 
-/// First packets with a body up to this are copied behind their head: one stretch is faster to send.
+/// First packets with a body up to this are copied behind their head: one stretch is sent faster.
 const COPIED_BYTES: usize = 4096;
 
 /// The same for other packets, which may become part of a burst.

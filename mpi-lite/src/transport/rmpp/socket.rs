@@ -2,7 +2,7 @@
 //!
 //! A datagram is: the job's cookie or another seal (8 bytes), the sender's rank (4 bytes), its own
 //! length (2 bytes), 2 bytes for the seal, then one packet or more. What does not begin so, or does
-//! not come from the address that its rank published, is counted and dropped here, unanswered (rules
+//! not come from the address that its rank published, is counted and dropped, unanswered (rules
 //! E and S).
 #![expect(unsafe_code, reason = "options of the system are numbers and pointers")]
 
