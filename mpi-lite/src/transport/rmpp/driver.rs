@@ -134,6 +134,11 @@ impl Driver {
         self.core.next_timeout()
     }
 
+    /// The system has dropped datagrams of ours: the receive buffer was full.
+    pub(crate) fn note_overflow(&mut self) {
+        self.core.note_overflow();
+    }
+
     /// Does what is due; answers whether anything was.
     #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {

@@ -357,7 +357,12 @@ impl Transport for Rmpp {
             self.has_asked = true;
         }
         self.has_asked = false;
-        if self.driver.handle_timeout(now) || self.has_unflushed {
+        let was_due = self.driver.handle_timeout(now);
+        // Timers are a good time to ask: they are rare, and due when something was lost.
+        if was_due && self.socket.has_overflowed() {
+            self.driver.note_overflow();
+        }
+        if was_due || self.has_unflushed {
             self.pump(now);
             return self.driver.next_event(now);
         }

@@ -137,6 +137,12 @@ impl Socket {
         }
     }
 
+    /// Whether the system has dropped datagrams since the last time, for want of room.
+    pub(super) fn has_overflowed(&mut self) -> bool {
+        let overflowed = overflowed(&self.socket);
+        core::mem::replace(&mut self.counters.overflowed, overflowed) < overflowed
+    }
+
     /// Queues one packet; the body stays in the user's memory until `flush`.
     #[inline]
     pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
