@@ -38,8 +38,12 @@ impl Endpoint {
     // Rule M.
     pub(super) fn charge(&self, index: u32) -> u64 {
         let packet_bytes = self.config.packet_bytes as u64;
+        let len = self.outgoing[index].len;
+        if len <= packet_bytes {
+            return len + 1024;
+        }
         let packets = 1 + u64::from(self.config.unscheduled());
-        let bytes = self.outgoing[index].len.min(packets * packet_bytes);
+        let bytes = len.min(packets * packet_bytes);
         bytes + 1024 * bytes.div_ceil(packet_bytes).max(1)
     }
 

@@ -21,6 +21,10 @@ impl Shape {
 
     /// Number of the last data packet; 0 for a short message.
     pub(crate) fn last_seq(self) -> u32 {
+        if self.is_short() {
+            // The common case needs no division.
+            return 0;
+        }
         // `Config::longest` keeps it within 32 bits.
         (self.len.saturating_sub(1) / self.packet_bytes as u64) as u32
     }
