@@ -47,6 +47,8 @@ pub(crate) struct Path {
     pub(crate) round_trip_ns: u64,
     /// Its mean deviation, in nanoseconds.
     pub(crate) deviation_ns: u64,
+    /// Messages sent since then.
+    pub(crate) unasked: u32,
     /// All messages to the peer with numbers before this are accepted (rule K).
     pub(crate) acked: u32,
     /// Messages accepted since the last packet to the peer (rule K).
@@ -81,6 +83,7 @@ impl Path {
         repeated_at: Instant::ZERO,
         round_trip_ns: 0,
         deviation_ns: 0,
+        unasked: 0,
         acked: 0,
         owed: 0,
         backoff: 0,

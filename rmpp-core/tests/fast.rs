@@ -417,3 +417,15 @@ fn classic_packets_have_neither_the_version_nor_the_bytes_of_extensions() {
         }
     }
 }
+
+#[test]
+fn rule_k_a_receiver_that_is_behind_is_asked_once_for_each_half_of_the_window() {
+    let mut wire = fast();
+    wire.send_many(512, 0, 1, 8);
+    let asked = wire
+        .take_all(0)
+        .iter()
+        .filter(|packet| packet.header.flags.has(Flags::ASKS))
+        .count();
+    assert_eq!(asked, 2);
+}

@@ -126,6 +126,7 @@ impl Hash for Path {
             ack_due,
             pending_bytes,
             unasked_bytes,
+            unasked,
             acked,
             owed,
             owing,
@@ -134,7 +135,7 @@ impl Hash for Path {
             lost,
         } = self;
         (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
-        (unasked_bytes, acked, owed, owing, gap).hash(state);
+        (unasked_bytes, unasked, acked, owed, owing, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
         (silent_since, listed, lost).hash(state);
     }
