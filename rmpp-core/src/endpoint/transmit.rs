@@ -88,12 +88,11 @@ impl Endpoint {
         let path = &mut self.paths[message.to as usize];
         path.unasked += 1;
         path.unasked_bytes += bytes;
-        // Once for each half: a receiver that is behind is not to answer every message.
+        // Once for each half: a receiver that is behind is not to answer every message, and a full
+        // window has asked.
         let is_half_full = path.unasked as usize >= self.config.first_window / 2
             || path.unasked_bytes >= self.config.first_window_bytes / 2;
-        // A full window asks with the last message that it takes.
-        let is_full = path.waiting.len() > 0 && path.pending.tail() == Some(index);
-        let asks = message.awaited || message.opened || is_full || is_half_full;
+        let asks = message.awaited || message.opened || is_half_full;
         if asks {
             path.unasked = 0;
             path.unasked_bytes = 0;
