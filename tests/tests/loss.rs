@@ -195,16 +195,27 @@ fn order_wildcards_and_collectives_hold_at_5_percent_loss() {
             .binary(&scratch)
             .unwrap_or_else(|why| panic!("{why}"))
             .to_path_buf();
-        // Where messages share datagrams few of these are there to be lost: all profiles together.
-        let lost: u64 = ["fast", "fast,-coalesce", "classic"]
-            .map(|profile| {
+        for profile in ["fast", "fast,-coalesce", "classic"] {
+            lose_20(name, || {
                 let job = namespace().env("MPILITE_RMPP", profile);
-                run(job.args(mpirun(ranks, binary.clone(), &[]))).1
-            })
-            .iter()
-            .sum();
-        assert!(lost > 60, "{name}: only {lost} packets were lost");
+                job.args(mpirun(ranks, binary.clone(), &[]))
+            });
+        }
     }
+}
+
+/// Runs a job until more than 20 packets have been lost: where messages share datagrams there are
+/// few of them.
+fn lose_20(name: &str, job: impl Fn() -> Job) {
+    const MOST_RUNS: usize = 30;
+    let mut lost = 0;
+    for _ in 0..MOST_RUNS {
+        lost += run(job()).1;
+        if lost > 20 {
+            return;
+        }
+    }
+    panic!("{name}: only {lost} packets were lost in {MOST_RUNS} runs");
 }
 
 /// Runs iptables in the network of this process.
