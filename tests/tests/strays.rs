@@ -327,12 +327,14 @@ fn another_jobs_packets_change_nothing_even_from_the_right_address() {
         }
         let _ = end(theirs, &other);
         let dropped = end(mine, &scratch);
-        let reason = if seal == "cookie" {
-            "foreign"
-        } else {
-            "forged"
+        // The counter in a datagram is looked at before it is opened: one that has been passed
+        // long ago counts as a replay, whosever it is.
+        let thrown_out = match seal {
+            "cookie" => dropped("foreign"),
+            "tag" => dropped("forged"),
+            _ => dropped("forged") + dropped("replayed"),
         };
-        assert!(dropped(reason) > 0, "{seal}");
+        assert!(thrown_out > 0, "{seal}");
     }
 }
 
