@@ -23,7 +23,7 @@ impl Bits {
 
     /// How many words there are up to the last that is not zero.
     pub(crate) fn used_words(&self) -> usize {
-        WORDS - self.0.iter().rev().take_while(|&&word| word == 0).count()
+        self.highest().map_or(0, |at| at as usize / 64 + 1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,6 +55,12 @@ impl Bits {
     pub(crate) fn lowest(&self) -> Option<u32> {
         let word = self.0.iter().position(|&word| word != 0)?;
         Some(word as u32 * 64 + self.0[word].trailing_zeros())
+    }
+
+    /// The highest bit that is set.
+    pub(crate) fn highest(&self) -> Option<u32> {
+        let word = self.0.iter().rposition(|&word| word != 0)?;
+        Some(word as u32 * 64 + self.0[word].ilog2())
     }
 
     /// How many bits from 0 on are set without a gap.
@@ -140,6 +146,8 @@ mod tests {
         );
         let lowest = plain.iter().position(|&set| set);
         assert_eq!(bits.lowest().map(|at| at as usize), lowest);
+        let highest = plain.iter().rposition(|&set| set);
+        assert_eq!(bits.highest().map(|at| at as usize), highest);
         let run = plain.iter().take_while(|&&set| set).count();
         assert_eq!(bits.run() as usize, run);
         let gaps = bits.gaps(upto);

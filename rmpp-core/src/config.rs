@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::bits::WINDOW;
 use crate::caps::Caps;
-use crate::packet::{FAST_VERSION, WIDE_LEN};
+use crate::packet::{FAST_VERSION, Shape, WIDE_LEN};
 
 /// With extensions nothing is begun anew, so to be too early costs a packet.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(5);
@@ -119,13 +119,22 @@ impl Config {
         config
     }
 
-    /// Data packets that follow RTS without a grant.
+    /// Data packets that may follow RTS without a grant.
     // Rule U.
     pub(crate) fn unscheduled(&self) -> u32 {
         if !self.caps.has(Caps::UNSCHED) {
             return 0;
         }
         (self.unscheduled_bytes / self.packet_bytes).min(WINDOW as usize) as u32
+    }
+
+    /// How many of them a message of `shape` has; a short one is not worth the division.
+    // Rule U.
+    pub(crate) fn unscheduled_of(&self, shape: Shape) -> u32 {
+        match shape.last_seq() {
+            0 => 0,
+            last => self.unscheduled().min(last),
+        }
     }
 
     /// Bytes of the longest message.

@@ -2,7 +2,7 @@
 //! (rule O).
 
 use super::Endpoint;
-use crate::bits::Bits;
+use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
 use crate::config::Bug;
 use crate::event::Event;
@@ -147,7 +147,7 @@ impl Endpoint {
         let (ack, due) = (self.ack_for(from), self.peers[from as usize].next_in);
         let mut bits = Bits::NONE;
         // The first one is held and its sender seems not to know.
-        let announced = due.wrapping_sub(ack).min(crate::bits::WINDOW);
+        let announced = due.wrapping_sub(ack).min(WINDOW);
         for at in 1..announced {
             bits.set(at);
         }
@@ -155,7 +155,7 @@ impl Endpoint {
         while let Some(index) = each {
             each = List::after(&self.incoming, index);
             let at = self.incoming[index].msg_num.wrapping_sub(ack);
-            if at < crate::bits::WINDOW {
+            if at < WINDOW {
                 bits.set(at);
             }
         }
@@ -229,10 +229,7 @@ impl Endpoint {
             0 => SETTLING_NS,
             mean => mean.min(SETTLING_NS),
         };
-        let highest = (0..crate::bits::WINDOW)
-            .rev()
-            .find(|&at| bits.get(at))
-            .unwrap_or(0);
+        let highest = bits.highest().unwrap_or(0);
         let mut each = path.pending.head();
         while let Some(index) = each {
             each = List::after(&self.outgoing, index);

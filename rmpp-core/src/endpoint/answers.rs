@@ -54,20 +54,33 @@ impl Endpoint {
             }
         }
         self.measure(index, header.info2, now);
+        self.begin_block(index);
+        let limit = self.limit_of(index, header);
+        let message = &mut self.outgoing[index];
+        message.grant = header.info1;
+        message.limit = limit;
+        self.make_ready(index);
+        Ok(())
+    }
+
+    /// A message is granted something: no first packet of it is due, and it has been answered.
+    fn begin_block(&mut self, index: u32) {
         if self.outgoing[index].place != Place::Sending {
-            self.paths[from as usize].held_backoff = 0;
+            self.paths[self.outgoing[index].to as usize].held_backoff = 0;
             self.promote(index, Place::Sending);
         }
-        let add = self.config.has(Bug::AddGrants);
         let message = &mut self.outgoing[index];
         message.state = State::Granted;
         message.opener_due = false;
         message.tries = 0;
-        message.grant = header.info1;
-        let base = if add { message.limit + 1 } else { header.seq };
-        message.limit = base.saturating_add(u32::from(header.info1) - 1);
-        self.make_ready(index);
-        Ok(())
+    }
+
+    /// The last packet that a CTS lets a message send.
+    fn limit_of(&self, index: u32, header: &Header) -> u32 {
+        if self.config.has(Bug::AddGrants) {
+            return self.outgoing[index].limit.saturating_add(header.info1.into());
+        }
+        header.grants_to()
     }
 
     /// Whether a CTS is for the present attempt and grants what comes next, or with pipelining
@@ -76,9 +89,8 @@ impl Endpoint {
     fn grants_what_comes_next(&self, message: &Outgoing, header: &Header) -> bool {
         let is_first = !matches!(message.state, State::Granted | State::Blocked);
         let is_present = is_first || message.attempt == header.info2;
-        let limit = header.seq.saturating_add(u32::from(header.info1) - 1);
         let is_next = if self.config.caps.has(Caps::PIPE) && !is_first {
-            header.seq <= message.next && limit > message.limit
+            header.seq <= message.next && header.grants_to() > message.limit
         } else {
             message.next == header.seq
         };
@@ -97,23 +109,13 @@ impl Endpoint {
         let index = self.answered(from, header)?;
         let step = self.outgoing[index].step(Input::Cts, &self.config);
         step.ok_or(Dropped::Unexpected)?;
-        if self.outgoing[index].place != Place::Sending {
-            self.paths[from as usize].held_backoff = 0;
-            self.promote(index, Place::Sending);
-        }
+        self.begin_block(index);
         self.paths[from as usize].backoff = 0;
-        let (obey_old, add) = (
-            self.config.has(Bug::ObeyOldNak),
-            self.config.has(Bug::AddGrants),
-        );
+        let limit = self.limit_of(index, header);
+        let obey_old = self.config.has(Bug::ObeyOldNak);
         let message = &mut self.outgoing[index];
         let last = message.shape(self.config.packet_bytes).last_seq();
-        message.state = State::Granted;
-        message.opener_due = false;
-        message.tries = 0;
         message.forget_received(header.seq);
-        let base = if add { message.limit + 1 } else { header.seq };
-        let limit = base.saturating_add(u32::from(header.info1) - 1);
         message.limit = message.limit.max(limit).min(last);
         let is_new = later_attempt(header.info2, message.nak) || obey_old;
         if is_new {
@@ -121,7 +123,7 @@ impl Endpoint {
         }
         if !bits.is_empty() && is_new {
             message.resend_from = header.seq;
-            message.resend = bits.first((message.next).saturating_sub(header.seq));
+            message.resend = bits.first(message.next.saturating_sub(header.seq));
         } else if is_new {
             // The NAK of that number was lost: the receiver is asked what is still missing.
             self.probe(index);

@@ -148,7 +148,7 @@ impl Endpoint {
             self.tell_gap(header.src);
         }
         let shape = self.incoming[index].shape(self.config.packet_bytes);
-        self.incoming[index].limit = self.config.unscheduled().min(shape.last_seq());
+        self.incoming[index].limit = self.config.unscheduled_of(shape);
         let message = IncomingId(self.incoming.key(index));
         if self.config.has(Bug::AnnounceEarly) {
             return Ok(Placement::First {
@@ -405,10 +405,9 @@ impl Endpoint {
     /// CTS, and what it sent unscheduled is lost.
     // Rule R. Rule U.
     fn grant_again(&mut self, index: u32) {
-        let unscheduled = self.config.unscheduled();
         let message = &mut self.incoming[index];
-        let last = message.shape(self.config.packet_bytes).last_seq();
-        message.lost_to = message.lost_to.max(unscheduled.min(last));
+        let shape = message.shape(self.config.packet_bytes);
+        message.lost_to = message.lost_to.max(self.config.unscheduled_of(shape));
         self.queue_cts(index);
     }
 

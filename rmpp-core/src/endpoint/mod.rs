@@ -218,7 +218,7 @@ impl Endpoint {
         (header_bytes + payload_bytes <= datagram.len()).then_some((header_bytes, payload_bytes))
     }
 
-    /// Handles a packet: `header` are its first bytes (what is behind the header is ignored),
+    /// Handles a packet: `bytes` are its first ones (what is behind the header is ignored),
     /// `payload_len` the number of payload bytes behind them. `from` is the node that the layer
     /// below knows the packet to be from, by its source address; that layer has also checked the
     /// job's cookie and the packet's integrity.
@@ -229,12 +229,11 @@ impl Endpoint {
     pub fn handle_packet(
         &mut self,
         from: NodeId,
-        header: &[u8],
+        bytes: &[u8],
         payload_len: usize,
         now: Instant,
     ) -> Result<Placement, Dropped> {
-        let bytes = header;
-        let outcome = self.sift(from, header, payload_len).and_then(|header| {
+        let outcome = self.sift(from, bytes, payload_len).and_then(|header| {
             self.observe(now);
             self.paths[from.0 as usize].silent_since = Instant::NEVER;
             self.counters.received[header.kind.index()] += 1;

@@ -47,7 +47,6 @@ impl Endpoint {
     /// RTS or LAST_RTS, or NULL in its place.
     fn transmit_opener(&mut self, index: u32, now: Instant) -> Transmit {
         let asks = self.asks_for_ack(index);
-        let unscheduled = self.config.unscheduled();
         let message = &mut self.outgoing[index];
         let shape = message.shape(self.config.packet_bytes);
         message.opener_due = false;
@@ -56,7 +55,7 @@ impl Endpoint {
             self.paths[message.to as usize].repeated_at = now;
             self.counters.first_repeated += 1;
         } else {
-            message.limit = unscheduled.min(shape.last_seq());
+            message.limit = self.config.unscheduled_of(shape);
         }
         message.opened = true;
         message.sent_at = now;

@@ -20,15 +20,15 @@ impl Endpoint {
     /// A long message has landed: what it may send, and what it may have sent in vain.
     // Rule U. Rule W.
     pub(super) fn first_grant(&mut self, index: u32, now: Instant) {
-        let (unscheduled, caps) = (self.config.unscheduled(), self.config.caps);
+        let caps = self.config.caps;
         let message = &mut self.incoming[index];
-        let last = message.shape(self.config.packet_bytes).last_seq();
-        let unscheduled = unscheduled.min(last);
+        let shape = message.shape(self.config.packet_bytes);
+        let unscheduled = self.config.unscheduled_of(shape);
         message.limit = unscheduled;
         message.is_counted = true;
         let from = message.from;
         self.grants.begin(message.granted());
-        if message.expected > last {
+        if message.expected > shape.last_seq() {
             // All of it came before its turn.
             self.complete(index, now);
             return;
@@ -58,10 +58,9 @@ impl Endpoint {
         let Some(index) = self.incoming.find(key) else {
             return;
         };
-        let unscheduled = self.config.unscheduled();
         let message = &mut self.incoming[index];
-        let last = message.shape(self.config.packet_bytes).last_seq();
-        let end = unscheduled.min(last);
+        let shape = message.shape(self.config.packet_bytes);
+        let end = self.config.unscheduled_of(shape);
         if message.state == State::Receiving && message.expected <= end {
             message.lost_to = message.lost_to.max(end);
             self.queue_cts(index);

@@ -157,6 +157,11 @@ pub(crate) fn bits_of(bytes: &[u8]) -> Bits {
 pub(crate) const FAST_VERSION: u16 = 2;
 
 impl Header {
+    /// CTS: the last packet that it grants. Rule S has seen to it that it grants one.
+    pub(crate) fn grants_to(&self) -> u32 {
+        self.seq.saturating_add(u32::from(self.info1) - 1)
+    }
+
     /// The header as it goes on the wire.
     #[must_use]
     pub fn encode(&self) -> HeaderBytes {
