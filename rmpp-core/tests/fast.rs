@@ -127,12 +127,7 @@ fn rule_k_nothing_is_remembered_of_what_ended() {
 #[test]
 fn rule_w_a_grant_that_comes_twice_or_late_grants_nothing() {
     let mut wire = Wire::new(2, with("fast,-unsched"));
-    wire.send(0, 1, 500 * PACKET);
-    let rts = wire.take(0).expect("RTS");
-    wire.give(&rts).expect("a new message");
-    let cts = wire.take(1).expect("CTS");
-    wire.give(&cts).expect("a grant");
-    let block = wire.take_all(0);
+    let (cts, block) = wire.first_block(500 * PACKET);
     assert_eq!(block.len(), usize::from(cts.header.info1));
     assert_eq!(
         kinds(&block)
@@ -148,12 +143,7 @@ fn rule_w_a_grant_that_comes_twice_or_late_grants_nothing() {
 #[test]
 fn rule_w_the_next_grant_comes_before_the_last_is_used_up() {
     let mut wire = Wire::new(2, with("fast,-unsched"));
-    wire.send(0, 1, 1000 * PACKET);
-    let rts = wire.take(0).expect("RTS");
-    wire.give(&rts).expect("a new message");
-    let cts = wire.take(1).expect("CTS");
-    wire.give(&cts).expect("a grant");
-    let block = wire.take_all(0);
+    let (_, block) = wire.first_block(1000 * PACKET);
     let half = block.len().div_ceil(2);
     wire.give_all(&block[..half]);
     let next = wire.take(1).expect("a CTS at half of the window");
@@ -198,12 +188,7 @@ fn rule_u_a_message_of_a_few_packets_needs_no_grant() {
 /// A message of 50 data packets with everything granted, its data in the script's hand.
 fn granted() -> (Wire, Vec<Packet>) {
     let mut wire = Wire::new(2, with("fast,-unsched"));
-    wire.send(0, 1, 50 * PACKET + 1);
-    let rts = wire.take(0).expect("RTS");
-    wire.give(&rts).expect("a new message");
-    let cts = wire.take(1).expect("CTS");
-    wire.give(&cts).expect("a grant");
-    let data = wire.take_all(0);
+    let (_, data) = wire.first_block(50 * PACKET + 1);
     assert_eq!(data.len(), 50);
     (wire, data)
 }

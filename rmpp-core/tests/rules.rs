@@ -141,12 +141,7 @@ fn rule_p5_a_long_message_is_figure_6() {
 #[test]
 fn rule_p5_one_grant_is_outstanding_at_a_time() {
     let mut wire = Wire::new(2, config(2));
-    wire.send(0, 1, 100 * PACKET);
-    let rts = wire.take(0).expect("RTS");
-    wire.give(&rts).expect("a new message");
-    let cts = wire.take(1).expect("CTS");
-    wire.give(&cts).expect("a grant");
-    let block = wire.take_all(0);
+    let (_, block) = wire.first_block(100 * PACKET);
     assert_eq!(block.len(), 16, "no more than granted");
     for data in &block[..15] {
         wire.give(data).expect("data in sequence");

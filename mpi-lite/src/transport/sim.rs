@@ -151,20 +151,15 @@ impl Sim {
     /// Handles the next packet of the datagram in hand.
     fn take_packet(&mut self, now: Instant) -> Option<Event> {
         let (from, datagram, at) = &mut self.in_hand;
-        let left = &datagram[*at..];
-        let (head, payload) = self.driver.cut(left);
-        let (header, body) = left[..head + payload].split_at(head);
-        let place = *at + head..*at + head + payload;
-        *at = place.end;
-        let event = self.driver.packet(*from, header, body, now)?;
-        if let Event::Arriving { arrival, .. } = event {
-            self.fresh = Some((arrival, place));
+        let start = *at;
+        let (place, event) = self.driver.take_packet(*from, &datagram[start..], now);
+        *at = start + place.end;
+        if let Some(Event::Arriving { arrival, .. }) = event {
+            self.fresh = Some((arrival, start + place.start..start + place.end));
         }
-        Some(event)
+        event
     }
-}
 
-impl Sim {
     /// Counters of the protocol.
     pub(super) fn counters(&self) -> &rmpp_core::Counters {
         self.driver.counters()

@@ -78,7 +78,9 @@ impl Endpoint {
     /// The last packet that a CTS lets a message send.
     fn limit_of(&self, index: u32, header: &Header) -> u32 {
         if self.config.has(Bug::AddGrants) {
-            return self.outgoing[index].limit.saturating_add(header.info1.into());
+            return self.outgoing[index]
+                .limit
+                .saturating_add(header.info1.into());
         }
         header.grants_to()
     }

@@ -146,6 +146,18 @@ impl Wire {
         })
     }
 
+    /// Node 0 sends node 1 a message of `len` bytes, and is granted its first block: the CTS, and
+    /// the block in the script's hand.
+    pub(crate) fn first_block(&mut self, len: u64) -> (Packet, Vec<Packet>) {
+        self.send(0, 1, len);
+        let rts = self.take(0).expect("RTS");
+        self.give(&rts).expect("a new message");
+        let cts = self.take(1).expect("CTS");
+        self.give(&cts).expect("a grant");
+        let block = self.take_all(0);
+        (cts, block)
+    }
+
     /// All packets a node has to send.
     pub(crate) fn take_all(&mut self, from: u32) -> Vec<Packet> {
         std::iter::from_fn(|| self.take(from)).collect()

@@ -1,6 +1,7 @@
 //! Gives the payload-free protocol its bytes: which span an outgoing range is, where an incoming
 //! range goes.
 
+use core::ops::Range;
 use std::collections::VecDeque;
 
 use rmpp_core::{
@@ -220,7 +221,7 @@ impl Driver {
     /// How the packet that `datagram` begins with is cut: bytes of its header and of its payload.
     /// What is no packet is all header, and the core counts it.
     #[inline]
-    pub(crate) fn cut(&self, datagram: &[u8]) -> (usize, usize) {
+    fn cut(&self, datagram: &[u8]) -> (usize, usize) {
         match self.core.cut(datagram) {
             Some(cut) if self.coalesces => cut,
             Some((header_bytes, _)) => (header_bytes, datagram.len() - header_bytes),
@@ -228,9 +229,25 @@ impl Driver {
         }
     }
 
+    /// Takes in the packet that `left` begins with. Answers where in `left` its payload is, which
+    /// ends where the next packet begins, and `Arriving` if it begins a message: `land` needs the
+    /// payload then.
+    #[inline]
+    pub(crate) fn take_packet(
+        &mut self,
+        from: NodeId,
+        left: &[u8],
+        now: Instant,
+    ) -> (Range<usize>, Option<Event>) {
+        let (header_bytes, payload_bytes) = self.cut(left);
+        let place = header_bytes..header_bytes + payload_bytes;
+        let event = self.packet(from, &left[..header_bytes], &left[place.clone()], now);
+        (place, event)
+    }
+
     /// Takes a packet in; answers `Arriving` if it begins a message, whose payload `land` needs.
     #[inline]
-    pub(crate) fn packet(
+    fn packet(
         &mut self,
         from: NodeId,
         header: &[u8],

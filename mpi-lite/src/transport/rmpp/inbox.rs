@@ -8,14 +8,14 @@
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 
 use socket2::SockAddr;
 
 use super::WRAP_BYTES;
 use super::outbox::LENGTH_AT;
 use super::seal::{Seal, Stray};
-use super::socket::{ADDRESS_BYTES, message};
+use super::socket::{ADDRESS_BYTES, Ends, message};
 use crate::counters::Datagrams;
 
 /// Stretches of one `recvmmsg`.
@@ -42,14 +42,6 @@ pub(super) struct Inbox {
     /// The only peer's address is the only one from which the system still takes datagrams: none
     /// is left from the time before it knew.
     is_private: bool,
-}
-
-/// Where datagrams come in.
-#[derive(Clone, Copy)]
-pub(super) struct Entrance<'a> {
-    pub(super) socket: BorrowedFd<'a>,
-    pub(super) peers: &'a [SockAddr],
-    pub(super) is_connected: bool,
 }
 
 impl Inbox {
@@ -90,7 +82,7 @@ impl Inbox {
     #[inline]
     pub(super) fn next(
         &mut self,
-        entrance: Entrance<'_>,
+        ends: &Ends,
         seal: &mut Seal,
         counters: &mut Datagrams,
     ) -> Option<(u32, Range<usize>)> {
@@ -101,7 +93,7 @@ impl Inbox {
                 (self.slot, self.at) = (self.slot + 1, 0);
                 continue;
             }
-            let from = self.sift(left, entrance, (seal, counters));
+            let from = self.sift(left, ends, (seal, counters));
             let begin = start + self.at;
             let Some((from, bytes)) = from else {
                 // Nobody knows where the next one would begin.
@@ -128,7 +120,7 @@ impl Inbox {
     fn sift(
         &self,
         left: &[u8],
-        entrance: Entrance<'_>,
+        ends: &Ends,
         (seal, counters): (&Seal, &mut Datagrams),
     ) -> Option<(u32, usize)> {
         let Some(wrap) = left
@@ -144,7 +136,7 @@ impl Inbox {
             return None;
         }
         let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
-        let known = entrance.peers.get(sender as usize);
+        let known = ends.peers.get(sender as usize);
         let is_from = |known| self.is_private || is_address(&self.sources[self.slot], known);
         if !known.is_some_and(is_from) {
             counters.misplaced += 1;
@@ -163,15 +155,15 @@ impl Inbox {
     /// row: a lone packet is not held up by the search for a second one, a stream costs few calls.
     /// Answers whether anything came.
     #[inline]
-    pub(super) fn fetch(&mut self, entrance: Entrance<'_>) -> bool {
+    pub(super) fn fetch(&mut self, ends: &Ends) -> bool {
         (self.slot, self.at) = (0, 0);
         self.received = if self.ask == 1 {
-            self.receive_one(entrance)
+            self.receive_one(ends)
         } else {
-            self.receive_batch(entrance)
+            self.receive_batch(ends)
         };
         if self.received == 0 {
-            self.is_private = entrance.is_connected;
+            self.is_private = ends.is_connected;
         }
         let was_full = self.received == self.ask;
         self.ask = match (was_full, self.was_full) {
@@ -183,7 +175,7 @@ impl Inbox {
         self.received > 0
     }
 
-    fn receive_one(&mut self, entrance: Entrance<'_>) -> usize {
+    fn receive_one(&mut self, ends: &Ends) -> usize {
         let mut source_bytes = ADDRESS_BYTES;
         let (source, source_len): (*mut libc::sockaddr_storage, *mut u32) = if self.is_private {
             (core::ptr::null_mut(), core::ptr::null_mut())
@@ -196,7 +188,7 @@ impl Inbox {
         let len = unsafe {
             libc::syscall(
                 libc::SYS_recvfrom,
-                entrance.socket.as_raw_fd(),
+                ends.socket.as_raw_fd(),
                 self.slots.as_mut_ptr(),
                 SLOT_BYTES,
                 libc::MSG_DONTWAIT,
@@ -211,7 +203,7 @@ impl Inbox {
         1
     }
 
-    fn receive_batch(&mut self, entrance: Entrance<'_>) -> usize {
+    fn receive_batch(&mut self, ends: &Ends) -> usize {
         let ask = self.ask;
         let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
         let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
@@ -228,7 +220,7 @@ impl Inbox {
         let received = unsafe {
             libc::syscall(
                 libc::SYS_recvmmsg,
-                entrance.socket.as_raw_fd(),
+                ends.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
                 ask,
                 libc::MSG_DONTWAIT,

@@ -285,17 +285,14 @@ impl Rmpp {
     #[inline]
     fn take_packet(&mut self, now: Instant) -> Option<Event> {
         let start = self.in_hand.start;
-        let (head, payload) = self.driver.cut(self.socket.bytes(self.in_hand.clone()));
-        let (middle, end) = (start + head, start + head + payload);
-        self.in_hand.start = end;
+        let left = self.socket.bytes(self.in_hand.clone());
+        let (place, event) = self.driver.take_packet(self.from, left, now);
+        self.in_hand.start = start + place.end;
         self.has_unflushed = true;
-        let header = self.socket.bytes(start..middle);
-        let body = self.socket.bytes(middle..end);
-        let event = self.driver.packet(self.from, header, body, now)?;
-        if let Event::Arriving { arrival, .. } = event {
-            self.fresh = Some((arrival, middle..end));
+        if let Some(Event::Arriving { arrival, .. }) = event {
+            self.fresh = Some((arrival, start + place.start..start + place.end));
         }
-        Some(event)
+        event
     }
 }
 

@@ -8,14 +8,13 @@
 
 use core::mem::MaybeUninit;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 
 use rmpp_core::FAST_HEADER_BYTES;
-use socket2::SockAddr;
 
 use super::super::EnvelopeBytes;
 use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
-use super::socket::{ADDRESS_BYTES, message};
+use super::socket::{Ends, message};
 use super::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::memory::Span;
 
@@ -80,16 +79,6 @@ pub(super) struct Outbox {
     pieces: Vec<Piece>,
     datagrams: Vec<Datagram>,
     bytes: usize,
-}
-
-/// Where datagrams go out.
-#[derive(Clone, Copy)]
-pub(super) struct Exit<'a> {
-    pub(super) socket: BorrowedFd<'a>,
-    pub(super) peers: &'a [SockAddr],
-    /// The system knows the only peer's address.
-    pub(super) is_connected: bool,
-    pub(super) may_burst: bool,
 }
 
 /// What one system call did.
@@ -287,28 +276,28 @@ impl Outbox {
     }
 
     /// Sends datagrams from number `done` on, as many as one system call takes.
-    pub(super) fn send(&self, done: usize, exit: Exit<'_>) -> Result<Went, Stuck> {
+    pub(super) fn send(&self, done: usize, ends: &Ends) -> Result<Went, Stuck> {
         if let [datagram] = &self.datagrams[done..]
             && datagram.first == datagram.last
             && self.pieces[datagram.first as usize].body.is_empty()
         {
-            return self.send_plain(*datagram, exit);
+            return self.send_plain(*datagram, ends);
         }
-        self.send_batch(done, exit)
+        self.send_batch(done, ends)
     }
 
     /// One stretch of memory.
-    fn send_plain(&self, datagram: Datagram, exit: Exit<'_>) -> Result<Went, Stuck> {
+    fn send_plain(&self, datagram: Datagram, ends: &Ends) -> Result<Went, Stuck> {
         let Piece { start, len, .. } = self.pieces[datagram.first as usize];
         let bytes = &self.buffer[start..][..len];
-        let (name, name_bytes) = exit.name_of(datagram.to);
+        let (name, name_bytes) = ends.name_of(datagram.to);
         // SAFETY: the bytes and the address outlive the call, which reads no more than it is told.
         // The socket blocks while the system has no buffer: nothing of ours is needed to free
         // one. As a bare system call it is no cancellation point of the C library.
         let sent = unsafe {
             libc::syscall(
                 libc::SYS_sendto,
-                exit.socket.as_raw_fd(),
+                ends.socket.as_raw_fd(),
                 bytes.as_ptr(),
                 bytes.len(),
                 libc::MSG_NOSIGNAL,
@@ -328,19 +317,19 @@ impl Outbox {
         })
     }
 
-    fn send_batch(&self, done: usize, exit: Exit<'_>) -> Result<Went, Stuck> {
+    fn send_batch(&self, done: usize, ends: &Ends) -> Result<Went, Stuck> {
         let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; 2 * PIECES];
         let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
         let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
         let mut runs = [0; BATCH];
         let (mut count, mut used, mut at) = (0, 0, done);
         while count < BATCH && at < self.datagrams.len() {
-            let run = self.run(at, exit.may_burst);
+            let run = self.run(at, ends.may_burst);
             let from = used;
             for datagram in &self.datagrams[at..at + run] {
                 used = self.gather(*datagram, &mut vectors, used);
             }
-            let (name, name_bytes) = exit.name_of(self.datagrams[at].to);
+            let (name, name_bytes) = ends.name_of(self.datagrams[at].to);
             let first = vectors[from].as_mut_ptr();
             let mut header = message(first, used - from, name, name_bytes);
             if run > 1 {
@@ -357,7 +346,7 @@ impl Outbox {
         let sent = unsafe {
             libc::syscall(
                 libc::SYS_sendmmsg,
-                exit.socket.as_raw_fd(),
+                ends.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
                 count,
                 libc::MSG_NOSIGNAL,
@@ -428,19 +417,6 @@ fn pieces_of(pieces: &[Piece], datagram: Datagram) -> impl Iterator<Item = Piece
     core::iter::successors(Some(pieces[datagram.first as usize]), |piece| {
         piece.next.map(|place| pieces[place as usize])
     })
-}
-
-impl Exit<'_> {
-    /// Where a datagram goes, for the system; null if it knows.
-    #[inline]
-    fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
-        if self.is_connected {
-            return (core::ptr::null_mut(), 0);
-        }
-        let peer = &self.peers[to as usize];
-        debug_assert!(peer.len() <= ADDRESS_BYTES);
-        (peer.as_ptr().cast_mut().cast(), peer.len())
-    }
 }
 
 /// Tells the system how long the packets of a burst are: a `cmsghdr` and its data.

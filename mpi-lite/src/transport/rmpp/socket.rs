@@ -15,24 +15,43 @@ use rmpp_core::FAST_HEADER_BYTES;
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::WRAP_BYTES;
-use super::inbox::{Entrance, Inbox};
-use super::outbox::{Exit, Outbox, Stuck};
+use super::inbox::Inbox;
+use super::outbox::{Outbox, Stuck};
 use super::seal::{MARK_BYTES, Seal};
 use crate::config::Settings;
 use crate::counters::Datagrams;
 use crate::memory::Span;
 
+/// What datagrams go out by and come in by.
+pub(super) struct Ends {
+    pub(super) socket: socket2::Socket,
+    /// The addresses, by rank.
+    pub(super) peers: Vec<SockAddr>,
+    /// There is one peer only, and the system knows its address.
+    pub(super) is_connected: bool,
+    /// The system takes bursts.
+    pub(super) may_burst: bool,
+}
+
+impl Ends {
+    /// Where a datagram goes, for the system; null if it knows.
+    #[inline]
+    pub(super) fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
+        if self.is_connected {
+            return (core::ptr::null_mut(), 0);
+        }
+        let peer = &self.peers[to as usize];
+        debug_assert!(peer.len() <= ADDRESS_BYTES);
+        (peer.as_ptr().cast_mut().cast(), peer.len())
+    }
+}
+
 /// One UDP socket with what waits to go out and what came in.
 pub(super) struct Socket {
-    socket: socket2::Socket,
-    peers: Vec<SockAddr>,
-    /// There is one peer only, and the system knows its address.
-    is_connected: bool,
+    ends: Ends,
     is_ipv4: bool,
     /// A path was narrower than its interface: the system may cut datagrams into fragments.
     may_fragment: bool,
-    /// The system takes bursts.
-    may_burst: bool,
     seal: Seal,
     outbox: Outbox,
     inbox: Inbox,
@@ -79,12 +98,14 @@ impl Socket {
         }
         socket.bind(&SocketAddr::new(address, 0).into())?;
         Ok(Self {
-            socket,
-            peers: Vec::new(),
-            is_connected: false,
+            ends: Ends {
+                socket,
+                peers: Vec::new(),
+                is_connected: false,
+                may_burst,
+            },
             is_ipv4,
             may_fragment: false,
-            may_burst,
             seal: Seal::Cookie([0; MARK_BYTES]),
             outbox: Outbox::new(),
             inbox: Inbox::new(),
@@ -97,7 +118,7 @@ impl Socket {
     /// # Errors
     /// The system's.
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
-        let address = self.socket.local_addr()?;
+        let address = self.ends.socket.local_addr()?;
         address
             .as_socket()
             .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
@@ -106,7 +127,7 @@ impl Socket {
     /// Bytes of the receive buffer as the kernel counts them.
     #[must_use]
     pub(super) fn receive_buffer(&self) -> usize {
-        self.socket.recv_buffer_size().unwrap_or(212_992)
+        self.ends.socket.recv_buffer_size().unwrap_or(212_992)
     }
 
     /// Tells the socket its job.
@@ -119,11 +140,11 @@ impl Socket {
         if job.coalesces {
             self.outbox.shared_bytes = self.seal.shared_bytes(job.longest_bytes);
         }
-        self.peers = job.peers.into_iter().map(SockAddr::from).collect();
-        if let [first, second] = &self.peers[..] {
+        self.ends.peers = job.peers.into_iter().map(SockAddr::from).collect();
+        if let [first, second] = &self.ends.peers[..] {
             // The only other rank: the system then need not find the route for each datagram.
             let other = if job.me == 0 { second } else { first };
-            self.is_connected = self.socket.connect(other).is_ok();
+            self.ends.is_connected = self.ends.socket.connect(other).is_ok();
         }
         self.inbox.know(job.longest_bytes);
     }
@@ -132,14 +153,14 @@ impl Socket {
     #[must_use]
     pub(super) fn counters(&self) -> Datagrams {
         Datagrams {
-            overflowed: overflowed(&self.socket),
+            overflowed: overflowed(&self.ends.socket),
             ..self.counters.clone()
         }
     }
 
     /// Whether the system has dropped datagrams since the last time, for want of room.
     pub(super) fn has_overflowed(&mut self) -> bool {
-        let overflowed = overflowed(&self.socket);
+        let overflowed = overflowed(&self.ends.socket);
         core::mem::replace(&mut self.counters.overflowed, overflowed) < overflowed
     }
 
@@ -165,14 +186,8 @@ impl Socket {
         self.outbox.seal(&mut self.seal);
         let mut done = 0;
         while done < self.outbox.len() {
-            let exit = Exit {
-                socket: self.socket.as_fd(),
-                peers: &self.peers,
-                is_connected: self.is_connected,
-                may_burst: self.may_burst,
-            };
             self.counters.send_calls += 1;
-            match self.outbox.send(done, exit) {
+            match self.outbox.send(done, &self.ends) {
                 Ok(went) => {
                     self.counters.datagrams_sent += went.datagrams as u64;
                     self.counters.bursts_sent += went.bursts as u64;
@@ -195,7 +210,7 @@ impl Socket {
         if stuck.was_burst {
             // The way out has no checksums for bursts (EIO), or a packet is too long for it
             // (EINVAL, EMSGSIZE). From now on each datagram goes alone.
-            self.may_burst = false;
+            self.ends.may_burst = false;
             self.counters.bursts_refused += 1;
             return true;
         }
@@ -218,19 +233,14 @@ impl Socket {
              what the path carries, less {} bytes of headers)",
             28 + WRAP_BYTES + FAST_HEADER_BYTES
         );
-        forbid_fragments(&self.socket, self.is_ipv4, false).is_ok()
+        forbid_fragments(&self.ends.socket, self.is_ipv4, false).is_ok()
     }
 
     /// The next datagram in hand of a known sender: its rank, and where its packets are.
     #[inline]
     pub(super) fn next(&mut self) -> Option<(u32, Range<usize>)> {
-        let entrance = Entrance {
-            socket: self.socket.as_fd(),
-            peers: &self.peers,
-            is_connected: self.is_connected,
-        };
         self.inbox
-            .next(entrance, &mut self.seal, &mut self.counters)
+            .next(&self.ends, &mut self.seal, &mut self.counters)
     }
 
     /// The bytes at a place that `next` answered; they stay until `fetch`.
@@ -250,19 +260,14 @@ impl Socket {
     /// Asks the system for datagrams; answers whether there were any. What was in hand is gone.
     #[inline]
     pub(super) fn fetch(&mut self) -> bool {
-        let entrance = Entrance {
-            socket: self.socket.as_fd(),
-            peers: &self.peers,
-            is_connected: self.is_connected,
-        };
         self.counters.receive_calls += 1;
-        self.inbox.fetch(entrance)
+        self.inbox.fetch(&self.ends)
     }
 
     /// What becomes readable when a datagram comes.
     #[must_use]
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.ends.socket.as_fd()
     }
 }
 
@@ -469,7 +474,7 @@ mod tests {
         const SO_NO_CHECK: libc::c_int = 11;
         let mut ends = pair(&Settings::default(), false);
         // The system makes no bursts of datagrams without a checksum.
-        set(&ends[0].socket, libc::SOL_SOCKET, SO_NO_CHECK, 1).unwrap();
+        set(&ends[0].ends.socket, libc::SOL_SOCKET, SO_NO_CHECK, 1).unwrap();
         let mut packets = mixed();
         assert!(exchange(&mut ends, &mut packets) == packets);
         let counters = ends[0].counters();
@@ -516,7 +521,7 @@ mod tests {
         left.push(1, &[5; 36], &[6; 16], Span::EMPTY);
         left.flush();
         let mut bytes = [core::mem::MaybeUninit::uninit(); LONGEST_BYTES];
-        let len = tap.socket.recv(&mut bytes).unwrap();
+        let len = tap.ends.socket.recv(&mut bytes).unwrap();
         // SAFETY: the system has written so many.
         let bytes = bytes[..len]
             .iter()
@@ -528,7 +533,7 @@ mod tests {
     /// was counted: foreign, misplaced, forged, replayed.
     fn throw(end: &mut Socket, from: &Socket, bytes: &[u8]) -> (bool, [u64; 4]) {
         let to = end.address().unwrap();
-        from.socket.send_to(bytes, &to.into()).unwrap();
+        from.ends.socket.send_to(bytes, &to.into()).unwrap();
         while !end.fetch() {}
         let is_taken = end.next().is_some();
         let Datagrams {
