@@ -24,7 +24,7 @@ rmpp_core::tally! {
         pub unexpected_peak: Peak,
         /// The greatest number of bytes of such messages that were kept at a time.
         pub unexpected_peak_bytes: Peak,
-        /// The greatest number of bytes of sends that were kept in copies at a time.
+        /// The most that copies of sends took of their budget at a time: each counts 4096 more.
         pub copies_peak_bytes: Peak,
         /// Times a waiting thread went to sleep.
         pub sleeps: u64,
