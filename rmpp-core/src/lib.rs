@@ -53,9 +53,9 @@ pub use caps::{Caps, ProfileError};
 pub use config::Bug;
 pub use config::{Config, VERSION};
 pub use counters::{Bytes, Counters, Measure, Peak, Repeats, Row, Rows};
-pub use endpoint::Endpoint;
 #[cfg(feature = "sim")]
 pub use endpoint::Survey;
+pub use endpoint::{Awaited, Endpoint};
 pub use error::{Dropped, SendError};
 pub use event::{Event, Landing, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};

@@ -35,10 +35,15 @@ fn loopback() -> Rig {
 }
 
 fn udp(change: impl Fn(&mut Settings)) -> Rig {
+    udp_of(2, change).0
+}
+
+/// `ranks` ends, and what they tell of themselves.
+fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
     let mut settings = Settings::default();
     change(&mut settings);
     let clock = Clock::start();
-    let bound: Vec<Bound> = (0..2)
+    let bound: Vec<Bound> = (0..ranks)
         .map(|_| Bound::new(Ipv4Addr::LOCALHOST.into(), 1, &settings).unwrap())
         .collect();
     let cards: Vec<Card> = bound.iter().map(|bound| bound.card().clone()).collect();
@@ -49,12 +54,13 @@ fn udp(change: impl Fn(&mut Settings)) -> Rig {
             Link::Rmpp(bound.connect(Peer(me), &cards, &[77; 32], (&settings, clock)))
         })
         .collect();
-    Rig {
+    let rig = Rig {
         links,
         clock,
         #[cfg(feature = "sim")]
         air: None,
-    }
+    };
+    (rig, cards)
 }
 
 #[cfg(feature = "sim")]
@@ -392,6 +398,44 @@ fn both_ends_send_at_once() {
         for (envelope, bounced) in heard.arrived {
             let expected = if envelope[0] == 1 { &left } else { &right };
             assert!(bounced.as_ref() == Some(expected), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_in_the_place_of_what_was_awaited_does_no_harm() {
+    const LEN: usize = 300_000;
+    for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
+        let (mut rig, cards) = udp_of(3, |settings| settings.secure = secure);
+        let stray = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut bodies: Vec<_> = (0..20).map(|number| body(number, LEN)).collect();
+        let mut rooms = vec![vec![0; LEN]; bodies.len()];
+        for (number, out) in bodies.iter_mut().enumerate() {
+            // Two senders whose packets mix, and a third one who does not belong here.
+            let envelope = envelope(number as u8);
+            let message = outbound(&envelope, Span::of(out), Token(number as u32));
+            rig.links[number % 2].send(Peer(2), message).unwrap();
+        }
+        let mut landed = Vec::new();
+        let mut heard = Heard::default();
+        let places: Vec<_> = rooms.iter_mut().map(|room| Span::of(room)).collect();
+        rig.run(
+            &mut heard,
+            |arrival, _| {
+                for len in [20, 700, 60_000, 65_000] {
+                    stray
+                        .send_to(&body(landed.len(), len), cards[2].address)
+                        .unwrap();
+                }
+                landed.push(arrival);
+                Landing::Into(places[landed.len() - 1])
+            },
+            |heard| heard.arrived.len() == 20 && heard.sent.len() == 20,
+        );
+        for room in &rooms {
+            // All of it is of one message.
+            let number = usize::from(room[0]);
+            assert!(*room == bodies[number], "{secure}: message {number}");
         }
     }
 }

@@ -3,6 +3,7 @@
 mod acks;
 mod answers;
 mod arrivals;
+mod awaited;
 mod queues;
 mod sift;
 #[cfg(feature = "sim")]
@@ -11,6 +12,7 @@ mod transmit;
 mod wake;
 mod window;
 
+pub use awaited::Awaited;
 #[cfg(feature = "sim")]
 pub use survey::Survey;
 

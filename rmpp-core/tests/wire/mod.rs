@@ -169,7 +169,18 @@ impl Wire {
         let node = &mut self.nodes[to as usize];
         let mut bytes = packet.header.encode().to_vec();
         bytes.extend_from_slice(&packet.tail);
+        let near = self.announced.iter().rev().take(16);
+        let awaited = near
+            .filter(|entry| entry.0 == to)
+            .filter_map(|entry| node.awaited(entry.1))
+            .find(|awaited| awaited.is(packet.from, &bytes));
         let outcome = node.handle_packet(packet.from, &bytes, packet.len, now);
+        if let (Some(awaited), Ok(placement)) = (awaited, outcome) {
+            // Its payload may have been received there already.
+            let (message, offset) = (awaited.message, awaited.offset);
+            assert_eq!(placement, Placement::Data { message, offset });
+            assert_eq!(awaited.payload_bytes, packet.len);
+        }
         if let Ok(Placement::First { message, .. }) = outcome {
             self.announced.push((to, message));
             if let Some(landing) = self.landing {

@@ -5,8 +5,8 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use rmpp_core::{
-    Caps, Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding, NodeId,
-    OutgoingId, Placement, SendError,
+    Awaited, Caps, Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
+    NodeId, OutgoingId, Placement, SendError,
 };
 
 use super::super::{
@@ -71,6 +71,10 @@ pub(crate) struct Driver {
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Option<Incoming>>,
     events: VecDeque<Event>,
+    /// The message that the last data was for: more of it is likely to come next.
+    current: Option<IncomingId>,
+    /// The payload of the packet in hand was received at its place, which is this one.
+    in_place: Option<(IncomingId, u64)>,
 }
 
 impl core::fmt::Debug for Driver {
@@ -116,7 +120,31 @@ impl Driver {
             outgoing: Vec::new(),
             incoming: Vec::new(),
             events: VecDeque::new(),
+            current: None,
+            in_place: None,
         }
+    }
+
+    /// The data packet that is likely to come next, and the memory where its payload belongs.
+    // Nothing else is written there, and the program looks only when the message is complete.
+    #[inline]
+    pub(crate) fn awaited(&self) -> Option<(Awaited, Span)> {
+        let id = self.current?;
+        let message = self.incoming.get(id.index())?.as_ref();
+        let Place::Into(span) = &message.filter(|message| message.id == id)?.place else {
+            return None;
+        };
+        let awaited = self.core.awaited(id)?;
+        let offset = usize::try_from(awaited.offset).expect("a range of memory");
+        let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
+        // What does not fit is dropped, but not here.
+        (place.len() == awaited.payload_bytes).then_some((awaited, place))
+    }
+
+    /// The payload of the next packet to be taken in is at its place already: it is `awaited`.
+    #[inline]
+    pub(crate) fn note_in_place(&mut self, awaited: &Awaited) {
+        self.in_place = Some((awaited.message, awaited.offset));
     }
 
     pub(crate) fn body_limit(&self) -> u64 {
@@ -254,6 +282,7 @@ impl Driver {
         payload: &[u8],
         now: Instant,
     ) -> Option<Event> {
+        let in_place = self.in_place.take();
         match self.core.handle_packet(from, header, payload.len(), now) {
             Ok(Placement::First { message, len }) => {
                 self.announce(message, (from, len), (payload, Vec::new()), now)
@@ -269,6 +298,11 @@ impl Driver {
                 None
             }
             Ok(Placement::Data { message, offset }) => {
+                self.current = Some(message);
+                if let Some(place) = in_place {
+                    assert_eq!(place, (message, offset), "a header names one place");
+                    return None;
+                }
                 let offset = usize::try_from(offset).expect("a range of memory");
                 self.incoming[message.index()]
                     .as_mut()
@@ -362,6 +396,7 @@ impl Driver {
             _ => place.write(0, first),
         }
         message.place = place;
+        self.current = Some(id);
         self.core.land(id, CoreLanding::Accept, now);
         let mut landed = Landed::Coming;
         while let Some(event) = self.core.poll_event() {

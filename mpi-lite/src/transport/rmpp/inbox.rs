@@ -7,16 +7,19 @@
 
 use core::mem::MaybeUninit;
 use core::ops::Range;
+use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 
+use rmpp_core::{Awaited, NodeId};
 use socket2::SockAddr;
 
-use super::WRAP_BYTES;
 use super::outbox::LENGTH_AT;
 use super::seal::{Seal, Stray};
 use super::socket::{ADDRESS_BYTES, Ends, message};
+use super::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::counters::Datagrams;
+use crate::memory::Span;
 
 /// Stretches of one `recvmmsg`.
 const BATCH: usize = 16;
@@ -42,6 +45,8 @@ pub(super) struct Inbox {
     /// The only peer's address is the only one from which the system still takes datagrams: none
     /// is left from the time before it knew.
     is_private: bool,
+    /// What is in hand is the awaited packet, whose payload is not here but at its place.
+    in_place: Option<Awaited>,
 }
 
 impl Inbox {
@@ -58,6 +63,7 @@ impl Inbox {
             slot: 0,
             at: 0,
             is_private: false,
+            in_place: None,
         }
     }
 
@@ -154,9 +160,17 @@ impl Inbox {
     /// Asks the system for one stretch, and for twice as many each time that all came twice in a
     /// row: a lone packet is not held up by the search for a second one, a stream costs few calls.
     /// Answers whether anything came.
+    ///
+    /// The payload of the packet that is `awaited` goes straight to its place: one copy less.
     #[inline]
-    pub(super) fn fetch(&mut self, ends: &Ends) -> bool {
+    pub(super) fn fetch(&mut self, ends: &Ends, awaited: Option<(Awaited, Span)>) -> bool {
         (self.slot, self.at) = (0, 0);
+        self.in_place = None;
+        if let Some((awaited, place)) = awaited.filter(|(awaited, _)| is_alone(awaited)) {
+            (self.ask, self.was_full) = (1, false);
+            self.received = self.receive_apart(ends, &awaited, place);
+            return self.received > 0;
+        }
         self.received = if self.ask == 1 {
             self.receive_one(ends)
         } else {
@@ -203,6 +217,49 @@ impl Inbox {
         1
     }
 
+    /// Receives one stretch whose payload goes to `place` if it is the one that is `awaited`.
+    // Rules R and S: `place` is missing from its message, so what comes there instead does no harm;
+    // it is taken away before anybody looks at it.
+    fn receive_apart(&mut self, ends: &Ends, awaited: &Awaited, mut place: Span) -> usize {
+        let (head_bytes, place_bytes) = (WRAP_BYTES + awaited.header_bytes, place.len());
+        let (head, rest) = self.slots[..SLOT_BYTES].split_at_mut(head_bytes);
+        let mut vectors = [
+            IoSliceMut::new(head),
+            place.io_slice_mut(),
+            IoSliceMut::new(&mut rest[place_bytes..]),
+        ];
+        let source = core::ptr::from_mut(&mut self.sources[0]).cast();
+        let vector = vectors.as_mut_ptr().cast();
+        let mut message = message(vector, vectors.len(), source, ADDRESS_BYTES);
+        // SAFETY: the vectors (an `IoSliceMut` is an iovec) and the address outlive the call.
+        let len = unsafe {
+            libc::syscall(
+                libc::SYS_recvmsg,
+                ends.socket.as_raw_fd(),
+                &raw mut message.msg_hdr,
+                libc::MSG_DONTWAIT,
+            )
+        };
+        let Ok(len) = usize::try_from(len) else {
+            return 0;
+        };
+        self.lens[0] = len;
+        let datagram = &mut self.slots[..len];
+        if len == head_bytes + place_bytes && is_awaited(awaited, &datagram[..head_bytes]) {
+            self.in_place = Some(*awaited);
+        } else if len > head_bytes {
+            let there = place.part(0, len - head_bytes);
+            there.read_into(&mut datagram[head_bytes..]);
+        }
+        1
+    }
+
+    /// The packet in hand, if its payload is at its place already.
+    #[inline]
+    pub(super) fn in_place(&self) -> Option<&Awaited> {
+        self.in_place.as_ref()
+    }
+
     fn receive_batch(&mut self, ends: &Ends) -> usize {
         let ask = self.ask;
         let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
@@ -234,6 +291,20 @@ impl Inbox {
         }
         received
     }
+}
+
+/// Whether no second datagram fits into a stretch with this packet: what comes in its place is not
+/// a train then, as a rule.
+fn is_alone(awaited: &Awaited) -> bool {
+    2 * awaited.payload_bytes > DATAGRAM_MAX
+}
+
+/// Whether the datagram that begins with `head` is the awaited packet and nothing else.
+fn is_awaited(awaited: &Awaited, head: &[u8]) -> bool {
+    let (wrap, header) = head.split_at(WRAP_BYTES);
+    let bytes = usize::from(u16::from_be_bytes([wrap[LENGTH_AT], wrap[LENGTH_AT + 1]]));
+    let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
+    bytes == head.len() + awaited.payload_bytes && awaited.is(NodeId(sender), header)
 }
 
 /// Whether the kernel's `source` is the published address `known`.

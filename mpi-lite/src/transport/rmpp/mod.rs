@@ -285,6 +285,9 @@ impl Rmpp {
     #[inline]
     fn take_packet(&mut self, now: Instant) -> Option<Event> {
         let start = self.in_hand.start;
+        if let Some(awaited) = self.socket.in_place() {
+            self.driver.note_in_place(awaited);
+        }
         let left = self.socket.bytes(self.in_hand.clone());
         let (place, event) = self.driver.take_packet(self.from, left, now);
         self.in_hand.start = start + place.end;
@@ -348,7 +351,7 @@ impl Transport for Rmpp {
             if self.take_datagram(now) {
                 continue;
             }
-            if self.has_asked || !self.socket.fetch() {
+            if self.has_asked || !self.socket.fetch(self.driver.awaited()) {
                 break;
             }
             self.has_asked = true;

@@ -11,7 +11,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rmpp_core::FAST_HEADER_BYTES;
+use rmpp_core::{Awaited, FAST_HEADER_BYTES};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::WRAP_BYTES;
@@ -257,11 +257,19 @@ impl Socket {
         self.inbox.is_at_end_of_stretch()
     }
 
-    /// Asks the system for datagrams; answers whether there were any. What was in hand is gone.
+    /// Asks the system for datagrams; answers whether there were any. What was in hand is gone. The
+    /// payload of the packet that is `awaited` goes to its place, unless it must be deciphered.
     #[inline]
-    pub(super) fn fetch(&mut self) -> bool {
+    pub(super) fn fetch(&mut self, awaited: Option<(Awaited, Span)>) -> bool {
         self.counters.receive_calls += 1;
-        self.inbox.fetch(&self.ends)
+        let awaited = awaited.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
+        self.inbox.fetch(&self.ends, awaited)
+    }
+
+    /// The packet in hand, if its payload is at its place already.
+    #[inline]
+    pub(super) fn in_place(&self) -> Option<&Awaited> {
+        self.inbox.in_place()
     }
 
     /// What becomes readable when a datagram comes.
@@ -424,7 +432,7 @@ mod tests {
         let bytes = |got: &[Vec<u8>]| got.iter().map(Vec::len).sum::<usize>();
         let all = bytes(packets);
         while bytes(&got) < all {
-            right.fetch();
+            right.fetch(None);
             while let Some((from, place)) = right.next() {
                 assert_eq!(from, 0);
                 got.push(right.bytes(place).to_vec());
@@ -534,7 +542,7 @@ mod tests {
     fn throw(end: &mut Socket, from: &Socket, bytes: &[u8]) -> (bool, [u64; 4]) {
         let to = end.address().unwrap();
         from.ends.socket.send_to(bytes, &to.into()).unwrap();
-        while !end.fetch() {}
+        while !end.fetch(None) {}
         let is_taken = end.next().is_some();
         let Datagrams {
             foreign,
@@ -604,7 +612,7 @@ mod tests {
         for end in &mut ends[1..] {
             let (mut numbers, mut bytes) = (Vec::new(), 0);
             while numbers.last() != Some(&44) || bytes < 45 {
-                end.fetch();
+                end.fetch(None);
                 while let Some((_, place)) = end.next() {
                     numbers.extend_from_slice(end.bytes(place));
                     bytes = numbers.len();

@@ -1,0 +1,76 @@
+//! Which data packet comes next, for a driver that receives payload straight into its place.
+
+use super::Endpoint;
+use crate::caps::Caps;
+use crate::ids::{IncomingId, NodeId};
+use crate::incoming::states::State;
+use crate::packet::{FAST_HEADER_BYTES, HEADER_BYTES, Header, Kind, header_bytes_of};
+
+/// A data packet that was granted and has not come: what its header says, and where its payload
+/// belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The message.
+    pub message: IncomingId,
+    /// Where in the message the payload begins, in bytes.
+    pub offset: u64,
+    /// Bytes of the payload.
+    pub payload_bytes: usize,
+    /// Bytes of the header.
+    pub header_bytes: usize,
+    from: u32,
+    msg_id: u32,
+    message_len: u64,
+    seq: u32,
+}
+
+impl Awaited {
+    /// Whether `packet`, which came from `from`, begins as this one does. Its payload then belongs
+    /// here and nowhere else: [`Endpoint::handle_packet`] places it here, or drops it.
+    #[must_use]
+    pub fn is(&self, from: NodeId, packet: &[u8]) -> bool {
+        let is_data = |kind| matches!(kind, Kind::Data | Kind::StopData | Kind::LastData);
+        header_bytes_of(packet) == Some(self.header_bytes)
+            && Header::decode(packet).is_some_and(|header| {
+                is_data(header.kind)
+                    && (from.0, header.src) == (self.from, self.from)
+                    && (header.msg_id, header.seq) == (self.msg_id, self.seq)
+                    && header.len == self.message_len
+            })
+    }
+}
+
+impl Endpoint {
+    /// The data packet that `message` lacks next: none if it is not being received, nothing more is
+    /// granted, or packets are missing before others that have come, so that nobody knows which
+    /// comes next. Until something else is done here, nobody but this packet has a claim to its
+    /// place.
+    #[must_use]
+    pub fn awaited(&self, message: IncomingId) -> Option<Awaited> {
+        let index = self.incoming.find(message.0)?;
+        let incoming = &self.incoming[index];
+        let is_next = incoming.state == State::Receiving
+            && incoming.expected <= incoming.limit
+            && incoming.came.is_empty();
+        if !is_next {
+            return None;
+        }
+        let shape = incoming.shape(self.config.packet_bytes);
+        let seq = incoming.expected;
+        let is_classic = self.config.caps == Caps::CLASSIC;
+        Some(Awaited {
+            message,
+            offset: shape.offset(seq),
+            payload_bytes: shape.data_bytes(seq),
+            header_bytes: if is_classic {
+                HEADER_BYTES
+            } else {
+                FAST_HEADER_BYTES
+            },
+            from: incoming.from,
+            msg_id: incoming.msg_id,
+            message_len: incoming.len,
+            seq,
+        })
+    }
+}
