@@ -23,7 +23,7 @@ use mpi_lite::ids::{self, Dest, TagSelector};
 
 use crate::abi;
 use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 use crate::raise::Call;
 
 /// Makes argument types that are one integer: the C type of a plain call, of a `_c` call, the type
@@ -68,7 +68,7 @@ macro_rules! integers {
             const NAME: &'static str = $spelling;
 
             fn raw(value: $value) -> Result<$c> {
-                <$c>::try_from(value).map_err(|_| Error::TooLarge { value: value.into() })
+                <$c>::try_from(value).map_err(|_| Cause::TooLarge { value: value.into() }.into())
             }
         }
     };
@@ -192,7 +192,7 @@ fn argument_not_negative(name: &'static str, value: i64) -> Result<()> {
 
 fn check_sign(name: &'static str, value: i64, class: c_int) -> Result<()> {
     if value < 0 {
-        Err(Error::Negative { name, value, class })
+        Err(Cause::Negative { name, value, class }.into())
     } else {
         Ok(())
     }
@@ -295,7 +295,7 @@ pub trait Slot<Width>: Stored {
     /// The value as C holds it.
     ///
     /// # Errors
-    /// `Error::TooLarge` if the C type cannot hold it.
+    /// `Cause::TooLarge` if the C type cannot hold it.
     fn raw(value: Self::Value) -> Result<Self::Raw>;
 }
 
@@ -309,7 +309,7 @@ impl<T: Stored> Out<T> {
     /// Lays down the result.
     ///
     /// # Errors
-    /// `Error::TooLarge` if it does not fit the caller's type.
+    /// `Cause::TooLarge` if it does not fit the caller's type.
     #[inline]
     pub fn set(&self, value: impl Into<T::Value>) -> Result<()> {
         // SAFETY: `read` made the pair from one pointer type and checked it for null; the caller
@@ -340,7 +340,7 @@ impl<W, T: Slot<W>> Read<W> for Out<T> {
     #[inline]
     unsafe fn read(c: *mut T::Raw, name: &'static str, _call: &Call) -> Result<Self> {
         if c.is_null() {
-            return Err(Error::NullPointer { name });
+            return Err(Cause::NullPointer { name }.into());
         }
         Ok(Self {
             place: c.cast(),
@@ -360,7 +360,7 @@ impl<T: Stored> InOut<T> {
     /// Lays down the result.
     ///
     /// # Errors
-    /// `Error::TooLarge` if it does not fit the caller's type.
+    /// `Cause::TooLarge` if it does not fit the caller's type.
     #[inline]
     pub fn set(&self, value: impl Into<T::Value>) -> Result<()> {
         self.out.set(value)

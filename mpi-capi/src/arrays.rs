@@ -100,16 +100,17 @@ arrays! { out
 }
 
 impl Requests {
-    /// The handles.
+    /// The handles, read each time that the iterator is.
     ///
     /// # Errors
     /// The array is null but its length is not 0.
-    pub fn to_vec(self, count: Length) -> Result<Vec<Handle>> {
-        let mut handles = Vec::with_capacity(count.0 as usize);
-        for index in 0..count.0 as usize {
-            handles.push(self.get(index)?);
+    #[inline]
+    pub fn handles(self, count: Length) -> Result<impl Iterator<Item = Handle> + Clone> {
+        if self.0.is_null() && count.0 > 0 {
+            return Err(Error::new(abi::MPI_ERR_ARG, NULL_ARRAY));
         }
-        Ok(handles)
+        // SAFETY: not null, and the caller passed as many elements as the call names.
+        Ok((0..count.0 as usize).map(move |index| unsafe { self.0.add(index).read_unaligned() }))
     }
 }
 

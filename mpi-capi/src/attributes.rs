@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::global::LIBRARY;
 
 /// What kind of object a key belongs to.
@@ -159,10 +159,12 @@ impl Attributes {
     /// `MPI_ERR_KEYVAL` if there is none, or what the delete function returns.
     pub fn delete(&self, object: Handle, key: c_int) -> Result<()> {
         let keyval = LIBRARY.keyvals.lock().get(key, self.owner)?;
-        let value = self.get(key)?.ok_or(Error::new(
-            abi::MPI_ERR_KEYVAL,
-            "the object has no attribute under this key",
-        ))?;
+        let value = self.get(key)?.ok_or_else(|| {
+            Error::new(
+                abi::MPI_ERR_KEYVAL,
+                "the object has no attribute under this key",
+            )
+        })?;
         call_delete(keyval, object, key, value)?;
         self.values.lock().retain(|(known, _)| *known != key);
         Ok(())
@@ -230,10 +232,11 @@ fn call_copy(keyval: Keyval, old: Handle, key: c_int, value: usize) -> Result<Op
     match (code, flag) {
         (abi::MPI_SUCCESS, 0) => Ok(None),
         (abi::MPI_SUCCESS, _) => Ok(Some(copy.expose_provenance())),
-        (code, _) => Err(Error::Callback {
+        (code, _) => Err(Cause::Callback {
             what: "attribute copy function",
             code,
-        }),
+        }
+        .into()),
     }
 }
 
@@ -248,9 +251,10 @@ fn call_delete(keyval: Keyval, object: Handle, key: c_int, value: *mut c_void) -
     // SAFETY: the arguments are those MPI gives to a delete function.
     match unsafe { function(object, key, value, extra_state) } {
         abi::MPI_SUCCESS => Ok(()),
-        code => Err(Error::Callback {
+        code => Err(Cause::Callback {
             what: "attribute delete function",
             code,
-        }),
+        }
+        .into()),
     }
 }

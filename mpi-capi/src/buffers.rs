@@ -7,14 +7,14 @@
 use core::ffi::c_void;
 
 use mpi_lite::coll::Input;
-use mpi_lite::data::Buffer;
+use mpi_lite::data::{Area, Buffer};
 
 use crate::abi;
 use crate::args::{
     Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append, show_address,
 };
 use crate::entry::{Arg, Declarator, Read};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::raise::Call;
 
 /// A buffer that is only read.
@@ -56,7 +56,18 @@ impl SendPtr {
     /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`: there cannot be so many here.
     #[inline]
     pub fn of(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
-        buffer(self.0.cast_mut(), count, datatype)
+        let buffer = buffer(self.0.cast_mut(), count, datatype)?;
+        buffer.check()?;
+        Ok(buffer)
+    }
+
+    /// The same as a message's body.
+    ///
+    /// # Errors
+    /// As `of`.
+    #[inline(always)]
+    pub fn area(self, count: Count, datatype: &Datatype) -> Result<Area> {
+        Ok(buffer(self.0.cast_mut(), count, datatype)?.area()?)
     }
 }
 
@@ -67,7 +78,18 @@ impl RecvPtr {
     /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`: there cannot be so many here.
     #[inline]
     pub fn of(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
-        buffer(self.0, count, datatype)
+        let buffer = buffer(self.0, count, datatype)?;
+        buffer.check()?;
+        Ok(buffer)
+    }
+
+    /// The same as a message's body.
+    ///
+    /// # Errors
+    /// As `of`.
+    #[inline(always)]
+    pub fn area(self, count: Count, datatype: &Datatype) -> Result<Area> {
+        Ok(buffer(self.0, count, datatype)?.area()?)
     }
 }
 
@@ -109,11 +131,11 @@ impl RecvPtr {
 
 fn end_within(is_null: bool, size: u64, position: u64, len: u64) -> Result<i64> {
     if is_null && len > 0 {
-        return Err(mpi_lite::error::Error::NullBuffer.into());
+        return Err(mpi_lite::error::Cause::NullBuffer.into());
     }
     let room = size.saturating_sub(position);
     if len > room {
-        return Err(mpi_lite::error::Error::Truncate { len, room }.into());
+        return Err(mpi_lite::error::Cause::Truncate { len, room }.into());
     }
     Ok((position + len).cast_signed())
 }
@@ -195,7 +217,7 @@ macro_rules! collective_buffers {
 
 collective_buffers! { SendPtr RecvPtr }
 
-#[inline]
+#[inline(always)]
 fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buffer> {
     let datatype = datatype.committed()?;
     if address.addr() == abi::MPI_IN_PLACE {
@@ -205,9 +227,7 @@ fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buf
         ));
     }
     // SAFETY: the caller of the C function vouches for the memory until the operation completes.
-    let buffer = unsafe { Buffer::new(address.cast(), count.get(), datatype.clone()) };
-    buffer.check()?;
-    Ok(buffer)
+    Ok(unsafe { Buffer::new(address.cast(), count.get(), datatype.clone()) })
 }
 
 impl Address {
@@ -289,7 +309,7 @@ impl<W> Read<W> for ConstAddress {
 impl<W> Read<W> for OutAddress {
     unsafe fn read(c: *mut c_void, name: &'static str, _call: &Call) -> Result<Self> {
         if c.is_null() {
-            Err(Error::NullPointer { name })
+            Err(Cause::NullPointer { name }.into())
         } else {
             Ok(Self(c))
         }

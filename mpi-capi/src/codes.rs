@@ -133,7 +133,7 @@ impl Codes {
         place
             .and_then(|place| self.added.get(place))
             .filter(|added| !added.removed)
-            .ok_or(Error::new(abi::MPI_ERR_ARG, NO_SUCH_CODE))
+            .ok_or_else(|| Error::new(abi::MPI_ERR_ARG, NO_SUCH_CODE))
     }
 
     fn find_mut(&mut self, code: c_int) -> Result<&mut Added> {

@@ -1,11 +1,11 @@
 //! Communicators as the program knows them: mpi-lite's, and what C attaches to them.
 
+use core::ops::Deref;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use mpi_lite::comm::Communicator;
-use mpi_lite::data::Buffer;
-use mpi_lite::engine::Completion;
+use mpi_lite::data::Area;
 use mpi_lite::ids::Mode;
 use parking_lot::Mutex;
 
@@ -32,10 +32,10 @@ pub struct CommObject {
 
 impl CommObject {
     /// One of the communicators that every process has.
-    pub fn predefined(lite: Communicator, handle: Handle, name: &str) -> Arc<Self> {
+    pub fn predefined(lite: Communicator, handle: Handle, name: &str) -> Self {
         let object = Self::new(lite, abi::MPI_ERRORS_ARE_FATAL, name);
         object.handle.store(handle.0, Ordering::Relaxed);
-        Arc::new(object)
+        object
     }
 
     fn new(lite: Communicator, errhandler: Handle, name: &str) -> Self {
@@ -80,78 +80,86 @@ impl CommObject {
     }
 }
 
+/// A communicator in use by a call.
+#[derive(Debug, Clone)]
+pub enum CommRef {
+    /// One that every process has, for as long as the process lives.
+    Predefined(&'static CommObject),
+    /// One that the program made; another thread may free it meanwhile.
+    Made(Arc<CommObject>),
+}
+
+impl Deref for CommRef {
+    type Target = CommObject;
+
+    #[inline]
+    fn deref(&self) -> &CommObject {
+        match self {
+            Self::Predefined(object) => object,
+            Self::Made(object) => object,
+        }
+    }
+}
+
 /// Point-to-point calls, in the words of the C arguments.
 impl CommObject {
     /// Sends and waits until the buffer may be reused.
     ///
     /// # Errors
     /// Those of `Communicator::send`.
-    #[inline]
-    pub fn send(&self, buffer: Buffer, dest: Rank, tag: Tag, mode: Mode) -> Result<()> {
-        Ok(self.lite.send(buffer, dest.dest(), tag.0, mode)?)
+    #[inline(always)]
+    pub fn send(&self, area: Area, dest: Rank, tag: Tag, mode: Mode) -> Result<()> {
+        Ok(self.lite.send(area, dest.dest(), tag.0, mode)?)
     }
 
     /// Starts a send.
     ///
     /// # Errors
     /// Those of `Communicator::isend`.
-    #[inline]
-    pub fn isend(&self, buffer: Buffer, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
-        Ok(request::started(
-            self,
-            self.lite.isend(buffer, dest.dest(), tag.0, mode)?,
-        ))
+    #[inline(always)]
+    pub fn isend(&self, area: Area, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
+        let request = self.lite.isend(area, dest.dest(), tag.0, mode)?;
+        Ok(request::handle_of(request))
     }
 
     /// Prepares a send.
     ///
     /// # Errors
     /// Those of `Communicator::send_init`.
-    pub fn send_init(&self, buffer: Buffer, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
-        Ok(request::started(
-            self,
-            self.lite.send_init(buffer, dest.dest(), tag.0, mode)?,
-        ))
+    pub fn send_init(&self, area: Area, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
+        let request = self.lite.send_init(area, dest.dest(), tag.0, mode)?;
+        Ok(request::handle_of(request))
     }
 
     /// Receives a message and lays down its status, also of one that was too long.
     ///
     /// # Errors
     /// Those of `Communicator::recv`.
-    #[inline]
-    pub fn recv(&self, buffer: Buffer, source: Source, tag: Tag, status: OutStatus) -> Result<()> {
-        let request = self.lite.irecv(buffer, source.selector(), tag.selector())?;
-        let Completion {
-            status: learned,
-            error,
-            ..
-        } = self.lite.engine().wait(Some(request))?;
-        status.set(learned.into());
-        error.map_or(Ok(()), |error| Err(error.into()))
+    #[inline(always)]
+    pub fn recv(&self, area: Area, source: Source, tag: Tag, status: OutStatus) -> Result<()> {
+        let (source, tag) = (source.selector(), tag.selector());
+        let ended = self.lite.receive(area, source, tag)?;
+        status.set(ended.status);
+        Ok(ended.into_result().map(|_| ())?)
     }
 
     /// Starts a receive.
     ///
     /// # Errors
     /// Those of `Communicator::irecv`.
-    #[inline]
-    pub fn irecv(&self, buffer: Buffer, source: Source, tag: Tag) -> Result<Handle> {
-        Ok(request::started(
-            self,
-            self.lite.irecv(buffer, source.selector(), tag.selector())?,
-        ))
+    #[inline(always)]
+    pub fn irecv(&self, area: Area, source: Source, tag: Tag) -> Result<Handle> {
+        let (source, tag) = (source.selector(), tag.selector());
+        Ok(request::handle_of(self.lite.irecv(area, source, tag)?))
     }
 
     /// Prepares a receive.
     ///
     /// # Errors
     /// Those of `Communicator::recv_init`.
-    pub fn recv_init(&self, buffer: Buffer, source: Source, tag: Tag) -> Result<Handle> {
-        Ok(request::started(
-            self,
-            self.lite
-                .recv_init(buffer, source.selector(), tag.selector())?,
-        ))
+    pub fn recv_init(&self, area: Area, source: Source, tag: Tag) -> Result<Handle> {
+        let (source, tag) = (source.selector(), tag.selector());
+        Ok(request::handle_of(self.lite.recv_init(area, source, tag)?))
     }
 
     /// Waits for a message.

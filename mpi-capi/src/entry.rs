@@ -251,7 +251,7 @@ macro_rules! mpi {
                 let call = $crate::raise::Call::enter(&SYMBOL);
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
                     Ok(()) => $crate::abi::MPI_SUCCESS,
-                    Err(error) => call.raise(error, &|_line| {
+                    Err(error) => call.raise(error, &move |_line| {
                         $(
                             <$ty as $crate::entry::Arg<$width>>::show(
                                 $arg, stringify!($arg), _line);

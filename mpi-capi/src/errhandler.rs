@@ -148,9 +148,5 @@ fn change(handle: Handle, change: impl FnOnce(&mut ErrhandlerObject)) {
 }
 
 fn refuse(what: Unusable) -> Error {
-    Error::Handle {
-        name: "errhandler",
-        what,
-        class: abi::MPI_ERR_ERRHANDLER,
-    }
+    Error::of_handle("errhandler", what, abi::MPI_ERR_ERRHANDLER)
 }

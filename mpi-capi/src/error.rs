@@ -3,16 +3,42 @@
 use core::ffi::c_int;
 
 use mpi_lite::error::Class;
-use thiserror::Error;
 
 use crate::abi::{self, Handle};
+use crate::handle::Unusable;
 
 /// The result of reading an argument or of a body.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// An error of one call, told in the words of the caller's arguments.
-#[derive(Debug, Error)]
-pub enum Error {
+/// An error of one call, told in the words of the caller's arguments. One word, so that what goes
+/// well pays nothing for it.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<Cause>);
+
+impl From<Cause> for Error {
+    #[cold]
+    fn from(cause: Cause) -> Self {
+        Self(Box::new(cause))
+    }
+}
+
+impl From<mpi_lite::error::Error> for Error {
+    #[cold]
+    fn from(error: mpi_lite::error::Error) -> Self {
+        Cause::Lite(error).into()
+    }
+}
+
+impl From<mpi_lite::error::Cause> for Error {
+    fn from(cause: mpi_lite::error::Cause) -> Self {
+        mpi_lite::error::Error::from(cause).into()
+    }
+}
+
+/// What can be wrong with a call.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
     /// Too early.
     #[error("called before MPI_Init")]
     BeforeInit,
@@ -56,7 +82,7 @@ pub enum Error {
         /// The argument.
         name: &'static str,
         /// What the handle is.
-        what: crate::handle::Unusable,
+        what: Unusable,
         /// The class of this kind of handle.
         class: c_int,
     },
@@ -76,7 +102,7 @@ pub enum Error {
     },
     /// An error of mpi-lite.
     #[error(transparent)]
-    Lite(#[from] mpi_lite::error::Error),
+    Lite(mpi_lite::error::Error),
     /// A nonblocking operation failed; the handler of its communicator is in charge.
     #[error("{error}")]
     Operation {
@@ -91,7 +117,7 @@ pub enum Error {
         /// The first that failed.
         index: usize,
         /// What is wrong with it.
-        error: Box<Error>,
+        error: Error,
     },
     /// Anything else, with its class.
     #[error("{text}")]
@@ -105,46 +131,52 @@ pub enum Error {
 
 impl Error {
     /// An error of `class` told by `text`.
-    pub const fn new(class: c_int, text: &'static str) -> Self {
-        Self::Other { class, text }
+    #[cold]
+    pub fn new(class: c_int, text: &'static str) -> Self {
+        Cause::Other { class, text }.into()
+    }
+
+    /// An error of `class`: the argument `name` is a handle that cannot be used.
+    #[cold]
+    pub fn of_handle(name: &'static str, what: Unusable, class: c_int) -> Self {
+        Cause::Handle { name, what, class }.into()
     }
 
     /// The communicator of the operation that failed, if the error belongs to one.
     pub fn comm(&self) -> Option<Handle> {
-        match self {
-            Self::Operation { comm, .. } => Some(*comm),
-            Self::InStatus { error, .. } => error.comm(),
+        match &*self.0 {
+            Cause::Operation { comm, .. } => Some(*comm),
+            Cause::InStatus { error, .. } => error.comm(),
             _ => None,
         }
     }
 
     /// Whether the call comes at the wrong time or in the wrong process, where no handler counts.
-    pub const fn is_of_stage(&self) -> bool {
+    pub fn is_of_stage(&self) -> bool {
         matches!(
-            self,
-            Self::BeforeInit | Self::AfterFinalize | Self::InForkedChild
+            *self.0,
+            Cause::BeforeInit | Cause::AfterFinalize | Cause::InForkedChild
         )
     }
 
     /// Of several operations the one at `index` failed with `error`.
     pub fn in_status(index: usize, error: Self) -> Self {
-        let error = Box::new(error);
-        Self::InStatus { index, error }
+        Cause::InStatus { index, error }.into()
     }
 
     /// The error class of MPI.
     pub fn class(&self) -> c_int {
-        match self {
-            Self::BeforeInit | Self::AfterFinalize | Self::InForkedChild => abi::MPI_ERR_OTHER,
-            Self::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
-            Self::NullPointer { .. } => abi::MPI_ERR_ARG,
-            Self::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
-            Self::InStatus { .. } => abi::MPI_ERR_IN_STATUS,
-            Self::Lite(error) | Self::Operation { error, .. } => number(error.class()),
-            Self::Callback { code, .. } | Self::Raised { code } => *code,
-            Self::Handle { class, .. }
-            | Self::Negative { class, .. }
-            | Self::Other { class, .. } => *class,
+        match &*self.0 {
+            Cause::BeforeInit | Cause::AfterFinalize | Cause::InForkedChild => abi::MPI_ERR_OTHER,
+            Cause::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
+            Cause::NullPointer { .. } => abi::MPI_ERR_ARG,
+            Cause::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
+            Cause::InStatus { .. } => abi::MPI_ERR_IN_STATUS,
+            Cause::Lite(error) | Cause::Operation { error, .. } => number(error.class()),
+            Cause::Callback { code, .. } | Cause::Raised { code } => *code,
+            Cause::Handle { class, .. }
+            | Cause::Negative { class, .. }
+            | Cause::Other { class, .. } => *class,
         }
     }
 }
@@ -173,9 +205,9 @@ mod tests {
 
     #[test]
     fn of_several_operations_the_line_tells_which_failed_and_why() {
-        let error = mpi_lite::error::Error::Truncate { len: 40, room: 4 };
+        let error = mpi_lite::error::Cause::Truncate { len: 40, room: 4 }.into();
         let comm = abi::MPI_COMM_SELF;
-        let error = Error::in_status(3, Error::Operation { error, comm });
+        let error = Error::in_status(3, Cause::Operation { error, comm }.into());
         assert_eq!(error.class(), abi::MPI_ERR_IN_STATUS);
         assert_eq!(error.comm(), Some(comm));
         let line = error.to_string();

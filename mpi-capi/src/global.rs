@@ -10,16 +10,17 @@ use std::time::Instant;
 
 use mpi_lite::comm::Group;
 use mpi_lite::data::{self, Basic};
+use mpi_lite::ids::Context;
 use mpi_lite::world::Process;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
 use crate::attributes::{Attributes, Keyvals};
 use crate::codes::Codes;
-use crate::comm::CommObject;
+use crate::comm::{CommObject, CommRef};
 use crate::entry::Symbol;
 use crate::errhandler::ErrhandlerObject;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
@@ -75,13 +76,11 @@ pub struct Library {
     /// The moment from which `MPI_Wtime` counts.
     start: OnceLock<Instant>,
     /// `MPI_COMM_WORLD`.
-    world: OnceLock<Arc<CommObject>>,
+    world: OnceLock<CommObject>,
     /// `MPI_COMM_SELF`.
-    own: OnceLock<Arc<CommObject>>,
+    own: OnceLock<CommObject>,
     /// Communicators that the program made.
     pub comms: Mutex<Table<Arc<CommObject>>>,
-    /// The communicator that made the request at each index of mpi-lite's table.
-    pub makers: Mutex<Vec<Handle>>,
     /// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
     basics: OnceLock<Vec<Option<Option<Basic>>>>,
     /// Datatypes that the program made.
@@ -126,7 +125,6 @@ pub static LIBRARY: Library = Library {
     world: OnceLock::new(),
     own: OnceLock::new(),
     comms: Mutex::new(Table::new(Kind::Comm)),
-    makers: Mutex::new(Vec::new()),
     basics: OnceLock::new(),
     types: Mutex::new(Table::new(Kind::Datatype)),
     basic_attributes: Mutex::new(Vec::new()),
@@ -174,15 +172,32 @@ impl Library {
     ///
     /// # Errors
     /// The handle is null, foreign or freed.
-    #[inline]
-    pub fn comm(&self, handle: Handle) -> core::result::Result<Arc<CommObject>, Unusable> {
+    #[inline(always)]
+    pub fn comm(&'static self, handle: Handle) -> core::result::Result<CommRef, Unusable> {
         let known = match handle {
             abi::MPI_COMM_WORLD => self.world.get(),
             abi::MPI_COMM_SELF => self.own.get(),
             abi::MPI_COMM_NULL => return Err(Unusable::Null("MPI_COMM_NULL")),
-            _ => return self.comms.lock().get(handle).cloned(),
+            _ => return self.made_comm(handle),
         };
-        known.cloned().ok_or(Unusable::Foreign(handle))
+        known
+            .map(CommRef::Predefined)
+            .ok_or(Unusable::Foreign(handle))
+    }
+
+    #[inline(never)]
+    fn made_comm(&self, handle: Handle) -> core::result::Result<CommRef, Unusable> {
+        self.comms.lock().get(handle).cloned().map(CommRef::Made)
+    }
+
+    /// The handle of the communicator whose messages have `context`, if it was not freed.
+    pub fn comm_of(&self, context: Context) -> Option<Handle> {
+        let predefined = [&self.world, &self.own].map(OnceLock::get);
+        let comms = self.comms.lock();
+        let made = comms.iter().map(|(_, object)| &**object);
+        let mut all = predefined.into_iter().flatten().chain(made);
+        let owner = all.find(|object| object.lite.context() == context);
+        owner.map(CommObject::handle)
     }
 
     /// The integer that serializes the handle of an object of the program.
@@ -241,11 +256,23 @@ impl Library {
     ///
     /// # Errors
     /// The handle is no datatype.
-    #[inline]
+    #[inline(always)]
     pub fn basic(&self, handle: Handle) -> core::result::Result<Option<Basic>, Unusable> {
-        let place = handle.0.checked_sub(abi::MPI_DATATYPE_NULL.0 + 1);
-        let known = place.and_then(|place| *self.basics.get_or_init(basics).get(place)?);
-        known.ok_or(Unusable::Foreign(handle))
+        let place = handle.0.wrapping_sub(abi::MPI_DATATYPE_NULL.0 + 1);
+        match self.basics.get_or_init(basics).get(place) {
+            Some(&Some(known)) => Ok(known),
+            _ if handle == abi::MPI_DATATYPE_NULL => Err(Unusable::Null("MPI_DATATYPE_NULL")),
+            _ => Err(Unusable::Foreign(handle)),
+        }
+    }
+
+    /// A datatype that the program made.
+    ///
+    /// # Errors
+    /// The handle is foreign or freed.
+    #[inline(never)]
+    pub fn made_type(&self, handle: Handle) -> core::result::Result<data::Datatype, Unusable> {
+        self.types.lock().get(handle).map(|made| made.lite.clone())
     }
 
     /// The handle that the program knows of a datatype.
@@ -288,7 +315,7 @@ impl Library {
             Stage::Before => {}
             Stage::Running => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_TWICE)),
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
-            Stage::Forked => return Err(Error::InForkedChild),
+            Stage::Forked => return Err(Cause::InForkedChild.into()),
         }
         let process = Process::init()?;
         let world = CommObject::predefined(
@@ -325,9 +352,9 @@ impl Library {
     pub fn finalize(&self) -> Result<()> {
         match self.stage() {
             Stage::Running => {}
-            Stage::Before => return Err(Error::BeforeInit),
+            Stage::Before => return Err(Cause::BeforeInit.into()),
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
-            Stage::Forked => return Err(Error::InForkedChild),
+            Stage::Forked => return Err(Cause::InForkedChild.into()),
         }
         for comm in [&self.own, &self.world]
             .into_iter()

@@ -49,7 +49,8 @@ impl InfoObject {
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
         check_key(key)?;
         let place = self.pairs.iter().position(|(known, _)| known == key);
-        let place = place.ok_or(Error::new(abi::MPI_ERR_INFO_NOKEY, "the key is not set"))?;
+        let place =
+            place.ok_or_else(|| Error::new(abi::MPI_ERR_INFO_NOKEY, "the key is not set"))?;
         self.pairs.remove(place);
         Ok(())
     }

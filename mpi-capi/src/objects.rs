@@ -5,13 +5,12 @@
 )]
 
 use core::ops::Deref;
-use std::sync::Arc;
 
 use mpi_lite::{comm, data};
 
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
 use crate::args::{Slot, Stored, append};
-use crate::comm::CommObject;
+use crate::comm::{CommObject, CommRef};
 use crate::entry::{Arg, Declarator, Read, Value};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
@@ -22,7 +21,7 @@ use crate::reduce;
 
 /// A communicator that exists.
 #[derive(Debug, Clone)]
-pub struct Comm(pub Arc<CommObject>);
+pub struct Comm(pub CommRef);
 
 /// A datatype that exists.
 #[derive(Debug, Clone)]
@@ -149,11 +148,7 @@ fn show_handle(handle: Handle, name: &str, line: &mut String) {
 impl<W> Read<W> for Comm {
     #[inline]
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        let refuse = |what| Error::Handle {
-            name,
-            what,
-            class: abi::MPI_ERR_COMM,
-        };
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
         LIBRARY.comm(c).map(Self).map_err(refuse)
     }
 }
@@ -161,6 +156,7 @@ impl<W> Read<W> for Comm {
 impl Deref for Comm {
     type Target = CommObject;
 
+    #[inline]
     fn deref(&self) -> &CommObject {
         &self.0
     }
@@ -169,11 +165,7 @@ impl Deref for Comm {
 impl<W> Read<W> for Datatype {
     #[inline]
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        let refuse = |what| Error::Handle {
-            name,
-            what,
-            class: abi::MPI_ERR_TYPE,
-        };
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
         Self::of(c).map_err(refuse)
     }
 }
@@ -199,11 +191,7 @@ impl LateDatatype {
     /// `MPI_ERR_TYPE` if it is null, foreign or freed.
     pub fn get(self) -> Result<Datatype> {
         let Self { handle, name } = self;
-        let refuse = |what| Error::Handle {
-            name,
-            what,
-            class: abi::MPI_ERR_TYPE,
-        };
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
         Datatype::of(handle).map_err(refuse)
     }
 }
@@ -213,12 +201,12 @@ impl Datatype {
     ///
     /// # Errors
     /// It is null, foreign or freed.
-    #[inline]
+    #[inline(always)]
     pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
-        let lite = match handle {
-            abi::MPI_DATATYPE_NULL => return Err(Unusable::Null("MPI_DATATYPE_NULL")),
-            _ if handle.0 <= LAST_RESERVED_HANDLE => LIBRARY.basic(handle)?.map(Into::into),
-            _ => Some(LIBRARY.types.lock().get(handle)?.lite.clone()),
+        let lite = if handle.0 <= LAST_RESERVED_HANDLE {
+            LIBRARY.basic(handle)?.map(Into::into)
+        } else {
+            Some(LIBRARY.made_type(handle)?)
         };
         Ok(Self { handle, lite })
     }
@@ -227,12 +215,14 @@ impl Datatype {
     ///
     /// # Errors
     /// `MPI_ERR_TYPE` if this library does not support it.
-    #[inline]
+    #[inline(always)]
     pub fn lite(&self) -> Result<&data::Datatype> {
-        self.lite.as_ref().ok_or(Error::new(
-            abi::MPI_ERR_TYPE,
-            "the datatype is an optional one that this library does not support",
-        ))
+        self.lite.as_ref().ok_or_else(|| {
+            Error::new(
+                abi::MPI_ERR_TYPE,
+                "the datatype is an optional one that this library does not support",
+            )
+        })
     }
 
     /// What it is, if the library supports it.
@@ -244,7 +234,7 @@ impl Datatype {
     ///
     /// # Errors
     /// `MPI_ERR_TYPE` if it was not committed.
-    #[inline]
+    #[inline(always)]
     pub fn committed(&self) -> Result<&data::Datatype> {
         let lite = self.lite()?;
         if !lite.is_committed() {
@@ -259,11 +249,7 @@ impl Datatype {
 
 impl<W> Read<W> for Op {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        let refuse = |what| Error::Handle {
-            name,
-            what,
-            class: abi::MPI_ERR_OP,
-        };
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_OP);
         let lite = match c {
             abi::MPI_OP_NULL => return Err(refuse(Unusable::Null("MPI_OP_NULL"))),
             _ => match reduce::predefined(c) {
@@ -277,11 +263,7 @@ impl<W> Read<W> for Op {
 
 impl<W> Read<W> for Group {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
-        let refuse = |what| Error::Handle {
-            name,
-            what,
-            class: abi::MPI_ERR_GROUP,
-        };
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_GROUP);
         let lite = match c {
             abi::MPI_GROUP_NULL => return Err(refuse(Unusable::Null("MPI_GROUP_NULL"))),
             abi::MPI_GROUP_EMPTY => comm::Group::from_members([].into()),
@@ -315,11 +297,7 @@ impl<W> Read<W> for Info {
         if c == abi::MPI_INFO_NULL || c == abi::MPI_INFO_ENV {
             return Ok(Self(c));
         }
-        let refuse = |what| Error::Handle {
-            name,
-            what,
-            class: abi::MPI_ERR_INFO,
-        };
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_INFO);
         LIBRARY.infos.lock().get(c).map(|_| Self(c)).map_err(refuse)
     }
 }
@@ -361,10 +339,6 @@ impl Info {
 
     fn null(self) -> Error {
         let name = abi::name_of(self.0).unwrap_or("not an info object");
-        Error::Handle {
-            name: "info",
-            what: Unusable::Null(name),
-            class: abi::MPI_ERR_INFO,
-        }
+        Error::of_handle("info", Unusable::Null(name), abi::MPI_ERR_INFO)
     }
 }

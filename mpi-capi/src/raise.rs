@@ -7,7 +7,7 @@ use crate::abi::{self, Handle};
 use crate::codes;
 use crate::entry::Symbol;
 use crate::errhandler;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::global::{LIBRARY, Stage};
 
 /// One running call of a C function.
@@ -45,7 +45,7 @@ impl Call {
     /// always allowed.
     ///
     /// # Errors
-    /// `Error::BeforeInit`, `Error::AfterFinalize`, `Error::InForkedChild`.
+    /// `Cause::BeforeInit`, `Cause::AfterFinalize`, `Cause::InForkedChild`.
     #[inline]
     pub fn check_running(&self) -> Result<()> {
         if self.symbol.any_time {
@@ -53,9 +53,9 @@ impl Call {
         }
         match LIBRARY.stage() {
             Stage::Running => Ok(()),
-            Stage::Before => Err(Error::BeforeInit),
-            Stage::After => Err(Error::AfterFinalize),
-            Stage::Forked => Err(Error::InForkedChild),
+            Stage::Before => Err(Cause::BeforeInit.into()),
+            Stage::After => Err(Cause::AfterFinalize.into()),
+            Stage::Forked => Err(Cause::InForkedChild.into()),
         }
     }
 
@@ -65,14 +65,14 @@ impl Call {
     /// Always.
     pub fn unsupported(&self) -> Result<()> {
         self.check_running()?;
-        Err(Error::Unsupported)
+        Err(Cause::Unsupported.into())
     }
 
     /// Hands the error to the handler in charge; returns what the C function returns.
     ///
     /// `show` appends the arguments of the call; it runs only if a line is printed.
     #[cold]
-    pub fn raise(&self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
+    pub fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
         let code = self.code_of(&error);
         if error.is_of_stage() {
             self.stop(&error, &|_| {});

@@ -1,16 +1,18 @@
 //! Requests and matched messages: handles that are mpi-lite's keys, and what ends them.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
-use mpi_lite::data::Buffer;
+use mpi_lite::data::Area;
 use mpi_lite::engine::{self, Completion, Engine, ReceivePlan};
-use mpi_lite::error::Error as LiteError;
+use mpi_lite::error::{Cause as LiteCause, Error as LiteError};
+use mpi_lite::ids::Context;
 use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
-use crate::args::{Address, Count, Length, OutStatus, OutStatuses, Requests, Status};
-use crate::comm::CommObject;
-use crate::error::{Error, Result};
+use crate::args::{
+    Address, Count, Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, Status,
+};
+use crate::error::{Cause, Error, Result};
 use crate::global::LIBRARY;
 use crate::handle::{Key, Kind, Unusable};
 
@@ -20,7 +22,7 @@ pub struct Done {
     /// The handle that the program keeps: null, or that of an inactive persistent request.
     pub left: Handle,
     /// What it learns.
-    pub status: Status,
+    pub status: engine::Status,
     /// What went wrong with the operation.
     pub result: Result<()>,
 }
@@ -36,31 +38,11 @@ pub enum Found {
     Pending,
 }
 
-/// The handle of a request that a communicator made.
+/// The handle of a request.
 #[inline]
-pub fn started(comm: &CommObject, request: engine::Request) -> Handle {
-    register(comm.handle(), request)
-}
-
-#[inline]
-fn register(maker: Handle, request: engine::Request) -> Handle {
+pub fn handle_of(request: engine::Request) -> Handle {
     let slab::Key { index, generation } = request.0;
-    let place = index as usize;
-    let mut makers = LIBRARY.makers.lock();
-    if makers.len() <= place {
-        makers.resize(place + 1, abi::MPI_COMM_NULL);
-    }
-    makers[place] = maker;
     Key { index, generation }.handle(Kind::Request)
-}
-
-/// The communicator that made a request, for its error handler.
-fn maker(handle: Handle) -> Handle {
-    let makers = LIBRARY.makers.lock();
-    let place = Key::of(handle, Kind::Request).map(|key| key.index as usize);
-    place
-        .and_then(|place| makers.get(place).copied())
-        .unwrap_or(abi::MPI_COMM_NULL)
 }
 
 /// The handle of a matched message; `None` is that of `MPI_PROC_NULL`.
@@ -78,11 +60,7 @@ pub fn message_handle(message: Option<engine::Message>) -> Handle {
 /// # Errors
 /// `MPI_ERR_REQUEST` if it is none.
 pub fn message_of(handle: Handle) -> Result<Option<engine::Message>> {
-    let refuse = |what| Error::Handle {
-        name: "message",
-        what,
-        class: abi::MPI_ERR_REQUEST,
-    };
+    let refuse = |what| Error::of_handle("message", what, abi::MPI_ERR_REQUEST);
     match handle {
         abi::MPI_MESSAGE_NO_PROC => Ok(None),
         abi::MPI_MESSAGE_NULL => Err(refuse(Unusable::Null("MPI_MESSAGE_NULL"))),
@@ -110,25 +88,27 @@ fn key(handle: Handle) -> Result<Option<engine::Request>> {
 }
 
 fn refuse(what: Unusable) -> Error {
-    Error::Handle {
-        name: "request",
-        what,
-        class: abi::MPI_ERR_REQUEST,
-    }
+    Error::of_handle("request", what, abi::MPI_ERR_REQUEST)
 }
 
 /// The request of a handle that must not be null.
 fn real_key(handle: Handle) -> Result<engine::Request> {
-    key(handle)?.ok_or(refuse(Unusable::Null("MPI_REQUEST_NULL")))
+    key(handle)?.ok_or_else(|| refuse(Unusable::Null("MPI_REQUEST_NULL")))
 }
 
-fn keys(handles: &[Handle]) -> Result<Vec<Option<engine::Request>>> {
-    // A collection of results does not know its length beforehand.
-    let mut keys = Vec::with_capacity(handles.len());
-    for &handle in handles {
-        keys.push(key(handle)?);
+/// The requests of an array of handles, read again each time that the iterator is.
+///
+/// # Errors
+/// A handle is none.
+#[inline]
+fn keys(
+    handles: impl Iterator<Item = Handle> + Clone,
+) -> Result<impl Iterator<Item = Option<engine::Request>> + Clone> {
+    for handle in handles.clone() {
+        key(handle)?;
     }
-    Ok(keys)
+    // What is none later on was changed by another thread, which must not.
+    Ok(handles.map(|handle| key(handle).unwrap_or(None)))
 }
 
 fn engine() -> &'static Engine {
@@ -137,35 +117,40 @@ fn engine() -> &'static Engine {
 
 /// A handle that mpi-lite does not know any more is stale: says which one.
 fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
-    move |error| match error {
-        LiteError::Request => refuse(Unusable::Freed(handle)),
-        other => Error::Lite(other),
+    move |error| match error.cause() {
+        LiteCause::Request => refuse(Unusable::Freed(handle)),
+        _ => error.into(),
     }
 }
 
+#[inline]
 fn done(handle: Handle, completion: Completion) -> Done {
-    let Completion {
-        status,
-        error,
-        is_gone,
-    } = completion;
-    let left = if is_gone {
+    let left = if completion.is_gone {
         abi::MPI_REQUEST_NULL
     } else {
         handle
     };
-    let result = match error {
-        None => Ok(()),
-        Some(error) => Err(Error::Operation {
-            error,
-            comm: maker(handle),
-        }),
-    };
     Done {
         left,
-        status: status.into(),
-        result,
+        status: completion.status,
+        result: result_of(completion),
     }
+}
+
+/// What the call of the program is to return.
+#[inline]
+fn result_of(completion: Completion) -> Result<()> {
+    match completion.error {
+        None => Ok(()),
+        Some(error) => Err(failed(error, completion.context)),
+    }
+}
+
+#[cold]
+fn failed(error: LiteError, context: Option<Context>) -> Error {
+    let comm = context.and_then(|context| LIBRARY.comm_of(context));
+    let comm = comm.unwrap_or(abi::MPI_COMM_NULL);
+    Cause::Operation { error, comm }.into()
 }
 
 /// Waits for one operation.
@@ -231,9 +216,12 @@ pub fn is_active(handle: Handle) -> Result<bool> {
 /// # Errors
 /// A handle is none, or stale: nothing was waited for. `MPI_ERR_IN_STATUS` if an operation failed.
 pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result<()> {
-    let handles = array.to_vec(count)?;
-    let completions = engine().wait_all(&keys(&handles)?)?;
-    lay_down_all(&handles, completions, array, statuses)
+    let requests = keys(array.handles(count)?)?;
+    let mut endings = Endings::new(array, None, statuses);
+    engine().wait_all(requests, |index, completion, any_failed| {
+        endings.lay_down(index, completion, any_failed);
+    })?;
+    endings.outcome
 }
 
 /// Tests whether all operations of an array are complete, and if so lays down what they left.
@@ -241,38 +229,65 @@ pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
 /// # Errors
 /// As [`wait_all`].
 pub fn test_all(count: Length, array: Requests, statuses: OutStatuses) -> Result<bool> {
-    let handles = array.to_vec(count)?;
-    let Some(completions) = engine().test_all(&keys(&handles)?)? else {
-        return Ok(false);
-    };
-    lay_down_all(&handles, completions, array, statuses).map(|()| true)
+    let requests = keys(array.handles(count)?)?;
+    let mut endings = Endings::new(array, None, statuses);
+    let done = engine().test_all(requests, |index, completion, any_failed| {
+        endings.lay_down(index, completion, any_failed);
+    })?;
+    endings.outcome.map(|()| done)
 }
 
-fn lay_down_all(
-    handles: &[Handle],
-    completions: Vec<Completion>,
+/// Where a call that completes several operations lays down how they ended.
+struct Endings {
     array: Requests,
+    /// Where the indices go, if the call tells them.
+    indices: Option<OutInts>,
     statuses: OutStatuses,
-) -> Result<()> {
-    let any_failed = completions.iter().any(|it| it.error.is_some());
-    let mut failure = Ok(());
-    for (index, (handle, completion)) in handles.iter().zip(completions).enumerate() {
-        let done = done(*handle, completion);
-        array.set(index, done.left)?;
-        statuses.set(
-            index,
-            done.status,
-            any_failed.then_some(class_of(&done.result)),
-        );
-        if failure.is_ok() {
-            failure = done.result.map_err(|error| Error::in_status(index, error));
+    /// How many are laid down.
+    count: usize,
+    /// What the call is to return.
+    outcome: Result<()>,
+}
+
+impl Endings {
+    fn new(array: Requests, indices: Option<OutInts>, statuses: OutStatuses) -> Self {
+        Self {
+            array,
+            indices,
+            statuses,
+            count: 0,
+            outcome: Ok(()),
         }
     }
-    failure
+
+    /// The request at `index` is complete, and it is told whether any was that failed.
+    #[inline]
+    fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
+        let result = self.try_lay_down(index, ended, any_failed);
+        self.count += 1;
+        if result.is_err() && self.outcome.is_ok() {
+            self.outcome = result;
+        }
+    }
+
+    #[inline]
+    fn try_lay_down(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+        if ended.is_gone {
+            self.array.set(index, abi::MPI_REQUEST_NULL)?;
+        }
+        if let Some(indices) = self.indices {
+            indices.set(self.count, c_index(index))?;
+        }
+        let status = ended.status;
+        let result = result_of(ended);
+        let class = any_failed.then(|| class_of(&result));
+        self.statuses.set(self.count, status, class);
+        result.map_err(|error| Error::in_status(index, error))
+    }
 }
 
 /// The error field of a status.
-pub fn class_of(result: &Result<()>) -> core::ffi::c_int {
+pub fn class_of(result: &Result<()>) -> c_int {
     result
         .as_ref()
         .map_or_else(Error::class, |()| abi::MPI_SUCCESS)
@@ -282,10 +297,10 @@ pub fn class_of(result: &Result<()>) -> core::ffi::c_int {
 ///
 /// # Errors
 /// A handle is none, or stale.
-pub fn wait_any(handles: &[Handle]) -> Result<Found> {
-    Ok(match engine().wait_any(&keys(handles)?)? {
+pub fn wait_any(count: Length, array: Requests) -> Result<Found> {
+    Ok(match engine().wait_any(keys(array.handles(count)?)?)? {
         None => Found::NoneActive,
-        Some((index, completion)) => Found::One(index, done(handles[index], completion)),
+        Some((index, completion)) => Found::One(index, done(array.get(index)?, completion)),
     })
 }
 
@@ -293,36 +308,68 @@ pub fn wait_any(handles: &[Handle]) -> Result<Found> {
 ///
 /// # Errors
 /// A handle is none, or stale.
-pub fn test_any(handles: &[Handle]) -> Result<Found> {
-    Ok(match engine().test_any(&keys(handles)?)? {
+pub fn test_any(count: Length, array: Requests) -> Result<Found> {
+    Ok(match engine().test_any(keys(array.handles(count)?)?)? {
         engine::Any::NoneActive => Found::NoneActive,
         engine::Any::NotYet => Found::Pending,
-        engine::Any::Done(index, completion) => Found::One(index, done(handles[index], completion)),
+        engine::Any::Done(index, completion) => {
+            Found::One(index, done(array.get(index)?, completion))
+        }
     })
 }
 
-/// Operations that are complete, by index; `None` if there is nothing to wait for.
-pub type Several = Option<Vec<(usize, Done)>>;
-
-/// Waits for at least one of several.
-///
-/// # Errors
-/// A handle is none, or stale.
-pub fn wait_some(handles: &[Handle]) -> Result<Several> {
-    Ok(several(handles, engine().wait_some(&keys(handles)?)?))
+/// A call that completes some of several operations.
+pub struct Several {
+    /// The requests.
+    pub requests: Requests,
+    /// Their number.
+    pub count: Length,
+    /// How many are complete.
+    pub outcount: Out<Int>,
+    /// Their indices.
+    pub indices: OutInts,
+    /// Their statuses.
+    pub statuses: OutStatuses,
 }
 
-/// Tests which of several are complete.
-///
-/// # Errors
-/// A handle is none, or stale.
-pub fn test_some(handles: &[Handle]) -> Result<Several> {
-    Ok(several(handles, engine().test_some(&keys(handles)?)?))
+impl Several {
+    /// Waits for at least one.
+    ///
+    /// # Errors
+    /// A handle is none, or stale. `MPI_ERR_IN_STATUS` if an operation failed.
+    pub fn wait(&self) -> Result<()> {
+        let requests = keys(self.requests.handles(self.count)?)?;
+        let mut endings = Endings::new(self.requests, Some(self.indices), self.statuses);
+        let found = engine().wait_some(requests, |index, completion, any_failed| {
+            endings.lay_down(index, completion, any_failed);
+        })?;
+        self.close(found, endings)
+    }
+
+    /// Tests which are complete.
+    ///
+    /// # Errors
+    /// As [`Several::wait`].
+    pub fn test(&self) -> Result<()> {
+        let requests = keys(self.requests.handles(self.count)?)?;
+        let mut endings = Endings::new(self.requests, Some(self.indices), self.statuses);
+        let found = engine().test_some(requests, |index, completion, any_failed| {
+            endings.lay_down(index, completion, any_failed);
+        })?;
+        self.close(found, endings)
+    }
+
+    /// `None`: there was nothing to wait for.
+    fn close(&self, found: Option<usize>, endings: Endings) -> Result<()> {
+        self.outcount
+            .set(found.map_or(abi::MPI_UNDEFINED, c_index))?;
+        endings.outcome
+    }
 }
 
-fn several(handles: &[Handle], found: Option<Vec<engine::Indexed>>) -> Several {
-    let ended = |(index, completion): engine::Indexed| (index, done(handles[index], completion));
-    found.map(|found| found.into_iter().map(ended).collect())
+/// An index of an array whose length was an `int`.
+pub fn c_index(index: usize) -> c_int {
+    c_int::try_from(index).expect("below the length of an array of C")
 }
 
 /// Starts a persistent request.
@@ -358,18 +405,17 @@ pub fn cancel(handle: Handle) -> Result<()> {
 ///
 /// # Errors
 /// The handle is none, or stale.
-pub fn imrecv(buffer: Buffer, handle: Handle) -> Result<Handle> {
+pub fn imrecv(area: Area, handle: Handle) -> Result<Handle> {
     let message = message_of(handle)?;
     let started = engine().with(|lane| match message {
-        Some(message) => lane.matched_receive(message, buffer),
+        Some(message) => lane.matched_receive(message, area),
         // The message of MPI_PROC_NULL. Source: MPI 5.0, 3.8.3.
-        None => lane.receive(ReceivePlan {
+        None => Ok(lane.receive(ReceivePlan {
             pattern: None,
-            buffer,
-        }),
+            area,
+        })),
     });
-    // The communicator is not known any more: errors go where those without one go.
-    Ok(register(abi::MPI_COMM_NULL, started?))
+    Ok(handle_of(started?))
 }
 
 /// Gives the library room for buffered sends. It counts the room; the copies are its own.

@@ -15,7 +15,7 @@ use mpi_lite::ids::{self, TagSelector};
 use crate::abi;
 use crate::args::show_address;
 use crate::entry::{Arg, Declarator, Read};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 use crate::raise::Call;
 
 /// The C structure.
@@ -44,6 +44,7 @@ impl Status {
     };
 
     /// The status of a message of `len` bytes.
+    #[inline]
     pub fn of_message(source: c_int, tag: c_int, len: u64) -> Self {
         let mut status = Self {
             source,
@@ -61,6 +62,7 @@ impl Status {
     }
 
     /// Sets the bytes received.
+    #[inline]
     pub fn set_bytes(&mut self, len: u64) {
         self.internal[0] = (len as u32).cast_signed();
         self.internal[1] = ((len >> 32) as u32).cast_signed();
@@ -72,6 +74,7 @@ impl Status {
     }
 
     /// Sets whether the operation was cancelled.
+    #[inline]
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);
     }
@@ -134,7 +137,7 @@ status_pointers! {
 impl<W> Read<W> for InStatus {
     unsafe fn read(c: *const Status, name: &'static str, _call: &Call) -> Result<Self> {
         if c.is_null() {
-            return Err(Error::NullPointer { name });
+            return Err(Cause::NullPointer { name }.into());
         }
         // SAFETY: not null, and the caller passed a status.
         Ok(Self(unsafe { c.read_unaligned() }))
@@ -144,7 +147,7 @@ impl<W> Read<W> for InStatus {
 impl<W> Read<W> for InOutStatus {
     unsafe fn read(c: *mut Status, name: &'static str, _call: &Call) -> Result<Self> {
         if c.is_null() {
-            Err(Error::NullPointer { name })
+            Err(Cause::NullPointer { name }.into())
         } else {
             Ok(Self(c))
         }
@@ -177,10 +180,12 @@ impl InOutStatus {
 impl OutStatus {
     /// Lays down a status but not its error field, which belongs to calls that complete several
     /// operations. Source: MPI 5.0, 3.2.5.
-    pub fn set(self, mut status: Status) {
+    #[inline]
+    pub fn set(self, status: impl Into<Status>) {
         if self.0.is_null() {
             return;
         }
+        let mut status = status.into();
         // SAFETY: not null, and the caller passed room for a status; its fields are integers,
         // which may be uninitialized: the error field is copied without being looked at.
         unsafe {
@@ -192,10 +197,12 @@ impl OutStatus {
 
 impl OutStatuses {
     /// Lays down the status at `index`, with its error field if `error` is given.
-    pub fn set(self, index: usize, status: Status, error: Option<c_int>) {
+    #[inline]
+    pub fn set(self, index: usize, status: impl Into<Status>, error: Option<c_int>) {
         if self.0.is_null() {
             return;
         }
+        let status = status.into();
         // SAFETY: the caller passed room for as many statuses as there are operations.
         let place = unsafe { self.0.add(index) };
         match error {

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use crate::args::{append, show_address};
 use crate::entry::{Arg, Declarator, Read};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 use crate::raise::Call;
 
 /// A C string that is read.
@@ -44,7 +44,7 @@ impl<W> Arg<W> for Text<'_> {
 impl<W> Read<W> for Text<'_> {
     unsafe fn read(c: *const c_char, name: &'static str, _call: &Call) -> Result<Self> {
         if c.is_null() {
-            return Err(Error::NullPointer { name });
+            return Err(Cause::NullPointer { name }.into());
         }
         // SAFETY: not null, and the caller passed a C string that outlives the call.
         Ok(Self(unsafe { CStr::from_ptr(c) }))
@@ -68,10 +68,10 @@ impl TextOut {
     /// without the zero. `room` is what MPI makes the caller provide.
     ///
     /// # Errors
-    /// `Error::NullPointer` if there is no place.
+    /// `Cause::NullPointer` if there is no place.
     pub fn set(self, text: &[u8], room: usize) -> Result<c_int> {
         if self.place.is_null() {
-            return Err(Error::NullPointer { name: self.name });
+            return Err(Cause::NullPointer { name: self.name }.into());
         }
         assert!(room > 0, "there is room for the zero");
         let len = text.len().min(room - 1);

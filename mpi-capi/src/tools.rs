@@ -87,7 +87,7 @@ impl<T: Stored> Wanted<T> {
     /// Lays down the result where it is wanted.
     ///
     /// # Errors
-    /// `Error::TooLarge` if it does not fit the caller's type.
+    /// `Cause::TooLarge` if it does not fit the caller's type.
     pub fn set(&self, value: impl Into<T::Value>) -> Result<()> {
         self.0.as_ref().map_or(Ok(()), |out| out.set(value))
     }

@@ -204,7 +204,7 @@ const NOT_INITIALIZED: &str = "MPI_T_init_thread was not called";
 /// `MPI_T_ERR_INVALID_INDEX`.
 pub fn index(index: c_int, count: usize) -> Result<usize> {
     let place = usize::try_from(index).ok().filter(|place| *place < count);
-    place.ok_or(Error::new(abi::MPI_T_ERR_INVALID_INDEX, NO_SUCH_INDEX))
+    place.ok_or_else(|| Error::new(abi::MPI_T_ERR_INVALID_INDEX, NO_SUCH_INDEX))
 }
 
 const NO_SUCH_INDEX: &str = "the index is out of range";
@@ -217,7 +217,7 @@ pub fn find<T>(things: &[T], is_it: impl Fn(&T) -> bool) -> Result<c_int> {
     let place = things.iter().position(is_it);
     place
         .map(number)
-        .ok_or(Error::new(abi::MPI_T_ERR_INVALID_NAME, NO_SUCH_NAME))
+        .ok_or_else(|| Error::new(abi::MPI_T_ERR_INVALID_NAME, NO_SUCH_NAME))
 }
 
 const NO_SUCH_NAME: &str = "nothing has this name";
@@ -409,19 +409,11 @@ fn apply(bound: &mut Bound, act: Act, counter: u64) {
 const OTHER_SESSION: &str = "the handle belongs to another session";
 
 fn no_handle(what: Unusable) -> Error {
-    Error::Handle {
-        name: "handle",
-        what,
-        class: abi::MPI_T_ERR_INVALID_HANDLE,
-    }
+    Error::of_handle("handle", what, abi::MPI_T_ERR_INVALID_HANDLE)
 }
 
 fn no_session(what: Unusable) -> Error {
-    Error::Handle {
-        name: "session",
-        what,
-        class: abi::MPI_T_ERR_INVALID_SESSION,
-    }
+    Error::of_handle("session", what, abi::MPI_T_ERR_INVALID_SESSION)
 }
 
 #[cfg(test)]

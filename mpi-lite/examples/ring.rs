@@ -2,7 +2,7 @@
 //!
 //! `mpirun -n 4 target/debug/examples/ring`
 
-use mpi_lite::data::Buffer;
+use mpi_lite::data::Area;
 use mpi_lite::error::Result;
 use mpi_lite::ids::{Dest, Mode, Source, TagSelector};
 use mpi_lite::world::Process;
@@ -21,14 +21,14 @@ fn main() -> Result<()> {
     for round in 0..ROUNDS {
         if rank == 0 {
             token = round.to_be_bytes();
-            world.send(Buffer::of_bytes(&mut token), next, 7, Mode::Standard)?;
-            world.recv(Buffer::of_bytes(&mut token), last, TagSelector::Tag(7))?;
+            world.send(Area::of_bytes(&mut token), next, 7, Mode::Standard)?;
+            world.recv(Area::of_bytes(&mut token), last, TagSelector::Tag(7))?;
             let laps = u32::from_be_bytes(token) - round;
             assert_eq!(laps, world.size() - 1, "each other rank adds one");
         } else {
-            world.recv(Buffer::of_bytes(&mut token), last, TagSelector::Tag(7))?;
+            world.recv(Area::of_bytes(&mut token), last, TagSelector::Tag(7))?;
             token = (u32::from_be_bytes(token) + 1).to_be_bytes();
-            world.send(Buffer::of_bytes(&mut token), next, 7, Mode::Standard)?;
+            world.send(Area::of_bytes(&mut token), next, 7, Mode::Standard)?;
         }
     }
     if rank == 0 {

@@ -32,6 +32,7 @@ impl Span {
     /// # Safety
     /// The bytes must be readable (for a message that is received: writable) by this process,
     /// and the program must not touch them until the operation that uses them is complete.
+    #[inline]
     #[must_use]
     pub unsafe fn new(addr: *mut u8, len: usize) -> Self {
         if len == 0 {
@@ -172,6 +173,7 @@ impl Origin {
     /// Every range that is asked of it with [`Origin::at`] must keep the promise of
     /// [`Span::new`]: that is, all bytes of the buffer that is described by this address, a count
     /// and a datatype.
+    #[inline]
     #[must_use]
     pub unsafe fn new(addr: *mut u8) -> Self {
         Self(addr)
@@ -196,12 +198,14 @@ impl Origin {
     }
 
     /// The `len` bytes at `displacement`.
+    #[inline]
     #[must_use]
     pub fn at(&self, displacement: i64, len: usize) -> Span {
         // SAFETY: the creator vouched for all bytes of the buffer.
         unsafe { Span::new(self.point(displacement), len) }
     }
 
+    #[inline]
     fn point(&self, displacement: i64) -> *mut u8 {
         if self.0.is_null() {
             core::ptr::with_exposed_provenance_mut(displacement as usize)

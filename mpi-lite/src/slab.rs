@@ -1,54 +1,94 @@
 //! A table of things by small index, which reuses free places.
 
-/// Things by index. Indices of removed things are given out again.
+/// Things by index. Indices of removed things are given out again, the last one first.
 #[derive(Debug)]
 pub struct Slab<T> {
-    places: Vec<Option<T>>,
-    free: Vec<u32>,
+    places: Vec<Place<T>>,
+    /// The free place to be used next; as many as there are places if none is free.
+    free: u32,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Place<T> {
+    Full(T),
+    /// The free place to be used after this one.
+    Free(u32),
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
-            free: Vec::new(),
+            free: 0,
+            len: 0,
         }
     }
 }
 
 impl<T> Slab<T> {
     /// Puts `thing` in a free place and answers its index.
+    #[inline]
     pub fn insert(&mut self, thing: T) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.places[index as usize] = Some(thing);
-            return index;
+        let index = self.free;
+        self.len += 1;
+        match self.places.get_mut(index as usize) {
+            Some(place) => {
+                let Place::Free(next) = *place else {
+                    unreachable!("the list of free places leads to free places");
+                };
+                self.free = next;
+                *place = Place::Full(thing);
+            }
+            None => self.extend(thing),
         }
-        self.places.push(Some(thing));
-        u32::try_from(self.places.len() - 1).expect("fewer than 2^32 things at a time")
+        index
+    }
+
+    #[cold]
+    fn extend(&mut self, thing: T) {
+        self.places.push(Place::Full(thing));
+        self.free = u32::try_from(self.places.len()).expect("fewer than 2^32 things at a time");
     }
 
     /// The thing at `index`.
+    #[inline]
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&T> {
-        self.places.get(index as usize)?.as_ref()
+        match self.places.get(index as usize) {
+            Some(Place::Full(thing)) => Some(thing),
+            _ => None,
+        }
     }
 
     /// The thing at `index`.
+    #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.places.get_mut(index as usize)?.as_mut()
+        match self.places.get_mut(index as usize) {
+            Some(Place::Full(thing)) => Some(thing),
+            _ => None,
+        }
     }
 
     /// Takes the thing at `index` out.
+    #[inline]
     pub fn remove(&mut self, index: u32) -> Option<T> {
-        let thing = self.places.get_mut(index as usize)?.take()?;
-        self.free.push(index);
+        let place = self.places.get_mut(index as usize)?;
+        if let Place::Free(_) = place {
+            return None;
+        }
+        let Place::Full(thing) = core::mem::replace(place, Place::Free(self.free)) else {
+            return None;
+        };
+        self.free = index;
+        self.len -= 1;
         Some(thing)
     }
 
     /// How many things there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.len
     }
 
     /// Whether there are none.
@@ -59,10 +99,11 @@ impl<T> Slab<T> {
 
     /// All things with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.places
-            .iter()
-            .zip(0..)
-            .filter_map(|(place, index)| place.as_ref().map(|thing| (index, thing)))
+        let things = self.places.iter().zip(0..);
+        things.filter_map(|(place, index)| match place {
+            Place::Full(thing) => Some((index, thing)),
+            Place::Free(_) => None,
+        })
     }
 }
 
@@ -93,6 +134,7 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     /// Puts `thing` in and answers its name.
+    #[inline]
     pub fn insert(&mut self, thing: T) -> Key {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
@@ -103,6 +145,7 @@ impl<T> Table<T> {
     }
 
     /// The thing of this name, if it is still there.
+    #[inline]
     #[must_use]
     pub fn get(&self, key: Key) -> Option<&T> {
         let (generation, thing) = self.slab.get(key.index)?;
@@ -110,12 +153,14 @@ impl<T> Table<T> {
     }
 
     /// The thing of this name, if it is still there.
+    #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let (generation, thing) = self.slab.get_mut(key.index)?;
         (*generation == key.generation).then_some(thing)
     }
 
     /// Takes the thing of this name out, if it is still there.
+    #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.get(key)?;
         self.slab.remove(key.index).map(|(_, thing)| thing)

@@ -1,11 +1,9 @@
 //! Completion of requests and what statuses tell: chapter 3, sections 2.5, 7.3 to 7.6 and 8.4.
 
-use core::ffi::c_int;
-
 use crate::abi::{self, Handle};
 use crate::args::*;
-use crate::error::{Error, Result};
-use crate::request::{self, Done, Found};
+use crate::error::Result;
+use crate::request::{self, Found, Several, c_index};
 
 mpi! {
     /// Tries to cancel an operation that has not started. MPI 5.0, 3.8.4.
@@ -144,7 +142,7 @@ mpi! {
         count: Length, array_of_requests: Requests, indx: Out<Int>, flag: Out<Flag>,
         status: OutStatus
     ) {
-        let found = request::test_any(&array_of_requests.to_vec(count)?)?;
+        let found = request::test_any(count, array_of_requests)?;
         flag.set(!matches!(found, Found::Pending))?;
         lay_down(found, array_of_requests, &indx, status)
     }
@@ -154,8 +152,9 @@ mpi! {
         incount: Length, array_of_requests: Requests, outcount: Out<Int>,
         array_of_indices: OutInts, array_of_statuses: OutStatuses
     ) {
-        let places = Several { array_of_requests, outcount, array_of_indices, array_of_statuses };
-        places.complete(request::test_some(&array_of_requests.to_vec(incount)?)?)
+        let (requests, indices, statuses) =
+            (array_of_requests, array_of_indices, array_of_statuses);
+        Several { requests, count: incount, outcount, indices, statuses }.test()
     }
 
     /// Waits until an operation is complete. MPI 5.0, 3.7.3.
@@ -173,7 +172,7 @@ mpi! {
 
     /// Waits until one operation is complete. MPI 5.0, 3.7.5.
     fn MPI_Waitany(count: Length, array_of_requests: Requests, indx: Out<Int>, status: OutStatus) {
-        let found = request::wait_any(&array_of_requests.to_vec(count)?)?;
+        let found = request::wait_any(count, array_of_requests)?;
         lay_down(found, array_of_requests, &indx, status)
     }
 
@@ -182,8 +181,9 @@ mpi! {
         incount: Length, array_of_requests: Requests, outcount: Out<Int>,
         array_of_indices: OutInts, array_of_statuses: OutStatuses
     ) {
-        let places = Several { array_of_requests, outcount, array_of_indices, array_of_statuses };
-        places.complete(request::wait_some(&array_of_requests.to_vec(incount)?)?)
+        let (requests, indices, statuses) =
+            (array_of_requests, array_of_indices, array_of_statuses);
+        Several { requests, count: incount, outcount, indices, statuses }.wait()
     }
 }
 
@@ -218,39 +218,4 @@ fn lay_down(
         }
         Found::Pending => indx.set(abi::MPI_UNDEFINED),
     }
-}
-
-/// Where a call that completes several operations lays down what it found.
-struct Several {
-    array_of_requests: Requests,
-    outcount: Out<Int>,
-    array_of_indices: OutInts,
-    array_of_statuses: OutStatuses,
-}
-
-impl Several {
-    fn complete(self, found: Option<Vec<(usize, Done)>>) -> Result<()> {
-        let Some(found) = found else {
-            return self.outcount.set(abi::MPI_UNDEFINED);
-        };
-        self.outcount.set(c_index(found.len()))?;
-        let mut failure = Ok(());
-        let any_failed = found.iter().any(|(_, done)| done.result.is_err());
-        for (place, (index, done)) in found.into_iter().enumerate() {
-            let error = request::class_of(&done.result);
-            self.array_of_requests.set(index, done.left)?;
-            self.array_of_indices.set(place, c_index(index))?;
-            self.array_of_statuses
-                .set(place, done.status, any_failed.then_some(error));
-            if failure.is_ok() {
-                failure = done.result.map_err(|error| Error::in_status(index, error));
-            }
-        }
-        failure
-    }
-}
-
-/// An index of an array whose length was an `int`.
-fn c_index(index: usize) -> c_int {
-    c_int::try_from(index).expect("below the length of an array of C")
 }

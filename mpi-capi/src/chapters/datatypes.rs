@@ -256,11 +256,7 @@ fn length_at(lengths: Counts, at: usize) -> Result<u64> {
 
 fn structure(places: &[(u64, i64)], array_of_types: Datatypes) -> Result<data::Datatype> {
     let block = |(at, &(count, displacement)): (usize, &(u64, i64))| {
-        let refuse = |what| Error::Handle {
-            name: "a member of array_of_types",
-            what,
-            class: abi::MPI_ERR_TYPE,
-        };
+        let refuse = |what| Error::of_handle("a member of array_of_types", what, abi::MPI_ERR_TYPE);
         let datatype = Datatype::of(array_of_types.get(at)?).map_err(refuse)?;
         Ok(Block {
             displacement,

@@ -13,7 +13,7 @@ mpi! {
         let size = usize::try_from(size.0)
             .map_err(|_| Error::new(abi::MPI_ERR_ARG, "size is negative"))?;
         let memory = memory::allocate(size)
-            .ok_or(Error::new(abi::MPI_ERR_NO_MEM, "there is not enough memory"))?;
+            .ok_or_else(|| Error::new(abi::MPI_ERR_NO_MEM, "there is not enough memory"))?;
         baseptr.set(memory);
         Ok(())
     }

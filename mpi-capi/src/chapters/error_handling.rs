@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::errhandler::{self, Serves};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 use crate::global::LIBRARY;
 
 mpi! {
@@ -125,7 +125,7 @@ mpi! {
 fn call_handler(handler: Handle, object: Handle, code: c_int) -> Result<()> {
     match handler {
         abi::MPI_ERRORS_RETURN => Ok(()),
-        abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => Err(Error::Raised { code }),
+        abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => Err(Cause::Raised { code }.into()),
         _ => {
             errhandler::call(handler, object, code);
             Ok(())

@@ -147,7 +147,7 @@ fn member_of(group: &Group, rank: i32) -> Result<u32> {
     let place = usize::try_from(rank).ok();
     place
         .and_then(|place| group.lite.members().get(place).copied())
-        .ok_or(Error::new(abi::MPI_ERR_RANK, "a rank is not in the group"))
+        .ok_or_else(|| Error::new(abi::MPI_ERR_RANK, "a rank is not in the group"))
 }
 
 /// The members of ranks, none of which may be named twice.

@@ -47,7 +47,7 @@ mpi! {
         info.read(|object| {
             let name = object.keys().nth(n.0 as usize);
             let why = "n is not below the number of keys";
-            let name = name.ok_or(Error::new(abi::MPI_ERR_ARG, why))?;
+            let name = name.ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?;
             key.set(name, abi::MPI_MAX_INFO_KEY as usize).map(|_| ())
         })
     }

@@ -11,7 +11,7 @@ mpi! {
     fn MPI_Bsend | MPI_Bsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Buffered)
+        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Buffered)
     }
 
     /// Prepares a buffered send. MPI 5.0, 3.9.
@@ -19,7 +19,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Buffered)?)
+        request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Buffered)?)
     }
 
     /// Gives the library room for buffered sends. MPI 5.0, 3.6.
@@ -57,7 +57,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Buffered)?)
+        request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Buffered)?)
     }
 
     /// Looks for a message and takes it out of matching if there is one. MPI 5.0, 3.8.2.
@@ -78,7 +78,7 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>,
         request: Out<Request>
     ) {
-        let started = request::imrecv(buf.of(count, &datatype)?, message.value.0)?;
+        let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
         message.set(abi::MPI_MESSAGE_NULL)?;
         request.set(started)
     }
@@ -97,7 +97,7 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.irecv(buf.of(count, &datatype)?, source, tag)?)
+        request.set(comm.irecv(buf.area(count, &datatype)?, source, tag)?)
     }
 
     /// Starts a send in ready mode. MPI 5.0, 3.7.2.
@@ -105,7 +105,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Ready)?)
+        request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Ready)?)
     }
 
     /// Starts a send in standard mode. MPI 5.0, 3.7.2.
@@ -113,7 +113,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Standard)?)
+        request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Standard)?)
     }
 
     fn MPI_Isendrecv | MPI_Isendrecv_c(
@@ -132,7 +132,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.isend(buf.of(count, &datatype)?, dest, tag, Mode::Synchronous)?)
+        request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Synchronous)?)
     }
 
     /// Waits for a message and takes it out of matching. MPI 5.0, 3.8.2.
@@ -148,7 +148,7 @@ mpi! {
     fn MPI_Mrecv | MPI_Mrecv_c(
         buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>, status: OutStatus
     ) {
-        let started = request::imrecv(buf.of(count, &datatype)?, message.value.0)?;
+        let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
         message.set(abi::MPI_MESSAGE_NULL)?;
         request::finish(started, status)
     }
@@ -164,7 +164,7 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         status: OutStatus
     ) {
-        comm.recv(buf.of(count, &datatype)?, source, tag, status)
+        comm.recv(buf.area(count, &datatype)?, source, tag, status)
     }
 
     /// Prepares a receive. MPI 5.0, 3.9.
@@ -172,14 +172,14 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.recv_init(buf.of(count, &datatype)?, source, tag)?)
+        request.set(comm.recv_init(buf.area(count, &datatype)?, source, tag)?)
     }
 
     /// Sends in ready mode: the receive is posted already. MPI 5.0, 3.4.
     fn MPI_Rsend | MPI_Rsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Ready)
+        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Ready)
     }
 
     /// Prepares a send in ready mode. MPI 5.0, 3.9.
@@ -187,14 +187,14 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Ready)?)
+        request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Ready)?)
     }
 
     /// Sends in standard mode. MPI 5.0, 3.2.1.
     fn MPI_Send | MPI_Send_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Standard)
+        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Standard)
     }
 
     /// Prepares a send in standard mode. MPI 5.0, 3.9.
@@ -202,7 +202,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Standard)?)
+        request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Standard)?)
     }
 
     /// Sends one message and receives another. MPI 5.0, 3.11.
@@ -211,11 +211,11 @@ mpi! {
         recvbuf: RecvPtr, recvcount: Count, recvtype: Datatype, source: Source, recvtag: Tag,
         comm: Comm, status: OutStatus
     ) {
-        let outgoing = sendbuf.of(sendcount, &sendtype)?;
-        let incoming = recvbuf.of(recvcount, &recvtype)?;
+        let outgoing = sendbuf.area(sendcount, &sendtype)?;
+        let incoming = recvbuf.area(recvcount, &recvtype)?;
         let send = (outgoing, dest.dest(), sendtag.0);
         let receive = (incoming, source.selector(), recvtag.selector());
-        status.set(comm.lite.sendrecv(send, receive)?.into());
+        status.set(comm.lite.sendrecv(send, receive)?);
         Ok(())
     }
 
@@ -225,7 +225,7 @@ mpi! {
         recvtag: Tag, comm: Comm, status: OutStatus
     ) {
         let (to, from) = ((dest.dest(), sendtag.0), (source.selector(), recvtag.selector()));
-        status.set(comm.lite.sendrecv_replace(buf.of(count, &datatype)?, to, from)?.into());
+        status.set(comm.lite.sendrecv_replace(buf.of(count, &datatype)?, to, from)?);
         Ok(())
     }
 
@@ -245,7 +245,7 @@ mpi! {
     fn MPI_Ssend | MPI_Ssend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.of(count, &datatype)?, dest, tag, Mode::Synchronous)
+        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Synchronous)
     }
 
     /// Prepares a send in synchronous mode. MPI 5.0, 3.9.
@@ -253,7 +253,7 @@ mpi! {
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
-        request.set(comm.send_init(buf.of(count, &datatype)?, dest, tag, Mode::Synchronous)?)
+        request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Synchronous)?)
     }
 
     /// Starts a persistent operation. MPI 5.0, 3.9.
@@ -263,6 +263,6 @@ mpi! {
 
     /// Starts persistent operations. MPI 5.0, 3.9.
     fn MPI_Startall(count: Length, array_of_requests: Requests) {
-        array_of_requests.to_vec(count)?.into_iter().try_for_each(request::start)
+        array_of_requests.handles(count)?.try_for_each(request::start)
     }
 }

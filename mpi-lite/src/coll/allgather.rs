@@ -14,8 +14,8 @@ impl Communicator {
     /// In place, the own block lies where it belongs already.
     ///
     /// # Errors
-    /// `Error::Truncate` if a block is longer than its place; `Error::Count`,
-    /// `Error::NullBuffer`, `Error::Lost`.
+    /// `Cause::Truncate` if a block is longer than its place; `Cause::Count`,
+    /// `Cause::NullBuffer`, `Cause::Lost`.
     ///
     /// Source: MPI 5.0, 6.7.
     pub fn allgather(&self, send: &Input, receive: &Buffer) -> Result<()> {
@@ -25,7 +25,7 @@ impl Communicator {
     /// Like [`Communicator::allgather`], with one place per process (`MPI_Allgatherv`).
     ///
     /// # Errors
-    /// As for [`Communicator::allgather`]; `Error::Argument` if there is not one per process.
+    /// As for [`Communicator::allgather`]; `Cause::Argument` if there is not one per process.
     ///
     /// Source: MPI 5.0, 6.7.
     pub fn allgatherv(&self, send: &Input, receive: &[Buffer]) -> Result<()> {

@@ -10,7 +10,7 @@ impl Communicator {
     /// Waits until all processes of the communicator have called it.
     ///
     /// # Errors
-    /// `Error::Lost` if a process is gone.
+    /// `Cause::Lost` if a process is gone.
     ///
     /// Source: MPI 5.0, 6.3.
     pub fn barrier(&self) -> Result<()> {

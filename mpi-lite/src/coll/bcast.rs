@@ -13,8 +13,8 @@ impl Communicator {
     /// Returns when this process's buffer may be used.
     ///
     /// # Errors
-    /// `Error::Root`, `Error::Count`, `Error::NullBuffer`; `Error::Truncate` if the root's
-    /// message is longer; `Error::Lost`.
+    /// `Cause::Root`, `Cause::Count`, `Cause::NullBuffer`; `Cause::Truncate` if the root's
+    /// message is longer; `Cause::Lost`.
     ///
     /// Source: MPI 5.0, 6.4.
     pub fn bcast(&self, buffer: &Buffer, root: i32) -> Result<()> {

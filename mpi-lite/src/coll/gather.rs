@@ -6,7 +6,7 @@ use super::peers::Peers;
 use super::{Input, at_root, one_per_process, parts};
 use crate::comm::Communicator;
 use crate::data::Buffer;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 
 /// Gathering to one process.
 impl Communicator {
@@ -14,9 +14,9 @@ impl Communicator {
     /// elements *per process*: the block of rank r starts r counts on. The root may send in place.
     ///
     /// # Errors
-    /// [`Error::Root`]; [`Error::Argument`] if an argument of the root is missing;
-    /// [`Error::Truncate`] if a block is longer than its place; [`Error::Count`],
-    /// [`Error::NullBuffer`], [`Error::Lost`].
+    /// [`Cause::Root`]; [`Cause::Argument`] if an argument of the root is missing;
+    /// [`Cause::Truncate`] if a block is longer than its place; [`Cause::Count`],
+    /// [`Cause::NullBuffer`], [`Cause::Lost`].
     ///
     /// Source: MPI 5.0, 6.5.
     pub fn gather(&self, send: &Input, receive: Option<&Buffer>, root: i32) -> Result<()> {
@@ -135,7 +135,7 @@ fn tree(peers: &impl Peers, own: &Buffer, places: Option<&[Buffer]>, root: usize
 pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
     let (len, room) = (bytes.len() as u64, place.bytes()?);
     if len > room {
-        return Err(Error::Truncate { len, room });
+        return Err(Cause::Truncate { len, room }.into());
     }
     place.unpack(bytes);
     Ok(())

@@ -25,7 +25,7 @@ mod scatter;
 pub use reduce::reduce_local;
 
 use crate::data::Buffer;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 
 /// What a process gives to a collective.
 #[derive(Clone, Debug)]
@@ -57,22 +57,21 @@ impl Input {
     fn required(&self) -> Result<&Buffer> {
         match self {
             Self::Buffer(buffer) => Ok(buffer),
-            Self::InPlace => Err(Error::Argument("MPI_IN_PLACE is only for the root here")),
+            Self::InPlace => Err(Cause::Argument("MPI_IN_PLACE is only for the root here").into()),
         }
     }
 }
 
 /// The argument that only the root gives.
 fn at_root<T>(argument: Option<T>) -> Result<T> {
-    argument.ok_or(Error::Argument(
-        "the root must give a buffer for all processes",
-    ))
+    let why = "the root must give a buffer for all processes";
+    argument.ok_or_else(|| Cause::Argument(why).into())
 }
 
 /// One buffer per process, as the calls with counts per process need.
 fn one_per_process(buffers: &[Buffer], size: usize) -> Result<&[Buffer]> {
     if buffers.len() != size {
-        return Err(Error::Argument("there must be one buffer per process"));
+        return Err(Cause::Argument("there must be one buffer per process").into());
     }
     buffers
         .iter()
@@ -83,7 +82,7 @@ fn one_per_process(buffers: &[Buffer], size: usize) -> Result<&[Buffer]> {
 /// The parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
 fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
     let count = all.count();
-    let total = count.checked_mul(size as u64).ok_or(Error::Count {
+    let total = count.checked_mul(size as u64).ok_or(Cause::Count {
         count,
         size: all.datatype().size(),
     })?;

@@ -2,7 +2,7 @@
 
 use crate::comm::Communicator;
 use crate::data::Buffer;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 
 /// The processes of a communicator, seen from one of them.
 ///
@@ -40,9 +40,9 @@ pub(super) trait Peers {
         usize::try_from(root)
             .ok()
             .filter(|&root| root < size)
-            .ok_or(Error::Root {
-                root,
-                size: size as u32,
+            .ok_or_else(|| {
+                let size = size as u32;
+                Cause::Root { root, size }.into()
             })
     }
 }

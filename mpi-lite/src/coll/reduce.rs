@@ -5,7 +5,7 @@ use super::peers::Peers;
 use super::{Input, at_root};
 use crate::comm::Communicator;
 use crate::data::{Buffer, Op};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 
 /// Reduction to one process.
 impl Communicator {
@@ -14,9 +14,9 @@ impl Communicator {
     /// not commute. Only the root gives `receive`, of as many elements, and may send in place.
     ///
     /// # Errors
-    /// [`Error::Root`]; [`Error::Op`] if the operator is not defined for the datatype;
-    /// [`Error::Argument`] if the counts differ or an argument of the root is missing;
-    /// [`Error::Count`], [`Error::NullBuffer`], [`Error::Lost`].
+    /// [`Cause::Root`]; [`Cause::Op`] if the operator is not defined for the datatype;
+    /// [`Cause::Argument`] if the counts differ or an argument of the root is missing;
+    /// [`Cause::Count`], [`Cause::NullBuffer`], [`Cause::Lost`].
     ///
     /// Source: MPI 5.0, 6.9.1.
     pub fn reduce(&self, send: &Input, receive: Option<&Buffer>, op: &Op, root: i32) -> Result<()> {
@@ -53,9 +53,8 @@ pub(super) fn reduce(
 /// Checks that what is reduced and the result have as many elements.
 pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
     if send.count() != receive.count() {
-        return Err(Error::Argument(
-            "a reduction has as many results as elements",
-        ));
+        let why = "a reduction has as many results as elements";
+        return Err(Cause::Argument(why).into());
     }
     Ok(())
 }
@@ -124,8 +123,8 @@ fn binomial(
 /// `inout[i] = input[i] op inout[i]`, without any communication.
 ///
 /// # Errors
-/// [`Error::Op`] if the operator is not defined for the datatype; [`Error::Argument`] if the
-/// counts differ; [`Error::NullBuffer`], [`Error::Count`].
+/// [`Cause::Op`] if the operator is not defined for the datatype; [`Cause::Argument`] if the
+/// counts differ; [`Cause::NullBuffer`], [`Cause::Count`].
 ///
 /// Source: MPI 5.0, 6.9.7.
 pub fn reduce_local(input: &Buffer, inout: &Buffer, op: &Op) -> Result<()> {

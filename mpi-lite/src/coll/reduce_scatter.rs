@@ -5,7 +5,7 @@ use super::peers::Peers;
 use super::{Input, reduce, scatter};
 use crate::comm::Communicator;
 use crate::data::{Buffer, Op};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 
 /// Reduction whose result is scattered.
 impl Communicator {
@@ -14,7 +14,7 @@ impl Communicator {
     /// count, or everything if the input is in place, and then the result replaces its start.
     ///
     /// # Errors
-    /// As for [`Communicator::allreduce`]; [`Error::Argument`] if there is not one count per
+    /// As for [`Communicator::allreduce`]; [`Cause::Argument`] if there is not one count per
     /// process.
     ///
     /// Source: MPI 5.0, 6.10.2.
@@ -58,9 +58,9 @@ pub(super) fn reduce_scatter(
 ) -> Result<()> {
     op.check(receive.datatype())?;
     if counts.len() != peers.all() {
-        return Err(Error::Argument("there must be one count per process"));
+        return Err(Cause::Argument("there must be one count per process").into());
     }
-    let too_many = Error::Count {
+    let too_many = Cause::Count {
         count: u64::MAX,
         size: receive.datatype().size(),
     };

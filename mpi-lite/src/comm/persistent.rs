@@ -3,7 +3,7 @@
 //! Source: MPI 5.0, 3.9.
 
 use super::Communicator;
-use crate::data::Buffer;
+use crate::data::Area;
 use crate::engine::{Plan, Request};
 use crate::error::Result;
 use crate::ids::{Dest, Mode, Source, TagSelector};
@@ -14,8 +14,8 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::isend`], as far as the arguments go.
-    pub fn send_init(&self, buffer: Buffer, dest: Dest, tag: i32, mode: Mode) -> Result<Request> {
-        let plan = self.send_plan(buffer, dest, tag, mode)?;
+    pub fn send_init(&self, area: Area, dest: Dest, tag: i32, mode: Mode) -> Result<Request> {
+        let plan = self.send_plan(area, dest, tag, mode)?;
         Ok(self.engine().with(|lane| lane.plan(Plan::Send(plan))))
     }
 
@@ -23,8 +23,8 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::irecv`], as far as the arguments go.
-    pub fn recv_init(&self, buffer: Buffer, source: Source, tag: TagSelector) -> Result<Request> {
-        let plan = self.receive_plan(buffer, source, tag)?;
+    pub fn recv_init(&self, area: Area, source: Source, tag: TagSelector) -> Result<Request> {
+        let plan = self.receive_plan(area, source, tag)?;
         Ok(self.engine().with(|lane| lane.plan(Plan::Receive(plan))))
     }
 }

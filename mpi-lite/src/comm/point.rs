@@ -1,27 +1,28 @@
 //! Point-to-point messages in a communicator. Source: MPI 5.0, 3.2 to 3.7, 3.10.
 
 use super::Communicator;
-use crate::data::Buffer;
+use crate::data::{Area, Buffer};
 use crate::engine::matching::Pattern;
-use crate::engine::{ReceivePlan, Request, SendPlan, Status};
-use crate::error::{Error, Result};
+use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
+use crate::error::{Cause, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::transport::Peer;
 
 impl Communicator {
-    /// Starts a send of `buffer` to `dest` with `tag` (0 or more) in `mode`.
+    /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.
     ///
-    /// * `buffer` stays valid and untouched until the request completes.
-    /// * The request completes when the buffer may be reused; in synchronous mode, when a
+    /// * `area` stays valid and untouched until the request completes.
+    /// * The request completes when the area may be reused; in synchronous mode, when a
     ///   matching receive has begun.
     ///
     /// # Errors
-    /// `Rank`, `Tag`, `Count`, `NullBuffer`: the arguments. `BufferFull`: buffered mode without
+    /// `Rank`, `Tag`: the arguments. `BufferFull`: buffered mode without
     /// room. `TooLong`, `Lost`: the transport.
     ///
     /// Source: MPI 5.0, 3.7.2 and 3.4.
-    pub fn isend(&self, buffer: Buffer, dest: Dest, tag: i32, mode: Mode) -> Result<Request> {
-        let plan = self.send_plan(buffer, dest, tag, mode)?;
+    #[inline(always)]
+    pub fn isend(&self, area: Area, dest: Dest, tag: i32, mode: Mode) -> Result<Request> {
+        let plan = self.send_plan(area, dest, tag, mode)?;
         self.engine().with(|lane| lane.send(&plan))
     }
 
@@ -31,25 +32,27 @@ impl Communicator {
     /// As [`Communicator::isend`].
     ///
     /// Source: MPI 5.0, 3.2.1.
-    pub fn send(&self, buffer: Buffer, dest: Dest, tag: i32, mode: Mode) -> Result<()> {
-        let request = self.isend(buffer, dest, tag, mode)?;
-        self.engine().wait(Some(request))?.into_result().map(|_| ())
+    #[inline(always)]
+    pub fn send(&self, area: Area, dest: Dest, tag: i32, mode: Mode) -> Result<()> {
+        let plan = self.send_plan(area, dest, tag, mode)?;
+        self.engine().send(&plan)
     }
 
-    /// Starts a receive into `buffer` of a message from `source` with `tag`.
+    /// Starts a receive into `area` of a message from `source` with `tag`.
     ///
-    /// * `buffer` stays valid and untouched until the request completes.
-    /// * The request completes when the message is in `buffer`; its status tells source, tag and
+    /// * `area` stays valid and untouched until the request completes.
+    /// * The request completes when the message is in `area`; its status tells source, tag and
     ///   bytes.
     ///
     /// # Errors
-    /// `Rank`, `Tag`, `Count`, `NullBuffer`: the arguments. A longer message completes the request
+    /// `Rank`, `Tag`: the arguments. A longer message completes the request
     /// with `Truncate`; a lost peer with `Lost`.
     ///
     /// Source: MPI 5.0, 3.7.2 and 3.5 (order).
-    pub fn irecv(&self, buffer: Buffer, source: Source, tag: TagSelector) -> Result<Request> {
-        let plan = self.receive_plan(buffer, source, tag)?;
-        self.engine().with(|lane| lane.receive(plan))
+    #[inline(always)]
+    pub fn irecv(&self, area: Area, source: Source, tag: TagSelector) -> Result<Request> {
+        let plan = self.receive_plan(area, source, tag)?;
+        Ok(self.engine().with(|lane| lane.receive(plan)))
     }
 
     /// Receives and waits for the message.
@@ -58,9 +61,18 @@ impl Communicator {
     /// As [`Communicator::irecv`] and its request.
     ///
     /// Source: MPI 5.0, 3.2.4.
-    pub fn recv(&self, buffer: Buffer, source: Source, tag: TagSelector) -> Result<Status> {
-        let request = self.irecv(buffer, source, tag)?;
-        self.engine().wait(Some(request))?.into_result()
+    pub fn recv(&self, area: Area, source: Source, tag: TagSelector) -> Result<Status> {
+        self.receive(area, source, tag)?.into_result()
+    }
+
+    /// Like [`Communicator::recv`], and the status is known even of a receive that went wrong.
+    ///
+    /// # Errors
+    /// As [`Communicator::irecv`].
+    #[inline(always)]
+    pub fn receive(&self, area: Area, source: Source, tag: TagSelector) -> Result<Completion> {
+        let plan = self.receive_plan(area, source, tag)?;
+        self.engine().receive(plan)
     }
 
     /// Sends one message and receives another, in any order. Source: MPI 5.0, 3.11.
@@ -69,13 +81,13 @@ impl Communicator {
     /// As [`Communicator::isend`] and [`Communicator::irecv`].
     pub fn sendrecv(
         &self,
-        (send, dest, send_tag): (Buffer, Dest, i32),
-        (receive, source, tag): (Buffer, Source, TagSelector),
+        (send, dest, send_tag): (Area, Dest, i32),
+        (receive, source, tag): (Area, Source, TagSelector),
     ) -> Result<Status> {
         // Both are checked before either starts: an error leaves nothing behind.
         let send = self.send_plan(send, dest, send_tag, Mode::Standard)?;
         let receive = self.receive_plan(receive, source, tag)?;
-        self.run_both(&send, receive)
+        self.engine().exchange(&send, receive)
     }
 
     /// Sends the contents of `buffer` and receives into it. Source: MPI 5.0, 3.11.
@@ -90,26 +102,8 @@ impl Communicator {
     ) -> Result<Status> {
         buffer.check()?;
         let mut copy = buffer.pack();
-        let send = (Buffer::of_bytes(&mut copy), dest, send_tag);
-        self.sendrecv(send, (buffer, source, tag))
-    }
-
-    fn run_both(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
-        let receiving = self.engine().with(|lane| lane.receive(receive))?;
-        let sending = match self.engine().with(|lane| lane.send(send)) {
-            Ok(sending) => sending,
-            Err(error) => {
-                // The posted receive must not outlive the call that owns its buffer.
-                let withdrawn = self.engine().with(|lane| lane.cancel(receiving));
-                self.engine().wait(Some(receiving))?;
-                withdrawn?;
-                return Err(error);
-            }
-        };
-        let done = self.engine().wait_all(&[Some(receiving), Some(sending)])?;
-        let [received, sent]: [_; 2] = done.try_into().expect("two requests, two completions");
-        sent.into_result()?;
-        received.into_result()
+        let send = (Area::of_bytes(&mut copy), dest, send_tag);
+        self.sendrecv(send, (buffer.area()?, source, tag))
     }
 
     /// Exchanges messages of a collective: sends to one rank, receives from another.
@@ -119,64 +113,62 @@ impl Communicator {
         (receive, from): (Buffer, usize),
         tag: i32,
     ) -> Result<()> {
-        let send = self.collective_send(send, to, tag);
-        let receive = self.collective_receive(receive, from, tag);
-        self.run_both(&send, receive).map(|_| ())
+        let send = self.collective_send(send, to, tag)?;
+        let receive = self.collective_receive(receive, from, tag)?;
+        self.engine().exchange(&send, receive).map(|_| ())
     }
 
     /// Sends a message of a collective to rank `to` and waits until its buffer may be reused.
     pub(crate) fn send_in_collective(&self, buffer: Buffer, to: usize, tag: i32) -> Result<()> {
-        let plan = self.collective_send(buffer, to, tag);
-        let request = self.engine().with(|lane| lane.send(&plan))?;
-        self.engine().wait(Some(request))?.into_result().map(|_| ())
+        let plan = self.collective_send(buffer, to, tag)?;
+        self.engine().send(&plan)
     }
 
     /// Receives a message of a collective from rank `from`.
     pub(crate) fn recv_in_collective(&self, buffer: Buffer, from: usize, tag: i32) -> Result<()> {
-        let plan = self.collective_receive(buffer, from, tag);
-        let request = self.engine().with(|lane| lane.receive(plan))?;
-        self.engine().wait(Some(request))?.into_result().map(|_| ())
+        let plan = self.collective_receive(buffer, from, tag)?;
+        self.engine().receive(plan)?.into_result().map(|_| ())
     }
 
-    fn collective_send(&self, buffer: Buffer, to: usize, tag: i32) -> SendPlan {
+    fn collective_send(&self, buffer: Buffer, to: usize, tag: i32) -> Result<SendPlan> {
         let to = u32::try_from(to)
             .ok()
             .and_then(|rank| self.group().peer(rank));
-        SendPlan {
+        Ok(SendPlan {
             to: Some(to.expect("a collective sends to its members")),
             context: self.context().collective(),
             source: self.rank(),
             tag,
             mode: Mode::Standard,
-            buffer,
-        }
+            area: buffer.area()?,
+        })
     }
 
-    fn collective_receive(&self, buffer: Buffer, from: usize, tag: i32) -> ReceivePlan {
+    fn collective_receive(&self, buffer: Buffer, from: usize, tag: i32) -> Result<ReceivePlan> {
         let context = self.context().collective();
         let source = u32::try_from(from).ok();
-        ReceivePlan {
+        Ok(ReceivePlan {
             pattern: Some(Pattern {
                 context,
                 source,
                 tag: Some(tag),
             }),
-            buffer,
-        }
+            area: buffer.area()?,
+        })
     }
 
+    #[inline(always)]
     pub(super) fn send_plan(
         &self,
-        buffer: Buffer,
+        area: Area,
         dest: Dest,
         tag: i32,
         mode: Mode,
     ) -> Result<SendPlan> {
         let to = self.peer("dest", dest)?;
         if tag < 0 {
-            return Err(Error::Tag(tag));
+            return Err(Cause::Tag(tag).into());
         }
-        buffer.check()?;
         let (context, source) = (self.context(), self.rank());
         Ok(SendPlan {
             to,
@@ -184,10 +176,11 @@ impl Communicator {
             source,
             tag,
             mode,
-            buffer,
+            area,
         })
     }
 
+    #[inline(always)]
     fn peer(&self, what: &'static str, dest: Dest) -> Result<Option<Peer>> {
         let Dest::Rank(rank) = dest else {
             return Ok(None);
@@ -196,23 +189,23 @@ impl Communicator {
         let peer = u32::try_from(rank)
             .ok()
             .and_then(|rank| self.group().peer(rank));
-        peer.map(Some).ok_or(Error::Rank { what, rank, size })
+        peer.map(Some)
+            .ok_or_else(|| Cause::Rank { what, rank, size }.into())
     }
 
+    #[inline(always)]
     pub(super) fn receive_plan(
         &self,
-        buffer: Buffer,
+        area: Area,
         source: Source,
         tag: TagSelector,
     ) -> Result<ReceivePlan> {
-        buffer.check()?;
-        Ok(ReceivePlan {
-            pattern: self.pattern(source, tag)?,
-            buffer,
-        })
+        let pattern = self.pattern(source, tag)?;
+        Ok(ReceivePlan { pattern, area })
     }
 
     /// What a receive or probe looks for; `None` for `MPI_PROC_NULL`.
+    #[inline(always)]
     pub(super) fn pattern(&self, source: Source, tag: TagSelector) -> Result<Option<Pattern>> {
         let source = match source {
             Source::Null => return Ok(None),
@@ -224,7 +217,7 @@ impl Communicator {
         };
         let tag = match tag {
             TagSelector::Any => None,
-            TagSelector::Tag(tag) if tag < 0 => return Err(Error::Tag(tag)),
+            TagSelector::Tag(tag) if tag < 0 => return Err(Cause::Tag(tag).into()),
             TagSelector::Tag(tag) => Some(tag),
         };
         Ok(Some(Pattern {

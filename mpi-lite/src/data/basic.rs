@@ -85,10 +85,12 @@ impl Machine {
     }
 
     const fn measures(self) -> Measures {
+        let extent = self.data_end().next_multiple_of(self.alignment());
         Measures {
             size: self.size(),
             data_end: self.data_end() as i64,
-            extent: self.data_end().next_multiple_of(self.alignment()) as i64,
+            extent: extent as i64,
+            has_no_gaps: self.size() == extent,
         }
     }
 }
@@ -98,6 +100,7 @@ struct Measures {
     size: u64,
     data_end: i64,
     extent: i64,
+    has_no_gaps: bool,
 }
 
 /// The groups by which the standard says which operator takes which datatype.
@@ -225,6 +228,7 @@ impl Basic {
     }
 
     /// Bytes of data in one element, without padding.
+    #[inline]
     #[must_use]
     pub fn size(self) -> u64 {
         MEASURES[self as usize].size
@@ -234,6 +238,12 @@ impl Basic {
     #[must_use]
     pub fn extent(self) -> i64 {
         MEASURES[self as usize].extent
+    }
+
+    /// Whether any number of elements is one run of data.
+    #[inline]
+    pub(crate) fn has_no_gaps(self) -> bool {
+        MEASURES[self as usize].has_no_gaps
     }
 
     /// Where the data ends: the extent without the padding after it.

@@ -9,8 +9,84 @@
 use super::basic::Basic;
 use super::datatype::Datatype;
 use super::layout;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 use crate::memory::{Origin, Scratch, Span};
+
+/// Where the body of a message is, or goes: a buffer that was checked.
+#[derive(Clone, Debug)]
+pub enum Area {
+    /// One run of bytes.
+    Run(Span),
+    /// Anything else.
+    Scattered(Box<Scattered>),
+}
+
+/// Elements with gaps between them, or in another order than in memory.
+#[derive(Clone, Debug)]
+pub struct Scattered {
+    buffer: Buffer,
+    /// Bytes of data.
+    bytes: u64,
+}
+
+impl Area {
+    /// No bytes at all.
+    pub const EMPTY: Self = Self::Run(Span::EMPTY);
+
+    /// Bytes of our own; the caller keeps them alive and in place while the area is used.
+    #[must_use]
+    pub fn of_bytes(bytes: &mut [u8]) -> Self {
+        Self::Run(Span::of(bytes))
+    }
+
+    /// Bytes of data.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Run(span) => span.len() as u64,
+            Self::Scattered(scattered) => scattered.bytes,
+        }
+    }
+
+    /// Whether there is no data.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one run of bytes; `None` if it must be packed.
+    #[inline]
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Self::Run(span) => Some(*span),
+            Self::Scattered(_) => None,
+        }
+    }
+
+    /// Appends the data to `out`.
+    #[inline]
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Run(span) => span.append_to(out),
+            Self::Scattered(scattered) => scattered.buffer.append_to(out),
+        }
+    }
+
+    /// Lays the packed `bytes` down; what does not fit is left out.
+    #[inline]
+    pub fn unpack(&self, bytes: &[u8]) {
+        match self {
+            Self::Run(span) => {
+                span.write(0, bytes);
+            }
+            Self::Scattered(scattered) => {
+                scattered.buffer.unpack(bytes);
+            }
+        }
+    }
+}
 
 /// `count` elements of a datatype at an address.
 #[derive(Clone, Debug)]
@@ -28,6 +104,7 @@ impl Buffer {
     /// The bytes that the elements occupy must be readable (for a message that is received:
     /// writable) by this process, and the program must not touch them until the operation that
     /// uses them is complete.
+    #[inline]
     #[must_use]
     pub unsafe fn new(addr: *mut u8, count: u64, datatype: Datatype) -> Self {
         // SAFETY: the caller's promise is the one asked for.
@@ -35,6 +112,7 @@ impl Buffer {
     }
 
     /// `count` elements of `datatype`, displacements counted from `origin`.
+    #[inline]
     #[must_use]
     pub fn at(origin: Origin, count: u64, datatype: Datatype) -> Self {
         Self {
@@ -55,7 +133,7 @@ impl Buffer {
     /// caller keeps the scratch alive while the buffer is used.
     ///
     /// # Errors
-    /// [`Error::Count`] if they are more than memory can hold.
+    /// [`Cause::Count`] if they are more than memory can hold.
     pub fn scratch(count: u64, datatype: &Datatype) -> Result<(Scratch, Self)> {
         let (first, len) = datatype.occupied(count)?;
         let mut scratch = Scratch::new(len, first);
@@ -91,7 +169,8 @@ impl Buffer {
     /// Bytes of data in the message.
     ///
     /// # Errors
-    /// [`Error::Count`] if they are more than memory can hold.
+    /// [`Cause::Count`] if they are more than memory can hold.
+    #[inline]
     pub fn bytes(&self) -> Result<u64> {
         self.datatype.bytes(self.count)
     }
@@ -99,25 +178,60 @@ impl Buffer {
     /// Checks what can be checked before the memory is touched. Answers [`Buffer::bytes`].
     ///
     /// # Errors
-    /// [`Error::Count`] as above; [`Error::NullBuffer`] if there is data at the address null.
+    /// [`Cause::Count`] as above; [`Cause::NullBuffer`] if there is data at the address null.
     pub fn check(&self) -> Result<u64> {
-        let bytes = self.bytes()?;
-        if let Datatype::Basic(basic) = &self.datatype
-            && basic.extent() as u64 == basic.size()
-        {
-            // No gaps: what it occupies is what it holds.
-            if bytes > 0 && self.origin.is_null() {
-                return Err(Error::NullBuffer);
-            }
-            return Ok(bytes);
+        if self.has_no_gaps() {
+            return Ok(self.run()?.len() as u64);
         }
+        let bytes = self.bytes()?;
         self.datatype.occupied(self.count)?;
         let absolute = matches!(&self.datatype, Datatype::Derived(_))
             && !(self.datatype.is_contiguous() && self.datatype.true_lower_bound() == 0);
         if bytes > 0 && self.origin.is_null() && !absolute {
-            return Err(Error::NullBuffer);
+            return Err(Cause::NullBuffer.into());
         }
         Ok(bytes)
+    }
+
+    /// Where the body of a message is that is sent from here, or received here.
+    ///
+    /// # Errors
+    /// As [`Buffer::check`].
+    #[inline(always)]
+    pub fn area(self) -> Result<Area> {
+        if self.has_no_gaps() {
+            return self.run().map(Area::Run);
+        }
+        self.derived_area()
+    }
+
+    #[inline(never)]
+    fn derived_area(self) -> Result<Area> {
+        let bytes = self.check()?;
+        Ok(match self.contiguous() {
+            Some(span) => Area::Run(span),
+            None => Area::Scattered(Box::new(Scattered {
+                buffer: self,
+                bytes,
+            })),
+        })
+    }
+
+    /// Whether they are elements of a predefined datatype without padding, as almost always: what
+    /// they occupy is what they hold.
+    #[inline]
+    fn has_no_gaps(&self) -> bool {
+        matches!(&self.datatype, Datatype::Basic(basic) if basic.has_no_gaps())
+    }
+
+    /// The bytes of elements without gaps.
+    #[inline]
+    fn run(&self) -> Result<Span> {
+        let bytes = self.bytes()?;
+        if bytes > 0 && self.origin.is_null() {
+            return Err(Cause::NullBuffer.into());
+        }
+        Ok(self.origin.at(0, bytes as usize))
     }
 
     /// The message as one run of bytes; `None` if it must be packed.
@@ -136,7 +250,7 @@ impl Buffer {
     /// All bytes that the elements occupy, gaps included.
     ///
     /// # Errors
-    /// [`Error::Count`] if they are more than memory can hold.
+    /// [`Cause::Count`] if they are more than memory can hold.
     pub fn occupied(&self) -> Result<Span> {
         let (first, len) = self.datatype.occupied(self.count)?;
         Ok(self.origin.at(first, len))
@@ -186,11 +300,11 @@ impl Buffer {
     /// Copies the data of `from` into this buffer, as a message would. Answers the bytes copied.
     ///
     /// # Errors
-    /// [`Error::Truncate`] if there is more of it than room here; [`Error::Count`].
+    /// [`Cause::Truncate`] if there is more of it than room here; [`Cause::Count`].
     pub fn copy_from(&self, from: &Self) -> Result<u64> {
         let (len, room) = (from.bytes()?, self.bytes()?);
         if len > room {
-            return Err(Error::Truncate { len, room });
+            return Err(Cause::Truncate { len, room }.into());
         }
         match (self.contiguous(), from.contiguous()) {
             (Some(to), Some(from)) => {

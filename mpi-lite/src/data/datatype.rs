@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::basic::Basic;
 use super::layout::{Bounds, Range, Shape};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Result};
 
 /// The deepest tree of datatypes: walking it is recursive, and the stack is finite.
 const DEPTH_LIMIT: u32 = 512;
@@ -57,12 +57,12 @@ impl From<Basic> for Datatype {
     }
 }
 
-/// Constructors. All fail with [`Error::Datatype`] if the result would leave the address space.
+/// Constructors. All fail with [`Cause::Datatype`] if the result would leave the address space.
 impl Datatype {
     /// `count` elements one after the other. Source: MPI 5.0, 5.1.2.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it is too large.
+    /// [`Cause::Datatype`] if it is too large.
     pub fn contiguous(&self, count: u64) -> Result<Self> {
         self.hvector(1, count, 0)
     }
@@ -70,7 +70,7 @@ impl Datatype {
     /// `count` blocks of `blocklength` elements, `stride` elements from start to start.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it is too large.
+    /// [`Cause::Datatype`] if it is too large.
     pub fn vector(&self, count: u64, blocklength: u64, stride: i64) -> Result<Self> {
         let stride = stride.checked_mul(self.extent()).ok_or(TOO_LARGE)?;
         self.hvector(count, blocklength, stride)
@@ -79,7 +79,7 @@ impl Datatype {
     /// `count` blocks of `blocklength` elements, `stride` bytes from start to start.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it is too large.
+    /// [`Cause::Datatype`] if it is too large.
     pub fn hvector(&self, count: u64, blocklength: u64, stride: i64) -> Result<Self> {
         Self::build(Shape::Strided {
             count,
@@ -92,7 +92,7 @@ impl Datatype {
     /// Blocks `(length, displacement)`, both in elements.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it is too large.
+    /// [`Cause::Datatype`] if it is too large.
     pub fn indexed(&self, blocks: &[(u64, i64)]) -> Result<Self> {
         let extent = self.extent();
         let in_bytes: Option<Vec<(u64, i64)>> = blocks
@@ -105,7 +105,7 @@ impl Datatype {
     /// Blocks `(length in elements, displacement in bytes)`.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it is too large.
+    /// [`Cause::Datatype`] if it is too large.
     pub fn hindexed(&self, blocks: &[(u64, i64)]) -> Result<Self> {
         let block = |&(count, displacement)| Block {
             displacement,
@@ -119,7 +119,7 @@ impl Datatype {
     /// as a C compiler does, unless the program gave the bounds of one of them.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it is too large.
+    /// [`Cause::Datatype`] if it is too large.
     pub fn structure(blocks: Vec<Block>) -> Result<Self> {
         let mut derived = Self::derive(Shape::Listed(blocks))?;
         if let (false, Some((lower, upper))) = (derived.bounded, derived.bounds.marks) {
@@ -133,7 +133,7 @@ impl Datatype {
     /// The same data with other bounds. Source: MPI 5.0, 5.1.7.
     ///
     /// # Errors
-    /// [`Error::Datatype`] if it leaves the address space.
+    /// [`Cause::Datatype`] if it leaves the address space.
     pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
         let upper = lower_bound.checked_add(extent).ok_or(TOO_LARGE)?;
         let mut derived = Self::derive(self.as_shape())?;
@@ -168,7 +168,7 @@ impl Datatype {
     fn derive(shape: Shape) -> Result<Derived> {
         let depth = 1 + shape.items().map(Self::depth).max().unwrap_or(0);
         if depth > DEPTH_LIMIT {
-            return Err(Error::Datatype("datatypes are nested more than 512 deep"));
+            return Err(Cause::Datatype("datatypes are nested more than 512 deep").into());
         }
         let bounded = shape.items().any(Self::is_bounded);
         Ok(Derived {
@@ -188,7 +188,7 @@ impl Datatype {
     }
 }
 
-const TOO_LARGE: Error = Error::Datatype("the datatype would be larger than the address space");
+const TOO_LARGE: Cause = Cause::Datatype("the datatype would be larger than the address space");
 
 /// Questions.
 impl Datatype {
@@ -200,6 +200,7 @@ impl Datatype {
     }
 
     /// Whether it may be used in communication.
+    #[inline]
     #[must_use]
     pub fn is_committed(&self) -> bool {
         match self {
@@ -209,6 +210,7 @@ impl Datatype {
     }
 
     /// Bytes of data in one element, without gaps.
+    #[inline]
     #[must_use]
     pub fn size(&self) -> u64 {
         match self {
@@ -270,19 +272,20 @@ impl Datatype {
     /// Bytes of data in `count` elements.
     ///
     /// # Errors
-    /// [`Error::Count`] if they are more than memory can hold.
+    /// [`Cause::Count`] if they are more than memory can hold.
+    #[inline]
     pub fn bytes(&self, count: u64) -> Result<u64> {
         let size = self.size();
         size.checked_mul(count)
             .filter(|&bytes| bytes <= isize::MAX as u64)
-            .ok_or(Error::Count { count, size })
+            .ok_or_else(|| Cause::Count { count, size }.into())
     }
 
     /// The bytes that `count` elements occupy, gaps included: where the first one stands,
     /// relative to the address of the buffer, and how many there are.
     ///
     /// # Errors
-    /// [`Error::Count`] if they are more than memory can hold.
+    /// [`Cause::Count`] if they are more than memory can hold.
     pub fn occupied(&self, count: u64) -> Result<(i64, usize)> {
         if count == 0 || self.size() == 0 {
             return Ok((0, 0));
@@ -294,10 +297,8 @@ impl Datatype {
             let end = end.checked_add(last.max(0))?;
             Some((first, usize::try_from(end.checked_sub(first)?).ok()?))
         };
-        reach().ok_or(Error::Count {
-            count,
-            size: self.size(),
-        })
+        let size = self.size();
+        reach().ok_or_else(|| Cause::Count { count, size }.into())
     }
 
     /// The basic elements in the first `bytes` bytes of data; `None` if they end within one.

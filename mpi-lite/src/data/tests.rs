@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::Error;
+use crate::error::Cause;
 use crate::memory::{Origin, Span};
 
 /// The type map: `(displacement, bytes)` of every machine value, in order; and the bounds.
@@ -291,18 +291,27 @@ fn a_structure_is_padded_as_a_compiler_does() {
 #[test]
 fn a_datatype_beyond_the_address_space_is_refused() {
     let huge = int().contiguous(1 << 60).unwrap();
-    assert!(matches!(huge.contiguous(8), Err(Error::Datatype(_))));
-    assert!(matches!(huge.bytes(8), Err(Error::Count { count: 8, .. })));
     assert!(matches!(
-        int().vector(3, 1, i64::MAX),
-        Err(Error::Datatype(_))
+        huge.contiguous(8).unwrap_err().cause(),
+        Cause::Datatype(_)
     ));
     assert!(matches!(
-        int().resized(i64::MAX, 1),
-        Err(Error::Datatype(_))
+        huge.bytes(8).unwrap_err().cause(),
+        Cause::Count { count: 8, .. }
+    ));
+    assert!(matches!(
+        int().vector(3, 1, i64::MAX).unwrap_err().cause(),
+        Cause::Datatype(_)
+    ));
+    assert!(matches!(
+        int().resized(i64::MAX, 1).unwrap_err().cause(),
+        Cause::Datatype(_)
     ));
     let ends = [(1, i64::MIN / 2 - 8), (1, i64::MAX / 2)];
-    assert!(matches!(int().hindexed(&ends), Err(Error::Datatype(_))));
+    assert!(matches!(
+        int().hindexed(&ends).unwrap_err().cause(),
+        Cause::Datatype(_)
+    ));
     let mut deep = int();
     let refused = (0..1000).find_map(|_| match deep.contiguous(1) {
         Ok(deeper) => {
@@ -311,17 +320,17 @@ fn a_datatype_beyond_the_address_space_is_refused() {
         }
         Err(error) => Some(error),
     });
-    assert!(matches!(refused, Some(Error::Datatype(_))));
+    assert!(matches!(refused.unwrap().cause(), Cause::Datatype(_)));
 }
 
 #[test]
 fn the_null_address_is_refused_unless_displacements_are_absolute() {
     let check = |count, datatype| Buffer::at(Origin::NULL, count, datatype).check();
-    assert_eq!(check(1, int()), Err(Error::NullBuffer));
+    assert_eq!(check(1, int()), Err(Cause::NullBuffer.into()));
     assert_eq!(check(0, int()), Ok(0));
     assert_eq!(
         check(1, int().contiguous(2).unwrap()),
-        Err(Error::NullBuffer)
+        Err(Cause::NullBuffer.into())
     );
     let mut value = 7i32.to_ne_bytes();
     let address = value.as_mut_ptr().expose_provenance() as i64;
@@ -340,7 +349,7 @@ fn a_copy_that_does_not_fit_is_truncation() {
     assert_eq!(to.bytes()[16], 9);
     let (_small, short) = Buffer::scratch(2, &int()).unwrap();
     let error = short.copy_from(&send);
-    assert_eq!(error, Err(Error::Truncate { len: 12, room: 8 }));
+    assert_eq!(error, Err(Cause::Truncate { len: 12, room: 8 }.into()));
 }
 
 #[test]

@@ -1,17 +1,23 @@
 //! Waiting for and testing of requests, one or many. Source: MPI 5.0, 3.7.3 to 3.7.6.
 //!
-//! Slices of `Option<Request>` are the program's arrays; `None` is `MPI_REQUEST_NULL`.
+//! Iterators over `Option<Request>` are the program's arrays, read more than once where they can be
+//! cloned; `None` is `MPI_REQUEST_NULL`.
+
+use core::iter::Peekable;
+
+use parking_lot::MutexGuard;
 
 use super::Engine;
 use super::lane::Lane;
-use super::request::{Completion, Request};
-use crate::error::Result;
+use super::request::{Completion, Request, Stand};
+use crate::error::{Cause, Result};
 
 impl Lane {
     /// How the request ended, if it did; it is then gone or inactive.
     ///
     /// # Errors
     /// The request does not exist (any more).
+    #[inline(always)]
     pub fn take(&mut self, request: Option<Request>) -> Result<Option<Completion>> {
         match request {
             Some(request) => self.requests.take(request),
@@ -50,39 +56,10 @@ impl Lane {
         }
     }
 
-    /// Whether all are finished. The first `seen` are known to be; it moves on, so that who asks
-    /// again and again looks at each request once, and waiting for many stays linear.
-    fn all_done(&self, requests: &[Option<Request>], seen: &mut usize) -> Result<bool> {
-        for &request in &requests[*seen..] {
-            if let Some(request) = request
-                && !self.requests.is_done(request)?
-            {
-                return Ok(false);
-            }
-            *seen += 1;
-        }
-        Ok(true)
-    }
-
-    fn take_all(
-        &mut self,
-        requests: &[Option<Request>],
-        seen: &mut usize,
-    ) -> Result<Option<Vec<Completion>>> {
-        if !self.all_done(requests, seen)? {
-            return Ok(None);
-        }
-        let mut done = Vec::with_capacity(requests.len());
-        for &request in requests {
-            done.extend(self.take(request)?);
-        }
-        Ok(Some(done))
-    }
-
     /// The first finished one; `Any::NoneActive` if there is nothing to wait for.
-    fn take_any(&mut self, requests: &[Option<Request>]) -> Result<Any> {
+    fn take_any(&mut self, requests: impl Iterator<Item = Option<Request>>) -> Result<Any> {
         let mut answer = Any::NoneActive;
-        for (index, &request) in requests.iter().enumerate() {
+        for (index, request) in requests.enumerate() {
             if !self.is_active(request)? {
                 continue;
             }
@@ -94,17 +71,86 @@ impl Lane {
         Ok(answer)
     }
 
-    /// All finished ones; `None` if there is nothing to wait for.
-    fn take_some(&mut self, requests: &[Option<Request>]) -> Result<Option<Vec<Indexed>>> {
-        let mut done = Vec::new();
-        let mut has_active = false;
-        for (index, &request) in requests.iter().enumerate() {
-            if self.is_active(request)? {
-                has_active = true;
-                done.extend(self.take(request)?.map(|completion| (index, completion)));
+    /// Tells of all finished ones and answers how many; `None` if there is nothing to wait for.
+    fn take_some<I>(
+        &mut self,
+        requests: I,
+        tell: &mut impl FnMut(usize, Completion, bool),
+    ) -> Result<Option<usize>>
+    where
+        I: Iterator<Item = Option<Request>> + Clone,
+    {
+        let (mut active, mut finished, mut any_failed) = (0, 0, false);
+        for request in requests.clone() {
+            if let (true, Some(request)) = (self.is_active(request)?, request) {
+                let stand = self.requests.stand(request)?;
+                active += 1;
+                finished += usize::from(stand != Stand::Pending);
+                any_failed |= stand == Stand::Failed;
             }
         }
-        Ok(has_active.then_some(done))
+        if finished > 0 {
+            for (index, request) in requests.enumerate() {
+                if self.is_active(request)?
+                    && let Some(completion) = self.take(request)?
+                {
+                    tell(index, completion, any_failed);
+                }
+            }
+        }
+        Ok((active > 0).then_some(finished))
+    }
+}
+
+/// Who looks at an array again and again until all are finished. It looks at each request once, so
+/// that waiting for many stays linear.
+struct Sweep<I: Iterator> {
+    rest: Peekable<I>,
+    any_failed: bool,
+}
+
+impl<I: Iterator<Item = Option<Request>>> Sweep<I> {
+    fn of(requests: I) -> Self {
+        Self {
+            rest: requests.peekable(),
+            any_failed: false,
+        }
+    }
+
+    /// Whether all are finished.
+    fn is_over(&mut self, lane: &Lane) -> Result<bool> {
+        while let Some(&request) = self.rest.peek() {
+            if let Some(request) = request {
+                match lane.requests.stand(request)? {
+                    Stand::Pending => return Ok(false),
+                    Stand::Done => {}
+                    Stand::Failed => self.any_failed = true,
+                }
+            }
+            self.rest.next();
+        }
+        Ok(true)
+    }
+
+    /// Takes all and tells of each, if all are finished. Another thread that has taken or started
+    /// one of them meanwhile breaks MPI's rules (11.6.2).
+    fn take_all(
+        &mut self,
+        lane: &mut Lane,
+        requests: &I,
+        tell: &mut impl FnMut(usize, Completion, bool),
+    ) -> Result<Option<()>>
+    where
+        I: Clone,
+    {
+        if !self.is_over(lane)? {
+            return Ok(None);
+        }
+        for (index, request) in requests.clone().enumerate() {
+            let completion = lane.take(request)?.ok_or(Cause::Request)?;
+            tell(index, completion, self.any_failed);
+        }
+        Ok(Some(()))
     }
 }
 
@@ -129,7 +175,17 @@ impl Engine {
     /// The request does not exist (any more). What went wrong with the operation itself is in the
     /// completion.
     pub fn wait(&self, request: Option<Request>) -> Result<Completion> {
-        self.wait_until(|lane| lane.take(request).transpose())
+        self.wait_with(self.lane.lock(), request)
+    }
+
+    /// Waits for one request; `lane` is this engine's.
+    #[inline]
+    pub(super) fn wait_with(
+        &self,
+        lane: MutexGuard<'_, Lane>,
+        request: Option<Request>,
+    ) -> Result<Completion> {
+        self.wait_in(lane, |lane| lane.take(request).transpose())
     }
 
     /// Tests one request.
@@ -148,29 +204,50 @@ impl Engine {
         self.look(|lane| lane.peek(request))
     }
 
-    /// Waits for all; the completions are in the order of the requests.
+    /// Waits for all of an array, then tells how each ended, in the order of the requests, and with
+    /// it whether any of them failed.
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_all(&self, requests: &[Option<Request>]) -> Result<Vec<Completion>> {
-        let mut seen = 0;
-        self.wait_until(|lane| lane.take_all(requests, &mut seen).transpose())
+    pub fn wait_all<I>(
+        &self,
+        requests: I,
+        mut tell: impl FnMut(usize, Completion, bool),
+    ) -> Result<()>
+    where
+        I: Iterator<Item = Option<Request>> + Clone,
+    {
+        let mut sweep = Sweep::of(requests.clone());
+        self.wait_until(|lane| sweep.take_all(lane, &requests, &mut tell).transpose())
     }
 
-    /// Tests whether all are finished; only then any is taken.
+    /// Tests whether all of an array are finished; only then any is taken, and told as by
+    /// [`Engine::wait_all`].
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_all(&self, requests: &[Option<Request>]) -> Result<Option<Vec<Completion>>> {
-        self.look(|lane| lane.take_all(requests, &mut 0))
+    pub fn test_all<I>(
+        &self,
+        requests: I,
+        mut tell: impl FnMut(usize, Completion, bool),
+    ) -> Result<bool>
+    where
+        I: Iterator<Item = Option<Request>> + Clone,
+    {
+        let mut sweep = Sweep::of(requests.clone());
+        let taken = self.look(|lane| sweep.take_all(lane, &requests, &mut tell))?;
+        Ok(taken.is_some())
     }
 
     /// Waits for one of several; `None` if none is active.
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_any(&self, requests: &[Option<Request>]) -> Result<Option<Indexed>> {
-        self.wait_until(|lane| match lane.take_any(requests) {
+    pub fn wait_any<I>(&self, requests: I) -> Result<Option<Indexed>>
+    where
+        I: Iterator<Item = Option<Request>> + Clone,
+    {
+        self.wait_until(|lane| match lane.take_any(requests.clone()) {
             Ok(Any::NotYet) => None,
             Ok(Any::NoneActive) => Some(Ok(None)),
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
@@ -182,26 +259,41 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_any(&self, requests: &[Option<Request>]) -> Result<Any> {
+    pub fn test_any(&self, requests: impl Iterator<Item = Option<Request>>) -> Result<Any> {
         self.look(|lane| lane.take_any(requests))
     }
 
-    /// Waits for at least one of several; `None` if none is active.
+    /// Waits for at least one of several; tells of each that is finished its index, how it ended,
+    /// and whether any of them failed. Answers how many; `None` if none is active.
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_some(&self, requests: &[Option<Request>]) -> Result<Option<Vec<Indexed>>> {
-        self.wait_until(|lane| match lane.take_some(requests) {
-            Ok(Some(done)) if done.is_empty() => None,
+    pub fn wait_some<I>(
+        &self,
+        requests: I,
+        mut tell: impl FnMut(usize, Completion, bool),
+    ) -> Result<Option<usize>>
+    where
+        I: Iterator<Item = Option<Request>> + Clone,
+    {
+        self.wait_until(|lane| match lane.take_some(requests.clone(), &mut tell) {
+            Ok(Some(0)) => None,
             other => Some(other),
         })
     }
 
-    /// Tests which of several are finished; `None` if none is active.
+    /// Tests which of several are finished, and tells of them as [`Engine::wait_some`].
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_some(&self, requests: &[Option<Request>]) -> Result<Option<Vec<Indexed>>> {
-        self.look(|lane| lane.take_some(requests))
+    pub fn test_some<I>(
+        &self,
+        requests: I,
+        mut tell: impl FnMut(usize, Completion, bool),
+    ) -> Result<Option<usize>>
+    where
+        I: Iterator<Item = Option<Request>> + Clone,
+    {
+        self.look(|lane| lane.take_some(requests, &mut tell))
     }
 }

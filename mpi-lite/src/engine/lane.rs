@@ -8,7 +8,7 @@ use super::send::{Burst, Sending};
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
 use crate::transport::{Arrival, Event, Landed, Landing, Link, Peer, Tallies, Token, Transport};
@@ -320,7 +320,7 @@ impl Lane {
 
     /// Where the message for `request` lands: in place if the buffer is one span.
     fn landing(&self, request: Request) -> Landing {
-        match self.requests.buffer(request).contiguous() {
+        match self.requests.area(request).span() {
             Some(span) => Landing::Into(span),
             None => Landing::Bounce,
         }
@@ -439,10 +439,11 @@ impl Lane {
 
     pub(super) fn loss(&self, peer: Peer) -> Error {
         let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);
-        Error::Lost {
+        Cause::Lost {
             rank: peer.0,
             host: host.into(),
             reason: "it has answered nothing for too long",
         }
+        .into()
     }
 }

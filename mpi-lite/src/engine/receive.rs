@@ -1,11 +1,12 @@
 //! Receiving, probing, cancelling.
 
+use super::Engine;
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Pattern, UnexpectedMessage};
-use super::request::{Plan, Request, Status};
-use crate::data::Buffer;
-use crate::error::{Error, Result};
+use super::request::{Completion, Plan, Request, Status};
+use crate::data::Area;
+use crate::error::{Cause, Result};
 use crate::ids::{Source, TagSelector};
 use crate::slab::Key;
 
@@ -15,7 +16,7 @@ pub struct ReceivePlan {
     /// Which messages fit.
     pub pattern: Option<Pattern>,
     /// Where the message goes.
-    pub buffer: Buffer,
+    pub area: Area,
 }
 
 /// A message that a matched probe took out of the queue. Source: MPI 5.0, 3.8.2.
@@ -37,17 +38,14 @@ fn status_of_message(message: &UnexpectedMessage) -> Status {
 
 impl Lane {
     /// Starts a receive.
-    ///
-    /// # Errors
-    /// The buffer is impossible.
-    pub fn receive(&mut self, plan: ReceivePlan) -> Result<Request> {
-        plan.buffer.check()?;
+    #[inline]
+    pub fn receive(&mut self, plan: ReceivePlan) -> Request {
         let Some(pattern) = plan.pattern else {
-            return Ok(self.requests.open_done(Status::FROM_NULL));
+            return self.requests.open_done(None, Status::FROM_NULL);
         };
-        let request = self.requests.open(Some(plan.buffer));
+        let request = self.requests.open(Some(pattern.context), plan.area);
         self.post(request, pattern);
-        Ok(request)
+        request
     }
 
     /// A persistent request, not started. Source: MPI 5.0, 3.9.
@@ -72,30 +70,24 @@ impl Lane {
     /// It is not an inactive persistent one, or the operation cannot start.
     pub fn start(&mut self, request: Request) -> Result<()> {
         match self.requests.startable(request)? {
-            Plan::Send(plan) => match plan.to {
-                Some(to) => {
-                    self.requests.activate(request, None);
-                    let sent = self.send_as(request, to, &plan);
-                    if sent.is_err() {
-                        self.requests.deactivate(request);
-                    }
-                    sent
-                }
-                None => {
+            Plan::Send(plan) => {
+                let pending = self.start_send(&plan, |requests| {
+                    requests.activate(request, Area::EMPTY);
+                    request
+                })?;
+                if pending.is_none() {
                     self.requests.finish(request, Status::EMPTY, None);
-                    Ok(())
                 }
-            },
-            Plan::Receive(plan) => {
-                plan.buffer.check()?;
-                self.requests.activate(request, Some(plan.buffer));
-                match plan.pattern {
-                    Some(pattern) => self.post(request, pattern),
-                    None => self.requests.finish(request, Status::FROM_NULL, None),
-                }
-                Ok(())
             }
+            Plan::Receive(plan) => match plan.pattern {
+                Some(pattern) => {
+                    self.requests.activate(request, plan.area);
+                    self.post(request, pattern);
+                }
+                None => self.requests.finish(request, Status::FROM_NULL, None),
+            },
         }
+        Ok(())
     }
 
     pub(super) fn finish_receive(
@@ -105,17 +97,14 @@ impl Lane {
         len: u64,
         bounced: Option<&[u8]>,
     ) {
-        let buffer = self.requests.buffer(request);
-        let room = buffer
-            .bytes()
-            .expect("checked when the receive was started");
+        let area = self.requests.area(request);
+        let room = area.len();
         if let Some(bytes) = bounced {
-            let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-            buffer.unpack(&bytes[..fitting]);
+            area.unpack(bytes);
         }
         self.counters.messages_received += 1;
         self.counters.bytes_received += len;
-        let error = (len > room).then_some(Error::Truncate { len, room });
+        let error = (len > room).then(|| Cause::Truncate { len, room }.into());
         self.requests
             .finish(request, status_of(&envelope, len.min(room)), error);
     }
@@ -140,11 +129,10 @@ impl Lane {
     /// Starts to receive a message that a matched probe took. Source: MPI 5.0, 3.8.3.
     ///
     /// # Errors
-    /// The message was received already, or the buffer is impossible.
-    pub fn matched_receive(&mut self, message: Message, buffer: Buffer) -> Result<Request> {
-        buffer.check()?;
-        let place = self.messages.remove(message.0).ok_or(Error::Message)?;
-        let request = self.requests.open(Some(buffer));
+    /// The message was received already.
+    pub fn matched_receive(&mut self, message: Message, area: Area) -> Result<Request> {
+        let place = self.messages.remove(message.0).ok_or(Cause::Message)?;
+        let request = self.requests.open(None, area);
         self.claim(place, request);
         Ok(request)
     }
@@ -160,5 +148,17 @@ impl Lane {
             self.requests.finish(request, Status::CANCELLED, None);
         }
         Ok(())
+    }
+}
+
+impl Engine {
+    /// Receives and waits for the message.
+    ///
+    /// # Errors
+    /// None; what went wrong with the operation is in the completion.
+    pub fn receive(&self, plan: ReceivePlan) -> Result<Completion> {
+        let mut lane = self.lane.lock();
+        let request = lane.receive(plan);
+        self.wait_with(lane, Some(request))
     }
 }

@@ -1,11 +1,13 @@
 //! Sending: modes, copies, completion.
 
+use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Attached, Lane};
 use super::protocol::{self, Completion};
-use super::request::{Request, Status};
-use crate::data::Buffer;
-use crate::error::{Error, Result};
+use super::receive::ReceivePlan;
+use super::request::{Request, Requests, Status};
+use crate::data::Area;
+use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
 use crate::memory::Span;
 use crate::transport::{Outbound, Peer, Refusal, Token, Transport};
@@ -30,7 +32,7 @@ pub struct SendPlan {
     /// The mode.
     pub mode: Mode,
     /// What is sent.
-    pub buffer: Buffer,
+    pub area: Area,
 }
 
 /// A send that the transport has not finished.
@@ -101,27 +103,30 @@ impl Lane {
         }
     }
 
-    /// Starts a send; the request may be complete at once.
+    /// Starts a send and answers its request, which may be complete at once.
     ///
     /// # Errors
     /// The message is too long, its peer lost, or the attached buffer full. Nothing was sent.
+    #[inline]
     pub fn send(&mut self, plan: &SendPlan) -> Result<Request> {
-        let Some(to) = plan.to else {
-            return Ok(self.requests.open_done(Status::EMPTY));
-        };
-        let request = self.requests.open(None);
-        match self.send_as(request, to, plan) {
-            Ok(()) => Ok(request),
-            Err(error) => {
-                self.requests.free(request).expect("just opened");
-                self.requests.finish(request, Status::EMPTY, None);
-                Err(error)
-            }
-        }
+        let context = Some(plan.context);
+        let pending = self.start_send(plan, |requests| requests.open(context, Area::EMPTY))?;
+        Ok(pending.unwrap_or_else(|| self.requests.open_done(context, Status::EMPTY)))
     }
 
-    pub(super) fn send_as(&mut self, request: Request, to: Peer, plan: &SendPlan) -> Result<()> {
-        let len = plan.buffer.bytes()?;
+    /// Starts a send. It makes a request, for who waits, only if it is not complete at once.
+    ///
+    /// # Errors
+    /// As [`Lane::send`].
+    pub(super) fn start_send(
+        &mut self,
+        plan: &SendPlan,
+        request: impl FnOnce(&mut Requests) -> Request,
+    ) -> Result<Option<Request>> {
+        let Some(to) = plan.to else {
+            return Ok(None);
+        };
+        let len = plan.area.len();
         let buffered = self.reserve(plan.mode, len)?;
         let choice = protocol::completion(plan.mode, len, self.kept_bytes, &self.settings);
         let is_copied = choice == Completion::Copied;
@@ -130,36 +135,30 @@ impl Lane {
         } else {
             0
         };
-        let (body, copy) = match plan.buffer.contiguous() {
-            Some(span) if !is_copied => (span, None),
-            span => {
+        let (body, copy) = match plan.area {
+            Area::Run(span) if !is_copied => (span, None),
+            ref area => {
                 let mut bytes = self.spare.pop().unwrap_or_default();
                 bytes.clear();
-                match span {
-                    Some(span) => span.append_to(&mut bytes),
-                    None => plan.buffer.append_to(&mut bytes),
-                }
+                area.append_to(&mut bytes);
                 (Span::of(&mut bytes), Some(bytes))
             }
         };
-        let waiting = (!is_copied).then_some(request);
-        let sending = Sending {
-            request: waiting,
+        let request = (!is_copied).then(|| request(&mut self.requests));
+        let token = Token(self.sends.insert(Sending {
+            request,
             copy,
             kept,
             buffered,
-        };
-        let token = Token(self.sends.insert(sending));
+        }));
         let envelope = Envelope {
             context: plan.context,
             source: plan.source,
             tag: plan.tag,
             synchronous: plan.mode == Mode::Synchronous,
         };
-        let link = self.route(to);
-        let at_once = self
-            .burst
-            .goes_at_once(len <= self.settings.eager_copy_bytes);
+        let is_short = len <= self.settings.eager_copy_bytes;
+        let at_once = self.burst.goes_at_once(is_short);
         let message = Outbound {
             envelope: &envelope.encode(),
             body,
@@ -167,12 +166,9 @@ impl Lane {
             // Of those that are kept the last one asks for all.
             is_awaited: !is_copied && at_once,
         };
+        let link = self.route(to);
         if let Err(refusal) = self.links[link].send(to, message) {
-            self.sends.remove(token.0);
-            return Err(match refusal {
-                Refusal::TooLong { limit } => Error::TooLong { len, limit },
-                Refusal::Lost => self.loss(to),
-            });
+            return Err(self.take_back(token, refusal, to, len));
         }
         self.kept_bytes += kept;
         self.counters.messages_sent += 1;
@@ -181,13 +177,23 @@ impl Lane {
         if let Some(attached) = &mut self.attached {
             attached.used += buffered;
         }
-        if is_copied {
-            self.requests.finish(request, Status::EMPTY, None);
-        }
         if at_once {
             self.links[link].flush();
         }
-        Ok(())
+        Ok(request)
+    }
+
+    /// The link did not take a message: nobody waits for it, and this is why.
+    #[cold]
+    fn take_back(&mut self, token: Token, refusal: Refusal, to: Peer, len: u64) -> Error {
+        let sending = self.sends.remove(token.0).expect("just inserted");
+        if let Some(request) = sending.request {
+            self.requests.abandon(request);
+        }
+        match refusal {
+            Refusal::TooLong { limit } => Cause::TooLong { len, limit }.into(),
+            Refusal::Lost => self.loss(to),
+        }
     }
 
     /// How much of the attached buffer a send takes.
@@ -200,7 +206,7 @@ impl Lane {
             .attached
             .map_or(0, |attached| attached.bytes - attached.used);
         if need > room {
-            Err(Error::BufferFull { need, room })
+            Err(Cause::BufferFull { need, room }.into())
         } else {
             Ok(need)
         }
@@ -242,9 +248,8 @@ impl Lane {
     /// One is attached already.
     pub fn attach(&mut self, address: usize, bytes: u64) -> Result<()> {
         if self.attached.is_some() {
-            return Err(Error::BufferAttach(
-                "a buffer is already attached: detach it first",
-            ));
+            let why = "a buffer is already attached: detach it first";
+            return Err(Cause::BufferAttach(why).into());
         }
         self.attached = Some(Attached {
             address,
@@ -260,7 +265,7 @@ impl Lane {
     /// None is attached.
     pub fn detach(&mut self) -> Result<Option<Attached>> {
         match self.attached {
-            None => Err(Error::BufferAttach("no buffer is attached")),
+            None => Err(Cause::BufferAttach("no buffer is attached").into()),
             Some(attached) if attached.used > 0 => Ok(None),
             Some(_) => Ok(self.attached.take()),
         }
@@ -270,6 +275,45 @@ impl Lane {
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.attached.is_none_or(|attached| attached.used == 0)
+    }
+}
+
+impl Engine {
+    /// Sends and waits until the body may be reused.
+    ///
+    /// # Errors
+    /// As [`Lane::send`], and those of the operation.
+    pub fn send(&self, plan: &SendPlan) -> Result<()> {
+        let mut lane = self.lane.lock();
+        let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
+        let pending = lane.start_send(plan, open)?;
+        lane.flush();
+        match pending {
+            None => Ok(()),
+            Some(_) => self.wait_with(lane, pending)?.into_result().map(|_| ()),
+        }
+    }
+
+    /// Receives one message and sends another, in any order; answers the status of the first.
+    ///
+    /// # Errors
+    /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
+    pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
+        let mut lane = self.lane.lock();
+        let receiving = lane.receive(receive);
+        let sending = match lane.send(send) {
+            Ok(sending) => Some(sending),
+            Err(error) => {
+                // The posted receive must not outlive the call that owns its buffer.
+                let withdrawn = lane.cancel(receiving);
+                self.wait_with(lane, Some(receiving))?;
+                withdrawn?;
+                return Err(error);
+            }
+        };
+        let received = self.wait_with(lane, Some(receiving))?;
+        self.wait(sending)?.into_result()?;
+        received.into_result()
     }
 }
 

@@ -11,8 +11,8 @@ use super::*;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::Messages;
-use crate::data::Buffer;
-use crate::error::Error;
+use crate::data::{Area, Buffer};
+use crate::error::{Cause, Error};
 use crate::ids::{Context, Mode};
 use crate::transport::sim::Air;
 use crate::transport::{Link, Loopback, Peer};
@@ -67,7 +67,7 @@ impl Pair {
             source: from as u32,
             tag: 7,
             mode,
-            buffer: Buffer::of_bytes(body),
+            area: Buffer::of_bytes(body).area().unwrap(),
         };
         self.lanes[from].send(&plan).unwrap()
     }
@@ -85,11 +85,12 @@ impl Pair {
 }
 
 fn lost() -> Error {
-    Error::Lost {
+    Cause::Lost {
         rank: 0,
         host: "left".into(),
         reason: "it has answered nothing for too long",
     }
+    .into()
 }
 
 fn anything() -> matching::Pattern {
@@ -103,9 +104,9 @@ fn anything() -> matching::Pattern {
 fn receive(lane: &mut Lane, room: &mut [u8]) -> Request {
     let plan = ReceivePlan {
         pattern: Some(anything()),
-        buffer: Buffer::of_bytes(room),
+        area: Buffer::of_bytes(room).area().unwrap(),
     };
-    lane.receive(plan).unwrap()
+    lane.receive(plan)
 }
 
 /// A message of process 0 is announced, but not whole: taken in, or held at its sender.
@@ -140,8 +141,8 @@ fn a_probed_message_that_died_on_its_way_fails_when_it_is_received() {
         let mut pair = interrupted(mode, &mut body);
         let (message, _) = pair.lanes[1].matched_probe(&anything()).unwrap();
         pair.bury();
-        let buffer = Buffer::of_bytes(&mut room);
-        let request = pair.lanes[1].matched_receive(message, buffer).unwrap();
+        let area = Buffer::of_bytes(&mut room).area().unwrap();
+        let request = pair.lanes[1].matched_receive(message, area).unwrap();
         let ended = pair.lanes[1].take(Some(request)).unwrap().unwrap();
         assert_eq!(ended.error, Some(lost()), "{mode:?}");
         assert_eq!(pair.lanes[1].survey(), Survey::default(), "{mode:?}");
@@ -209,7 +210,7 @@ fn assorted(lane: &mut Lane, room: &mut [u8]) -> [Option<Request>; 4] {
         source: 0,
         tag: 0,
         mode: Mode::Standard,
-        buffer: Buffer::of_bytes(&mut []),
+        area: Area::EMPTY,
     };
     let done = lane.send(&nowhere).unwrap();
     let inactive = lane.plan(Plan::Send(nowhere));
@@ -227,29 +228,41 @@ fn engine() -> Arc<Engine> {
 fn any_of_several_is_the_first_finished_one_that_is_active() {
     let (engine, mut room) = (engine(), [0; 8]);
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
-    assert_eq!(engine.test_any(&[open, null]).unwrap(), Any::NotYet);
-    assert_eq!(engine.test_any(&[null, inactive]).unwrap(), Any::NoneActive);
-    assert_eq!(engine.wait_any(&[null, inactive]).unwrap(), None);
-    let found = engine.wait_any(&[open, null, inactive, done]).unwrap();
+    assert_eq!(
+        engine.test_any([open, null].into_iter()).unwrap(),
+        Any::NotYet
+    );
+    assert_eq!(
+        engine.test_any([null, inactive].into_iter()).unwrap(),
+        Any::NoneActive
+    );
+    assert_eq!(engine.wait_any([null, inactive].into_iter()).unwrap(), None);
+    let found = engine
+        .wait_any([open, null, inactive, done].into_iter())
+        .unwrap();
     assert_eq!(
         found.map(|(index, done)| (index, done.is_gone)),
         Some((3, true))
     );
-    assert_eq!(engine.test_any(&[done]).unwrap_err(), Error::Request);
+    assert_eq!(
+        engine.test_any([done].into_iter()).unwrap_err(),
+        Cause::Request.into()
+    );
 }
 
 #[test]
 fn some_of_several_are_all_finished_ones_that_are_active() {
     let (engine, mut room) = (engine(), [0; 8]);
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
-    assert_eq!(engine.test_some(&[null, inactive]).unwrap(), None);
-    assert_eq!(engine.wait_some(&[null, inactive]).unwrap(), None);
-    assert_eq!(engine.test_some(&[open, inactive]).unwrap(), Some(vec![]));
-    let found = engine
-        .wait_some(&[open, null, inactive, done])
-        .unwrap()
-        .unwrap();
-    let indices: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+    let mut indices = Vec::new();
+    let mut tell = |index, _, _| indices.push(index);
+    let nothing = [null, inactive].into_iter();
+    assert_eq!(engine.test_some(nothing.clone(), &mut tell), Ok(None));
+    assert_eq!(engine.wait_some(nothing, &mut tell), Ok(None));
+    let pending = [open, inactive].into_iter();
+    assert_eq!(engine.test_some(pending, &mut tell), Ok(Some(0)));
+    let all = [open, null, inactive, done].into_iter();
+    assert_eq!(engine.wait_some(all, &mut tell), Ok(Some(1)));
     assert_eq!(indices, [3]);
 }
 
@@ -257,9 +270,13 @@ fn some_of_several_are_all_finished_ones_that_are_active() {
 fn none_of_several_is_taken_before_all_are_finished() {
     let (engine, mut room) = (engine(), [0; 8]);
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
-    assert_eq!(engine.test_all(&[done, open]).unwrap(), None);
-    let all = engine.wait_all(&[null, inactive, done]).unwrap();
-    let gone: Vec<bool> = all.iter().map(|completion| completion.is_gone).collect();
+    let mut gone = Vec::new();
+    let requests = [done, open].into_iter();
+    let all = engine.test_all(requests, |_, it, _| gone.push(it.is_gone));
+    assert_eq!((all, gone.len()), (Ok(false), 0));
+    let requests = [null, inactive, done].into_iter();
+    let all = engine.wait_all(requests, |_, it, _| gone.push(it.is_gone));
+    assert_eq!(all, Ok(()));
     assert_eq!(gone, [false, false, true]);
     engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
     assert!(engine.wait(open).unwrap().status.cancelled);

@@ -61,17 +61,35 @@ const LOOKS_PER_TIME: u32 = 8;
 
 impl Engine {
     /// Takes turns until `ready` answers something.
-    pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
-        let mut lane = self.lane.lock();
+    #[inline]
+    pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
+        self.wait_in(self.lane.lock(), ready)
+    }
+
+    /// The same for who has the lane already.
+    #[inline]
+    pub(super) fn wait_in<T>(
+        &self,
+        mut lane: MutexGuard<'_, Lane>,
+        mut ready: impl FnMut(&mut Lane) -> Option<T>,
+    ) -> T {
         lane.flush();
-        if let Some(answer) = ready(&mut lane) {
-            return answer;
+        match ready(&mut lane) {
+            Some(answer) => answer,
+            None => self.take_turns(lane, ready),
         }
+    }
+
+    fn take_turns<T>(
+        &self,
+        mut lane: MutexGuard<'_, Lane>,
+        mut ready: impl FnMut(&mut Lane) -> Option<T>,
+    ) -> T {
         let mut now = self.clock.now();
         let mut begin = None;
         let (mut yields, mut looks) = (0, 0_u32);
         loop {
-            self.turns.fetch_add(1, Ordering::Relaxed);
+            self.count_turn();
             let worked = lane.turn(now);
             if let Some(answer) = ready(&mut lane) {
                 return answer;
@@ -98,10 +116,17 @@ impl Engine {
         }
     }
 
+    /// Notes that somebody takes a turn; who has the lane is the only one who writes.
+    #[inline]
+    fn count_turn(&self) {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns + 1, Ordering::Relaxed);
+    }
+
     /// Takes one turn and looks: for the calls that test.
     pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
         let mut lane = self.lane.lock();
-        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.count_turn();
         let now = self.clock.now();
         lane.turn(now);
         look(&mut lane)

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::comm::Communicator;
 use crate::config::Settings;
 use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::transport::rmpp::{Bound, Card, agree};
 use crate::transport::{Link, Loopback, Peer, Rmpp};
 
@@ -27,7 +27,7 @@ pub struct Process {
 }
 
 fn failed(error: impl fmt::Display) -> Error {
-    Error::Start(error.to_string().into())
+    Cause::Start(error.to_string().into()).into()
 }
 
 impl Process {
@@ -101,7 +101,7 @@ impl Process {
     /// # Errors
     /// `System`: the launcher is gone or ends the job.
     pub fn finalize(&self) -> Result<()> {
-        let system = |error: BootError| Error::System(error.to_string().into());
+        let system = |error: BootError| Error::from(Cause::System(error.to_string().into()));
         self.engine.with(Lane::close);
         self.engine.wait_until(|lane| lane.is_quiet().then_some(()));
         let mut boot = self.boot.lock();

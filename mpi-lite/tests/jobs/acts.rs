@@ -1,7 +1,7 @@
 //! The operations of a random program.
 
 use mpi_lite::engine::{BUFFERED_OVERHEAD_BYTES, Plan, ReceivePlan, SendPlan, Status};
-use mpi_lite::error::Error;
+use mpi_lite::error::{Cause, Error};
 use mpi_lite::ids::{Context, Mode, Source, TagSelector};
 use mpi_lite::transport::Peer;
 
@@ -77,7 +77,7 @@ impl Job {
             source: label.source,
             tag: label.tag,
             mode,
-            buffer: room.buffer.clone(),
+            area: room.buffer.clone().area().unwrap(),
         };
         let is_persistent = self.rng.percent(25);
         let data = room.fill(&mut self.rng);
@@ -149,7 +149,7 @@ impl Job {
     /// The only error of these sends: a buffered one found no room.
     fn check_full(&mut self, process: usize, mode: Mode, room: &Room, error: &Error) {
         self.say(|| format!("{process}: {error}"));
-        let &Error::BufferFull { need, room: free } = error else {
+        let &Cause::BufferFull { need, room: free } = error.cause() else {
             panic!("{process}: {mode:?}: {error}");
         };
         assert_eq!(mode, Mode::Buffered);
@@ -212,14 +212,14 @@ impl Job {
         let room = self.room_for_receive();
         let plan = ReceivePlan {
             pattern: Some(Self::pattern(wanted)),
-            buffer: room.buffer.clone(),
+            area: room.buffer.clone().area().unwrap(),
         };
         let is_persistent = self.rng.percent(25);
         let lane = &mut self.lanes[process];
         let (request, phase) = if is_persistent {
             (lane.plan(Plan::Receive(plan)), Phase::Inactive)
         } else {
-            (lane.receive(plan).unwrap(), Phase::Active)
+            (lane.receive(plan), Phase::Active)
         };
         let receiving = Receiving {
             process,
@@ -272,7 +272,7 @@ impl Job {
         let request = self.sends[index].request;
         if self.sends[index].phase == Phase::Active {
             let refused = self.lanes[process].start(request);
-            assert_eq!(refused, Err(Error::NotStartable));
+            assert_eq!(refused, Err(Cause::NotStartable.into()));
             return;
         }
         let data = self.sends[index].room.fill(&mut self.rng);
@@ -300,7 +300,7 @@ impl Job {
         }
         let started = self.lanes[process].start(request);
         if is_active {
-            assert_eq!(started, Err(Error::NotStartable));
+            assert_eq!(started, Err(Cause::NotStartable.into()));
         } else {
             started.unwrap();
             self.note_posted(index);
@@ -400,10 +400,10 @@ impl Job {
         let process = probed.process;
         let room = self.room_for_receive();
         let lane = &mut self.lanes[process];
-        let buffer = room.buffer.clone();
-        let request = lane.matched_receive(probed.handle, buffer.clone()).unwrap();
-        let again = lane.matched_receive(probed.handle, buffer);
-        assert_eq!(again, Err(Error::Message), "received twice");
+        let area = room.buffer.clone().area().unwrap();
+        let request = lane.matched_receive(probed.handle, area.clone()).unwrap();
+        let again = lane.matched_receive(probed.handle, area);
+        assert_eq!(again, Err(Cause::Message.into()), "received twice");
         let label = self.messages[probed.message].label;
         self.receives.push(Receiving {
             process,

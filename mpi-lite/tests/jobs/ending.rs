@@ -1,7 +1,7 @@
 //! Completion: what a finished operation must have done, and how a program ends.
 
 use mpi_lite::engine::{Completion, Lane, Status, Survey};
-use mpi_lite::error::Error;
+use mpi_lite::error::{Cause, Error};
 use mpi_lite::ids::Mode;
 
 use crate::job::{Job, Phase};
@@ -34,7 +34,7 @@ impl Job {
         let again = lane.peek(Some(request));
         match &taken {
             None => assert_eq!(again, Ok(None)),
-            Some(completion) if completion.is_gone => assert_eq!(again, Err(Error::Request)),
+            Some(completion) if completion.is_gone => assert_eq!(again, Err(Cause::Request.into())),
             Some(_) => assert_eq!(again, Ok(Some(Completion::NOTHING))),
         }
         taken
@@ -112,7 +112,7 @@ impl Job {
     /// What a receive with `room` bytes learns of `message`.
     fn expected(&self, message: MessageId, room: u64) -> (Status, Option<Error>) {
         let len = self.messages[message].data.len() as u64;
-        let error = (len > room).then_some(Error::Truncate { len, room });
+        let error = (len > room).then(|| Cause::Truncate { len, room }.into());
         (self.status(message, len.min(room)), error)
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::basic::{Basic, Family, Machine};
 use super::datatype::Datatype;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use long_double::LongDouble;
 use scalar::{Complex, Pair, Scalar};
 
@@ -94,7 +94,7 @@ impl Op {
     /// Checks that a reduction with this operator may work on `datatype`.
     ///
     /// # Errors
-    /// [`Error::Op`] if it is not defined, as for every predefined operator on a derived datatype,
+    /// [`Cause::Op`] if it is not defined, as for every predefined operator on a derived datatype,
     /// and for `MPI_REPLACE` and `MPI_NO_OP`, which are for one-sided communication only.
     ///
     /// Source: MPI 5.0, 6.9.2.
@@ -133,10 +133,11 @@ impl Op {
     }
 
     fn undefined(&self, datatype: &Datatype) -> Error {
-        Error::Op {
+        Cause::Op {
             op: self.name(),
             datatype: datatype.name(),
         }
+        .into()
     }
 
     /// `inout[i] = incoming[i] op inout[i]` for `count` elements. Both slices hold the bytes that
@@ -145,7 +146,7 @@ impl Op {
     /// ranks the lower one's data.
     ///
     /// # Errors
-    /// [`Error::Op`] if a predefined operator is not defined for the datatype.
+    /// [`Cause::Op`] if a predefined operator is not defined for the datatype.
     pub fn apply(
         &self,
         incoming: &[u8],
