@@ -8,6 +8,7 @@ use core::ffi::c_void;
 
 use mpi_lite::coll::Input;
 use mpi_lite::data::{Area, Buffer};
+use mpi_lite::memory::Origin;
 
 use crate::abi;
 use crate::args::{
@@ -56,9 +57,7 @@ impl SendPtr {
     /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`: there cannot be so many here.
     #[inline]
     pub fn of(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
-        let buffer = buffer(self.0.cast_mut(), count, datatype)?;
-        buffer.check()?;
-        Ok(buffer)
+        buffer(self.0.cast_mut(), count, datatype)
     }
 
     /// The same as a message's body.
@@ -67,7 +66,7 @@ impl SendPtr {
     /// As `of`.
     #[inline(always)]
     pub fn area(self, count: Count, datatype: &Datatype) -> Result<Area> {
-        Ok(buffer(self.0.cast_mut(), count, datatype)?.area()?)
+        area(self.0.cast_mut(), count, datatype)
     }
 }
 
@@ -78,9 +77,7 @@ impl RecvPtr {
     /// `MPI_ERR_BUFFER`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`: there cannot be so many here.
     #[inline]
     pub fn of(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
-        let buffer = buffer(self.0, count, datatype)?;
-        buffer.check()?;
-        Ok(buffer)
+        buffer(self.0, count, datatype)
     }
 
     /// The same as a message's body.
@@ -89,7 +86,7 @@ impl RecvPtr {
     /// As `of`.
     #[inline(always)]
     pub fn area(self, count: Count, datatype: &Datatype) -> Result<Area> {
-        Ok(buffer(self.0, count, datatype)?.area()?)
+        area(self.0, count, datatype)
     }
 }
 
@@ -217,9 +214,21 @@ macro_rules! collective_buffers {
 
 collective_buffers! { SendPtr RecvPtr }
 
-#[inline(always)]
 fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buffer> {
+    let datatype = datatype.committed()?.clone();
+    let buffer = Buffer::at(origin(address)?, count.get(), datatype);
+    buffer.check()?;
+    Ok(buffer)
+}
+
+#[inline(always)]
+fn area(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Area> {
     let datatype = datatype.committed()?;
+    Ok(Area::at(origin(address)?, count.get(), datatype)?)
+}
+
+#[inline(always)]
+fn origin(address: *mut c_void) -> Result<Origin> {
     if address.addr() == abi::MPI_IN_PLACE {
         return Err(Error::new(
             abi::MPI_ERR_BUFFER,
@@ -227,7 +236,7 @@ fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buf
         ));
     }
     // SAFETY: the caller of the C function vouches for the memory until the operation completes.
-    Ok(unsafe { Buffer::new(address.cast(), count.get(), datatype.clone()) })
+    Ok(unsafe { Origin::new(address.cast()) })
 }
 
 impl Address {

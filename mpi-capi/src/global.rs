@@ -82,7 +82,7 @@ pub struct Library {
     /// Communicators that the program made.
     pub comms: Mutex<Table<Arc<CommObject>>>,
     /// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
-    basics: OnceLock<Vec<Option<Option<Basic>>>>,
+    basics: OnceLock<Vec<Option<Option<data::Datatype>>>>,
     /// Datatypes that the program made.
     pub types: Mutex<Table<TypeObject>>,
     /// Attributes of predefined datatypes.
@@ -257,10 +257,13 @@ impl Library {
     /// # Errors
     /// The handle is no datatype.
     #[inline(always)]
-    pub fn basic(&self, handle: Handle) -> core::result::Result<Option<Basic>, Unusable> {
+    pub fn basic(
+        &'static self,
+        handle: Handle,
+    ) -> core::result::Result<Option<&'static data::Datatype>, Unusable> {
         let place = handle.0.wrapping_sub(abi::MPI_DATATYPE_NULL.0 + 1);
         match self.basics.get_or_init(basics).get(place) {
-            Some(&Some(known)) => Ok(known),
+            Some(Some(known)) => Ok(known.as_ref()),
             _ if handle == abi::MPI_DATATYPE_NULL => Err(Unusable::Null("MPI_DATATYPE_NULL")),
             _ => Err(Unusable::Foreign(handle)),
         }
@@ -419,7 +422,7 @@ const INIT_AFTER_FINALIZE: &str = "MPI was finalized and cannot be initialized a
 const FINALIZE_TWICE: &str = "MPI was finalized already";
 
 /// The predefined datatypes by their place after `MPI_DATATYPE_NULL`.
-fn basics() -> Vec<Option<Option<Basic>>> {
+fn basics() -> Vec<Option<Option<data::Datatype>>> {
     let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
     let mut places = Vec::new();
     for constant in abi::constants().filter(|it| it.is_handle && it.value >= first) {
@@ -428,8 +431,9 @@ fn basics() -> Vec<Option<Option<Basic>>> {
             places.resize(place + 1, None);
         }
         // Of a datatype with two names, mpi-lite knows one.
-        let known = places[place].flatten();
-        places[place] = Some(known.or(Basic::named(constant.name)));
+        let known = places[place].take().flatten();
+        let named = || Basic::named(constant.name).map(data::Datatype::Basic);
+        places[place] = Some(known.or_else(named));
     }
     places
 }

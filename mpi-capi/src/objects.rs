@@ -28,8 +28,18 @@ pub struct Comm(pub CommRef);
 pub struct Datatype {
     /// The handle that the program knows.
     pub handle: Handle,
-    /// What it is; none of the optional predefined ones that this library does not support.
-    lite: Option<data::Datatype>,
+    lite: TypeRef,
+}
+
+/// A datatype in use by a call.
+#[derive(Debug, Clone)]
+enum TypeRef {
+    /// A predefined one.
+    Predefined(&'static data::Datatype),
+    /// An optional predefined one that this library does not support.
+    Unsupported,
+    /// One that the program made; another thread may free it meanwhile.
+    Made(data::Datatype),
 }
 
 /// A datatype that matters only on some processes: looked at where it does.
@@ -204,9 +214,11 @@ impl Datatype {
     #[inline(always)]
     pub fn of(handle: Handle) -> core::result::Result<Self, Unusable> {
         let lite = if handle.0 <= LAST_RESERVED_HANDLE {
-            LIBRARY.basic(handle)?.map(Into::into)
+            LIBRARY
+                .basic(handle)?
+                .map_or(TypeRef::Unsupported, TypeRef::Predefined)
         } else {
-            Some(LIBRARY.made_type(handle)?)
+            TypeRef::Made(LIBRARY.made_type(handle)?)
         };
         Ok(Self { handle, lite })
     }
@@ -217,7 +229,7 @@ impl Datatype {
     /// `MPI_ERR_TYPE` if this library does not support it.
     #[inline(always)]
     pub fn lite(&self) -> Result<&data::Datatype> {
-        self.lite.as_ref().ok_or_else(|| {
+        self.supported().ok_or_else(|| {
             Error::new(
                 abi::MPI_ERR_TYPE,
                 "the datatype is an optional one that this library does not support",
@@ -226,8 +238,13 @@ impl Datatype {
     }
 
     /// What it is, if the library supports it.
+    #[inline(always)]
     pub fn supported(&self) -> Option<&data::Datatype> {
-        self.lite.as_ref()
+        match &self.lite {
+            TypeRef::Predefined(lite) => Some(lite),
+            TypeRef::Unsupported => None,
+            TypeRef::Made(lite) => Some(lite),
+        }
     }
 
     /// What it is, if it may be used in communication.

@@ -85,6 +85,16 @@ impl<T> Slab<T> {
         Some(thing)
     }
 
+    /// Drops the thing at `index`, if there is one.
+    #[inline]
+    pub fn discard(&mut self, index: u32) {
+        if let Some(place @ Place::Full(_)) = self.places.get_mut(index as usize) {
+            *place = Place::Free(self.free);
+            self.free = index;
+            self.len -= 1;
+        }
+    }
+
     /// How many things there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -164,6 +174,14 @@ impl<T> Table<T> {
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.get(key)?;
         self.slab.remove(key.index).map(|(_, thing)| thing)
+    }
+
+    /// Drops the thing of this name, if it is still there.
+    #[inline]
+    pub fn discard(&mut self, key: Key) {
+        if self.get(key).is_some() {
+            self.slab.discard(key.index);
+        }
     }
 
     /// How many things there are.

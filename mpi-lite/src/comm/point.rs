@@ -185,12 +185,13 @@ impl Communicator {
         let Dest::Rank(rank) = dest else {
             return Ok(None);
         };
-        let size = self.size();
         let peer = u32::try_from(rank)
             .ok()
             .and_then(|rank| self.group().peer(rank));
-        peer.map(Some)
-            .ok_or_else(|| Cause::Rank { what, rank, size }.into())
+        peer.map(Some).ok_or_else(|| {
+            let size = self.size();
+            Cause::Rank { what, rank, size }.into()
+        })
     }
 
     #[inline(always)]

@@ -1,10 +1,6 @@
 //! A message in the program's memory: an address, a count and a datatype.
 //!
 //! Source: MPI 5.0, 3.2.2.
-#![expect(
-    unsafe_code,
-    reason = "the caller vouches for the memory behind an address"
-)]
 
 use super::basic::Basic;
 use super::datatype::Datatype;
@@ -21,12 +17,41 @@ pub enum Area {
     Scattered(Box<Scattered>),
 }
 
+/// The bytes of `count` elements without gaps.
+#[inline(always)]
+fn run(origin: Origin, count: u64, datatype: &Datatype) -> Result<Span> {
+    let bytes = datatype.bytes(count)?;
+    if bytes > 0 && origin.is_null() {
+        return Err(Cause::NullBuffer.into());
+    }
+    Ok(origin.at(0, bytes as usize))
+}
+
 /// Elements with gaps between them, or in another order than in memory.
 #[derive(Clone, Debug)]
 pub struct Scattered {
     buffer: Buffer,
     /// Bytes of data.
     bytes: u64,
+}
+
+impl Scattered {
+    /// Bytes of data.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether there is no data.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Lays the packed `bytes` down; what does not fit is left out.
+    pub fn unpack(&self, bytes: &[u8]) {
+        self.buffer.unpack(bytes);
+    }
 }
 
 impl Area {
@@ -37,6 +62,27 @@ impl Area {
     #[must_use]
     pub fn of_bytes(bytes: &mut [u8]) -> Self {
         Self::Run(Span::of(bytes))
+    }
+
+    /// `count` elements of `datatype`, displacements counted from `origin`.
+    ///
+    /// # Errors
+    /// [`Cause::Count`] if they are more than memory can hold; [`Cause::NullBuffer`] if there is
+    /// data at the address null.
+    #[inline(always)]
+    pub fn at(origin: Origin, count: u64, datatype: &Datatype) -> Result<Self> {
+        if datatype.has_no_gaps() {
+            return Ok(Self::Run(run(origin, count, datatype)?));
+        }
+        Self::derived(Buffer::at(origin, count, datatype.clone()))
+    }
+
+    fn derived(buffer: Buffer) -> Result<Self> {
+        let bytes = buffer.check()?;
+        Ok(match buffer.contiguous() {
+            Some(span) => Self::Run(span),
+            None => Self::Scattered(Box::new(Scattered { buffer, bytes })),
+        })
     }
 
     /// Bytes of data.
@@ -55,35 +101,12 @@ impl Area {
         self.len() == 0
     }
 
-    /// The one run of bytes; `None` if it must be packed.
-    #[inline]
-    #[must_use]
-    pub fn span(&self) -> Option<Span> {
-        match self {
-            Self::Run(span) => Some(*span),
-            Self::Scattered(_) => None,
-        }
-    }
-
     /// Appends the data to `out`.
     #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             Self::Run(span) => span.append_to(out),
             Self::Scattered(scattered) => scattered.buffer.append_to(out),
-        }
-    }
-
-    /// Lays the packed `bytes` down; what does not fit is left out.
-    #[inline]
-    pub fn unpack(&self, bytes: &[u8]) {
-        match self {
-            Self::Run(span) => {
-                span.write(0, bytes);
-            }
-            Self::Scattered(scattered) => {
-                scattered.buffer.unpack(bytes);
-            }
         }
     }
 }
@@ -97,20 +120,6 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `count` elements of `datatype` at `addr`, which may be null if nothing is in the message or
-    /// if the datatype's displacements are absolute (`MPI_BOTTOM`).
-    ///
-    /// # Safety
-    /// The bytes that the elements occupy must be readable (for a message that is received:
-    /// writable) by this process, and the program must not touch them until the operation that
-    /// uses them is complete.
-    #[inline]
-    #[must_use]
-    pub unsafe fn new(addr: *mut u8, count: u64, datatype: Datatype) -> Self {
-        // SAFETY: the caller's promise is the one asked for.
-        Self::at(unsafe { Origin::new(addr) }, count, datatype)
-    }
-
     /// `count` elements of `datatype`, displacements counted from `origin`.
     #[inline]
     #[must_use]
@@ -180,8 +189,8 @@ impl Buffer {
     /// # Errors
     /// [`Cause::Count`] as above; [`Cause::NullBuffer`] if there is data at the address null.
     pub fn check(&self) -> Result<u64> {
-        if self.has_no_gaps() {
-            return Ok(self.run()?.len() as u64);
+        if self.datatype.has_no_gaps() {
+            return Ok(run(self.origin, self.count, &self.datatype)?.len() as u64);
         }
         let bytes = self.bytes()?;
         self.datatype.occupied(self.count)?;
@@ -197,41 +206,8 @@ impl Buffer {
     ///
     /// # Errors
     /// As [`Buffer::check`].
-    #[inline(always)]
-    pub fn area(self) -> Result<Area> {
-        if self.has_no_gaps() {
-            return self.run().map(Area::Run);
-        }
-        self.derived_area()
-    }
-
-    #[inline(never)]
-    fn derived_area(self) -> Result<Area> {
-        let bytes = self.check()?;
-        Ok(match self.contiguous() {
-            Some(span) => Area::Run(span),
-            None => Area::Scattered(Box::new(Scattered {
-                buffer: self,
-                bytes,
-            })),
-        })
-    }
-
-    /// Whether they are elements of a predefined datatype without padding, as almost always: what
-    /// they occupy is what they hold.
-    #[inline]
-    fn has_no_gaps(&self) -> bool {
-        matches!(&self.datatype, Datatype::Basic(basic) if basic.has_no_gaps())
-    }
-
-    /// The bytes of elements without gaps.
-    #[inline]
-    fn run(&self) -> Result<Span> {
-        let bytes = self.bytes()?;
-        if bytes > 0 && self.origin.is_null() {
-            return Err(Cause::NullBuffer.into());
-        }
-        Ok(self.origin.at(0, bytes as usize))
+    pub fn area(&self) -> Result<Area> {
+        Area::at(self.origin, self.count, &self.datatype)
     }
 
     /// The message as one run of bytes; `None` if it must be packed.

@@ -251,6 +251,13 @@ impl Datatype {
         self.is_dense() && self.extent() as u64 == self.size()
     }
 
+    /// Whether it is a predefined one without padding, as almost all are: what any number of
+    /// elements occupies is what it holds.
+    #[inline]
+    pub(super) fn has_no_gaps(&self) -> bool {
+        matches!(self, Self::Basic(basic) if basic.has_no_gaps())
+    }
+
     /// The one predefined datatype of which all its data consists; what an operator works on.
     #[must_use]
     pub fn reduction_base(&self) -> Option<Basic> {

@@ -3,7 +3,7 @@
 use super::envelope::Envelope;
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
-use super::request::{Request, Requests, Status};
+use super::request::{Place, Request, Requests, Status};
 use super::send::{Burst, Sending};
 use crate::clock::Instant;
 use crate::config::Settings;
@@ -320,9 +320,9 @@ impl Lane {
 
     /// Where the message for `request` lands: in place if the buffer is one span.
     fn landing(&self, request: Request) -> Landing {
-        match self.requests.area(request).span() {
-            Some(span) => Landing::Into(span),
-            None => Landing::Bounce,
+        match self.requests.place(request) {
+            Place::Run(span) => Landing::Into(span),
+            Place::Scattered(_) => Landing::Bounce,
         }
     }
 

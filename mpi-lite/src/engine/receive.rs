@@ -97,10 +97,10 @@ impl Lane {
         len: u64,
         bounced: Option<&[u8]>,
     ) {
-        let area = self.requests.area(request);
-        let room = area.len();
+        let place = self.requests.place(request);
+        let room = place.room();
         if let Some(bytes) = bounced {
-            area.unpack(bytes);
+            place.fill(bytes);
         }
         self.counters.messages_received += 1;
         self.counters.bytes_received += len;

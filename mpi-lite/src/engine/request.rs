@@ -2,9 +2,10 @@
 
 use super::receive::ReceivePlan;
 use super::send::SendPlan;
-use crate::data::Area;
+use crate::data::{Area, Scattered};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Source, TagSelector};
+use crate::memory::Span;
 use crate::slab::{Key, Table};
 
 /// The name of an operation. It is stale once the operation was completed and told to the program.
@@ -99,6 +100,36 @@ impl Plan {
     }
 }
 
+/// Where a receive puts its message.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    /// Into one run of bytes.
+    Run(Span),
+    /// Between gaps: all of it at once, when it is here.
+    Scattered(&'a Scattered),
+}
+
+impl Place<'_> {
+    /// Bytes that go there.
+    #[inline]
+    pub(super) fn room(self) -> u64 {
+        match self {
+            Self::Run(span) => span.len() as u64,
+            Self::Scattered(scattered) => scattered.len(),
+        }
+    }
+
+    /// Lays `bytes` down there, as far as there is room.
+    pub(super) fn fill(self, bytes: &[u8]) {
+        match self {
+            Self::Run(span) => {
+                span.write(0, bytes);
+            }
+            Self::Scattered(scattered) => scattered.unpack(bytes),
+        }
+    }
+}
+
 /// How far an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
@@ -110,22 +141,68 @@ pub(super) enum Stand {
     Failed,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Persistent and not started.
     Inactive,
-    /// A receive puts its message there; to a send it means nothing.
-    Active(Area),
-    Done(Status, Option<Error>),
+    /// A receive puts its message there, unless it is scattered; to a send it means nothing.
+    Active(Span),
+    Done(Status),
 }
 
+/// An operation: one cache line, and what few of them have.
 #[derive(Debug)]
 struct Operation {
     phase: Phase,
     context: Option<Context>,
-    plan: Option<Box<Plan>>,
     /// The program has freed the request: nobody asks how it ended.
     is_freed: bool,
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Debug, Default)]
+struct Rare {
+    /// Where an active receive puts its message.
+    scattered: Option<Box<Scattered>>,
+    /// What went wrong with a finished operation.
+    error: Option<Error>,
+    /// What a persistent request does.
+    plan: Option<Plan>,
+}
+
+impl Operation {
+    #[inline(always)]
+    fn new(context: Option<Context>, phase: Phase) -> Self {
+        Self {
+            phase,
+            context,
+            is_freed: false,
+            rare: None,
+        }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn plan(&self) -> Option<&Plan> {
+        self.rare.as_ref()?.plan.as_ref()
+    }
+
+    fn error(&self) -> Option<&Error> {
+        self.rare.as_ref()?.error.as_ref()
+    }
+
+    #[inline]
+    fn begin(&mut self, area: Area) {
+        self.phase = Phase::Active(match area {
+            Area::Run(span) => span,
+            Area::Scattered(scattered) => {
+                self.rare().scattered = Some(scattered);
+                Span::EMPTY
+            }
+        });
+    }
 }
 
 /// All operations of a lane.
@@ -139,75 +216,64 @@ impl Requests {
         self.table.len()
     }
 
-    #[inline(always)]
-    fn insert(
-        &mut self,
-        context: Option<Context>,
-        phase: Phase,
-        plan: Option<Box<Plan>>,
-    ) -> Request {
-        Request(self.table.insert(Operation {
-            phase,
-            context,
-            plan,
-            is_freed: false,
-        }))
-    }
-
     /// An operation that has begun. `area` is where a receive puts its message.
     #[inline]
     pub(super) fn open(&mut self, context: Option<Context>, area: Area) -> Request {
-        self.insert(context, Phase::Active(area), None)
+        let mut operation = Operation::new(context, Phase::Inactive);
+        operation.begin(area);
+        Request(self.table.insert(operation))
     }
 
     /// An operation that is over already.
     #[inline]
     pub(super) fn open_done(&mut self, context: Option<Context>, status: Status) -> Request {
-        self.insert(context, Phase::Done(status, None), None)
+        Request(
+            self.table
+                .insert(Operation::new(context, Phase::Done(status))),
+        )
     }
 
     pub(super) fn open_persistent(&mut self, plan: Plan) -> Request {
-        self.insert(plan.context(), Phase::Inactive, Some(Box::new(plan)))
+        let mut operation = Operation::new(plan.context(), Phase::Inactive);
+        operation.rare().plan = Some(plan);
+        Request(self.table.insert(operation))
     }
 
     /// The plan of an inactive persistent request.
     pub(super) fn startable(&self, request: Request) -> Result<Plan> {
-        match self.table.get(request.0) {
-            Some(Operation {
-                phase: Phase::Inactive,
-                plan: Some(plan),
-                ..
-            }) => Ok(Plan::clone(plan)),
-            Some(_) => Err(Cause::NotStartable.into()),
-            None => Err(Cause::Request.into()),
+        let operation = self.table.get(request.0).ok_or(Cause::Request)?;
+        match (operation.phase, operation.plan()) {
+            (Phase::Inactive, Some(plan)) => Ok(plan.clone()),
+            _ => Err(Cause::NotStartable.into()),
         }
     }
 
     pub(super) fn activate(&mut self, request: Request, area: Area) {
-        let operation = self
-            .table
-            .get_mut(request.0)
-            .expect("the plan was just read");
-        operation.phase = Phase::Active(area);
+        let operation = self.table.get_mut(request.0);
+        operation.expect("the plan was just read").begin(area);
     }
 
     /// The operation did not begin: its request is gone, or inactive as before.
     pub(super) fn abandon(&mut self, request: Request) {
         let operation = self.table.get_mut(request.0).expect("just opened");
         operation.phase = Phase::Inactive;
-        if operation.plan.is_none() {
+        if operation.plan().is_none() {
             self.table.remove(request.0);
         }
     }
 
     /// Where an active receive puts its message.
     #[inline]
-    pub(super) fn area(&self, request: Request) -> &Area {
+    pub(super) fn place(&self, request: Request) -> Place<'_> {
         match self.table.get(request.0) {
             Some(Operation {
-                phase: Phase::Active(area),
+                phase: Phase::Active(span),
+                rare,
                 ..
-            }) => area,
+            }) => match rare.as_ref().and_then(|rare| rare.scattered.as_ref()) {
+                None => Place::Run(*span),
+                Some(scattered) => Place::Scattered(scattered),
+            },
             _ => unreachable!("an active receive is in the table"),
         }
     }
@@ -218,7 +284,12 @@ impl Requests {
             .table
             .get_mut(request.0)
             .expect("an active request is in the table");
-        operation.phase = Phase::Done(status, error);
+        operation.phase = Phase::Done(status);
+        if error.is_some() || operation.rare.is_some() {
+            let rare = operation.rare();
+            rare.scattered = None;
+            rare.error = error;
+        }
         if operation.is_freed {
             self.table.remove(request.0);
         }
@@ -227,14 +298,14 @@ impl Requests {
     /// Whether the operation is finished, without taking it.
     pub(super) fn peek(&self, request: Request) -> Result<Option<Completion>> {
         let operation = self.table.get(request.0).ok_or(Cause::Request)?;
-        Ok(match &operation.phase {
+        Ok(match operation.phase {
             Phase::Inactive => Some(Completion::NOTHING),
             Phase::Active(_) => None,
-            Phase::Done(status, error) => Some(Completion {
-                status: *status,
-                error: error.clone(),
+            Phase::Done(status) => Some(Completion {
+                status,
+                error: operation.error().cloned(),
                 context: operation.context,
-                is_gone: operation.plan.is_none(),
+                is_gone: operation.plan().is_none(),
             }),
         })
     }
@@ -251,8 +322,8 @@ impl Requests {
         let operation = self.table.get(request.0).ok_or(Cause::Request)?;
         Ok(match operation.phase {
             Phase::Active(_) => Stand::Pending,
-            Phase::Inactive | Phase::Done(_, None) => Stand::Done,
-            Phase::Done(_, Some(_)) => Stand::Failed,
+            Phase::Done(_) if operation.error().is_some() => Stand::Failed,
+            Phase::Done(_) | Phase::Inactive => Stand::Done,
         })
     }
 
@@ -260,24 +331,26 @@ impl Requests {
     #[inline(always)]
     pub(super) fn take(&mut self, request: Request) -> Result<Option<Completion>> {
         let operation = self.table.get_mut(request.0).ok_or(Cause::Request)?;
-        let (context, is_gone) = (operation.context, operation.plan.is_none());
-        let (status, error) = match core::mem::replace(&mut operation.phase, Phase::Inactive) {
-            Phase::Inactive => return Ok(Some(Completion::NOTHING)),
-            Phase::Done(status, error) => (status, error),
-            active @ Phase::Active(_) => {
-                operation.phase = active;
-                return Ok(None);
-            }
+        let Phase::Done(status) = operation.phase else {
+            let is_inactive = matches!(operation.phase, Phase::Inactive);
+            return Ok(is_inactive.then_some(Completion::NOTHING));
         };
-        if is_gone {
-            self.table.remove(request.0);
-        }
-        Ok(Some(Completion {
+        let mut ended = Completion {
             status,
-            error,
-            context,
-            is_gone,
-        }))
+            error: None,
+            context: operation.context,
+            is_gone: true,
+        };
+        if let Some(rare) = &mut operation.rare {
+            ended.error = rare.error.take();
+            ended.is_gone = rare.plan.is_none();
+        }
+        if ended.is_gone {
+            self.table.discard(request.0);
+        } else {
+            operation.phase = Phase::Inactive;
+        }
+        Ok(Some(ended))
     }
 
     /// The program will not ask any more. Source: MPI 5.0, 3.7.3.
@@ -285,7 +358,9 @@ impl Requests {
         let operation = self.table.get_mut(request.0).ok_or(Cause::Request)?;
         if matches!(operation.phase, Phase::Active(_)) {
             operation.is_freed = true;
-            operation.plan = None;
+            if let Some(rare) = &mut operation.rare {
+                rare.plan = None;
+            }
         } else {
             self.table.remove(request.0);
         }

@@ -77,7 +77,7 @@ impl Job {
             source: label.source,
             tag: label.tag,
             mode,
-            area: room.buffer.clone().area().unwrap(),
+            area: room.buffer.area().unwrap(),
         };
         let is_persistent = self.rng.percent(25);
         let data = room.fill(&mut self.rng);
@@ -212,7 +212,7 @@ impl Job {
         let room = self.room_for_receive();
         let plan = ReceivePlan {
             pattern: Some(Self::pattern(wanted)),
-            area: room.buffer.clone().area().unwrap(),
+            area: room.buffer.area().unwrap(),
         };
         let is_persistent = self.rng.percent(25);
         let lane = &mut self.lanes[process];
@@ -400,7 +400,7 @@ impl Job {
         let process = probed.process;
         let room = self.room_for_receive();
         let lane = &mut self.lanes[process];
-        let area = room.buffer.clone().area().unwrap();
+        let area = room.buffer.area().unwrap();
         let request = lane.matched_receive(probed.handle, area.clone()).unwrap();
         let again = lane.matched_receive(probed.handle, area);
         assert_eq!(again, Err(Cause::Message.into()), "received twice");
