@@ -100,17 +100,12 @@ arrays! { out
 }
 
 impl Requests {
-    /// The handles, read each time that the iterator is.
+    /// Each handle, as far as the array goes.
     ///
     /// # Errors
-    /// The array is null but its length is not 0.
-    #[inline]
-    pub fn handles(self, count: Length) -> Result<impl Iterator<Item = Handle> + Clone> {
-        if self.0.is_null() && count.0 > 0 {
-            return Err(Error::new(abi::MPI_ERR_ARG, NULL_ARRAY));
-        }
-        // SAFETY: not null, and the caller passed as many elements as the call names.
-        Ok((0..count.0 as usize).map(move |index| unsafe { self.0.add(index).read_unaligned() }))
+    /// The array is null but its length is not 0; whatever `act` answers.
+    pub fn try_for_each(self, count: Length, act: impl Fn(Handle) -> Result<()>) -> Result<()> {
+        (0..count.0 as usize).try_for_each(|index| act(self.get(index)?))
     }
 }
 

@@ -85,8 +85,8 @@ impl CommObject {
 pub enum CommRef {
     /// One that every process has, for as long as the process lives.
     Predefined(&'static CommObject),
-    /// One that the program made; another thread may free it meanwhile.
-    Made(Arc<CommObject>),
+    /// One that the program made; another thread may free it meanwhile. There until dropped.
+    Made(Option<Arc<CommObject>>),
 }
 
 impl Deref for CommRef {
@@ -96,10 +96,23 @@ impl Deref for CommRef {
     fn deref(&self) -> &CommObject {
         match self {
             Self::Predefined(object) => object,
-            Self::Made(object) => object,
+            Self::Made(object) => object.as_deref().expect("there until dropped"),
         }
     }
 }
+
+impl Drop for CommRef {
+    /// Hands the counted reference over by value: so the whole lives in registers.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Self::Made(object) = self {
+            release(object.take());
+        }
+    }
+}
+
+#[inline(never)]
+fn release(_object: Option<Arc<CommObject>>) {}
 
 /// Point-to-point calls, in the words of the C arguments.
 impl CommObject {

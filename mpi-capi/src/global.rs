@@ -187,7 +187,9 @@ impl Library {
 
     #[inline(never)]
     fn made_comm(&self, handle: Handle) -> core::result::Result<CommRef, Unusable> {
-        self.comms.lock().get(handle).cloned().map(CommRef::Made)
+        let comms = self.comms.lock();
+        let object = comms.get(handle)?;
+        Ok(CommRef::Made(Some(Arc::clone(object))))
     }
 
     /// The handle of the communicator whose messages have `context`, if it was not freed.
@@ -274,8 +276,9 @@ impl Library {
     /// # Errors
     /// The handle is foreign or freed.
     #[inline(never)]
-    pub fn made_type(&self, handle: Handle) -> core::result::Result<data::Datatype, Unusable> {
-        self.types.lock().get(handle).map(|made| made.lite.clone())
+    pub fn made_type(&self, handle: Handle) -> core::result::Result<Arc<data::Datatype>, Unusable> {
+        let types = self.types.lock();
+        types.get(handle).map(|made| Arc::clone(&made.lite))
     }
 
     /// The handle that the program knows of a datatype.

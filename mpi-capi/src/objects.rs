@@ -5,6 +5,7 @@
 )]
 
 use core::ops::Deref;
+use std::sync::Arc;
 
 use mpi_lite::{comm, data};
 
@@ -38,9 +39,22 @@ enum TypeRef {
     Predefined(&'static data::Datatype),
     /// An optional predefined one that this library does not support.
     Unsupported,
-    /// One that the program made; another thread may free it meanwhile.
-    Made(data::Datatype),
+    /// One that the program made; another thread may free it meanwhile. There until dropped.
+    Made(Option<Arc<data::Datatype>>),
 }
+
+impl Drop for TypeRef {
+    /// Hands the counted reference over by value: so the whole lives in registers.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Self::Made(lite) = self {
+            release(lite.take());
+        }
+    }
+}
+
+#[inline(never)]
+fn release(_lite: Option<Arc<data::Datatype>>) {}
 
 /// A datatype that matters only on some processes: looked at where it does.
 #[derive(Debug, Clone, Copy)]
@@ -218,7 +232,7 @@ impl Datatype {
                 .basic(handle)?
                 .map_or(TypeRef::Unsupported, TypeRef::Predefined)
         } else {
-            TypeRef::Made(LIBRARY.made_type(handle)?)
+            TypeRef::Made(Some(LIBRARY.made_type(handle)?))
         };
         Ok(Self { handle, lite })
     }
@@ -243,7 +257,7 @@ impl Datatype {
         match &self.lite {
             TypeRef::Predefined(lite) => Some(lite),
             TypeRef::Unsupported => None,
-            TypeRef::Made(lite) => Some(lite),
+            TypeRef::Made(lite) => lite.as_deref(),
         }
     }
 

@@ -74,7 +74,7 @@ pub fn message_of(handle: Handle) -> Result<Option<engine::Message>> {
 }
 
 /// The request of a handle, `None` for the null handle. Whether it still exists, mpi-lite tells.
-#[inline]
+#[inline(always)]
 fn key(handle: Handle) -> Result<Option<engine::Request>> {
     if handle == abi::MPI_REQUEST_NULL {
         return Ok(None);
@@ -96,19 +96,35 @@ fn real_key(handle: Handle) -> Result<engine::Request> {
     key(handle)?.ok_or_else(|| refuse(Unusable::Null("MPI_REQUEST_NULL")))
 }
 
-/// The requests of an array of handles, read again each time that the iterator is.
-///
-/// # Errors
-/// A handle is none.
-#[inline]
-fn keys(
-    handles: impl Iterator<Item = Handle> + Clone,
-) -> Result<impl Iterator<Item = Option<engine::Request>> + Clone> {
-    for handle in handles.clone() {
-        key(handle)?;
+/// An array of handles that can be read, as long as the call says, none of them foreign.
+#[derive(Clone, Copy)]
+struct Handles {
+    array: Requests,
+    count: usize,
+}
+
+impl Handles {
+    #[inline]
+    fn of(array: Requests, count: Length) -> Result<Self> {
+        let count = count.0 as usize;
+        for index in 0..count {
+            key(array.get(index)?)?;
+        }
+        Ok(Self { array, count })
     }
-    // What is none later on was changed by another thread, which must not.
-    Ok(handles.map(|handle| key(handle).unwrap_or(None)))
+}
+
+impl engine::Array for Handles {
+    #[inline]
+    fn count(self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    fn at(self, index: usize) -> Option<engine::Request> {
+        // What is foreign now was changed by another thread, which must not.
+        self.array.get(index).and_then(key).unwrap_or(None)
+    }
 }
 
 fn engine() -> &'static Engine {
@@ -216,7 +232,7 @@ pub fn is_active(handle: Handle) -> Result<bool> {
 /// # Errors
 /// A handle is none, or stale: nothing was waited for. `MPI_ERR_IN_STATUS` if an operation failed.
 pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result<()> {
-    let requests = keys(array.handles(count)?)?;
+    let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
     engine().wait_all(requests, |index, completion, any_failed| {
         endings.lay_down(index, completion, any_failed);
@@ -229,7 +245,7 @@ pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
 /// # Errors
 /// As [`wait_all`].
 pub fn test_all(count: Length, array: Requests, statuses: OutStatuses) -> Result<bool> {
-    let requests = keys(array.handles(count)?)?;
+    let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
     let done = engine().test_all(requests, |index, completion, any_failed| {
         endings.lay_down(index, completion, any_failed);
@@ -261,7 +277,7 @@ impl Endings {
     }
 
     /// The request at `index` is complete, and it is told whether any was that failed.
-    #[inline]
+    #[inline(always)]
     fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
         let result = self.try_lay_down(index, ended, any_failed);
         self.count += 1;
@@ -270,7 +286,7 @@ impl Endings {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_lay_down(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
         if ended.is_gone {
             self.array.set(index, abi::MPI_REQUEST_NULL)?;
@@ -298,7 +314,7 @@ pub fn class_of(result: &Result<()>) -> c_int {
 /// # Errors
 /// A handle is none, or stale.
 pub fn wait_any(count: Length, array: Requests) -> Result<Found> {
-    Ok(match engine().wait_any(keys(array.handles(count)?)?)? {
+    Ok(match engine().wait_any(Handles::of(array, count)?)? {
         None => Found::NoneActive,
         Some((index, completion)) => Found::One(index, done(array.get(index)?, completion)),
     })
@@ -309,7 +325,7 @@ pub fn wait_any(count: Length, array: Requests) -> Result<Found> {
 /// # Errors
 /// A handle is none, or stale.
 pub fn test_any(count: Length, array: Requests) -> Result<Found> {
-    Ok(match engine().test_any(keys(array.handles(count)?)?)? {
+    Ok(match engine().test_any(Handles::of(array, count)?)? {
         engine::Any::NoneActive => Found::NoneActive,
         engine::Any::NotYet => Found::Pending,
         engine::Any::Done(index, completion) => {
@@ -338,7 +354,7 @@ impl Several {
     /// # Errors
     /// A handle is none, or stale. `MPI_ERR_IN_STATUS` if an operation failed.
     pub fn wait(&self) -> Result<()> {
-        let requests = keys(self.requests.handles(self.count)?)?;
+        let requests = Handles::of(self.requests, self.count)?;
         let mut endings = Endings::new(self.requests, Some(self.indices), self.statuses);
         let found = engine().wait_some(requests, |index, completion, any_failed| {
             endings.lay_down(index, completion, any_failed);
@@ -351,7 +367,7 @@ impl Several {
     /// # Errors
     /// As [`Several::wait`].
     pub fn test(&self) -> Result<()> {
-        let requests = keys(self.requests.handles(self.count)?)?;
+        let requests = Handles::of(self.requests, self.count)?;
         let mut endings = Endings::new(self.requests, Some(self.indices), self.statuses);
         let found = engine().test_some(requests, |index, completion, any_failed| {
             endings.lay_down(index, completion, any_failed);

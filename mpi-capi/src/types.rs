@@ -14,7 +14,7 @@ use crate::global::LIBRARY;
 #[derive(Debug)]
 pub struct TypeObject {
     /// What it is.
-    pub lite: Datatype,
+    pub lite: Arc<Datatype>,
     /// What `MPI_Type_get_name` tells.
     pub name: Vec<u8>,
     /// What the program caches with it.
@@ -25,7 +25,7 @@ pub struct TypeObject {
 pub fn register(lite: Datatype) -> Handle {
     let attributes = Arc::new(Attributes::new(Owner::Datatype));
     LIBRARY.types.lock().insert(TypeObject {
-        lite,
+        lite: Arc::new(lite),
         name: Vec::new(),
         attributes,
     })

@@ -89,6 +89,7 @@ impl Span {
     }
 
     /// Appends all bytes of the span to `out`.
+    #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
         // SAFETY: the span's bytes are readable, its creator vouched for it.
         out.extend_from_slice(unsafe { core::slice::from_raw_parts(self.addr, self.len) });

@@ -263,6 +263,6 @@ mpi! {
 
     /// Starts persistent operations. MPI 5.0, 3.9.
     fn MPI_Startall(count: Length, array_of_requests: Requests) {
-        array_of_requests.handles(count)?.try_for_each(request::start)
+        array_of_requests.try_for_each(count, request::start)
     }
 }

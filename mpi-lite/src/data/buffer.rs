@@ -74,10 +74,12 @@ impl Area {
         if datatype.has_no_gaps() {
             return Ok(Self::Run(run(origin, count, datatype)?));
         }
-        Self::derived(Buffer::at(origin, count, datatype.clone()))
+        Self::with_gaps(origin, count, datatype)
     }
 
-    fn derived(buffer: Buffer) -> Result<Self> {
+    #[inline(never)]
+    fn with_gaps(origin: Origin, count: u64, datatype: &Datatype) -> Result<Self> {
+        let buffer = Buffer::at(origin, count, datatype.clone());
         let bytes = buffer.check()?;
         Ok(match buffer.contiguous() {
             Some(span) => Self::Run(span),

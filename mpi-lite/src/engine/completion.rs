@@ -1,9 +1,6 @@
 //! Waiting for and testing of requests, one or many. Source: MPI 5.0, 3.7.3 to 3.7.6.
 //!
-//! Iterators over `Option<Request>` are the program's arrays, read more than once where they can be
-//! cloned; `None` is `MPI_REQUEST_NULL`.
-
-use core::iter::Peekable;
+//! `None` is `MPI_REQUEST_NULL`.
 
 use parking_lot::MutexGuard;
 
@@ -11,6 +8,31 @@ use super::Engine;
 use super::lane::Lane;
 use super::request::{Completion, Request, Stand};
 use crate::error::{Cause, Result};
+
+/// The program's array of requests.
+pub trait Array: Copy {
+    /// How many there are.
+    fn count(self) -> usize;
+
+    /// The one at `index`.
+    fn at(self, index: usize) -> Option<Request>;
+
+    /// All of them.
+    #[inline]
+    fn iter(self) -> impl Iterator<Item = Option<Request>> {
+        (0..self.count()).map(move |index| self.at(index))
+    }
+}
+
+impl Array for &[Option<Request>] {
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    fn at(self, index: usize) -> Option<Request> {
+        self[index]
+    }
+}
 
 impl Lane {
     /// How the request ended, if it did; it is then gone or inactive.
@@ -57,9 +79,9 @@ impl Lane {
     }
 
     /// The first finished one; `Any::NoneActive` if there is nothing to wait for.
-    fn take_any(&mut self, requests: impl Iterator<Item = Option<Request>>) -> Result<Any> {
+    fn take_any(&mut self, requests: impl Array) -> Result<Any> {
         let mut answer = Any::NoneActive;
-        for (index, request) in requests.enumerate() {
+        for (index, request) in requests.iter().enumerate() {
             if !self.is_active(request)? {
                 continue;
             }
@@ -72,16 +94,13 @@ impl Lane {
     }
 
     /// Tells of all finished ones and answers how many; `None` if there is nothing to wait for.
-    fn take_some<I>(
+    fn take_some(
         &mut self,
-        requests: I,
+        requests: impl Array,
         tell: &mut impl FnMut(usize, Completion, bool),
-    ) -> Result<Option<usize>>
-    where
-        I: Iterator<Item = Option<Request>> + Clone,
-    {
+    ) -> Result<Option<usize>> {
         let (mut active, mut finished, mut any_failed) = (0, 0, false);
-        for request in requests.clone() {
+        for request in requests.iter() {
             if let (true, Some(request)) = (self.is_active(request)?, request) {
                 let stand = self.requests.stand(request)?;
                 active += 1;
@@ -90,7 +109,7 @@ impl Lane {
             }
         }
         if finished > 0 {
-            for (index, request) in requests.enumerate() {
+            for (index, request) in requests.iter().enumerate() {
                 if self.is_active(request)?
                     && let Some(completion) = self.take(request)?
                 {
@@ -104,30 +123,26 @@ impl Lane {
 
 /// Who looks at an array again and again until all are finished. It looks at each request once, so
 /// that waiting for many stays linear.
-struct Sweep<I: Iterator> {
-    rest: Peekable<I>,
+#[derive(Default)]
+struct Sweep {
+    /// So many from the start are finished.
+    seen: usize,
     any_failed: bool,
 }
 
-impl<I: Iterator<Item = Option<Request>>> Sweep<I> {
-    fn of(requests: I) -> Self {
-        Self {
-            rest: requests.peekable(),
-            any_failed: false,
-        }
-    }
-
+impl Sweep {
     /// Whether all are finished.
-    fn is_over(&mut self, lane: &Lane) -> Result<bool> {
-        while let Some(&request) = self.rest.peek() {
-            if let Some(request) = request {
+    #[inline]
+    fn is_over(&mut self, lane: &Lane, requests: impl Array) -> Result<bool> {
+        while self.seen < requests.count() {
+            if let Some(request) = requests.at(self.seen) {
                 match lane.requests.stand(request)? {
                     Stand::Pending => return Ok(false),
                     Stand::Done => {}
                     Stand::Failed => self.any_failed = true,
                 }
             }
-            self.rest.next();
+            self.seen += 1;
         }
         Ok(true)
     }
@@ -137,17 +152,16 @@ impl<I: Iterator<Item = Option<Request>>> Sweep<I> {
     fn take_all(
         &mut self,
         lane: &mut Lane,
-        requests: &I,
+        requests: impl Array,
         tell: &mut impl FnMut(usize, Completion, bool),
-    ) -> Result<Option<()>>
-    where
-        I: Clone,
-    {
-        if !self.is_over(lane)? {
+    ) -> Result<Option<()>> {
+        if !self.is_over(lane, requests)? {
             return Ok(None);
         }
-        for (index, request) in requests.clone().enumerate() {
-            let completion = lane.take(request)?.ok_or(Cause::Request)?;
+        for index in 0..requests.count() {
+            let Some(completion) = lane.take(requests.at(index))? else {
+                return Err(Cause::Request.into());
+            };
             tell(index, completion, self.any_failed);
         }
         Ok(Some(()))
@@ -209,16 +223,13 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_all<I>(
+    pub fn wait_all(
         &self,
-        requests: I,
+        requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
-    ) -> Result<()>
-    where
-        I: Iterator<Item = Option<Request>> + Clone,
-    {
-        let mut sweep = Sweep::of(requests.clone());
-        self.wait_until(|lane| sweep.take_all(lane, &requests, &mut tell).transpose())
+    ) -> Result<()> {
+        let mut sweep = Sweep::default();
+        self.wait_until(|lane| sweep.take_all(lane, requests, &mut tell).transpose())
     }
 
     /// Tests whether all of an array are finished; only then any is taken, and told as by
@@ -226,16 +237,13 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_all<I>(
+    pub fn test_all(
         &self,
-        requests: I,
+        requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
-    ) -> Result<bool>
-    where
-        I: Iterator<Item = Option<Request>> + Clone,
-    {
-        let mut sweep = Sweep::of(requests.clone());
-        let taken = self.look(|lane| sweep.take_all(lane, &requests, &mut tell))?;
+    ) -> Result<bool> {
+        let mut sweep = Sweep::default();
+        let taken = self.look(|lane| sweep.take_all(lane, requests, &mut tell))?;
         Ok(taken.is_some())
     }
 
@@ -243,11 +251,8 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_any<I>(&self, requests: I) -> Result<Option<Indexed>>
-    where
-        I: Iterator<Item = Option<Request>> + Clone,
-    {
-        self.wait_until(|lane| match lane.take_any(requests.clone()) {
+    pub fn wait_any(&self, requests: impl Array) -> Result<Option<Indexed>> {
+        self.wait_until(|lane| match lane.take_any(requests) {
             Ok(Any::NotYet) => None,
             Ok(Any::NoneActive) => Some(Ok(None)),
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
@@ -259,7 +264,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_any(&self, requests: impl Iterator<Item = Option<Request>>) -> Result<Any> {
+    pub fn test_any(&self, requests: impl Array) -> Result<Any> {
         self.look(|lane| lane.take_any(requests))
     }
 
@@ -268,15 +273,12 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_some<I>(
+    pub fn wait_some(
         &self,
-        requests: I,
+        requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
-    ) -> Result<Option<usize>>
-    where
-        I: Iterator<Item = Option<Request>> + Clone,
-    {
-        self.wait_until(|lane| match lane.take_some(requests.clone(), &mut tell) {
+    ) -> Result<Option<usize>> {
+        self.wait_until(|lane| match lane.take_some(requests, &mut tell) {
             Ok(Some(0)) => None,
             other => Some(other),
         })
@@ -286,14 +288,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_some<I>(
+    pub fn test_some(
         &self,
-        requests: I,
+        requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
-    ) -> Result<Option<usize>>
-    where
-        I: Iterator<Item = Option<Request>> + Clone,
-    {
+    ) -> Result<Option<usize>> {
         self.look(|lane| lane.take_some(requests, &mut tell))
     }
 }

@@ -29,6 +29,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
         let flags = if self.synchronous { SYNCHRONOUS } else { 0 };
         let words = [self.context.0, self.source, self.tag.cast_unsigned(), flags];
@@ -39,6 +40,7 @@ impl Envelope {
         bytes
     }
 
+    #[inline]
     pub(crate) fn decode(bytes: &EnvelopeBytes) -> Self {
         let word = |at: usize| {
             u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes of sixteen"))

@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-pub use completion::{Any, Indexed};
+pub use completion::{Any, Array, Indexed};
 pub use lane::{Attached, Counters, Lane, Survey};
 use parking_lot::Mutex;
 pub use receive::{Message, ReceivePlan};

@@ -53,6 +53,7 @@ impl Lane {
         self.requests.open_persistent(plan)
     }
 
+    #[inline]
     fn post(&mut self, request: Request, pattern: Pattern) {
         match self.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),

@@ -193,7 +193,13 @@ impl Operation {
         self.rare.as_ref()?.error.as_ref()
     }
 
-    #[inline]
+    #[inline(never)]
+    fn note_rare_end(&mut self, error: Option<Error>) {
+        let rare = self.rare();
+        rare.scattered = None;
+        rare.error = error;
+    }
+
     fn begin(&mut self, area: Area) {
         self.phase = Phase::Active(match area {
             Area::Run(span) => span,
@@ -219,24 +225,34 @@ impl Requests {
     /// An operation that has begun. `area` is where a receive puts its message.
     #[inline]
     pub(super) fn open(&mut self, context: Option<Context>, area: Area) -> Request {
+        match area {
+            Area::Run(span) => self.insert(Operation::new(context, Phase::Active(span))),
+            Area::Scattered(scattered) => self.open_scattered(context, scattered),
+        }
+    }
+
+    #[inline(never)]
+    fn open_scattered(&mut self, context: Option<Context>, scattered: Box<Scattered>) -> Request {
         let mut operation = Operation::new(context, Phase::Inactive);
-        operation.begin(area);
+        operation.begin(Area::Scattered(scattered));
+        self.insert(operation)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, operation: Operation) -> Request {
         Request(self.table.insert(operation))
     }
 
     /// An operation that is over already.
     #[inline]
     pub(super) fn open_done(&mut self, context: Option<Context>, status: Status) -> Request {
-        Request(
-            self.table
-                .insert(Operation::new(context, Phase::Done(status))),
-        )
+        self.insert(Operation::new(context, Phase::Done(status)))
     }
 
     pub(super) fn open_persistent(&mut self, plan: Plan) -> Request {
         let mut operation = Operation::new(plan.context(), Phase::Inactive);
         operation.rare().plan = Some(plan);
-        Request(self.table.insert(operation))
+        self.insert(operation)
     }
 
     /// The plan of an inactive persistent request.
@@ -286,9 +302,7 @@ impl Requests {
             .expect("an active request is in the table");
         operation.phase = Phase::Done(status);
         if error.is_some() || operation.rare.is_some() {
-            let rare = operation.rare();
-            rare.scattered = None;
-            rare.error = error;
+            operation.note_rare_end(error);
         }
         if operation.is_freed {
             self.table.remove(request.0);

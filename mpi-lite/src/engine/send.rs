@@ -67,6 +67,7 @@ impl Burst {
     /// Whether a send, short or not, goes to the network at once. A short one is kept when the
     /// program has sent at least one before it without looking up, and by its last burst another
     /// one follows. A program that repeats itself thus never leaves one behind.
+    #[inline]
     pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
         self.sends += 1;
         self.kept += 1;
@@ -197,6 +198,7 @@ impl Lane {
     }
 
     /// How much of the attached buffer a send takes.
+    #[inline]
     fn reserve(&self, mode: Mode, len: u64) -> Result<u64> {
         if mode != Mode::Buffered {
             return Ok(0);

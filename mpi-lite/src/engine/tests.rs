@@ -228,24 +228,19 @@ fn engine() -> Arc<Engine> {
 fn any_of_several_is_the_first_finished_one_that_is_active() {
     let (engine, mut room) = (engine(), [0; 8]);
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
+    assert_eq!(engine.test_any(&[open, null][..]).unwrap(), Any::NotYet);
     assert_eq!(
-        engine.test_any([open, null].into_iter()).unwrap(),
-        Any::NotYet
-    );
-    assert_eq!(
-        engine.test_any([null, inactive].into_iter()).unwrap(),
+        engine.test_any(&[null, inactive][..]).unwrap(),
         Any::NoneActive
     );
-    assert_eq!(engine.wait_any([null, inactive].into_iter()).unwrap(), None);
-    let found = engine
-        .wait_any([open, null, inactive, done].into_iter())
-        .unwrap();
+    assert_eq!(engine.wait_any(&[null, inactive][..]).unwrap(), None);
+    let found = engine.wait_any(&[open, null, inactive, done][..]).unwrap();
     assert_eq!(
         found.map(|(index, done)| (index, done.is_gone)),
         Some((3, true))
     );
     assert_eq!(
-        engine.test_any([done].into_iter()).unwrap_err(),
+        engine.test_any(&[done][..]).unwrap_err(),
         Cause::Request.into()
     );
 }
@@ -256,12 +251,12 @@ fn some_of_several_are_all_finished_ones_that_are_active() {
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
     let mut indices = Vec::new();
     let mut tell = |index, _, _| indices.push(index);
-    let nothing = [null, inactive].into_iter();
-    assert_eq!(engine.test_some(nothing.clone(), &mut tell), Ok(None));
+    let nothing = &[null, inactive][..];
+    assert_eq!(engine.test_some(nothing, &mut tell), Ok(None));
     assert_eq!(engine.wait_some(nothing, &mut tell), Ok(None));
-    let pending = [open, inactive].into_iter();
+    let pending = &[open, inactive][..];
     assert_eq!(engine.test_some(pending, &mut tell), Ok(Some(0)));
-    let all = [open, null, inactive, done].into_iter();
+    let all = &[open, null, inactive, done][..];
     assert_eq!(engine.wait_some(all, &mut tell), Ok(Some(1)));
     assert_eq!(indices, [3]);
 }
@@ -271,10 +266,10 @@ fn none_of_several_is_taken_before_all_are_finished() {
     let (engine, mut room) = (engine(), [0; 8]);
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
     let mut gone = Vec::new();
-    let requests = [done, open].into_iter();
+    let requests = &[done, open][..];
     let all = engine.test_all(requests, |_, it, _| gone.push(it.is_gone));
     assert_eq!((all, gone.len()), (Ok(false), 0));
-    let requests = [null, inactive, done].into_iter();
+    let requests = &[null, inactive, done][..];
     let all = engine.wait_all(requests, |_, it, _| gone.push(it.is_gone));
     assert_eq!(all, Ok(()));
     assert_eq!(gone, [false, false, true]);

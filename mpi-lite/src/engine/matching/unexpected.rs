@@ -58,7 +58,15 @@ impl Unexpected {
     }
 
     /// Takes the first message that fits `pattern` out of the queue; it keeps its place.
+    #[inline]
     pub fn extract(&mut self, pattern: &Pattern) -> Option<u32> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        self.search(pattern)
+    }
+
+    fn search(&mut self, pattern: &Pattern) -> Option<u32> {
         let fits = |&place: &u32| {
             self.messages
                 .get(place)
