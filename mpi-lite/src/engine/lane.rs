@@ -4,7 +4,7 @@ use super::envelope::Envelope;
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
 use super::request::{Place, Request, Requests, Status};
-use super::send::{Burst, Sending};
+use super::send::{Burst, Sending, Spare};
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -104,8 +104,7 @@ pub struct Lane {
     pub(super) messages: Table<u32>,
     pub(super) sends: Slab<Sending>,
     pub(super) burst: Burst,
-    /// Buffers of finished sends, to be used again.
-    pub(super) spare: Vec<Vec<u8>>,
+    pub(super) spare: Spare,
     pub(super) kept_bytes: u64,
     taken_in_bytes: u64,
     pub(super) attached: Option<Attached>,
@@ -134,7 +133,7 @@ impl Lane {
             messages: Table::default(),
             sends: Slab::default(),
             burst: Burst::default(),
-            spare: Vec::new(),
+            spare: Spare::default(),
             kept_bytes: 0,
             taken_in_bytes: 0,
             attached: None,

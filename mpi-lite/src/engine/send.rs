@@ -6,6 +6,7 @@ use super::lane::{Attached, Lane};
 use super::protocol::{self, Completion};
 use super::receive::ReceivePlan;
 use super::request::{Request, Requests, Status};
+use crate::config::Settings;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
@@ -14,9 +15,6 @@ use crate::transport::{Outbound, Peer, Refusal, Token, Transport};
 
 /// `MPI_BSEND_OVERHEAD`: what a buffered send takes beside its bytes. Source: MPI 5.0, 3.6.
 pub const BUFFERED_OVERHEAD_BYTES: u64 = 512;
-
-/// Buffers kept for the next copies.
-const SPARE_BUFFERS: usize = 512;
 
 /// A send, ready to be started. `to: None` is `MPI_PROC_NULL`.
 #[derive(Clone, Debug)]
@@ -93,6 +91,42 @@ impl Burst {
     }
 }
 
+/// Buffers of finished sends, for the next copies: as many as there may be copies at a time, so
+/// that a steady load does not allocate.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    buffers: Vec<Vec<u8>>,
+    /// What they would count as copies.
+    bytes: u64,
+}
+
+impl Spare {
+    /// An empty buffer.
+    #[inline]
+    fn take(&mut self) -> Vec<u8> {
+        let Some(mut buffer) = self.buffers.pop() else {
+            return Vec::new();
+        };
+        self.bytes -= Self::cost(&buffer);
+        buffer.clear();
+        buffer
+    }
+
+    #[inline]
+    fn keep(&mut self, buffer: Vec<u8>, settings: &Settings) {
+        let bytes = self.bytes + Self::cost(&buffer);
+        let is_short = buffer.capacity() as u64 <= settings.eager_copy_bytes;
+        if is_short && bytes <= settings.eager_budget_bytes {
+            self.bytes = bytes;
+            self.buffers.push(buffer);
+        }
+    }
+
+    fn cost(buffer: &Vec<u8>) -> u64 {
+        protocol::kept_by_copy(buffer.capacity() as u64)
+    }
+}
+
 impl Lane {
     /// Sends on what was kept. Each call of the program that waits or tests begins with this.
     #[inline]
@@ -139,8 +173,7 @@ impl Lane {
         let (body, copy) = match plan.area {
             Area::Run(span) if !is_copied => (span, None),
             ref area => {
-                let mut bytes = self.spare.pop().unwrap_or_default();
-                bytes.clear();
+                let mut bytes = self.spare.take();
                 area.append_to(&mut bytes);
                 (Span::of(&mut bytes), Some(bytes))
             }
@@ -223,11 +256,8 @@ impl Lane {
         if let Some(attached) = &mut self.attached {
             attached.used = attached.used.saturating_sub(sending.buffered);
         }
-        if let Some(copy) = sending.copy
-            && self.spare.len() < SPARE_BUFFERS
-            && copy.capacity() as u64 <= self.settings.eager_copy_bytes
-        {
-            self.spare.push(copy);
+        if let Some(copy) = sending.copy {
+            self.spare.keep(copy, &self.settings);
         }
         sending.request
     }

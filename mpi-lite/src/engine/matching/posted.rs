@@ -20,15 +20,21 @@ impl Posted {
     }
 
     /// Takes the first receive that `envelope` fits.
+    #[inline]
     pub fn take(&mut self, envelope: &Envelope) -> Option<Request> {
+        let &(pattern, request) = self.queue.front()?;
+        if pattern.fits(envelope) {
+            // Most messages come in the order in which they are awaited.
+            self.queue.pop_front();
+            return Some(request);
+        }
+        self.search(envelope)
+    }
+
+    fn search(&mut self, envelope: &Envelope) -> Option<Request> {
         let mut queue = self.queue.iter();
         let at = queue.position(|(pattern, _)| pattern.fits(envelope))?;
-        // Most messages come in the order in which they are awaited.
-        let taken = match at {
-            0 => self.queue.pop_front(),
-            _ => self.queue.remove(at),
-        };
-        taken.map(|(_, request)| request)
+        self.queue.remove(at).map(|(_, request)| request)
     }
 
     /// Takes a receive back. Answers whether it was still waiting.
