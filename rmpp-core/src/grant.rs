@@ -2,7 +2,8 @@
 
 use crate::bits::WINDOW;
 
-/// How many packets a node has room for, and how many of them it has granted.
+/// How many packets a node has room for, and how many of them it has granted. How many of these
+/// each peer has is kept with the peer's path: it is passed in as `to_peer`.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Grants {
     pool: i64,
@@ -10,8 +11,8 @@ pub(crate) struct Grants {
     outstanding: i64,
     /// Packets the pool has when nothing overflows.
     full_pool: i64,
-    /// Messages being received.
-    active: u32,
+    /// Peers that have a grant.
+    peers: u32,
     /// Packets that came since the pool last grew.
     since_growth: u32,
 }
@@ -27,43 +28,47 @@ impl Grants {
             max_data_pkts,
             outstanding: 0,
             full_pool: pool,
-            active: 0,
+            peers: 0,
             since_growth: 0,
         }
     }
 
     /// A message begins to be received: it holds `unscheduled` packets without a CTS.
-    pub(crate) fn begin(&mut self, unscheduled: u32) {
-        self.active += 1;
-        self.outstanding += i64::from(unscheduled);
+    pub(crate) fn begin(&mut self, unscheduled: u32, to_peer: &mut u32) {
+        self.add(unscheduled, to_peer);
     }
 
-    /// A message with `granted` packets that have not come is no longer received.
-    pub(crate) fn end(&mut self, granted: u32) {
-        self.active -= 1;
-        self.give_back(granted);
-    }
-
-    /// The window of one message: its share of the pool with the budget, else what four grants by
-    /// Figure 8 are.
+    /// The window of one message: its peer's share of the pool with the budget, else what four
+    /// grants by Figure 8 are.
     // Rule G.
     pub(crate) fn window(&self, has_budget: bool) -> u32 {
         let share = if has_budget {
-            self.pool / i64::from(self.active.max(1))
+            self.pool / i64::from(self.peers.max(1))
         } else {
             4 * i64::from(self.max_data_pkts)
         };
         share.clamp(1, i64::from(WINDOW)) as u32
     }
 
-    /// Grants up to `wanted` packets more to a message that has `granted` outstanding; one if it
-    /// has none, whatever the pool holds.
+    /// Grants up to `wanted` packets more to a message that has `granted` outstanding, as far as
+    /// the pool and its peer's share of it go; one if it has none, whatever they hold.
     // Rule G.
-    pub(crate) fn take_up_to(&mut self, wanted: u32, granted: u32) -> u32 {
-        let room = (self.pool - self.outstanding).max(i64::from(granted == 0));
-        let n = room.min(i64::from(wanted)).max(0);
-        self.outstanding += n;
-        n as u32
+    pub(crate) fn take_up_to(&mut self, wanted: u32, granted: u32, to_peer: &mut u32) -> u32 {
+        let peers = self.peers + u32::from(*to_peer == 0);
+        let share = self.pool / i64::from(peers) - i64::from(*to_peer);
+        let room = share.min(self.pool - self.outstanding);
+        let n = room
+            .max(i64::from(granted == 0))
+            .min(i64::from(wanted))
+            .max(0) as u32;
+        self.add(n, to_peer);
+        n
+    }
+
+    fn add(&mut self, n: u32, to_peer: &mut u32) {
+        self.peers += u32::from(*to_peer == 0 && n > 0);
+        self.outstanding += i64::from(n);
+        *to_peer += n;
     }
 
     /// The layer below has lost packets for want of room: half of the pool is given up, and won
@@ -76,16 +81,18 @@ impl Grants {
 
     /// Figure 8: what the next CTS may grant, at least 1 and at most `MAX_DATA_PKTS`.
     // Rule P4.
-    pub(crate) fn take(&mut self) -> u16 {
+    pub(crate) fn take(&mut self, to_peer: &mut u32) -> u16 {
         let room = self.pool - self.outstanding;
-        let n = room.clamp(1, i64::from(self.max_data_pkts));
-        self.outstanding += n;
-        n as u16
+        let n = room.clamp(1, i64::from(self.max_data_pkts)) as u16;
+        self.add(n.into(), to_peer);
+        n
     }
 
     /// Gives back `n` packets that have come, or will not come any more.
-    pub(crate) fn give_back(&mut self, n: u32) {
+    pub(crate) fn give_back(&mut self, n: u32, to_peer: &mut u32) {
         self.outstanding -= i64::from(n);
+        *to_peer -= n;
+        self.peers -= u32::from(*to_peer == 0 && n > 0);
         self.since_growth = self.since_growth.saturating_add(n);
         if self.since_growth >= GROWTH_EVERY && self.pool < self.full_pool {
             self.pool += i64::from(self.since_growth / GROWTH_EVERY);
@@ -132,7 +139,7 @@ mod tests {
                         before,
                         max_data_pkts.into(),
                     );
-                    assert_eq!(i64::from(grants.take()), expected);
+                    assert_eq!(i64::from(grants.take(&mut 0)), expected);
                 }
             }
         }

@@ -53,6 +53,8 @@ pub(crate) struct Path {
     pub(crate) acked: u32,
     /// Messages accepted since the last packet to the peer (rule K).
     pub(crate) owed: u32,
+    /// Packets granted to the peer that have not come (rule G).
+    pub(crate) granted: u32,
     /// How often the timeout has been doubled.
     pub(crate) backoff: u8,
     /// The same for held messages.
@@ -86,6 +88,7 @@ impl Path {
         unasked: 0,
         acked: 0,
         owed: 0,
+        granted: 0,
         backoff: 0,
         held_backoff: 0,
         listed: false,

@@ -288,6 +288,41 @@ fn rule_g_the_pool_is_shared_and_everyone_has_one_packet() {
 }
 
 #[test]
+fn rule_g_a_peer_with_many_messages_has_no_greater_share_and_the_first_has_most_of_it() {
+    let mut config = with("fast,-unsched");
+    config.nodes = 3;
+    config.max_rcv_buf = 3 + 64;
+    let mut wire = Wire::new(3, config);
+    let begin = |wire: &mut Wire, from| {
+        wire.send(from, 0, 500 * PACKET);
+        let rts = wire.take(from).expect("RTS");
+        wire.give(&rts).expect("a new message");
+        let cts = wire.take(0).expect("CTS");
+        u32::from(cts.header.info1)
+    };
+    assert_eq!(begin(&mut wire, 2), 64, "nobody else is there");
+    let grants: Vec<u32> = (0..8).map(|_| begin(&mut wire, 1)).collect();
+    assert_eq!(grants, [1; 8], "a message without anything has one packet");
+    let survey = wire.nodes[0].survey();
+    assert_eq!(survey.outstanding, 64 + 8);
+
+    let mut config = with("fast,-unsched");
+    config.nodes = 3;
+    config.max_rcv_buf = 3 + 64;
+    let mut wire = Wire::new(3, config);
+    wire.send(2, 0, 20 * PACKET);
+    let rts = wire.take(2).expect("RTS");
+    wire.give(&rts).expect("a new message");
+    assert!(wire.take(0).is_some(), "it has 19 packets");
+    let grants: Vec<u32> = (0..4).map(|_| begin(&mut wire, 1)).collect();
+    assert_eq!(
+        grants,
+        [32, 1, 1, 1],
+        "half of the pool is the peer's share"
+    );
+}
+
+#[test]
 fn rule_g_an_overflow_makes_grants_smaller_for_a_while() {
     let mut config = with("fast,-unsched");
     config.max_rcv_buf = 2 + 100;

@@ -328,7 +328,8 @@ impl Endpoint {
             message.attempt = header.info2;
             if message.expected > 1 {
                 // The old grant is void; this one packet comes unasked.
-                self.grants.give_back(message.granted());
+                let to_peer = &mut self.paths[message.from as usize].granted;
+                self.grants.give_back(message.granted(), to_peer);
                 (message.expected, message.limit) = (1, 0);
             }
         } else if later || (header.seq != message.expected && !any_order) {
@@ -350,8 +351,9 @@ impl Endpoint {
         let packet_bytes = self.config.packet_bytes;
         let message = &mut self.incoming[index];
         if message.limit >= header.seq {
-            self.grants
-                .give_back((header.seq + 1).saturating_sub(message.expected));
+            let to_peer = &mut self.paths[message.from as usize].granted;
+            let come = (header.seq + 1).saturating_sub(message.expected);
+            self.grants.give_back(come, to_peer);
         } else {
             message.limit = header.seq;
         }
@@ -390,12 +392,13 @@ impl Endpoint {
     pub(super) fn grant(&mut self, index: u32) {
         let has_budget = self.config.caps.has(Caps::BUDGET);
         let message = &mut self.incoming[index];
-        self.grants.give_back(message.granted());
+        let to_peer = &mut self.paths[message.from as usize].granted;
+        self.grants.give_back(message.granted(), to_peer);
         let n = if has_budget {
             let window = self.grants.window(true);
-            self.grants.take_up_to(window, 0)
+            self.grants.take_up_to(window, 0, to_peer)
         } else {
-            u32::from(self.grants.take())
+            u32::from(self.grants.take(to_peer))
         };
         message.limit = message.expected - 1 + n;
         self.reply(index, Kind::Cts);
@@ -486,7 +489,8 @@ impl Endpoint {
             self.reply(index, kind);
         }
         if is_counted {
-            self.grants.end(granted);
+            let to_peer = &mut self.paths[from as usize].granted;
+            self.grants.give_back(granted, to_peer);
         }
         self.unlist_incoming(index);
         let message = &mut self.incoming[index];

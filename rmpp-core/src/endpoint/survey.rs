@@ -129,13 +129,14 @@ impl Hash for Path {
             unasked,
             acked,
             owed,
+            granted,
             owing,
             gap,
             listed,
             lost,
         } = self;
         (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
-        (unasked_bytes, unasked, acked, owed, owing, gap).hash(state);
+        (unasked_bytes, unasked, acked, owed, granted, owing, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
         (silent_since, listed, lost).hash(state);
     }

@@ -257,7 +257,8 @@ impl Endpoint {
         }
         let message = self.incoming.remove(index);
         if message.is_counted {
-            self.grants.end(message.granted());
+            let to_peer = &mut self.paths[message.from as usize].granted;
+            self.grants.give_back(message.granted(), to_peer);
         }
         self.incoming_at.remove(message.from, message.msg_id);
     }

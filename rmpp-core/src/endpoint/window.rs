@@ -27,7 +27,8 @@ impl Endpoint {
         message.limit = unscheduled;
         message.is_counted = true;
         let from = message.from;
-        self.grants.begin(message.granted());
+        let to_peer = &mut self.paths[from as usize].granted;
+        self.grants.begin(message.granted(), to_peer);
         if message.expected > shape.last_seq() {
             // All of it came before its turn.
             self.complete(index, now);
@@ -85,7 +86,8 @@ impl Endpoint {
         }
         let wanted = (message.expected - 1).saturating_add(window).min(last);
         let more = wanted.saturating_sub(message.limit);
-        let n = self.grants.take_up_to(more, message.granted());
+        let to_peer = &mut self.paths[message.from as usize].granted;
+        let n = self.grants.take_up_to(more, message.granted(), to_peer);
         if n > 0 {
             message.limit += n;
             self.queue_cts(index);
@@ -195,7 +197,8 @@ impl Endpoint {
         let is_new = message.note(header.seq);
         let is_whole = message.expected > shape.last_seq();
         if is_new {
-            self.grants.give_back(1);
+            let to_peer = &mut self.paths[message.from as usize].granted;
+            self.grants.give_back(1, to_peer);
         } else {
             self.counters.duplicates += 1;
         }
