@@ -127,6 +127,7 @@ impl engine::Array for Handles {
     }
 }
 
+#[inline]
 fn engine() -> &'static Engine {
     LIBRARY.process().engine()
 }
@@ -139,7 +140,7 @@ fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn done(handle: Handle, completion: Completion) -> Done {
     let left = if completion.is_gone {
         abi::MPI_REQUEST_NULL
@@ -173,7 +174,7 @@ fn failed(error: LiteError, context: Option<Context>) -> Error {
 ///
 /// # Errors
 /// The handle is none, or stale.
-#[inline]
+#[inline(always)]
 pub fn wait(handle: Handle) -> Result<Done> {
     let completion = engine().wait(key(handle)?).map_err(stale(handle))?;
     Ok(done(handle, completion))
@@ -194,6 +195,7 @@ pub fn finish(handle: Handle, status: OutStatus) -> Result<()> {
 ///
 /// # Errors
 /// The handle is none, or stale.
+#[inline(always)]
 pub fn test(handle: Handle) -> Result<Option<Done>> {
     let completion = engine().test(key(handle)?).map_err(stale(handle))?;
     Ok(completion.map(|completion| done(handle, completion)))

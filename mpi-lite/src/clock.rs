@@ -22,6 +22,7 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn now(&self) -> Instant {
-        Instant(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        let passed = self.origin.elapsed();
+        Instant(passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos()))
     }
 }

@@ -86,7 +86,7 @@ impl<T> Slab<T> {
     }
 
     /// Drops the thing at `index`, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn discard(&mut self, index: u32) {
         if let Some(place @ Place::Full(_)) = self.places.get_mut(index as usize) {
             *place = Place::Free(self.free);
@@ -177,7 +177,7 @@ impl<T> Table<T> {
     }
 
     /// Drops the thing of this name, if it is still there.
-    #[inline]
+    #[inline(always)]
     pub fn discard(&mut self, key: Key) {
         if self.get(key).is_some() {
             self.slab.discard(key.index);

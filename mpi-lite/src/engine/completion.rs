@@ -188,12 +188,13 @@ impl Engine {
     /// # Errors
     /// The request does not exist (any more). What went wrong with the operation itself is in the
     /// completion.
+    #[inline(always)]
     pub fn wait(&self, request: Option<Request>) -> Result<Completion> {
         self.wait_with(self.lane.lock(), request)
     }
 
     /// Waits for one request; `lane` is this engine's.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wait_with(
         &self,
         lane: MutexGuard<'_, Lane>,
@@ -206,6 +207,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
+    #[inline(always)]
     pub fn test(&self, request: Option<Request>) -> Result<Option<Completion>> {
         self.look(|lane| lane.take(request))
     }

@@ -61,13 +61,13 @@ const LOOKS_PER_TIME: u32 = 8;
 
 impl Engine {
     /// Takes turns until `ready` answers something.
-    #[inline]
+    #[inline(always)]
     pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
         self.wait_in(self.lane.lock(), ready)
     }
 
     /// The same for who has the lane already.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
         mut lane: MutexGuard<'_, Lane>,
@@ -80,6 +80,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn take_turns<T>(
         &self,
         mut lane: MutexGuard<'_, Lane>,
@@ -124,6 +125,7 @@ impl Engine {
     }
 
     /// Takes one turn and looks: for the calls that test.
+    #[inline]
     pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
         let mut lane = self.lane.lock();
         self.count_turn();
