@@ -1,0 +1,149 @@
+//! A steady load does not allocate: neither who sends, nor who receives into receives that wait.
+#![expect(
+    unsafe_code,
+    reason = "counting allocations needs an allocator of our own"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr};
+
+use mpi_lite::clock::Clock;
+use mpi_lite::config::Settings;
+use mpi_lite::data::Area;
+use mpi_lite::engine::matching::Pattern;
+use mpi_lite::engine::{Lane, ReceivePlan, Request, SendPlan};
+use mpi_lite::ids::{Context, Mode};
+use mpi_lite::transport::rmpp::Bound;
+use mpi_lite::transport::{Link, Loopback, Peer};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is left to the system's allocator; counting touches a thread-local integer
+// that has no destructor and needs no allocation.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`, which is the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Messages of a window, all received into receives that wait, then all sends completed.
+const WINDOW: usize = 64;
+
+/// Processes of one thread, by rank in `MPI_COMM_WORLD`.
+struct Job {
+    lanes: Vec<Lane>,
+    clock: Clock,
+}
+
+impl Job {
+    fn new(lanes: Vec<Lane>, clock: Clock) -> Self {
+        Self { lanes, clock }
+    }
+
+    /// One process.
+    fn alone() -> Self {
+        let own = Link::Loopback(Loopback::new(Peer(0)));
+        let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["a".into()]);
+        Self::new(vec![lane], Clock::start())
+    }
+
+    /// Two processes with UDP between them.
+    fn pair() -> Self {
+        let (settings, clock) = (Settings::default(), Clock::start());
+        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let bound = [(); 2].map(|()| Bound::new(local, 1, &settings).expect("a socket"));
+        let cards = bound.each_ref().map(|bound| bound.card().clone());
+        let hosts = vec!["a".to_owned(); 2];
+        let lane = |(rank, bound): (u32, Bound)| {
+            let own = Link::Loopback(Loopback::new(Peer(rank)));
+            let other = bound.connect(Peer(rank), &cards, &[7; 32], (&settings, clock));
+            let links = vec![own, Link::Rmpp(other)];
+            Lane::new(Peer(rank), links, settings.clone(), hosts.clone())
+        };
+        Self::new((0..).zip(bound).map(lane).collect(), clock)
+    }
+
+    fn wait_for(&mut self, process: usize, requests: &[Request]) {
+        for &request in requests {
+            loop {
+                let ended = self.lanes[process].take(Some(request)).expect("a request");
+                if let Some(ended) = ended {
+                    assert_eq!(ended.error, None);
+                    break;
+                }
+                for lane in &mut self.lanes {
+                    lane.turn(self.clock.now());
+                }
+            }
+        }
+    }
+
+    /// A window of messages of `bytes` bytes from the first process to the last.
+    fn exchange(&mut self, bytes: usize, room: &mut [u8]) {
+        let to = self.lanes.len() - 1;
+        let pattern = Some(Pattern {
+            context: Context::WORLD,
+            source: Some(0),
+            tag: Some(7),
+        });
+        let mut body = [5; 4096];
+        let plan = SendPlan {
+            to: Some(Peer(to as u32)),
+            context: Context::WORLD,
+            source: 0,
+            tag: 7,
+            mode: Mode::Standard,
+            area: Area::of_bytes(&mut body[..bytes]),
+        };
+        let receives = [(); WINDOW].map(|()| {
+            let area = Area::of_bytes(&mut room[..bytes]);
+            self.lanes[to].receive(ReceivePlan { pattern, area })
+        });
+        let sends = [(); WINDOW].map(|()| self.lanes[0].send(&plan).expect("a send"));
+        self.wait_for(to, &receives);
+        self.wait_for(0, &sends);
+    }
+
+    /// Allocations in the later half of many windows.
+    fn allocations(&mut self) -> u64 {
+        let mut room = [0; 4096];
+        let mut before = 0;
+        for round in 0..4_000 {
+            if round == 2_000 {
+                before = COUNT.get();
+            }
+            let bytes = if round % 10 == 0 { 3_000 } else { 8 };
+            self.exchange(bytes, &mut room);
+        }
+        assert!(
+            before > 0,
+            "the first windows must allocate, or nothing is counted"
+        );
+        COUNT.get() - before
+    }
+}
+
+#[test]
+fn messages_to_oneself_do_not_allocate() {
+    assert_eq!(Job::alone().allocations(), 0);
+}
+
+#[test]
+fn messages_over_the_network_do_not_allocate() {
+    assert_eq!(Job::pair().allocations(), 0);
+}
