@@ -60,6 +60,6 @@ pub use error::{Dropped, SendError};
 pub use event::{Event, Landing, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};
 pub use packet::{
-    FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES,
+    FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES, Packet,
 };
 pub use time::Instant;

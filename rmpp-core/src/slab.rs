@@ -58,6 +58,26 @@ impl<T> Slab<T> {
             .expect("a position in a list or table is taken")
     }
 
+    /// The key that the next `insert` will give.
+    pub(crate) fn next_key(&mut self) -> Key {
+        if let Some(&index) = self.free.last() {
+            return self.key(index);
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 messages live");
+        self.slots.push(Slot {
+            generation: 0,
+            value: None,
+        });
+        self.free.push(index);
+        self.key(index)
+    }
+
+    /// The next key is given out to nobody: whoever was told of it finds nothing.
+    pub(crate) fn skip(&mut self, key: Key) {
+        let slot = &mut self.slots[key.index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+    }
+
     /// The position of `key`'s value, if it still lives.
     pub(crate) fn find(&self, key: Key) -> Option<u32> {
         let slot = self.slots.get(key.index as usize)?;

@@ -44,7 +44,11 @@ impl Table {
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self, node: u32, msg_id: u32) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
         self.position(join(node, msg_id))
             .ok()
             .map(|at| self.slots[at].1)

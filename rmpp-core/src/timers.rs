@@ -13,29 +13,41 @@ pub(crate) struct Timeouts {
     max_ns: u64,
     restart_ns: u64,
     rng: Rng,
+    /// The part of an eighth by which waits are longer now, in 2^-32.
+    spread: u32,
 }
 
 impl Timeouts {
     pub(crate) fn new(config: &Config) -> Self {
-        Self {
+        let mut timeouts = Self {
             first_ns: nanoseconds(config.first_timeout),
             min_ns: nanoseconds(config.min_timeout),
             max_ns: nanoseconds(config.max_timeout),
             restart_ns: nanoseconds(config.restart_timeout),
             rng: Rng::new(config.seed),
-        }
+            spread: 0,
+        };
+        timeouts.spread_anew();
+        timeouts
+    }
+
+    /// From now on waits are longer by another part. Once for each time that something is due:
+    /// nodes that have fallen into step then fall out of it.
+    pub(crate) fn spread_anew(&mut self) {
+        self.spread = (self.rng.bits() >> 32) as u32;
     }
 
     /// The next wait on `path` after `backoff` doublings: twice as long each time, up to the
     /// greatest, and up to an eighth more so that nodes do not fall into step.
     // Rule T.
-    pub(crate) fn wait_ns(&mut self, path: &Path, backoff: u8) -> u64 {
+    #[inline]
+    pub(crate) fn wait_ns(&self, path: &Path, backoff: u8) -> u64 {
         let base = match path.round_trip_ns {
             0 => self.first_ns,
             mean => (mean + 4 * path.deviation_ns).max(self.min_ns),
         };
         let wait = base.saturating_mul(1 << backoff.min(30)).min(self.max_ns);
-        wait + self.rng.below(wait / 8 + 1)
+        wait + ((u128::from(wait / 8) * u128::from(self.spread)) >> 32) as u64
     }
 
     /// The least wait before an attempt that has taken `taken_ns` is thrown away: as long again,

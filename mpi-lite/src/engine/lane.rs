@@ -157,7 +157,21 @@ impl Lane {
 
     /// One turn: what the links have to tell. Answers whether anything happened.
     pub fn turn(&mut self, now: Instant) -> bool {
+        let (worked, _) = self.turn_until(now, |_| None::<()>);
+        worked
+    }
+
+    /// A turn that ends as soon as `ready` answers something: it is asked each time that an
+    /// operation has finished. The rest is for the next turn: who waits for a message wants to
+    /// answer it, and tidying up can wait until there is nothing better to do.
+    #[inline]
+    pub(super) fn turn_until<T>(
+        &mut self,
+        now: Instant,
+        mut ready: impl FnMut(&mut Self) -> Option<T>,
+    ) -> (bool, Option<T>) {
         self.flush();
+        let mut finished = self.requests.finished();
         let mut worked = false;
         for link in 0..self.links.len() {
             for _ in 0..EVENTS_PER_TURN {
@@ -166,9 +180,17 @@ impl Lane {
                 };
                 self.handle(link, event);
                 worked = true;
+                if finished == self.requests.finished() {
+                    continue;
+                }
+                finished = self.requests.finished();
+                if let Some(answer) = ready(self) {
+                    self.links[link].pause();
+                    return (true, Some(answer));
+                }
             }
         }
-        worked
+        (worked, None)
     }
 
     /// When a turn is due even if nothing arrives.

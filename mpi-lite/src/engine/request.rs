@@ -215,11 +215,19 @@ impl Operation {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     table: Table<Operation>,
+    /// How many operations have finished so far.
+    finished: u64,
 }
 
 impl Requests {
     pub(super) fn len(&self) -> usize {
         self.table.len()
+    }
+
+    /// A number that changes when an operation finishes: before, nobody need look for it.
+    #[inline]
+    pub(super) fn finished(&self) -> u64 {
+        self.finished
     }
 
     /// An operation that has begun. `area` is where a receive puts its message.
@@ -296,6 +304,7 @@ impl Requests {
 
     #[inline]
     pub(super) fn finish(&mut self, request: Request, status: Status, error: Option<Error>) {
+        self.finished += 1;
         let operation = self
             .table
             .get_mut(request.0)

@@ -91,8 +91,8 @@ impl Engine {
         let (mut yields, mut looks) = (0, 0_u32);
         loop {
             self.count_turn();
-            let worked = lane.turn(now);
-            if let Some(answer) = ready(&mut lane) {
+            let (worked, answer) = lane.turn_until(now, &mut ready);
+            if let Some(answer) = answer.or_else(|| ready(&mut lane)) {
                 return answer;
             }
             looks += 1;
@@ -106,8 +106,10 @@ impl Engine {
             }
             let waited = now.since(*begin.get_or_insert(now));
             if waited < self.patience.hold {
-                core::hint::spin_loop();
-            } else if waited < self.patience.spin || yields < self.patience.yields {
+                // Asking the system is pause enough.
+                continue;
+            }
+            if waited < self.patience.spin || yields < self.patience.yields {
                 yields += 1;
                 MutexGuard::unlocked(&mut lane, std::thread::yield_now);
             } else {

@@ -61,6 +61,8 @@ impl Transport for Loopback {
 
     fn flush(&mut self) {}
 
+    fn pause(&mut self) {}
+
     fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         let &(body, token) = self
             .messages

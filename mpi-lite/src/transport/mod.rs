@@ -155,6 +155,10 @@ pub trait Transport {
     /// `None` gives the road one turn; more may have come meanwhile.
     fn poll(&mut self, now: Instant) -> Option<Event>;
 
+    /// Ends a turn before `poll` has answered `None`: the rest stays for the next one. What
+    /// should not wait is sent, because the next turn may be far away.
+    fn pause(&mut self);
+
     /// When `poll` must be called again even if nothing arrives.
     fn wake_at(&self) -> Option<Instant>;
 
@@ -252,6 +256,11 @@ impl Transport for Link {
     #[inline]
     fn flush(&mut self) {
         each!(self, road => road.flush());
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        each!(self, road => road.pause());
     }
 
     #[inline]

@@ -177,6 +177,10 @@ impl Transport for Sim {
         Ok(())
     }
 
+    fn pause(&mut self) {
+        self.pump();
+    }
+
     fn flush(&mut self) {
         self.pump();
     }

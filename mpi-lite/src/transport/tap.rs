@@ -68,6 +68,10 @@ impl Transport for Tap {
         self.link.flush();
     }
 
+    fn pause(&mut self) {
+        self.link.pause();
+    }
+
     fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         self.link.land(arrival, landing)
     }

@@ -11,7 +11,7 @@ use crate::incoming::Listed;
 use crate::list::List;
 use crate::outgoing::states::{Action, Input};
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{Flags, Header, Kind};
+use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::{Instant, nanoseconds};
 use crate::timers;
 
@@ -164,30 +164,28 @@ impl Endpoint {
 
     /// What a packet acknowledges beside what it says.
     // Rule K.
-    pub(super) fn hear_ack(&mut self, from: u32, header: &Header, bits: Bits, now: Instant) {
-        if !self.config.caps.has(Caps::LAZY) {
-            return;
-        }
-        let (acked, next_out) = (
-            self.paths[from as usize].acked,
-            self.peers[from as usize].next_out,
-        );
-        if precedes(next_out, header.ack) {
-            self.counters.acks_beyond += 1;
-            return;
-        }
-        if precedes(acked, header.ack) {
-            self.paths[from as usize].acked = header.ack;
-            self.complete_acked(from, header.ack, now);
+    #[inline]
+    pub(super) fn hear_ack(&mut self, from: u32, (header, bytes): (&Header, &[u8]), now: Instant) {
+        let acked = self.paths[from as usize].acked;
+        if header.ack != acked {
+            if precedes(self.peers[from as usize].next_out, header.ack) {
+                self.counters.acks_beyond += 1;
+                return;
+            }
+            if precedes(acked, header.ack) {
+                self.paths[from as usize].acked = header.ack;
+                self.unsettled = Some((from, now));
+            }
         }
         if header.flags.has(Flags::GAP) {
-            self.repeat_missing(from, header.ack, bits, now);
+            self.settle();
+            self.repeat_missing(from, header.ack, bits_of(bytes), now);
         }
     }
 
     /// First packets with numbers before `ack` have been accepted.
     // Rule K.
-    fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
+    pub(super) fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
         let mut newest = None;
         let mut at = self.paths[to as usize].pending.head();
         while let Some(index) = at {
@@ -200,11 +198,11 @@ impl Endpoint {
             let Some((state, action)) = step else {
                 continue;
             };
-            let is_timely = message.attempt == 0
-                && message.opened
-                && message.sent_at >= self.paths[to as usize].repeated_at;
+            let path = &mut self.paths[to as usize];
+            let is_timely =
+                message.attempt == 0 && message.opened && message.sent_at >= path.repeated_at;
             newest = is_timely.then_some(message.sent_at);
-            self.paths[to as usize].backoff = 0;
+            path.backoff = 0;
             if action == Action::Complete {
                 self.close(index, Event::Sent);
             } else {

@@ -6,7 +6,8 @@ use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::Event;
-use crate::ids::later_attempt;
+use crate::ids::{later_attempt, precedes};
+use crate::list::List;
 use crate::outgoing::states::{Action, Input, State};
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
@@ -16,17 +17,38 @@ use crate::timers;
 impl Endpoint {
     /// The outgoing message that an answer speaks of.
     fn answered(&self, from: u32, header: &Header) -> Result<u32, Dropped> {
-        let index = self
-            .outgoing_at
-            .get(0, header.msg_id)
-            .ok_or(Dropped::Unexpected)?;
-        let Outgoing {
-            to, msg_num, len, ..
-        } = self.outgoing[index];
-        if (to, msg_num, len) != (from, header.msg_num, header.len) {
-            return Err(Dropped::Mismatch);
+        let is_it = |index: &u32| {
+            let Outgoing {
+                to,
+                msg_id,
+                msg_num,
+                len,
+                ..
+            } = self.outgoing[*index];
+            (to, msg_id, msg_num, len) == (from, header.msg_id, header.msg_num, header.len)
+        };
+        let named = self.outgoing_at.get(0, header.msg_id);
+        if let Some(index) = named.filter(is_it) {
+            return Ok(index);
         }
-        Ok(index)
+        let unnamed = self.pending_at(from, header.msg_num).filter(is_it);
+        unnamed.ok_or(match named {
+            Some(_) => Dropped::Mismatch,
+            None => Dropped::Unexpected,
+        })
+    }
+
+    /// The message with this number among those whose first packet waits for its acknowledgement.
+    fn pending_at(&self, to: u32, msg_num: u32) -> Option<u32> {
+        let mut at = self.paths[to as usize].pending.head();
+        while let Some(index) = at {
+            let number = self.outgoing[index].msg_num;
+            if !precedes(number, msg_num) {
+                return (number == msg_num).then_some(index);
+            }
+            at = List::after(&self.outgoing, index);
+        }
+        None
     }
 
     /// A CTS: obeyed once, and only when it grants what comes next in the present attempt.
@@ -183,7 +205,8 @@ impl Endpoint {
             let confirmation = self.outgoing_header(index, Kind::Gch);
             self.answer(from, confirmation);
         }
-        if action != Action::Hold {
+        // Unless its name is taken; then it is asked after as one of which nothing was heard.
+        if action != Action::Hold || !self.enter_name(index) {
             return Ok(());
         }
         if self.outgoing[index].attempt == header.info2 {

@@ -1,16 +1,16 @@
 //! Packets of incoming messages: first packets, data, NULL and GCH.
 
-use super::Endpoint;
+use super::{Endpoint, Fresh};
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement};
-use crate::ids::{IncomingId, later_attempt, precedes};
+use crate::ids::{IncomingId, Key, later_attempt, precedes};
 use crate::incoming::states::{Action, Input, State, step};
 use crate::incoming::{Incoming, Listed};
 use crate::list::List;
-use crate::packet::{Flags, Header, Kind, bits_of};
+use crate::packet::{Flags, Header, Kind, Shape, bits_of};
 use crate::time::Instant;
 
 /// First packets so many numbers ahead of their turn are kept.
@@ -221,13 +221,51 @@ impl Endpoint {
 
     /// A new message in order: its number is consumed, and the layer above hears of it.
     fn announce(&mut self, header: &Header) -> Placement {
-        let index = self.enter_incoming(header);
-        self.list_incoming(index, Listed::Unconfirmed);
+        let shape = Shape {
+            len: header.len,
+            packet_bytes: self.config.packet_bytes,
+        };
+        let leaves_nothing = shape.is_short()
+            && self.config.caps.has(Caps::LAZY)
+            && self.paths[header.src as usize].early.len() == 0;
+        let key = if leaves_nothing {
+            let key = self.incoming.next_key();
+            let header = *header;
+            self.fresh = Some(Fresh { key, header });
+            key
+        } else {
+            self.enter_announced(header)
+        };
         self.consume_number(header);
         Placement::First {
-            message: IncomingId(self.incoming.key(index)),
+            message: IncomingId(key),
             len: header.len,
         }
+    }
+
+    fn enter_announced(&mut self, header: &Header) -> Key {
+        let index = self.enter_incoming(header);
+        self.list_incoming(index, Listed::Unconfirmed);
+        self.incoming.key(index)
+    }
+
+    /// What was announced last has not landed at once.
+    #[cold]
+    pub(super) fn keep_fresh(&mut self) {
+        if let Some(Fresh { key, header }) = self.fresh.take() {
+            let entered = self.enter_announced(&header);
+            debug_assert_eq!(entered, key);
+        }
+    }
+
+    /// A short message in order lands as soon as it has come: all that is left of it is that an
+    /// acknowledgement is owed.
+    // Rule K.
+    pub(super) fn land_fresh(&mut self, Fresh { key, header }: Fresh, now: Instant) {
+        self.fresh = None;
+        self.incoming.skip(key);
+        self.events.push_back(Event::Arrived(IncomingId(key)));
+        self.owe(header.src, header.flags.has(Flags::ASKS), now);
     }
 
     fn consume_number(&mut self, header: &Header) {

@@ -30,8 +30,9 @@ use crate::grant::Grants;
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::incoming::Incoming;
 use crate::list::List;
+use crate::outgoing::states::State;
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{Flags, Header, bits_of, header_bytes_of};
+use crate::packet::{Header, Packet};
 use crate::peer::{Path, Peer};
 use crate::slab::Slab;
 use crate::table::Table;
@@ -64,6 +65,12 @@ pub struct Endpoint {
     incoming_at: Table,
     /// The finished ones, oldest first.
     done: List,
+    /// A short message that came in order: announced, not entered, because it most likely lands
+    /// at once and leaves nothing behind.
+    fresh: Option<Fresh>,
+    /// Who acknowledged something last, and when, as long as nobody has looked what is complete by
+    /// that: the answer to a message need not wait for it.
+    unsettled: Option<(u32, Instant)>,
     grants: Grants,
 
     answers: VecDeque<Answer>,
@@ -79,6 +86,14 @@ pub struct Endpoint {
     wake: Instant,
     last_now: Instant,
     counters: Counters,
+}
+
+/// A message of which nothing is kept as long as its packet is in hand.
+#[derive(Clone, Copy, Hash)]
+struct Fresh {
+    /// What it will be called in `incoming`.
+    key: crate::ids::Key,
+    header: Header,
 }
 
 /// A packet without payload, ready to go.
@@ -129,6 +144,8 @@ impl Endpoint {
             incoming: Slab::new(),
             incoming_at: Table::new(),
             done: List::EMPTY,
+            fresh: None,
+            unsettled: None,
             grants: Grants::new(config.max_rcv_buf, config.nodes, config.max_data_pkts),
             answers: VecDeque::new(),
             grants_due: VecDeque::new(),
@@ -180,9 +197,9 @@ impl Endpoint {
         let msg_num = peer.next_out;
         peer.next_out = msg_num.wrapping_add(1);
         self.counters.messages_sent += 1;
-        let index = self.enter_outgoing(to.0, msg_num, len);
-        self.outgoing[index].awaited = awaited;
-        Ok(OutgoingId(self.outgoing.key(index)))
+        let mut message = Outgoing::new(to.0, self.next_msg_id, msg_num, len);
+        message.awaited = awaited;
+        Ok(OutgoingId(self.enter_outgoing(message)))
     }
 
     /// Gives a message up: NULL goes out until the receiver has answered, then
@@ -191,6 +208,7 @@ impl Endpoint {
     /// Source: paper §3.2, NULL.
     pub fn abort(&mut self, message: OutgoingId, now: Instant) {
         self.observe(now);
+        self.settle();
         if let Some(index) = self.outgoing.find(message.0) {
             self.abort_outgoing(index);
         }
@@ -202,31 +220,63 @@ impl Endpoint {
     ///
     /// Source: paper §3.6.
     pub fn land(&mut self, message: IncomingId, landing: Landing, now: Instant) {
+        if let Some(fresh) = self.fresh
+            && fresh.key == message.0
+            && landing == Landing::Accept
+        {
+            self.land_fresh(fresh, now);
+            return;
+        }
         self.observe(now);
         if let Some(index) = self.incoming.find(message.0) {
             self.land_incoming(index, landing, now);
         }
     }
 
-    /// How to cut the packet that `datagram` begins with: bytes of its header and, by what the
-    /// header says, of its payload. With [`Caps::COALESCE`](crate::Caps::COALESCE) another packet
-    /// may follow. `None`: it is no packet, or cut off.
+    /// The packet that `datagram` begins with. With
+    /// [`Caps::COALESCE`](crate::Caps::COALESCE) another one may follow. `None`: it is no packet,
+    /// or cut off.
     // Rule J.
+    #[inline]
     #[must_use]
-    pub fn cut(&self, datagram: &[u8]) -> Option<(usize, usize)> {
-        let header_bytes = header_bytes_of(datagram)?;
+    pub fn cut<'a>(&self, datagram: &'a [u8]) -> Option<Packet<'a>> {
         let header = Header::decode(datagram)?;
+        let header_bytes = header.bytes();
         let payload_bytes = sift::payload_bytes(&header, self.config.packet_bytes)?;
-        (header_bytes + payload_bytes <= datagram.len()).then_some((header_bytes, payload_bytes))
+        let payload = datagram.get(header_bytes..header_bytes + payload_bytes)?;
+        Some(Packet {
+            header,
+            header_bytes: &datagram[..header_bytes],
+            payload,
+        })
     }
 
-    /// Handles a packet: `bytes` are its first ones (what is behind the header is ignored),
-    /// `payload_len` the number of payload bytes behind them. `from` is the node that the layer
+    /// Handles a packet that [`cut`](Self::cut) has found. `from` is the node that the layer
     /// below knows the packet to be from, by its source address; that layer has also checked the
     /// job's cookie and the packet's integrity.
     ///
     /// # Errors
     /// Says why the packet was dropped; nothing but a counter has changed then.
+    #[inline]
+    pub fn handle(
+        &mut self,
+        from: NodeId,
+        packet: &Packet<'_>,
+        now: Instant,
+    ) -> Result<Placement, Dropped> {
+        let sifted = self.sift(from, &packet.header);
+        let outcome = sifted.and_then(|()| self.take(from.0, packet, now));
+        if let Err(reason) = outcome {
+            self.counters.dropped[reason as usize] += 1;
+        }
+        outcome
+    }
+
+    /// The same for a packet of which `bytes` are the first ones (what is behind the header is
+    /// ignored), and `payload_len` is the number of payload bytes behind them.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
     // Rule E: the cookie belongs to the layer below; a packet of another job never gets here.
     pub fn handle_packet(
         &mut self,
@@ -235,21 +285,35 @@ impl Endpoint {
         payload_len: usize,
         now: Instant,
     ) -> Result<Placement, Dropped> {
-        let outcome = self.sift(from, bytes, payload_len).and_then(|header| {
-            self.observe(now);
-            self.paths[from.0 as usize].silent_since = Instant::NEVER;
-            self.counters.received[header.kind.index()] += 1;
-            let outcome = self.dispatch(from.0, (&header, bytes), now);
-            let bits = if header.flags.has(Flags::GAP) {
-                bits_of(bytes)
-            } else {
-                Bits::NONE
+        let sifted = self.sift_bytes(from, bytes, payload_len);
+        let outcome = sifted.and_then(|header| {
+            let packet = Packet {
+                header,
+                header_bytes: bytes,
+                payload: &[],
             };
-            self.hear_ack(from.0, &header, bits, now);
-            outcome
+            self.take(from.0, &packet, now)
         });
         if let Err(reason) = outcome {
             self.counters.dropped[reason as usize] += 1;
+        }
+        outcome
+    }
+
+    /// Takes in a packet that has been sifted.
+    fn take(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Result<Placement, Dropped> {
+        self.observe(now);
+        self.settle();
+        let Packet {
+            header,
+            header_bytes,
+            ..
+        } = packet;
+        self.paths[from as usize].silent_since = Instant::NEVER;
+        self.counters.received[header.kind.index()] += 1;
+        let outcome = self.dispatch(from, (header, header_bytes), now);
+        if self.config.caps.has(Caps::LAZY) {
+            self.hear_ack(from, (header, header_bytes), now);
         }
         outcome
     }
@@ -268,16 +332,87 @@ impl Endpoint {
         if let Some(transmit) = self.transmit_ready(now) {
             return Some(transmit);
         }
+        if self.settle()
+            && let Some(transmit) = self.transmit_ready(now)
+        {
+            return Some(transmit);
+        }
         // Last, so that it goes alone only if nothing else could carry it.
         let (to, header, bits) = self.pure_ack()?;
         self.counters.acks_alone += 1;
         Some(self.seal(to, header, bits))
     }
 
+    /// The first packet of a short message that [`send`](Self::send) has just begun, if it may go
+    /// now and no other message waits for [`poll_transmit`](Self::poll_transmit), which gives it
+    /// out otherwise. Call [`note_sent`](Self::note_sent) when it has gone.
+    #[inline]
+    #[must_use]
+    pub fn first_packet(&mut self, message: OutgoingId) -> Option<Transmit> {
+        let OutgoingId(key) = message;
+        let is_alone = self.ready.len() == 1 && self.ready.front() == Some(&key);
+        let is_short = |len| len <= self.config.packet_bytes as u64;
+        if !is_alone || !is_short(self.outgoing[key.index].len) {
+            return None;
+        }
+        self.ready.pop_front();
+        self.outgoing[key.index].ready = false;
+        Some(self.transmit_opener(key.index))
+    }
+
+    /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
+    /// no timer runs for it: the clock need not be read before.
+    #[inline]
+    pub fn note_sent(&mut self, message: OutgoingId, now: Instant) {
+        self.observe(now);
+        if let Some(index) = self.outgoing.find(message.0)
+            && self.outgoing[index].state == State::Waiting
+        {
+            self.note_launch(index, now);
+        }
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) has something that should not wait: data, an
+    /// answer, a grant, an acknowledgement that was asked for.
+    #[inline]
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        let has_waiting = |(from, _): (u32, _)| self.paths[from as usize].waiting.len() > 0;
+        !self.answers.is_empty()
+            || !self.grants_due.is_empty()
+            || !self.ready.is_empty()
+            || self.acks_ripe
+            || self.unsettled.is_some_and(has_waiting)
+    }
+
     /// The next thing that has become of a message or a peer.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event> {
+        if self.events.is_empty() {
+            self.settle();
+        }
         self.events.pop_front()
+    }
+
+    /// The same, but not what the acknowledgements of the last packet say.
+    #[inline]
+    #[must_use]
+    pub fn event_at_hand(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Finds out what the acknowledgements of the last packet say, which
+    /// [`poll_event`](Self::poll_event) tells then. Answers whether they said anything: there may
+    /// be something to transmit.
+    // Rule K.
+    #[inline]
+    pub fn settle(&mut self) -> bool {
+        let Some((from, at)) = self.unsettled.take() else {
+            return false;
+        };
+        let ack = self.paths[from as usize].acked;
+        self.complete_acked(from, ack, at);
+        true
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None`: no need. May be
@@ -290,6 +425,7 @@ impl Endpoint {
     /// Does what is due; harmless at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.observe(now);
+        self.settle();
         if now >= self.wake {
             self.do_what_is_due(now);
         }
@@ -332,33 +468,46 @@ impl Endpoint {
         NodeId(self.me)
     }
 
-    fn enter_outgoing(&mut self, to: u32, msg_num: u32, len: u64) -> u32 {
-        let msg_id = self.next_msg_id;
-        let key = self
-            .outgoing
-            .insert(Outgoing::new(to, msg_id, msg_num, len));
-        // After 2^32 messages an id may still be in use by one that never ended.
-        while !self.outgoing_at.insert(0, self.next_msg_id, key.index) {
+    fn enter_outgoing(&mut self, message: Outgoing) -> crate::ids::Key {
+        let to = message.to;
+        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let key = self.outgoing.insert(message);
+        // Short ones are acknowledged by their numbers alone, unless they are held (rule K).
+        while !(is_short && self.config.caps.has(Caps::LAZY)) && !self.enter_name(key.index) {
             self.next_msg_id = self.next_msg_id.wrapping_add(1);
+            self.outgoing[key.index].msg_id = self.next_msg_id;
         }
-        self.outgoing[key.index].msg_id = self.next_msg_id;
         self.next_msg_id = self.next_msg_id.wrapping_add(1);
         self.list_path(to);
-        self.paths[to as usize]
-            .waiting
-            .push_back(&mut self.outgoing, key.index);
-        self.admit_waiting(to);
-        key.index
+        if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {
+            self.admit(key.index);
+        } else {
+            let path = &mut self.paths[to as usize];
+            path.waiting.push_back(&mut self.outgoing, key.index);
+            self.settle();
+        }
+        key
     }
 
     /// Forgives the peers their silence when it was this node that slept.
     // Rule T.
+    #[inline]
     fn observe(&mut self, now: Instant) {
-        let slept_ns = now.0.saturating_sub(self.last_now.0);
-        self.last_now = self.last_now.max(now);
-        if slept_ns > self.lost_after_ns / 2
-            && !self.config.has(crate::config::Bug::BlamePeersForPause)
-        {
+        if self.fresh.is_some() {
+            self.keep_fresh();
+        }
+        if now > self.last_now {
+            let slept_ns = now.0 - self.last_now.0;
+            self.last_now = now;
+            if slept_ns > self.lost_after_ns / 2 {
+                self.note_pause(now);
+            }
+        }
+    }
+
+    #[cold]
+    fn note_pause(&mut self, now: Instant) {
+        if !self.config.has(crate::config::Bug::BlamePeersForPause) {
             self.counters.own_pauses += 1;
             self.start_timers_anew(now);
         }

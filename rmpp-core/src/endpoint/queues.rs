@@ -5,8 +5,8 @@ use crate::caps::Caps;
 use crate::event::Event;
 use crate::ids::OutgoingId;
 use crate::list::List;
-use crate::outgoing::Place;
 use crate::outgoing::states::{Input, State};
+use crate::outgoing::{Outgoing, Place};
 use crate::packet::Header;
 use crate::time::Instant;
 
@@ -17,20 +17,55 @@ impl Endpoint {
     /// Moves messages into the first-packet window as far as there is room.
     // Rule M.
     pub(super) fn admit_waiting(&mut self, to: u32) {
-        loop {
-            let path = &self.paths[to as usize];
-            let Some(index) = path.waiting.head() else {
-                break;
-            };
-            let bytes = path.pending_bytes + self.charge(index);
-            let is_full = path.pending.len() >= self.config.first_window
-                || bytes > self.config.first_window_bytes;
-            if is_full && path.pending.len() > 0 {
-                break;
-            }
-            self.move_to(index, Place::Pending);
-            self.open_again(index);
+        while let Some(index) = self.paths[to as usize].waiting.head()
+            && self.has_room(index)
+        {
+            let path = &mut self.paths[to as usize];
+            path.waiting.remove(&mut self.outgoing, index);
+            self.admit(index);
         }
+    }
+
+    /// Whether a message that waits fits into the first-packet window.
+    // Rule M.
+    pub(super) fn has_room(&self, index: u32) -> bool {
+        let path = &self.paths[self.outgoing[index].to as usize];
+        let bytes = path.pending_bytes + self.charge(index);
+        let is_full = path.pending.len() >= self.config.first_window
+            || bytes > self.config.first_window_bytes;
+        !is_full || path.pending.len() == 0
+    }
+
+    /// Takes a message that is in no list into the window; its first packet is due.
+    // Rule M.
+    pub(super) fn admit(&mut self, index: u32) {
+        let charge = self.charge(index);
+        let message = &mut self.outgoing[index];
+        message.place = Place::Pending;
+        let path = &mut self.paths[message.to as usize];
+        path.pending_bytes += charge;
+        path.pending.push_back(&mut self.outgoing, index);
+        self.open_again(index);
+    }
+
+    /// Lets answers that name the message find it. Answers whether its name was free: after 2^32
+    /// messages it may still be in use by one that never ended.
+    // Rule P1.
+    pub(super) fn enter_name(&mut self, index: u32) -> bool {
+        let message = &mut self.outgoing[index];
+        if !message.named {
+            message.named = self.outgoing_at.insert(0, message.msg_id, index);
+        }
+        message.named
+    }
+
+    /// Frees the state of a message that is in no list.
+    pub(super) fn forget_outgoing(&mut self, index: u32) {
+        let Outgoing { named, msg_id, .. } = self.outgoing[index];
+        if named {
+            self.outgoing_at.remove(0, msg_id);
+        }
+        self.outgoing.remove(index);
     }
 
     /// Bytes that a message has under way before its first packet is acknowledged. The system
@@ -48,12 +83,10 @@ impl Endpoint {
     }
 
     pub(super) fn move_to(&mut self, index: u32, place: Place) {
+        debug_assert_ne!(place, Place::Pending, "`admit` does that");
         self.unlist(index);
         let to = self.outgoing[index].to;
         self.outgoing[index].place = place;
-        if place == Place::Pending {
-            self.paths[to as usize].pending_bytes += self.charge(index);
-        }
         let mut list = *self.list_of(place, to);
         list.push_back(&mut self.outgoing, index);
         *self.list_of(place, to) = list;
@@ -140,8 +173,7 @@ impl Endpoint {
     pub(super) fn close(&mut self, index: u32, event: fn(OutgoingId) -> Event) {
         let key = self.outgoing.key(index);
         let (to, left_at) = self.leave(index);
-        self.outgoing_at.remove(0, self.outgoing[index].msg_id);
-        self.outgoing.remove(index);
+        self.forget_outgoing(index);
         self.events.push_back(event(OutgoingId(key)));
         self.close_gap(to, left_at);
     }

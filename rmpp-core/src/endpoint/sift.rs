@@ -10,7 +10,7 @@ use crate::packet::{HEADER_BYTES, Header, Kind, Shape, header_bytes_of, source_o
 impl Endpoint {
     /// Checks a packet in the order of rule S; touches nothing.
     // Rule S.
-    pub(super) fn sift(
+    pub(super) fn sift_bytes(
         &self,
         from: NodeId,
         bytes: &[u8],
@@ -25,22 +25,43 @@ impl Endpoint {
         }
         header_bytes_of(bytes).ok_or(Dropped::TooShort)?;
         let src = source_of(bytes).ok_or(Dropped::TooShort)?;
-        let known = from.0 < self.config.nodes && from.0 != self.me;
-        let trusting = self.config.has(Bug::TrustSource);
-        if !known || (src != from.0 && src != self.me && !trusting) {
+        if !self.is_between(from, src) {
             return Err(Dropped::Source);
         }
         let header = Header::decode(bytes).ok_or(Dropped::Kind)?;
-        if !self.comes_from_the_right_side(&header, from) {
+        if self.comes_from_the_right_side(&header, from)
+            && payload_bytes(&header, self.config.packet_bytes) != Some(payload_len)
+        {
+            return Err(Dropped::Fields);
+        }
+        self.sift(from, &header).map(|()| header)
+    }
+
+    /// The same for a packet that has been cut: its payload is as long as its header says.
+    // Rule S.
+    #[inline]
+    pub(super) fn sift(&self, from: NodeId, header: &Header) -> Result<(), Dropped> {
+        // Rule P2.
+        if header.version != self.config.version {
+            return Err(Dropped::Version);
+        }
+        if !self.is_between(from, header.src) || !self.comes_from_the_right_side(header, from) {
             return Err(Dropped::Source);
         }
-        if !self.fields_fit(&header, payload_len) {
+        if !self.fields_fit(header) {
             return Err(Dropped::Fields);
         }
         if self.paths[from.0 as usize].lost {
             return Err(Dropped::PeerLost);
         }
-        Ok(header)
+        Ok(())
+    }
+
+    /// Whether `from` is another node, and a message of `src` is one between it and this one.
+    #[inline]
+    fn is_between(&self, from: NodeId, src: u32) -> bool {
+        let is_known = from.0 < self.config.nodes && from.0 != self.me;
+        is_known && (src == from.0 || src == self.me || self.config.has(Bug::TrustSource))
     }
 
     /// `srcNID` names the message's source: the peer for what a sender sends, this node for what a
@@ -76,8 +97,10 @@ pub(super) fn payload_bytes(header: &Header, packet_bytes: usize) -> Option<usiz
 }
 
 impl Endpoint {
-    /// Whether length, sequence number, grant, flags and payload agree with the type.
-    fn fields_fit(&self, header: &Header, payload_len: usize) -> bool {
+    /// Whether length, grant and flags agree with the type. Payload and sequence number have been
+    /// compared with it already.
+    #[inline]
+    fn fields_fit(&self, header: &Header) -> bool {
         let caps = self.config.caps;
         let grant_fits = match header.kind {
             Kind::Data | Kind::StopData | Kind::LastData => {
@@ -86,9 +109,6 @@ impl Endpoint {
             Kind::Cts => header.info1 > 0,
             _ => true,
         };
-        grant_fits
-            && header.flags.is_known()
-            && header.len <= self.config.longest()
-            && payload_bytes(header, self.config.packet_bytes) == Some(payload_len)
+        grant_fits && header.flags.is_known() && header.len <= self.config.longest()
     }
 }

@@ -46,7 +46,7 @@ impl Endpoint {
         };
         Survey {
             outgoing: self.outgoing.len(),
-            incoming_live: self.incoming.len() - done,
+            incoming_live: self.incoming.len() + usize::from(self.fresh.is_some()) - done,
             incoming_done: done,
             outstanding: self.grants.outstanding(),
             granted: receiving().map(|(_, m)| u64::from(m.granted())).sum(),

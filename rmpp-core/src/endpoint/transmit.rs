@@ -22,7 +22,9 @@ impl Endpoint {
             };
             let message = &self.outgoing[index];
             if message.opener_due {
-                return Some(self.transmit_opener(index, now));
+                let packet = self.transmit_opener(index);
+                self.note_launch(index, now);
+                return Some(packet);
             }
             if self.may_send_data(message) && message.next_data().is_some() {
                 return Some(self.transmit_data(index, now));
@@ -44,35 +46,44 @@ impl Endpoint {
         message.state == State::Granted || unscheduled
     }
 
-    /// RTS or LAST_RTS, or NULL in its place.
-    fn transmit_opener(&mut self, index: u32, now: Instant) -> Transmit {
+    /// RTS or LAST_RTS, or NULL in its place. `note_launch` starts its timer.
+    #[inline]
+    pub(super) fn transmit_opener(&mut self, index: u32) -> Transmit {
         let asks = self.asks_for_ack(index);
         let message = &mut self.outgoing[index];
         let shape = message.shape(self.config.packet_bytes);
         message.opener_due = false;
         if message.opened {
             message.attempt = message.attempt.wrapping_add(1);
-            self.paths[message.to as usize].repeated_at = now;
             self.counters.first_repeated += 1;
         } else {
+            message.opened = true;
             message.limit = self.config.unscheduled_of(shape);
         }
-        message.opened = true;
-        message.sent_at = now;
         let (kind, len) = match (message.state, shape.is_short()) {
             (State::Aborting, _) => (Kind::Null, 0),
             (_, true) => (Kind::LastRts, shape.first_bytes()),
             (_, false) => (Kind::Rts, shape.first_bytes()),
         };
-        let to = message.to;
-        self.advance(index, Input::OpenerSent, now);
-        self.mark_silence(to, now);
         let flags = if asks { Flags::ASKS } else { Flags::NONE };
         let header = Header {
             flags,
             ..self.outgoing_header(index, kind)
         };
         self.packet(index, header, (0, len))
+    }
+
+    /// The first packet of a message is on its way.
+    #[inline]
+    pub(super) fn note_launch(&mut self, index: u32, now: Instant) {
+        let message = &mut self.outgoing[index];
+        message.sent_at = now;
+        let to = message.to;
+        if message.attempt > 0 {
+            self.paths[to as usize].repeated_at = now;
+        }
+        self.advance(index, Input::OpenerSent, now);
+        self.mark_silence(to, now);
     }
 
     /// Whether the receiver is to acknowledge at once: when somebody waits for it, when it seems
@@ -150,6 +161,7 @@ impl Endpoint {
         self.packet(index, header, (shape.offset(seq), shape.data_bytes(seq)))
     }
 
+    #[inline]
     fn advance(&mut self, index: u32, input: Input, now: Instant) {
         let step = self.outgoing[index].step(input, &self.config);
         let (state, action) = step.expect("a packet is made only in a state that sends it");
@@ -162,15 +174,15 @@ impl Endpoint {
     fn packet(&mut self, index: u32, header: Header, (offset, len): (u64, usize)) -> Transmit {
         let id = OutgoingId(self.outgoing.key(index));
         let to = self.outgoing[index].to;
-        Transmit {
-            message: (header.kind != Kind::Null).then_some(id),
-            offset,
-            len,
-            ..self.seal(to, header, Bits::NONE)
-        }
+        let is_null = header.kind == Kind::Null;
+        let mut packet = self.seal(to, header, Bits::NONE);
+        packet.message = (!is_null).then_some(id);
+        (packet.offset, packet.len) = (offset, len);
+        packet
     }
 
     /// A packet as it leaves: with the acknowledgement, and counted.
+    #[inline]
     pub(super) fn seal(&mut self, to: u32, mut header: Header, bits: Bits) -> Transmit {
         self.stamp(to, &mut header);
         self.counters.sent[header.kind.index()] += 1;

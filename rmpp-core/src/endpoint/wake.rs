@@ -24,6 +24,7 @@ impl Endpoint {
     /// runs at most about once per timeout however many messages there are.
     pub(super) fn do_what_is_due(&mut self, now: Instant) {
         self.wake = Instant::NEVER;
+        self.timeouts.spread_anew();
         self.forget_expired(now);
         self.tick_owing(now);
         let mut lost = Vec::new();
@@ -227,8 +228,7 @@ impl Endpoint {
             .collect();
         for index in to_it {
             self.unlist(index);
-            self.outgoing_at.remove(0, self.outgoing[index].msg_id);
-            self.outgoing.remove(index);
+            self.forget_outgoing(index);
         }
         let from_it: Vec<u32> = self
             .incoming

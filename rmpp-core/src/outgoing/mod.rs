@@ -22,6 +22,8 @@ pub(crate) struct Outgoing {
     pub(crate) place: Place,
     /// Whether it is in the queue of messages with something to transmit.
     pub(crate) ready: bool,
+    /// Whether answers that name it find it.
+    pub(crate) named: bool,
     /// Whether the layer above waits for its end.
     pub(crate) awaited: bool,
     /// Whether its first packet (or NULL) was ever handed out.
@@ -79,6 +81,7 @@ impl Outgoing {
             state: State::Waiting,
             place: Place::Waiting,
             ready: false,
+            named: false,
             awaited: false,
             opened: false,
             tries: 0,

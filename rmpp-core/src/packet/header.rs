@@ -101,6 +101,24 @@ impl Flags {
     }
 }
 
+/// A packet that was found in a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    pub(crate) header: Header,
+    pub(crate) header_bytes: &'a [u8],
+    /// What follows the header.
+    pub payload: &'a [u8],
+}
+
+impl Packet<'_> {
+    /// Bytes of header and payload together.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.header_bytes.len() + self.payload.len()
+    }
+}
+
 /// A header as it goes on the wire: 28 bytes in classic, 36 to 68 in fast.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HeaderBytes {
@@ -157,6 +175,15 @@ pub(crate) fn bits_of(bytes: &[u8]) -> Bits {
 pub(crate) const FAST_VERSION: u16 = 2;
 
 impl Header {
+    /// Bytes of it on the wire, with the bits behind it.
+    pub(crate) fn bytes(&self) -> usize {
+        if self.version < FAST_VERSION {
+            HEADER_BYTES
+        } else {
+            FAST_HEADER_BYTES + self.flags.words() * 8
+        }
+    }
+
     /// CTS: the last packet that it grants. Rule S has seen to it that it grants one.
     pub(crate) fn grants_to(&self) -> u32 {
         self.seq.saturating_add(u32::from(self.info1) - 1)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rmpp_core::{
     Awaited, Caps, Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
-    NodeId, OutgoingId, Placement, SendError,
+    NodeId, OutgoingId, Placement, SendError, Transmit,
 };
 
 use super::super::{
@@ -61,6 +61,15 @@ impl Place {
             Self::Held(_) => unreachable!("a message that is held is sent no more of"),
         }
     }
+
+    /// The body of a complete message, if it is in a buffer of ours.
+    #[inline]
+    fn into_body(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Bounce(buffer) => Some(buffer),
+            Self::Into(_) | Self::Held(_) | Self::Early(_) => None,
+        }
+    }
 }
 
 /// The endpoint and the bytes of the messages it moves.
@@ -70,6 +79,8 @@ pub(crate) struct Driver {
     coalesces: bool,
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Option<Incoming>>,
+    /// The message that `take_packet` has just told of; most land at once and never enter.
+    fresh: Option<Incoming>,
     events: VecDeque<Event>,
     /// The message that the last data was for: more of it is likely to come next.
     current: Option<IncomingId>,
@@ -119,6 +130,7 @@ impl Driver {
             core: Endpoint::new(me, config),
             outgoing: Vec::new(),
             incoming: Vec::new(),
+            fresh: None,
             events: VecDeque::new(),
             current: None,
             in_place: None,
@@ -178,18 +190,24 @@ impl Driver {
         is_due
     }
 
+    /// Begins a message; `transmit` sends it, or `transmit_first` its beginning.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         to: NodeId,
         message: Outbound<'_>,
         now: Instant,
-    ) -> Result<(), Refusal> {
+    ) -> Result<OutgoingId, Refusal> {
         let Outbound {
             envelope,
             body,
             token,
             is_awaited,
         } = message;
+        // Whose places the core gives out again must have left the table.
+        while let Some(event) = self.core.event_at_hand() {
+            self.note(event, now);
+        }
         let len = ENVELOPE_BYTES as u64 + body.len() as u64;
         let id = self
             .core
@@ -215,7 +233,7 @@ impl Driver {
                 token,
             },
         );
-        Ok(())
+        Ok(id)
     }
 
     /// Hands out everything that is due: receiver, header, envelope of a first packet (else
@@ -226,35 +244,62 @@ impl Driver {
         mut send: impl FnMut(NodeId, &[u8], &[u8], Span),
     ) {
         while let Some(packet) = self.core.poll_transmit(now) {
-            let Some(id) = packet.message else {
-                send(packet.to, &packet.header, &[], Span::EMPTY);
-                continue;
-            };
-            let message = self.outgoing[id.index()]
-                .as_ref()
-                .filter(|message| message.id == id)
-                .expect("the core sends living messages only");
-            let offset = usize::try_from(packet.offset).expect("a range of memory");
-            if offset == 0 {
-                // Packets hold at least an envelope: it is never cut.
-                let body = message.body.part(0, packet.len - ENVELOPE_BYTES);
-                send(packet.to, &packet.header, &message.envelope, body);
-            } else {
-                let body = message.body.part(offset - ENVELOPE_BYTES, packet.len);
-                send(packet.to, &packet.header, &[], body);
-            }
+            self.hand_out(&packet, &mut send);
         }
     }
 
-    /// How the packet that `datagram` begins with is cut: bytes of its header and of its payload.
-    /// What is no packet is all header, and the core counts it.
+    /// Hands out the message that `send` has just begun, if it is a short one that may go now.
+    /// Answers whether it went; `note_sent` then starts its timer.
     #[inline]
-    fn cut(&self, datagram: &[u8]) -> (usize, usize) {
-        match self.core.cut(datagram) {
-            Some(cut) if self.coalesces => cut,
-            Some((header_bytes, _)) => (header_bytes, datagram.len() - header_bytes),
-            None => (datagram.len(), 0),
+    pub(crate) fn transmit_first(
+        &mut self,
+        id: OutgoingId,
+        mut send: impl FnMut(NodeId, &[u8], &[u8], Span),
+    ) -> bool {
+        let packet = self.core.first_packet(id);
+        if let Some(packet) = &packet {
+            self.hand_out(packet, &mut send);
         }
+        packet.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn note_sent(&mut self, id: OutgoingId, now: Instant) {
+        self.core.note_sent(id, now);
+    }
+
+    #[inline]
+    fn hand_out(&self, packet: &Transmit, send: &mut impl FnMut(NodeId, &[u8], &[u8], Span)) {
+        let Some(id) = packet.message else {
+            send(packet.to, &packet.header, &[], Span::EMPTY);
+            return;
+        };
+        let message = self.outgoing[id.index()]
+            .as_ref()
+            .filter(|message| message.id == id)
+            .expect("the core sends living messages only");
+        let offset = usize::try_from(packet.offset).expect("a range of memory");
+        if offset == 0 {
+            // Packets hold at least an envelope: it is never cut.
+            let body = message.body.part(0, packet.len - ENVELOPE_BYTES);
+            send(packet.to, &packet.header, &message.envelope, body);
+        } else {
+            let body = message.body.part(offset - ENVELOPE_BYTES, packet.len);
+            send(packet.to, &packet.header, &[], body);
+        }
+    }
+
+    /// Whether something is to be handed out that should not wait.
+    #[inline]
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.core.is_pressed()
+    }
+
+    /// Finds out which messages the last packet has completed: `next_event` tells. Answers whether
+    /// there may be any; then more may be ready to go out.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> bool {
+        self.core.settle()
     }
 
     /// Takes in the packet that `left` begins with. Answers where in `left` its payload is, which
@@ -267,27 +312,51 @@ impl Driver {
         left: &[u8],
         now: Instant,
     ) -> (Range<usize>, Option<Event>) {
-        let (header_bytes, payload_bytes) = self.cut(left);
-        let place = header_bytes..header_bytes + payload_bytes;
-        let event = self.packet(from, &left[..header_bytes], &left[place.clone()], now);
-        (place, event)
+        let cut = self.core.cut(left);
+        let packet = cut.filter(|packet| self.coalesces || packet.bytes() == left.len());
+        let Some(packet) = packet else {
+            // What is no packet is all header; the core counts it.
+            let _ = self.core.handle_packet(from, left, 0, now);
+            return (left.len()..left.len(), None);
+        };
+        let place = packet.bytes() - packet.payload.len()..packet.bytes();
+        let placement = self.core.handle(from, &packet, now);
+        // Dropped packets are counted by the core.
+        let placement = placement.unwrap_or(Placement::None);
+        (place, self.place(placement, (from, packet.payload), now))
     }
 
-    /// Takes a packet in; answers `Arriving` if it begins a message, whose payload `land` needs.
+    /// Does with the payload of a packet what the core says; answers `Arriving` if it begins a
+    /// message, whose payload `land` needs.
     #[inline]
-    fn packet(
+    fn place(
         &mut self,
-        from: NodeId,
-        header: &[u8],
-        payload: &[u8],
+        placement: Placement,
+        (from, payload): (NodeId, &[u8]),
         now: Instant,
     ) -> Option<Event> {
         let in_place = self.in_place.take();
-        match self.core.handle_packet(from, header, payload.len(), now) {
-            Ok(Placement::First { message, len }) => {
-                self.announce(message, (from, len), (payload, Vec::new()), now)
+        match placement {
+            Placement::First { message, len } => {
+                let Some((envelope, body_len)) = open_envelope(payload, len) else {
+                    // No engine of ours sends such a message.
+                    self.core.land(message, CoreLanding::Drop, now);
+                    return None;
+                };
+                self.fresh = Some(Incoming {
+                    id: message,
+                    from,
+                    body_len,
+                    place: Place::Held(Vec::new()),
+                });
+                Some(Event::Arriving {
+                    arrival: arrival_of(message),
+                    from: Peer(from.0),
+                    envelope,
+                    len: body_len,
+                })
             }
-            Ok(Placement::Early { message }) => {
+            Placement::Early { message } => {
                 let incoming = Incoming {
                     id: message,
                     from,
@@ -297,7 +366,7 @@ impl Driver {
                 place_in(&mut self.incoming, message.index(), incoming);
                 None
             }
-            Ok(Placement::Data { message, offset }) => {
+            Placement::Data { message, offset } => {
                 self.current = Some(message);
                 if let Some(place) = in_place {
                     assert_eq!(place, (message, offset), "a header names one place");
@@ -311,30 +380,26 @@ impl Driver {
                     .write(offset - ENVELOPE_BYTES, payload);
                 None
             }
-            // Dropped packets are counted by the core.
-            Ok(Placement::None) | Err(_) => None,
+            Placement::None => None,
         }
     }
 
-    /// A message of `len` bytes from `from` whose first packet carried `payload`; `kept` is the
-    /// body of it that was kept, if the packet is gone.
-    fn announce(
-        &mut self,
-        id: IncomingId,
-        (from, len): (NodeId, u64),
-        (payload, kept): (&[u8], Vec<u8>),
-        now: Instant,
-    ) -> Option<Event> {
-        let Some((envelope, body_len)) = open_envelope(payload, len) else {
-            // No engine of ours sends such a message.
+    /// The turn of a message that came early has come.
+    fn announce_kept(&mut self, id: IncomingId, len: u64, now: Instant) -> Option<Event> {
+        let Incoming { from, place, .. } = take(&mut self.incoming, id.index());
+        let Place::Early(payload) = place else {
+            unreachable!("a message that came early has not landed")
+        };
+        let Some((envelope, body_len)) = open_envelope(&payload, len) else {
             self.core.land(id, CoreLanding::Drop, now);
             return None;
         };
+        let place = Place::Held(payload[ENVELOPE_BYTES..].to_vec());
         let incoming = Incoming {
             id,
             from,
             body_len,
-            place: Place::Held(kept),
+            place,
         };
         place_in(&mut self.incoming, id.index(), incoming);
         Some(Event::Arriving {
@@ -343,16 +408,6 @@ impl Driver {
             envelope,
             len: body_len,
         })
-    }
-
-    /// The turn of a message that came early has come.
-    fn announce_kept(&mut self, id: IncomingId, len: u64, now: Instant) -> Option<Event> {
-        let early = take(&mut self.incoming, id.index());
-        let Place::Early(payload) = early.place else {
-            unreachable!("a message that came early has not landed")
-        };
-        let body = payload.get(ENVELOPE_BYTES..).unwrap_or(&[]).to_vec();
-        self.announce(id, (early.from, len), (&payload, body), now)
     }
 
     /// `first`: payload of the packet that began the message, if it is still at hand; else it was
@@ -364,59 +419,64 @@ impl Driver {
         first: Option<&[u8]>,
         now: Instant,
     ) -> Landed {
-        let Some(message) = &mut self.incoming[arrival.0 as usize] else {
+        let fresh = self.fresh.take_if(|fresh| arrival_of(fresh.id) == arrival);
+        let Some(mut message) = fresh.or_else(|| self.incoming[arrival.0 as usize].take()) else {
             // Its sender is lost: the event that tells so waits to be polled.
             return Landed::Coming;
         };
-        let Place::Held(kept) = &mut message.place else {
+        let Place::Held(kept) = &message.place else {
             panic!("the engine lands a message once")
         };
-        let kept = core::mem::take(kept);
-        let first = first
-            .and_then(|payload| payload.get(ENVELOPE_BYTES..))
-            .unwrap_or(&kept);
-        let id = message.id;
-        let mut place = match landing {
-            Landing::Later => {
-                message.place = Place::Held(first.to_vec());
-                self.core.land(id, CoreLanding::Later, now);
-                return Landed::Coming;
+        let first = first.map_or(&kept[..], |payload| &payload[ENVELOPE_BYTES..]);
+        let place = match landing {
+            Landing::Later => Place::Held(first.to_vec()),
+            Landing::Into(span) => {
+                span.write(0, first);
+                Place::Into(span)
             }
-            Landing::Into(span) => Place::Into(span),
             Landing::Bounce if first.len() as u64 == message.body_len => {
                 Place::Bounce(first.to_vec())
             }
             Landing::Bounce => {
                 let len = usize::try_from(message.body_len).expect("a range of memory");
-                Place::Bounce(vec![0; len])
+                let mut buffer = vec![0; len];
+                Span::of(&mut buffer).write(0, first);
+                Place::Bounce(buffer)
             }
         };
-        match &place {
-            Place::Bounce(buffer) if buffer.len() == first.len() => {}
-            _ => place.write(0, first),
-        }
+        let is_late = matches!(place, Place::Held(_));
         message.place = place;
+        self.land_as(message, is_late, now)
+    }
+
+    /// Tells the core that `message` lands, and hears whether all of it is there.
+    #[inline]
+    fn land_as(&mut self, message: Incoming, is_late: bool, now: Instant) -> Landed {
+        let id = message.id;
+        let landing = if is_late {
+            CoreLanding::Later
+        } else {
+            CoreLanding::Accept
+        };
+        self.core.land(id, landing, now);
+        let mut event = self.core.event_at_hand();
+        if event == Some(CoreEvent::Arrived(id)) {
+            return Landed::Whole(message.place.into_body());
+        }
         self.current = Some(id);
-        self.core.land(id, CoreLanding::Accept, now);
+        place_in(&mut self.incoming, id.index(), message);
         let mut landed = Landed::Coming;
-        while let Some(event) = self.core.poll_event() {
-            match event {
+        while let Some(at_hand) = event {
+            match at_hand {
                 CoreEvent::Arrived(whole) if whole == id => {
-                    landed = Landed::Whole(self.take_body(id));
+                    let message = take(&mut self.incoming, id.index());
+                    landed = Landed::Whole(message.place.into_body());
                 }
                 other => self.note(other, now),
             }
+            event = self.core.event_at_hand();
         }
         landed
-    }
-
-    /// The body of a complete message, if it is in a buffer of ours.
-    #[inline]
-    fn take_body(&mut self, id: IncomingId) -> Option<Vec<u8>> {
-        match take(&mut self.incoming, id.index()).place {
-            Place::Bounce(buffer) => Some(buffer),
-            Place::Into(_) | Place::Held(_) | Place::Early(_) => None,
-        }
     }
 
     pub(crate) fn has_event(&self) -> bool {
@@ -444,7 +504,7 @@ impl Driver {
             },
             CoreEvent::Arrived(id) => Event::Arrived {
                 arrival: arrival_of(id),
-                bounced: self.take_body(id),
+                bounced: take(&mut self.incoming, id.index()).place.into_body(),
             },
             CoreEvent::Sent(id) | CoreEvent::Refused(id) | CoreEvent::Cancelled(id) => {
                 Event::Sent {

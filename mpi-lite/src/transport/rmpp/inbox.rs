@@ -151,6 +151,12 @@ impl Inbox {
         Some((sender, bytes))
     }
 
+    /// Whether something is in hand that `next` has not told of.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.slot < self.received
+    }
+
     /// Whether another stretch is in hand behind the present one.
     #[inline]
     pub(super) fn is_at_end_of_stretch(&self) -> bool {

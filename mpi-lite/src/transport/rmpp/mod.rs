@@ -17,7 +17,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub(crate) use driver::Driver;
-use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
+use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId, OutgoingId};
 use seal::{KEY_BYTES, Seal};
 use serde::{Deserialize, Serialize};
 use socket::{Job, Socket};
@@ -201,6 +201,7 @@ impl Bound {
             from: NodeId(0),
             in_hand: 0..0,
             fresh: None,
+            begun: Vec::new(),
             has_asked: false,
             has_unflushed: false,
         }
@@ -237,6 +238,8 @@ pub struct Rmpp {
     in_hand: Range<usize>,
     /// The message that `Arriving` just told of, and where the payload of its first packet is.
     fresh: Option<(Arrival, Range<usize>)>,
+    /// Messages that were handed to the socket since the last `flush`.
+    begun: Vec<OutgoingId>,
     /// The system was asked for datagrams since `poll` last said that nothing happens.
     has_asked: bool,
     /// Something was sent that is not with the system yet, or packets came that may be answered.
@@ -306,16 +309,43 @@ impl Transport for Rmpp {
 
     #[inline]
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        // The time matters when the message goes out, which is `flush` or `poll`.
-        self.driver.send(NodeId(to.0), message, self.now)?;
-        self.has_unflushed = true;
+        // The time matters when the message goes out.
+        let id = self.driver.send(NodeId(to.0), message, self.now)?;
+        let socket = &mut self.socket;
+        let went = self.driver.transmit_first(id, |to, header, first, body| {
+            socket.push(to.0, header, first, body);
+        });
+        if went {
+            self.begun.push(id);
+        } else {
+            self.has_unflushed = true;
+        }
         Ok(())
     }
 
     #[inline]
     fn flush(&mut self) {
+        self.socket.flush();
+        if self.begun.is_empty() && !self.has_unflushed {
+            return;
+        }
+        // What is timed is timed once it is on its way: that is soon enough, and the packet has
+        // not waited for it.
+        let now = self.clock.now();
+        for id in self.begun.drain(..) {
+            self.driver.note_sent(id, now);
+        }
         if self.has_unflushed {
-            self.pump(self.clock.now());
+            self.pump(now);
+        }
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        // More may come before the next turn than what was in hand.
+        self.has_asked = false;
+        if self.driver.is_pressed() {
+            self.pump(self.now);
         }
     }
 
@@ -338,6 +368,10 @@ impl Transport for Rmpp {
             "the engine lands a message before it polls again"
         );
         self.now = now;
+        if !self.begun.is_empty() {
+            self.flush();
+        }
+        self.has_unflushed |= self.driver.settle();
         loop {
             if let Some(event) = self.driver.next_event(now) {
                 return Some(event);
@@ -370,7 +404,8 @@ impl Transport for Rmpp {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        if self.driver.has_event() || self.has_unflushed || self.has_asked {
+        let is_busy = !self.in_hand.is_empty() || self.socket.has_more() || self.has_asked;
+        if is_busy || self.driver.has_event() || self.has_unflushed {
             return Some(Instant::ZERO);
         }
         self.driver.next_timeout()

@@ -250,6 +250,13 @@ impl Socket {
         self.inbox.bytes(place)
     }
 
+    /// Whether `next` may have more to tell.
+    #[inline]
+    #[must_use]
+    pub(super) fn has_more(&self) -> bool {
+        self.inbox.has_more()
+    }
+
     /// Whether all is done that came in one stretch, and more is in hand.
     #[inline]
     #[must_use]
