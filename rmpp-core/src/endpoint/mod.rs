@@ -27,7 +27,7 @@ use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::grant::Grants;
-use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::ids::{IncomingId, Key, NodeId, OutgoingId};
 use crate::incoming::Incoming;
 use crate::list::List;
 use crate::outgoing::states::State;
@@ -57,7 +57,7 @@ pub struct Endpoint {
     // Rule P15.
     sending: List,
     /// Outgoing messages with something to transmit.
-    ready: VecDeque<crate::ids::Key>,
+    ready: VecDeque<Key>,
 
     /// The paper's list `receiving`, and the finished ones.
     // Rule P15.
@@ -75,7 +75,7 @@ pub struct Endpoint {
 
     answers: VecDeque<Answer>,
     /// Incoming messages whose next CTS is due.
-    grants_due: VecDeque<crate::ids::Key>,
+    grants_due: VecDeque<Key>,
     /// Peers that an acknowledgement is owed to; others may be in it until the next timer.
     owing: Vec<u32>,
     /// Whether one of these has waited long enough.
@@ -92,7 +92,7 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Hash)]
 struct Fresh {
     /// What it will be called in `incoming`.
-    key: crate::ids::Key,
+    key: Key,
     header: Header,
 }
 
@@ -468,12 +468,13 @@ impl Endpoint {
         NodeId(self.me)
     }
 
-    fn enter_outgoing(&mut self, message: Outgoing) -> crate::ids::Key {
+    fn enter_outgoing(&mut self, message: Outgoing) -> Key {
         let to = message.to;
         let is_short = message.shape(self.config.packet_bytes).is_short();
         let key = self.outgoing.insert(message);
         // Short ones are acknowledged by their numbers alone, unless they are held (rule K).
-        while !(is_short && self.config.caps.has(Caps::LAZY)) && !self.enter_name(key.index) {
+        let is_named = !is_short || !self.config.caps.has(Caps::LAZY);
+        while is_named && !self.enter_name(key.index) {
             self.next_msg_id = self.next_msg_id.wrapping_add(1);
             self.outgoing[key.index].msg_id = self.next_msg_id;
         }

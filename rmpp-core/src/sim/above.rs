@@ -19,7 +19,10 @@ impl World {
                 .endpoint
                 .send(NodeId(to), len, false, self.now);
             match sent {
-                Ok(id) => self.note_sent(from, to, len, id),
+                Ok(id) => {
+                    self.note_sent(from, to, len, id);
+                    self.hurry(from, len, id)?;
+                }
                 Err(SendError::PeerLost { .. }) if self.plan.dead() == Some(to) => {}
                 Err(error) => return Err(format!("I5: a send was refused: {error}")),
             }
@@ -38,6 +41,19 @@ impl World {
             let rest = self.rng.below(2_000_000_000);
             let at = self.now.0.max(self.plan.outages_end_ns()) + rest;
             self.schedule(Instant(at), Act::Heal);
+        }
+        Ok(())
+    }
+
+    /// A driver may hand on the first packet of a message at once; every other one is.
+    fn hurry(&mut self, from: u32, len: u64, id: OutgoingId) -> Verdict {
+        let node = &mut self.nodes[from as usize];
+        if node.stalled || len.is_multiple_of(2) {
+            return Ok(());
+        }
+        if let Some(packet) = node.endpoint.first_packet(id) {
+            self.transmit(from, &packet)?;
+            self.nodes[from as usize].endpoint.note_sent(id, self.now);
         }
         Ok(())
     }
