@@ -399,6 +399,16 @@ fn rule_o_later_first_packets_are_kept_and_only_the_lost_one_is_repeated() {
 }
 
 #[test]
+fn rule_o_a_gap_is_told_at_once_though_a_message_is_accepted_meanwhile() {
+    let mut wire = fast();
+    wire.send_many(4, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.give_all(&[packets[3].clone(), packets[0].clone()]);
+    let gap = wire.take(1).expect("numbers 1 and 2 are missing");
+    assert!(gap.header.flags.has(Flags::GAP) && gap.header.ack == 1);
+}
+
+#[test]
 fn rule_l_long_lengths_travel_in_48_bits() {
     let mut wire = fast();
     let len = (1_u64 << 32) + 12_345;

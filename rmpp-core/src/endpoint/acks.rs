@@ -53,9 +53,8 @@ impl Endpoint {
         let delay_ns = nanoseconds(self.config.ack_delay);
         let path = &mut self.paths[from as usize];
         path.owed += 1;
-        if path.owed == 1 {
-            path.ack_due = now.plus_ns(delay_ns);
-        }
+        // What is told at once (a gap) is not put off.
+        path.ack_due = path.ack_due.min(now.plus_ns(delay_ns));
         if asks || path.owed >= self.config.ack_every {
             path.ack_due = Instant::ZERO;
         }
