@@ -9,6 +9,9 @@ use crate::packet::{FAST_VERSION, Shape, WIDE_LEN};
 /// With extensions nothing is begun anew, so to be too early costs a packet.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(5);
 
+/// Several times what a peer that has a core of its own takes to answer. Notebook 8.
+const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
+
 /// One burst of segmentation offload: what follows RTS without a grant.
 const UNSCHEDULED_BYTES: usize = 65_536;
 
@@ -35,6 +38,9 @@ pub struct Config {
     pub max_data_pkts: u16,
     /// Retransmission timeout before a round trip was measured.
     pub first_timeout: Duration,
+    /// Least time before something is asked after for the first time, with extensions: it costs a
+    /// packet if the answer is merely late.
+    pub probe_timeout: Duration,
     /// Least retransmission timeout.
     pub min_timeout: Duration,
     /// Least time before a long message is begun again at 1: a scheduler's time slice, since that
@@ -85,6 +91,7 @@ impl Config {
             max_rcv_buf: 2048,
             max_data_pkts: 16,
             first_timeout: Duration::from_millis(20),
+            probe_timeout: Duration::from_millis(1),
             min_timeout: Duration::from_millis(1),
             restart_timeout: Duration::from_millis(5),
             max_timeout: Duration::from_secs(1),
@@ -113,6 +120,7 @@ impl Config {
             config.caps = caps;
             config.version = FAST_VERSION;
             config.first_timeout = FIRST_TIMEOUT;
+            config.probe_timeout = PROBE_TIMEOUT;
             config.unscheduled_bytes = UNSCHEDULED_BYTES;
             config.first_window_bytes = 16 * UNSCHEDULED_BYTES as u64;
         }

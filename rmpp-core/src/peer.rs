@@ -40,6 +40,8 @@ pub(crate) struct Path {
     pub(crate) unasked_bytes: u64,
     /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
     pub(crate) silent_since: Instant,
+    /// When the peer was last heard.
+    pub(crate) heard_at: Instant,
     /// When a first packet was repeated last: what went out before says nothing about the round
     /// trip, its acknowledgement may have waited for the repeated one.
     pub(crate) repeated_at: Instant,
@@ -82,6 +84,7 @@ impl Path {
         pending_bytes: 0,
         unasked_bytes: 0,
         silent_since: Instant::NEVER,
+        heard_at: Instant::ZERO,
         repeated_at: Instant::ZERO,
         round_trip_ns: 0,
         deviation_ns: 0,

@@ -9,6 +9,7 @@ use crate::time::nanoseconds;
 #[derive(Clone, Debug)]
 pub(crate) struct Timeouts {
     first_ns: u64,
+    probe_ns: u64,
     min_ns: u64,
     max_ns: u64,
     restart_ns: u64,
@@ -21,6 +22,7 @@ impl Timeouts {
     pub(crate) fn new(config: &Config) -> Self {
         let mut timeouts = Self {
             first_ns: nanoseconds(config.first_timeout),
+            probe_ns: nanoseconds(config.probe_timeout),
             min_ns: nanoseconds(config.min_timeout),
             max_ns: nanoseconds(config.max_timeout),
             restart_ns: nanoseconds(config.restart_timeout),
@@ -47,7 +49,23 @@ impl Timeouts {
             mean => (mean + 4 * path.deviation_ns).max(self.min_ns),
         };
         let wait = base.saturating_mul(1 << backoff.min(30)).min(self.max_ns);
+        self.spread(wait)
+    }
+
+    fn spread(&self, wait: u64) -> u64 {
         wait + ((u128::from(wait / 8) * u128::from(self.spread)) >> 32) as u64
+    }
+
+    /// The wait before something is asked after once more, after `tries` times, where that throws
+    /// nothing away: two round trips, since an answer that takes longer is most likely lost, then
+    /// twice as long each time, at most the timeout. Source: RFC 8985, 7.2.
+    // Rule T.
+    pub(crate) fn before_probe_ns(&self, path: &Path, tries: u8) -> u64 {
+        let timeout = self.wait_ns(path, 0);
+        match path.round_trip_ns {
+            0 => timeout,
+            mean => timeout.min(self.spread((2 * mean).max(self.probe_ns) << tries)),
+        }
     }
 
     /// The least wait before an attempt that has taken `taken_ns` is thrown away: as long again,

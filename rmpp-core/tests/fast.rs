@@ -251,6 +251,65 @@ fn rule_r_a_lost_tail_is_found_by_a_probe() {
     assert!(matches!(wire.events[0][..], [Event::Sent(_)]));
 }
 
+/// Two nodes that know their round trip: 50 us.
+fn measured() -> Wire {
+    let mut wire = fast();
+    for _ in 0..20 {
+        wire.send(0, 1, 3 * PACKET);
+        let packets = wire.take_all(0);
+        wire.now = wire.now.plus(MS / 20);
+        wire.give_all(&packets);
+        wire.run();
+    }
+    assert!(wire.nodes[0].is_quiet());
+    wire
+}
+
+#[test]
+fn rule_t_what_was_lost_is_asked_after_well_before_the_timeout() {
+    let mut wire = measured();
+    wire.send(0, 1, 3 * PACKET);
+    let sent = wire.take_all(0);
+    wire.give_all(&sent);
+    wire.take(1).expect("MSGEND, which is lost");
+    wire.now = wire.now.plus(MS / 5);
+    wire.timeouts();
+    assert!(wire.take(0).is_none(), "200 us are allowed, and ack_delay");
+    wire.now = wire.now.plus(MS / 5);
+    wire.timeouts();
+    wire.run();
+    assert!(wire.nodes[0].is_quiet());
+}
+
+#[test]
+fn rule_t_a_peer_that_answers_others_is_asked_after_the_timeout() {
+    let mut wire = measured();
+    wire.send(0, 1, 3 * PACKET);
+    wire.take_all(0);
+    let begin = wire.now;
+    for _ in 0..9 {
+        wire.now = wire.now.plus(MS / 10);
+        wire.send(1, 0, 8);
+        let other = wire.take(1).expect("LAST_RTS");
+        wire.give(&other).expect("a message");
+        wire.timeouts();
+        assert_eq!(wire.nodes[0].counters().timeouts, 0);
+    }
+    wire.now = begin.plus(3 * MS / 2);
+    wire.timeouts();
+    assert_eq!(wire.nodes[0].counters().timeouts, 1);
+}
+
+#[test]
+fn rule_a_of_an_old_burst_only_the_end_is_answered() {
+    let (mut wire, data) = granted();
+    wire.give_all(&data);
+    wire.run();
+    wire.give_all(&data);
+    let again = wire.take_all(1);
+    assert_eq!(kinds(&again), [Kind::MsgEnd]);
+}
+
 #[test]
 fn rule_r_data_that_comes_twice_is_placed_once() {
     let (mut wire, data) = granted();

@@ -15,8 +15,8 @@ use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::{Instant, nanoseconds};
 use crate::timers;
 
-/// A first packet is not repeated again for a gap within this time, or the round trip if that is
-/// less: what tells of the gap may have left before the repetition came.
+/// A first packet is not repeated again for a gap within this time, or a round trip or two if
+/// that is less: what tells of the gap may have left before the repetition came.
 const SETTLING_NS: u64 = 200_000;
 
 /// Longest time between a message and its acknowledgement that is taken for a round trip: a
@@ -221,21 +221,14 @@ impl Endpoint {
     /// just been repeated.
     // Rule O.
     fn repeat_missing(&mut self, to: u32, ack: u32, bits: Bits, now: Instant) {
-        let path = &self.paths[to as usize];
-        let settling_ns = match path.round_trip_ns {
-            0 => SETTLING_NS,
-            mean => mean.min(SETTLING_NS),
-        };
         let highest = bits.highest().unwrap_or(0);
-        let mut each = path.pending.head();
+        let mut each = self.paths[to as usize].pending.head();
         while let Some(index) = each {
             each = List::after(&self.outgoing, index);
             let Outgoing {
                 msg_num,
-                sent_at,
                 opened,
                 ready,
-                attempt,
                 ..
             } = self.outgoing[index];
             let at = msg_num.wrapping_sub(ack);
@@ -245,17 +238,30 @@ impl Endpoint {
             if at > highest {
                 break;
             }
-            let is_settled = attempt == 0 || sent_at.plus_ns(settling_ns) <= now;
             if !opened || ready {
                 continue;
             }
             if bits.get(at) {
                 // It came early: its turn to be waited for begins now.
                 self.arm(index, now);
-            } else if is_settled {
+            } else if self.is_settled(index, now) {
                 self.open_again(index);
             }
         }
+    }
+
+    /// Whether a first packet that is missing cannot be one that has just been repeated. That of a
+    /// long message has all of its first block repeated, so it takes two round trips.
+    // Rule O.
+    fn is_settled(&self, index: u32, now: Instant) -> bool {
+        let message = &self.outgoing[index];
+        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let settling_ns = match self.paths[message.to as usize].round_trip_ns {
+            0 => SETTLING_NS,
+            mean if is_short => mean.min(SETTLING_NS),
+            mean => (2 * mean).min(SETTLING_NS),
+        };
+        message.attempt == 0 || message.sent_at.plus_ns(settling_ns) <= now
     }
 
     /// The sender knows that the message is held: acknowledgement may pass it.

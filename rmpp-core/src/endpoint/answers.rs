@@ -235,7 +235,11 @@ impl Endpoint {
         let path = &mut self.paths[message.to as usize];
         path.backoff = 0;
         let timely = match message.state {
-            State::Pending => message.shape(self.config.packet_bytes).is_short(),
+            State::Pending => {
+                let shape = message.shape(self.config.packet_bytes);
+                // The end of a long message answers its last packet, if all was sent unscheduled.
+                shape.is_short() || (message.attempt == 0 && message.next > shape.last_seq())
+            }
             State::Blocked | State::Closing => true,
             State::Granted => message.nak == 0 && message.tries == 0,
             _ => false,

@@ -315,6 +315,12 @@ impl Endpoint {
     /// DATA, STOP_DATA or LAST_DATA.
     fn hear_data(&mut self, header: &Header, now: Instant) -> Result<Placement, Dropped> {
         let Some(index) = self.known(header)? else {
+            let is_within_burst = self.config.caps.has(Caps::SNAK) && header.kind == Kind::Data;
+            if is_within_burst && precedes(header.msg_num, self.peers[header.src as usize].next_in)
+            {
+                // The packet that ends its burst is answered.
+                return Ok(Placement::None);
+            }
             return match self.turn_of(header) {
                 Turn::Over => Ok(Placement::None),
                 Turn::Now | Turn::Later => {

@@ -309,7 +309,9 @@ impl Endpoint {
             header_bytes,
             ..
         } = packet;
-        self.paths[from as usize].silent_since = Instant::NEVER;
+        let path = &mut self.paths[from as usize];
+        path.silent_since = Instant::NEVER;
+        path.heard_at = now;
         self.counters.received[header.kind.index()] += 1;
         let outcome = self.dispatch(from, (header, header_bytes), now);
         if self.config.caps.has(Caps::LAZY) {

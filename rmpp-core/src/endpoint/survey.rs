@@ -115,6 +115,7 @@ impl Hash for Path {
             held,
             held_due,
             silent_since,
+            heard_at: _,
             repeated_at: _,
             round_trip_ns: _,
             deviation_ns: _,

@@ -17,7 +17,7 @@ const HELD_AT_ONCE: usize = 16;
 /// And at most so many.
 const HELD_AT_MOST: usize = 1024;
 /// In the fast profile so many repetitions follow each other at the first pace.
-const TRIES_AT_FIRST_PACE: u8 = 3;
+const PROBES: u8 = 3;
 
 impl Endpoint {
     /// Goes through all timers. A timer is armed by lowering `wake`, and never taken back, so this
@@ -87,6 +87,9 @@ impl Endpoint {
         if message.attempt > 0 && self.config.has(Bug::TimerArmedOnce) {
             return;
         }
+        if self.put_off(index, now) {
+            return;
+        }
         self.counters.timeouts += 1;
         self.open_again(index);
         let path = &mut self.paths[to as usize];
@@ -136,7 +139,9 @@ impl Endpoint {
                 continue;
             }
             self.note_lost(to, now, lost);
-            self.try_again(index);
+            if !self.put_off(index, now) {
+                self.try_again(index);
+            }
         }
     }
 
@@ -183,24 +188,55 @@ impl Endpoint {
 
     /// Starts the timer of what has just been sent.
     pub(super) fn arm(&mut self, index: u32, now: Instant) {
-        let message = &mut self.outgoing[index];
+        let message = &self.outgoing[index];
         let path = &self.paths[message.to as usize];
-        let mut backoff = path.backoff.max(message.tries);
-        if !self.config.caps.is_classic() {
+        let backoff = path.backoff.max(message.tries);
+        let mut wait_ns = match self.config.caps.is_classic() {
+            true => self.timeouts.wait_ns(path, backoff),
+            false if backoff <= PROBES => self.timeouts.before_probe_ns(path, backoff),
             // A packet or two lost in a row are no congestion.
-            backoff = backoff.saturating_sub(TRIES_AT_FIRST_PACE);
-        }
-        let mut wait_ns = self.timeouts.wait_ns(path, backoff);
+            false => self.timeouts.wait_ns(path, backoff - PROBES),
+        };
         if matches!(message.state, State::Blocked | State::Closing) {
             let taken_ns = now.0.saturating_sub(message.begun_at.0);
             wait_ns = wait_ns.max(self.timeouts.before_restart_ns(taken_ns));
         }
-        if self.config.caps.has(Caps::LAZY) && message.state == State::Pending {
-            // The receiver may wait for a packet to acknowledge with.
-            wait_ns += nanoseconds(self.config.ack_delay);
+        let deadline = now.plus_ns(wait_ns + self.courtesy_ns(index));
+        self.outgoing[index].deadline = deadline;
+        self.wake = self.wake.min(deadline);
+    }
+
+    /// What the receiver may take on top to answer: it may wait for a packet to acknowledge with.
+    // Rule K.
+    fn courtesy_ns(&self, index: u32) -> u64 {
+        match self.outgoing[index].state {
+            State::Pending if self.config.caps.has(Caps::LAZY) => {
+                nanoseconds(self.config.ack_delay)
+            }
+            _ => 0,
         }
-        message.deadline = now.plus_ns(wait_ns);
-        self.wake = self.wake.min(message.deadline);
+    }
+
+    /// A peer that answers others of our packets is busy with what came before: it is not asked yet
+    /// what became of this one, unless it takes it for the time of a second try.
+    // Rule T.
+    fn put_off(&mut self, index: u32, now: Instant) -> bool {
+        let message = &self.outgoing[index];
+        let path = &self.paths[message.to as usize];
+        if self.config.caps.is_classic() || path.backoff.max(message.tries) > 0 {
+            return false;
+        }
+        let since_heard = path
+            .heard_at
+            .plus_ns(self.timeouts.before_probe_ns(path, 0));
+        let since_sent = message.sent_at.plus_ns(self.timeouts.wait_ns(path, 0));
+        let deadline = since_heard.min(since_sent).plus_ns(self.courtesy_ns(index));
+        if deadline <= now {
+            return false;
+        }
+        self.outgoing[index].deadline = deadline;
+        self.wake = self.wake.min(deadline);
+        true
     }
 
     /// Something that asks for an answer goes out.

@@ -108,6 +108,10 @@ impl Terms {
         config.max_rcv_buf = receive_packets(own_buffer_bytes, self.packet_bytes);
         be_patient(&mut config, settings.lost_s);
         config.min_timeout = (config.min_timeout * self.crowd.max(1)).min(config.max_timeout);
+        if self.crowd > 1 {
+            // Who is to answer may first have to wait for a core.
+            config.probe_timeout = config.min_timeout;
+        }
         if !self.caps.is_classic() {
             let share = self.buffer_bytes / u64::from(self.nodes);
             let packet = self.packet_bytes as u64;
