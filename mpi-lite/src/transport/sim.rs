@@ -142,6 +142,7 @@ impl Sim {
                 datagram.extend_from_slice(header);
                 datagram.extend_from_slice(envelope);
                 body.append_to(datagram);
+                true
             });
         if let Some((to, datagram)) = last {
             shared.network.send(shared.now, me, to, datagram);

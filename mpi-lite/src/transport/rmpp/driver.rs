@@ -237,15 +237,19 @@ impl Driver {
     }
 
     /// Hands out everything that is due: receiver, header, envelope of a first packet (else
-    /// empty), range of the body.
+    /// empty), range of the body. `send` answers whether it has room for more; this, whether it
+    /// had none.
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
-        mut send: impl FnMut(NodeId, &[u8], &[u8], Span),
-    ) {
+        mut send: impl FnMut(NodeId, &[u8], &[u8], Span) -> bool,
+    ) -> bool {
         while let Some(packet) = self.core.poll_transmit(now) {
-            self.hand_out(&packet, &mut send);
+            if !self.hand_out(&packet, &mut send) {
+                return true;
+            }
         }
+        false
     }
 
     /// Hands out the message that `send` has just begun, if it is a short one that may go now.
@@ -269,10 +273,13 @@ impl Driver {
     }
 
     #[inline]
-    fn hand_out(&self, packet: &Transmit, send: &mut impl FnMut(NodeId, &[u8], &[u8], Span)) {
+    fn hand_out<R>(
+        &self,
+        packet: &Transmit,
+        send: &mut impl FnMut(NodeId, &[u8], &[u8], Span) -> R,
+    ) -> R {
         let Some(id) = packet.message else {
-            send(packet.to, &packet.header, &[], Span::EMPTY);
-            return;
+            return send(packet.to, &packet.header, &[], Span::EMPTY);
         };
         let message = self.outgoing[id.index()]
             .as_ref()
@@ -282,10 +289,10 @@ impl Driver {
         if offset == 0 {
             // Packets hold at least an envelope: it is never cut.
             let body = message.body.part(0, packet.len - ENVELOPE_BYTES);
-            send(packet.to, &packet.header, &message.envelope, body);
+            send(packet.to, &packet.header, &message.envelope, body)
         } else {
             let body = message.body.part(offset - ENVELOPE_BYTES, packet.len);
-            send(packet.to, &packet.header, &[], body);
+            send(packet.to, &packet.header, &[], body)
         }
     }
 

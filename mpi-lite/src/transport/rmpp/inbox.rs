@@ -163,6 +163,12 @@ impl Inbox {
         self.slot < self.received && self.at >= self.lens[self.slot]
     }
 
+    /// Whether all that was asked for last came: there may be more.
+    #[inline]
+    pub(super) fn was_full(&self) -> bool {
+        self.was_full
+    }
+
     /// Asks the system for one stretch, and for twice as many each time that all came twice in a
     /// row: a lone packet is not held up by the search for a second one, a stream costs few calls.
     /// Answers whether anything came.

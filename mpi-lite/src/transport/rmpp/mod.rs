@@ -77,6 +77,9 @@ pub fn agree(cards: &[Card], hosts: &[String]) -> Result<(), String> {
 /// what may be under way.
 const ACK_EVERY: u32 = 128;
 
+/// How long timers may wait for that at most, should datagrams come without end.
+const BEHIND_MAX: Duration = Duration::from_millis(1);
+
 /// What the cards of a job have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Terms {
@@ -268,35 +271,52 @@ impl Rmpp {
         self.has_unflushed = false;
         self.now = now;
         let socket = &mut self.socket;
-        self.driver.transmit(now, |to, header, first, body| {
+        while self.driver.transmit(self.now, |to, header, first, body| {
             socket.push(to.0, header, first, body);
-        });
+            !socket.is_full()
+        }) {
+            socket.flush();
+            // That has taken its time: the timers of what follows begin now.
+            self.now = self.clock.now();
+        }
         socket.flush();
+    }
+
+    /// Whether timers wait until what has come is read: the answer they miss may be among it.
+    #[inline]
+    fn is_behind(&self, now: Instant) -> bool {
+        let is_late = |due| now.since(due) >= BEHIND_MAX;
+        self.socket.may_have_more() && !self.driver.next_timeout().is_some_and(is_late)
     }
 
     /// Takes the next datagram in hand; answers whether there was one.
     #[inline]
-    fn take_datagram(&mut self, now: Instant) -> bool {
-        if self.socket.is_at_end_of_stretch() {
+    fn take_datagram(&mut self) -> bool {
+        let was_stretch = self.socket.is_at_end_of_stretch();
+        if was_stretch {
             // Much may be in hand: nobody should wait for his answer until it is all done.
-            self.pump(now);
+            self.pump(self.now);
         }
         let Some((from, place)) = self.socket.next() else {
             return false;
         };
+        if was_stretch {
+            // And what was sent meanwhile has taken its time.
+            self.now = self.clock.now();
+        }
         (self.from, self.in_hand) = (NodeId(from), place);
         true
     }
 
     /// Handles the next packet of the datagram in hand.
     #[inline]
-    fn take_packet(&mut self, now: Instant) -> Option<Event> {
+    fn take_packet(&mut self) -> Option<Event> {
         let start = self.in_hand.start;
         if let Some(awaited) = self.socket.in_place() {
             self.driver.note_in_place(awaited);
         }
         let left = self.socket.bytes(self.in_hand.clone());
-        let (place, event) = self.driver.take_packet(self.from, left, now);
+        let (place, event) = self.driver.take_packet(self.from, left, self.now);
         self.in_hand.start = start + place.end;
         self.has_unflushed = true;
         if let Some(Event::Arriving { arrival, .. }) = event {
@@ -371,22 +391,22 @@ impl Transport for Rmpp {
             self.fresh.is_none(),
             "the engine lands a message before it polls again"
         );
-        self.now = now;
+        self.now = self.now.max(now);
         if !self.begun.is_empty() {
             self.flush();
         }
         self.has_unflushed |= self.driver.settle();
         loop {
-            if let Some(event) = self.driver.next_event(now) {
+            if let Some(event) = self.driver.next_event(self.now) {
                 return Some(event);
             }
             if !self.in_hand.is_empty() {
-                if let Some(event) = self.take_packet(now) {
+                if let Some(event) = self.take_packet() {
                     return Some(event);
                 }
                 continue;
             }
-            if self.take_datagram(now) {
+            if self.take_datagram() {
                 continue;
             }
             if self.has_asked || !self.socket.fetch(self.driver.awaited()) {
@@ -395,14 +415,15 @@ impl Transport for Rmpp {
             self.has_asked = true;
         }
         self.has_asked = false;
-        let was_due = self.driver.handle_timeout(now);
+        // As of when the system was asked: the answer may have come since.
+        let was_due = !self.is_behind(now) && self.driver.handle_timeout(now);
         // Timers are a good time to ask: they are rare, and due when something was lost.
         if was_due && self.socket.has_overflowed() {
             self.driver.note_overflow();
         }
         if was_due || self.has_unflushed {
-            self.pump(now);
-            return self.driver.next_event(now);
+            self.pump(self.now);
+            return self.driver.next_event(self.now);
         }
         None
     }

@@ -173,6 +173,12 @@ impl Socket {
         self.outbox.push(to, header, envelope, body);
     }
 
+    /// Whether what was queued is to be sent before more is.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.outbox.is_full()
+    }
+
     /// Sends what was queued. A datagram that the system refuses counts as lost on the way: the
     /// protocol repeats it.
     #[inline]
@@ -277,6 +283,12 @@ impl Socket {
     #[inline]
     pub(super) fn in_place(&self) -> Option<&Awaited> {
         self.inbox.in_place()
+    }
+
+    /// Whether datagrams may wait in the system that were not asked for yet.
+    #[inline]
+    pub(super) fn may_have_more(&self) -> bool {
+        self.inbox.was_full()
     }
 
     /// What becomes readable when a datagram comes.
