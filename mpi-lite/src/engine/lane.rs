@@ -157,18 +157,28 @@ impl Lane {
 
     /// One turn: what the links have to tell. Answers whether anything happened.
     pub fn turn(&mut self, now: Instant) -> bool {
-        let (worked, _) = self.turn_until(now, |_| None::<()>);
-        worked
+        self.turn_until(now, &mut |_: &mut Self| None::<()>).0
+    }
+
+    /// A turn, and what `ready` answers after it.
+    #[inline]
+    pub(super) fn turn_whole<T>(
+        &mut self,
+        now: Instant,
+        ready: &mut impl FnMut(&mut Self) -> Option<T>,
+    ) -> (bool, Option<T>) {
+        let worked = self.turn(now);
+        (worked, ready(self))
     }
 
     /// A turn that ends as soon as `ready` answers something: it is asked each time that an
-    /// operation has finished. The rest is for the next turn: who waits for a message wants to
-    /// answer it, and tidying up can wait until there is nothing better to do.
+    /// operation has finished, and at the end. What is left is for the next turn: who waits for a
+    /// message wants to answer it, and tidying up can wait until there is nothing better to do.
     #[inline]
     pub(super) fn turn_until<T>(
         &mut self,
         now: Instant,
-        mut ready: impl FnMut(&mut Self) -> Option<T>,
+        ready: &mut impl FnMut(&mut Self) -> Option<T>,
     ) -> (bool, Option<T>) {
         self.flush();
         let mut finished = self.requests.finished();
@@ -190,7 +200,7 @@ impl Lane {
                 }
             }
         }
-        (worked, None)
+        (worked, ready(self))
     }
 
     /// When a turn is due even if nothing arrives.

@@ -62,11 +62,17 @@ const LOOKS_PER_TIME: u32 = 8;
 impl Engine {
     /// Takes turns until `ready` answers something.
     #[inline(always)]
-    pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
-        self.wait_in(self.lane.lock(), ready)
+    pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
+        let mut lane = self.lane.lock();
+        lane.flush();
+        match ready(&mut lane) {
+            Some(answer) => answer,
+            None => self.take_turns(lane, ready, Lane::turn_whole),
+        }
     }
 
-    /// The same for who has the lane already.
+    /// The same for who has the lane already and waits for one operation: the turn ends when that
+    /// has finished.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
@@ -76,23 +82,24 @@ impl Engine {
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
-            None => self.take_turns(lane, ready),
+            None => self.take_turns(lane, ready, Lane::turn_until),
         }
     }
 
     #[inline(never)]
-    fn take_turns<T>(
+    fn take_turns<T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
         mut lane: MutexGuard<'_, Lane>,
-        mut ready: impl FnMut(&mut Lane) -> Option<T>,
+        mut ready: Ready,
+        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
     ) -> T {
         let mut now = self.clock.now();
         let mut begin = None;
         let (mut yields, mut looks) = (0, 0_u32);
         loop {
             self.count_turn();
-            let (worked, answer) = lane.turn_until(now, &mut ready);
-            if let Some(answer) = answer.or_else(|| ready(&mut lane)) {
+            let (worked, answer) = turn(&mut lane, now, &mut ready);
+            if let Some(answer) = answer {
                 return answer;
             }
             looks += 1;
