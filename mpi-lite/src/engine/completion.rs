@@ -132,7 +132,7 @@ struct Sweep {
 
 impl Sweep {
     /// Whether all are finished.
-    #[inline]
+    #[inline(always)]
     fn is_over(&mut self, lane: &Lane, requests: impl Array) -> Result<bool> {
         while self.seen < requests.count() {
             if let Some(request) = requests.at(self.seen) {
@@ -147,24 +147,37 @@ impl Sweep {
         Ok(true)
     }
 
-    /// Takes all and tells of each, if all are finished. Another thread that has taken or started
-    /// one of them meanwhile breaks MPI's rules (11.6.2).
+    /// Takes all and tells of each, if all are finished. It is asked each time that any operation
+    /// has finished, and answers `None` in a few instructions.
+    #[inline(always)]
     fn take_all(
         &mut self,
         lane: &mut Lane,
         requests: impl Array,
         tell: &mut impl FnMut(usize, Completion, bool),
-    ) -> Result<Option<()>> {
-        if !self.is_over(lane, requests)? {
-            return Ok(None);
+    ) -> Option<Result<()>> {
+        match self.is_over(lane, requests) {
+            Ok(false) => None,
+            Ok(true) => Some(self.take_finished(lane, requests, tell)),
+            Err(error) => Some(Err(error)),
         }
+    }
+
+    /// Another thread that has taken or started one of them meanwhile breaks MPI's rules (11.6.2).
+    #[inline(never)]
+    fn take_finished(
+        &self,
+        lane: &mut Lane,
+        requests: impl Array,
+        tell: &mut impl FnMut(usize, Completion, bool),
+    ) -> Result<()> {
         for index in 0..requests.count() {
             let Some(completion) = lane.take(requests.at(index))? else {
                 return Err(Cause::Request.into());
             };
             tell(index, completion, self.any_failed);
         }
-        Ok(Some(()))
+        Ok(())
     }
 }
 
@@ -231,7 +244,7 @@ impl Engine {
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<()> {
         let mut sweep = Sweep::default();
-        self.wait_until(|lane| sweep.take_all(lane, requests, &mut tell).transpose())
+        self.wait_until(|lane| sweep.take_all(lane, requests, &mut tell))
     }
 
     /// Tests whether all of an array are finished; only then any is taken, and told as by
@@ -245,8 +258,8 @@ impl Engine {
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<bool> {
         let mut sweep = Sweep::default();
-        let taken = self.look(|lane| sweep.take_all(lane, requests, &mut tell))?;
-        Ok(taken.is_some())
+        let taken = self.look(|lane| sweep.take_all(lane, requests, &mut tell));
+        taken.transpose().map(|taken| taken.is_some())
     }
 
     /// Waits for one of several; `None` if none is active.

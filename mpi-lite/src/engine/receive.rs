@@ -91,6 +91,7 @@ impl Lane {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn finish_receive(
         &mut self,
         request: Request,

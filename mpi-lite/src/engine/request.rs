@@ -211,6 +211,19 @@ impl Operation {
     }
 }
 
+impl Drop for Operation {
+    /// Out of the way of the many that have nothing rare.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.rare.is_some() {
+            release(self.rare.take());
+        }
+    }
+}
+
+#[inline(never)]
+fn release(_rare: Option<Box<Rare>>) {}
+
 /// All operations of a lane.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
