@@ -80,6 +80,10 @@ const ACK_EVERY: u32 = 128;
 /// How long timers may wait for that at most, should datagrams come without end.
 const BEHIND_MAX: Duration = Duration::from_millis(1);
 
+/// Packets that follow RTS without a grant, even if that is more than the core's measure: with one
+/// packet of the loopback the sender is done before the grant is there.
+const UNSCHEDULED_PACKETS: usize = 2;
+
 /// What the cards of a job have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Terms {
@@ -119,7 +123,10 @@ impl Terms {
             let share = self.buffer_bytes / u64::from(self.nodes);
             let packet = self.packet_bytes as u64;
             // Nobody can take back what comes unasked: all peers at once must find room.
-            config.unscheduled_bytes = config.unscheduled_bytes.min(share as usize / 4);
+            let unscheduled = config
+                .unscheduled_bytes
+                .max(UNSCHEDULED_PACKETS * self.packet_bytes);
+            config.unscheduled_bytes = unscheduled.min(share as usize / 4);
             config.first_window_bytes = (share / 2).clamp(packet, (1 << 20).max(packet));
             if self.caps.has(Caps::COALESCE) {
                 // A datagram brings dozens of messages: not each of them is worth an answer.
@@ -471,7 +478,13 @@ mod tests {
             ..Settings::default()
         };
         let config = terms.config(1 << 22, &settings);
-        assert_eq!(config.unscheduled_bytes, 65_536);
+        assert_eq!(config.unscheduled_bytes, 2 * 65_000);
+        let small = Terms {
+            packet_bytes: 1404,
+            ..terms
+        };
+        let small = small.config(1 << 22, &settings);
+        assert_eq!(small.unscheduled_bytes, 65_536, "in packets of an Ethernet");
         assert_eq!(config.first_window_bytes, 1 << 18);
         assert_eq!(config.min_timeout, Duration::from_millis(3));
         assert_eq!(config.ack_every, 1);
