@@ -94,6 +94,33 @@ impl Endpoint {
         }
     }
 
+    /// A CTS with a grant by Figure 8, in place of the one before.
+    // Rule P4.
+    pub(super) fn grant(&mut self, index: u32) {
+        let has_budget = self.config.caps.has(Caps::BUDGET);
+        let message = &mut self.incoming[index];
+        let to_peer = &mut self.paths[message.from as usize].granted;
+        self.grants.give_back(message.granted(), to_peer);
+        let n = if has_budget {
+            let window = self.grants.window(true);
+            self.grants.take_up_to(window, 0, to_peer)
+        } else {
+            u32::from(self.grants.take(to_peer))
+        };
+        message.limit = message.expected - 1 + n;
+        self.reply(index, Kind::Cts);
+    }
+
+    /// The first packet of a message that is being received comes again: its sender has heard no
+    /// CTS, and what it sent unscheduled is lost.
+    // Rule R. Rule U.
+    pub(super) fn grant_again(&mut self, index: u32) {
+        let message = &mut self.incoming[index];
+        let shape = message.shape(self.config.packet_bytes);
+        message.lost_to = message.lost_to.max(self.config.unscheduled_of(shape));
+        self.queue_cts(index);
+    }
+
     pub(super) fn queue_cts(&mut self, index: u32) {
         let message = &mut self.incoming[index];
         if !message.cts_due {
