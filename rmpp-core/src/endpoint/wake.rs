@@ -16,7 +16,7 @@ use crate::time::{Instant, nanoseconds};
 const HELD_AT_ONCE: usize = 16;
 /// And at most so many.
 const HELD_AT_MOST: usize = 1024;
-/// In the fast profile so many repetitions follow each other at the first pace.
+/// In the fast profile so many repetitions follow the first before the timeout is doubled.
 const PROBES: u8 = 3;
 
 impl Endpoint {
@@ -217,8 +217,8 @@ impl Endpoint {
         }
     }
 
-    /// A peer that answers others of our packets is busy with what came before: it is not asked yet
-    /// what became of this one, unless it takes it for the time of a second try.
+    /// Whether to wait on: a peer that answers others of our packets is busy with what came before.
+    /// It is not asked what became of this one until the timeout is over.
     // Rule T.
     fn put_off(&mut self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
