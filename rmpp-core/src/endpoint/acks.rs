@@ -185,7 +185,7 @@ impl Endpoint {
     /// First packets with numbers before `ack` have been accepted.
     // Rule K.
     pub(super) fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
-        let mut newest = None;
+        let (mut newest, mut left_at) = (None, None);
         let mut at = self.paths[to as usize].pending.head();
         while let Some(index) = at {
             let message = &self.outgoing[index];
@@ -203,7 +203,7 @@ impl Endpoint {
             newest = is_timely.then_some(message.sent_at);
             path.backoff = 0;
             if action == Action::Complete {
-                self.close(index, Event::Sent);
+                left_at = left_at.max(self.take_out(index, Event::Sent));
             } else {
                 self.outgoing[index].state = state;
                 self.outgoing[index].opener_due = false;
@@ -211,6 +211,7 @@ impl Endpoint {
                 self.arm_if_idle(index, now);
             }
         }
+        self.close_gap(to, left_at);
         if let Some(sent_at) = newest {
             let taken_ns = now.0.saturating_sub(sent_at.0).min(ROUND_TRIP_MAX_NS);
             timers::sample(&mut self.paths[to as usize], taken_ns);

@@ -199,6 +199,7 @@ impl Endpoint {
         self.counters.messages_sent += 1;
         let mut message = Outgoing::new(to.0, self.next_msg_id, msg_num, len);
         message.awaited = awaited;
+        message.charge = self.charge_of(len);
         Ok(OutgoingId(self.enter_outgoing(message)))
     }
 

@@ -29,8 +29,9 @@ impl Endpoint {
     /// Whether a message that waits fits into the first-packet window.
     // Rule M.
     pub(super) fn has_room(&self, index: u32) -> bool {
-        let path = &self.paths[self.outgoing[index].to as usize];
-        let bytes = path.pending_bytes + self.charge(index);
+        let Outgoing { to, charge, .. } = self.outgoing[index];
+        let path = &self.paths[to as usize];
+        let bytes = path.pending_bytes + charge;
         let is_full = path.pending.len() >= self.config.first_window
             || bytes > self.config.first_window_bytes;
         !is_full || path.pending.len() == 0
@@ -39,11 +40,10 @@ impl Endpoint {
     /// Takes a message that is in no list into the window; its first packet is due.
     // Rule M.
     pub(super) fn admit(&mut self, index: u32) {
-        let charge = self.charge(index);
         let message = &mut self.outgoing[index];
         message.place = Place::Pending;
         let path = &mut self.paths[message.to as usize];
-        path.pending_bytes += charge;
+        path.pending_bytes += message.charge;
         path.pending.push_back(&mut self.outgoing, index);
         self.open_again(index);
     }
@@ -71,9 +71,8 @@ impl Endpoint {
     /// Bytes that a message has under way before its first packet is acknowledged. The system
     /// keeps about a kibibyte beside those of a packet (facts: truesize).
     // Rule M.
-    pub(super) fn charge(&self, index: u32) -> u64 {
+    pub(super) fn charge_of(&self, len: u64) -> u64 {
         let packet_bytes = self.config.packet_bytes as u64;
-        let len = self.outgoing[index].len;
         if len <= packet_bytes {
             return len + 1024;
         }
@@ -95,7 +94,7 @@ impl Endpoint {
     pub(super) fn unlist(&mut self, index: u32) {
         let (place, to) = (self.outgoing[index].place, self.outgoing[index].to);
         if place == Place::Pending {
-            self.paths[to as usize].pending_bytes -= self.charge(index);
+            self.paths[to as usize].pending_bytes -= self.outgoing[index].charge;
         }
         let mut list = *self.list_of(place, to);
         list.remove(&mut self.outgoing, index);
@@ -171,11 +170,24 @@ impl Endpoint {
 
     /// Ends a message: out of all lists, its event raised.
     pub(super) fn close(&mut self, index: u32, event: fn(OutgoingId) -> Event) {
+        let to = self.outgoing[index].to;
+        let left_at = self.take_out(index, event);
+        self.close_gap(to, left_at);
+    }
+
+    /// The same, but those behind it do not move up: `close_gap` follows, with the answer of the
+    /// last one that was taken out.
+    #[inline]
+    pub(super) fn take_out(
+        &mut self,
+        index: u32,
+        event: fn(OutgoingId) -> Event,
+    ) -> Option<Instant> {
         let key = self.outgoing.key(index);
-        let (to, left_at) = self.leave(index);
+        let (_, left_at) = self.leave(index);
         self.forget_outgoing(index);
         self.events.push_back(event(OutgoingId(key)));
-        self.close_gap(to, left_at);
+        left_at
     }
 
     /// Takes a message out of its list; answers its destination and, when it was an opener that

@@ -93,11 +93,10 @@ impl Endpoint {
         if !self.config.caps.has(Caps::LAZY) {
             return false;
         }
-        let bytes = self.charge(index);
         let message = &self.outgoing[index];
         let path = &mut self.paths[message.to as usize];
         path.unasked += 1;
-        path.unasked_bytes += bytes;
+        path.unasked_bytes += message.charge;
         // Once for each half: a receiver that is behind is not to answer every message, and a full
         // window has asked.
         let is_half_full = path.unasked as usize >= self.config.first_window / 2

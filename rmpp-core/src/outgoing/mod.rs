@@ -22,6 +22,8 @@ pub(crate) struct Outgoing {
     pub(crate) place: Place,
     /// Whether it is in the queue of messages with something to transmit.
     pub(crate) ready: bool,
+    /// Bytes that it has under way before its first packet is acknowledged (rule M).
+    pub(crate) charge: u64,
     /// Whether answers that name it find it.
     pub(crate) named: bool,
     /// Whether the layer above waits for its end.
@@ -81,6 +83,7 @@ impl Outgoing {
             state: State::Waiting,
             place: Place::Waiting,
             ready: false,
+            charge: 0,
             named: false,
             awaited: false,
             opened: false,
