@@ -251,6 +251,30 @@ fn rule_r_a_lost_tail_is_found_by_a_probe() {
     assert!(matches!(wire.events[0][..], [Event::Sent(_)]));
 }
 
+#[test]
+fn rule_t_what_never_gets_through_is_sent_more_and_more_seldom() {
+    let (mut wire, data) = granted();
+    wire.give_all(&data[..40]);
+    let (mut sent, end) = (0, wire.now.plus(1000 * MS));
+    while wire.now < end {
+        let timer = wire.nodes[0].next_timeout().expect("a probe is due");
+        wire.now = wire.now.max(timer);
+        wire.timeouts();
+        for packet in wire.take_all(0) {
+            // It is lost each time.
+            if packet.header.seq == 41 {
+                sent += 1;
+            } else {
+                let _ = wire.give(&packet);
+            }
+        }
+        for packet in wire.take_all(1) {
+            let _ = wire.give(&packet);
+        }
+    }
+    assert!((3..50).contains(&sent), "{sent} times in a second");
+}
+
 /// Two nodes that know their round trip: 50 us.
 fn measured() -> Wire {
     let mut wire = fast();

@@ -1,6 +1,7 @@
 //! Packets that answer an outgoing message: CTS, MSGEND, MSGDROP, and GCH for a held one.
 
 use super::Endpoint;
+use super::wake::PROBES;
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::Bug;
@@ -13,6 +14,10 @@ use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 use crate::timers;
+
+/// A peer that answers, but is not given what it asks for, is asked after at this pace at least.
+// Rule T.
+const MOST_TRIES_HEARD: u8 = PROBES + 2;
 
 impl Endpoint {
     /// The outgoing message that an answer speaks of.
@@ -133,11 +138,17 @@ impl Endpoint {
         let index = self.answered(from, header)?;
         let step = self.outgoing[index].step(Input::Cts, &self.config);
         step.ok_or(Dropped::Unexpected)?;
+        let tries = self.outgoing[index].tries;
         self.begin_block(index);
         self.paths[from as usize].backoff = 0;
         let limit = self.limit_of(index, header);
         let obey_old = self.config.has(Bug::ObeyOldNak);
         let message = &mut self.outgoing[index];
+        if !message.note_asked(limit, header.seq, bits.count()) {
+            // What does not get through however often it is sent is sent more seldom; but the
+            // peer is there, and chance alone may be to blame.
+            message.tries = tries.min(MOST_TRIES_HEARD);
+        }
         let last = message.shape(self.config.packet_bytes).last_seq();
         message.forget_received(header.seq);
         message.limit = message.limit.max(limit).min(last);

@@ -17,7 +17,7 @@ const HELD_AT_ONCE: usize = 16;
 /// And at most so many.
 const HELD_AT_MOST: usize = 1024;
 /// In the fast profile so many repetitions follow the first before the timeout is doubled.
-const PROBES: u8 = 3;
+pub(super) const PROBES: u8 = 3;
 
 impl Endpoint {
     /// Goes through all timers. A timer is armed by lowering `wake`, and never taken back, so this

@@ -40,6 +40,9 @@ pub(crate) struct Outgoing {
     pub(crate) opener_due: bool,
     /// The number of the last NAK heard (rule R).
     pub(crate) nak: u16,
+    /// What the last CTS asked for: the packet expected next, and how many of those sent were
+    /// missing (rule R).
+    pub(crate) asked: (u32, u32),
     /// Whether the next packet that ends a burst asks what is missing (rule R).
     pub(crate) probing: bool,
     /// The packets to send again, from `resend_from` on (rule R).
@@ -92,6 +95,7 @@ impl Outgoing {
             grant: 0,
             opener_due: false,
             nak: 0,
+            asked: (0, 0),
             probing: false,
             resend: Bits::NONE,
             resend_from: 1,
@@ -131,6 +135,14 @@ impl Outgoing {
             self.resend.advance((seq - self.resend_from).min(WINDOW));
             self.resend_from = seq;
         }
+    }
+
+    /// A CTS up to `limit` expects packet `expected` next and misses so many of those sent. Answers
+    /// whether it asks for anything that the one before did not.
+    // Rule T.
+    pub(crate) fn note_asked(&mut self, limit: u32, expected: u32, missing: u32) -> bool {
+        let (before, missing_before) = core::mem::replace(&mut self.asked, (expected, missing));
+        limit > self.limit || expected > before || missing < missing_before
     }
 
     /// The data packet to send next, if any may be sent.

@@ -23,7 +23,7 @@ pub(super) const HEALING_NS: u64 = 10_000_000_000;
 /// So long one packet type alone may be lost.
 const ONE_KIND_NS: u64 = 2_000_000_000;
 /// I15: no run takes so many steps.
-const MOST_STEPS: u64 = 1_200_000;
+const MOST_STEPS: u64 = 600_000;
 /// I15: so many packets are never under way at a time.
 pub(super) const MOST_UNDER_WAY: usize = 1_000_000;
 /// So many packets that fail rule S are thrown in.
