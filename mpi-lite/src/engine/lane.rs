@@ -16,6 +16,10 @@ use crate::transport::{Arrival, Event, Landed, Landing, Link, Peer, Tallies, Tok
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
 
+/// After a wait in which offering the core helped, so many do it at once, before one tries again
+/// whether keeping it is better.
+const YIELDING_WAITS: u32 = 32;
+
 /// A message on its way in: the link and the link's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inbound {
@@ -112,6 +116,8 @@ pub struct Lane {
     pub(super) lost: Vec<Peer>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     is_closing: bool,
+    /// So many waits from now on offer the core at once.
+    yielding_waits: u32,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
     pub(super) hosts: Vec<String>,
@@ -139,6 +145,7 @@ impl Lane {
             attached: None,
             lost: Vec::new(),
             is_closing: false,
+            yielding_waits: 0,
             settings,
             counters: Messages::default(),
             hosts,
@@ -201,6 +208,22 @@ impl Lane {
             }
         }
         (worked, ready(self))
+    }
+
+    /// A wait is over; `helped` says whether only after the core was offered to others. Then whom
+    /// we wait for may need it: the next waits do not keep it either.
+    #[inline]
+    pub(super) fn note_wait(&mut self, helped: bool) {
+        self.yielding_waits = match (self.yielding_waits, helped) {
+            (0, true) => YIELDING_WAITS,
+            (waits, _) => waits.saturating_sub(1),
+        };
+    }
+
+    /// Whether who waits offers its core at once.
+    #[inline]
+    pub(super) fn gives_way(&self) -> bool {
+        self.yielding_waits > 0
     }
 
     /// When a turn is due even if nothing arrives.

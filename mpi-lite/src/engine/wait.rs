@@ -100,6 +100,7 @@ impl Engine {
             self.count_turn();
             let (worked, answer) = turn(&mut lane, now, &mut ready);
             if let Some(answer) = answer {
+                lane.note_wait(yields > 0);
                 return answer;
             }
             looks += 1;
@@ -112,7 +113,7 @@ impl Engine {
                 continue;
             }
             let waited = now.since(*begin.get_or_insert(now));
-            if waited < self.patience.hold {
+            if waited < self.patience.hold && !lane.gives_way() {
                 // Asking the system is pause enough.
                 continue;
             }
