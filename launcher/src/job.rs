@@ -52,6 +52,8 @@ struct Rank {
 #[derive(Debug)]
 pub struct Job {
     ranks: Vec<Rank>,
+    /// The nodes were told to start the ranks; they may not have said yet that they have.
+    is_started: bool,
     /// Exit status, once it is decided.
     verdict: Option<u8>,
     is_ending: bool,
@@ -71,6 +73,7 @@ impl Job {
         };
         Job {
             ranks: hosts.iter().map(rank).collect(),
+            is_started: false,
             verdict: None,
             is_ending: false,
             end_at: None,
@@ -98,8 +101,9 @@ impl Job {
         self.is_ending || self.end_at.is_some()
     }
 
-    fn has_started(&self) -> bool {
-        self.ranks.iter().any(|rank| rank.pid.is_some())
+    /// Notes that the nodes are told to start the ranks. What they are told later reaches ranks.
+    pub fn note_start(&mut self) {
+        self.is_started = true;
     }
 
     /// When [`Job::tick`] must be called.
@@ -167,7 +171,7 @@ impl Job {
         let code = SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or(0));
         match signal {
             SIGUSR1 | SIGUSR2 | SIGTSTP | SIGCONT => self.effects.push_back(forward),
-            SIGINT if self.verdict.is_none() && self.has_started() => {
+            SIGINT if self.verdict.is_none() && self.is_started => {
                 self.verdict = Some(code);
                 self.end_at = Some(now + INTERRUPT_GRACE);
                 self.effects.push_back(forward);
@@ -326,6 +330,7 @@ mod tests {
 
     fn job(size: usize) -> Job {
         let mut job = Job::new(&vec!["n1".to_string(); size]);
+        job.note_start();
         for rank in 0..size as u32 {
             job.hear(
                 "n1",
@@ -493,6 +498,19 @@ mod tests {
         let mut job = Job::new(&["n1".to_string()]);
         job.signal(2, true, Instant::now());
         assert_eq!((job.is_ending(), job.exit_code()), (true, 130));
+    }
+
+    #[test]
+    fn an_interrupt_goes_to_ranks_that_are_starting() {
+        let mut job = Job::new(&["n1".to_string()]);
+        job.note_start();
+        job.signal(2, true, Instant::now());
+        let effect = job.effect();
+        assert!(
+            matches!(effect, Some(Effect::Order(Order::Signal { .. }))),
+            "{effect:?}"
+        );
+        assert_eq!((job.is_ending(), job.exit_code()), (false, 130));
     }
 
     #[test]

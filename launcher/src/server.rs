@@ -196,6 +196,7 @@ impl Server {
         }
         if self.links.iter().all(Link::is_ready) {
             self.is_started = true;
+            self.job.note_start();
             self.start(now);
         }
     }
