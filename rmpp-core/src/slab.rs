@@ -30,23 +30,10 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn insert(&mut self, value: T) -> Key {
-        if let Some(index) = self.free.pop() {
-            let slot = &mut self.slots[index as usize];
-            slot.value = Some(value);
-            return Key {
-                index,
-                generation: slot.generation,
-            };
-        }
-        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 messages live");
-        self.slots.push(Slot {
-            generation: 0,
-            value: Some(value),
-        });
-        Key {
-            index,
-            generation: 0,
-        }
+        let key = self.next_key();
+        self.free.pop();
+        self.slots[key.index as usize].value = Some(value);
+        key
     }
 
     pub(crate) fn remove(&mut self, index: u32) -> T {

@@ -147,8 +147,8 @@ impl Sweep {
         Ok(true)
     }
 
-    /// Takes all and tells of each, if all are finished. It is asked each time that any operation
-    /// has finished, and answers `None` in a few instructions.
+    /// Takes all and tells of each, if all are finished. Asked again, it goes on where it has
+    /// stopped, and answers `None` in a few instructions.
     #[inline(always)]
     fn take_all(
         &mut self,

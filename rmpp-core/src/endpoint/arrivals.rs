@@ -10,7 +10,7 @@ use crate::ids::{IncomingId, Key, later_attempt, precedes};
 use crate::incoming::states::{Action, Input, State, step};
 use crate::incoming::{Incoming, Listed};
 use crate::list::List;
-use crate::packet::{Flags, Header, Kind, Shape, bits_of};
+use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::Instant;
 
 /// First packets so many numbers ahead of their turn are kept.
@@ -221,11 +221,7 @@ impl Endpoint {
 
     /// A new message in order: its number is consumed, and the layer above hears of it.
     fn announce(&mut self, header: &Header) -> Placement {
-        let shape = Shape {
-            len: header.len,
-            packet_bytes: self.config.packet_bytes,
-        };
-        let leaves_nothing = shape.is_short()
+        let leaves_nothing = header.shape(self.config.packet_bytes).is_short()
             && self.config.caps.has(Caps::LAZY)
             && self.paths[header.src as usize].early.len() == 0;
         let key = if leaves_nothing {

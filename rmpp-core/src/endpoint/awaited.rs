@@ -1,10 +1,9 @@
 //! Which data packet comes next, for a driver that receives payload straight into its place.
 
 use super::Endpoint;
-use crate::caps::Caps;
 use crate::ids::{IncomingId, NodeId};
 use crate::incoming::states::State;
-use crate::packet::{FAST_HEADER_BYTES, HEADER_BYTES, Header, Kind, header_bytes_of};
+use crate::packet::{Header, Kind, bare_header_bytes, header_bytes_of};
 
 /// A data packet that was granted and has not come: what its header says, and where its payload
 /// belongs.
@@ -57,16 +56,11 @@ impl Endpoint {
         }
         let shape = incoming.shape(self.config.packet_bytes);
         let seq = incoming.expected;
-        let is_classic = self.config.caps == Caps::CLASSIC;
         Some(Awaited {
             message,
             offset: shape.offset(seq),
             payload_bytes: shape.data_bytes(seq),
-            header_bytes: if is_classic {
-                HEADER_BYTES
-            } else {
-                FAST_HEADER_BYTES
-            },
+            header_bytes: bare_header_bytes(self.config.version),
             from: incoming.from,
             msg_id: incoming.msg_id,
             message_len: incoming.len,

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 
 use crate::bits::Bits;
 use crate::caps::Caps;
-use crate::config::Config;
+use crate::config::{Bug, Config};
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
 use crate::event::{Event, Landing, Placement, Transmit};
@@ -267,10 +267,7 @@ impl Endpoint {
     ) -> Result<Placement, Dropped> {
         let sifted = self.sift(from, &packet.header);
         let outcome = sifted.and_then(|()| self.take(from.0, packet, now));
-        if let Err(reason) = outcome {
-            self.counters.dropped[reason as usize] += 1;
-        }
-        outcome
+        self.count_if_dropped(outcome)
     }
 
     /// The same for a packet of which `bytes` are the first ones (what is behind the header is
@@ -295,6 +292,14 @@ impl Endpoint {
             };
             self.take(from.0, &packet, now)
         });
+        self.count_if_dropped(outcome)
+    }
+
+    #[inline]
+    fn count_if_dropped(
+        &mut self,
+        outcome: Result<Placement, Dropped>,
+    ) -> Result<Placement, Dropped> {
         if let Err(reason) = outcome {
             self.counters.dropped[reason as usize] += 1;
         }
@@ -354,8 +359,12 @@ impl Endpoint {
     pub fn first_packet(&mut self, message: OutgoingId) -> Option<Transmit> {
         let OutgoingId(key) = message;
         let is_alone = self.ready.len() == 1 && self.ready.front() == Some(&key);
-        let is_short = |len| len <= self.config.packet_bytes as u64;
-        if !is_alone || !is_short(self.outgoing[key.index].len) {
+        let is_short = |index| {
+            self.outgoing[index]
+                .shape(self.config.packet_bytes)
+                .is_short()
+        };
+        if !is_alone || !is_short(key.index) {
             return None;
         }
         self.ready.pop_front();
@@ -511,7 +520,7 @@ impl Endpoint {
 
     #[cold]
     fn note_pause(&mut self, now: Instant) {
-        if !self.config.has(crate::config::Bug::BlamePeersForPause) {
+        if !self.config.has(Bug::BlamePeersForPause) {
             self.counters.own_pauses += 1;
             self.start_timers_anew(now);
         }

@@ -5,7 +5,7 @@ use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::ids::NodeId;
-use crate::packet::{HEADER_BYTES, Header, Kind, Shape, header_bytes_of, source_of, version_of};
+use crate::packet::{HEADER_BYTES, Header, Kind, header_bytes_of, source_of, version_of};
 
 impl Endpoint {
     /// Checks a packet in the order of rule S; touches nothing.
@@ -81,10 +81,7 @@ impl Endpoint {
 /// The payload that goes with a header; `None` when length and sequence number contradict the
 /// type.
 pub(super) fn payload_bytes(header: &Header, packet_bytes: usize) -> Option<usize> {
-    let shape = Shape {
-        len: header.len,
-        packet_bytes,
-    };
+    let shape = header.shape(packet_bytes);
     let last = shape.last_seq();
     match header.kind {
         Kind::Rts => (!shape.is_short()).then_some(packet_bytes),

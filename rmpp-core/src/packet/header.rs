@@ -15,7 +15,7 @@
 //!      36-   |   0 to 4 words of 64 bits     |   what is missing (rule R) or early (rule O)
 //! ```
 
-use super::Kind;
+use super::{Kind, Shape};
 use crate::bits::{Bits, WORDS};
 
 /// Bytes of a classic header.
@@ -161,6 +161,15 @@ pub(crate) fn header_bytes_of(bytes: &[u8]) -> Option<usize> {
     (len <= bytes.len()).then_some(len)
 }
 
+/// Bytes of a header with no bits behind it.
+pub(crate) const fn bare_header_bytes(version: u16) -> usize {
+    if version < FAST_VERSION {
+        HEADER_BYTES
+    } else {
+        FAST_HEADER_BYTES
+    }
+}
+
 /// The bits that follow a header of the fast profile; missing words are zero.
 pub(crate) fn bits_of(bytes: &[u8]) -> Bits {
     let mut words = [0; WORDS];
@@ -177,10 +186,14 @@ pub(crate) const FAST_VERSION: u16 = 2;
 impl Header {
     /// Bytes of it on the wire, with the bits behind it.
     pub(crate) fn bytes(&self) -> usize {
-        if self.version < FAST_VERSION {
-            HEADER_BYTES
-        } else {
-            FAST_HEADER_BYTES + self.flags.words() * 8
+        bare_header_bytes(self.version) + self.flags.words() * 8
+    }
+
+    /// How the message is cut.
+    pub(crate) fn shape(&self, packet_bytes: usize) -> Shape {
+        Shape {
+            len: self.len,
+            packet_bytes,
         }
     }
 

@@ -7,6 +7,8 @@ mod shape;
 pub use header::{
     FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, MAX_HEADER_BYTES, Packet,
 };
-pub(crate) use header::{FAST_VERSION, WIDE_LEN, bits_of, header_bytes_of, source_of, version_of};
+pub(crate) use header::{
+    FAST_VERSION, WIDE_LEN, bare_header_bytes, bits_of, header_bytes_of, source_of, version_of,
+};
 pub use kind::Kind;
 pub(crate) use shape::Shape;

@@ -345,23 +345,9 @@ impl Driver {
         let in_place = self.in_place.take();
         match placement {
             Placement::First { message, len } => {
-                let Some((envelope, body_len)) = open_envelope(payload, len) else {
-                    // No engine of ours sends such a message.
-                    self.core.land(message, CoreLanding::Drop, now);
-                    return None;
-                };
-                self.fresh = Some(Incoming {
-                    id: message,
-                    from,
-                    body_len,
-                    place: Place::Held(Vec::new()),
-                });
-                Some(Event::Arriving {
-                    arrival: arrival_of(message),
-                    from: Peer(from.0),
-                    envelope,
-                    len: body_len,
-                })
+                let (incoming, arriving) = self.announce((message, from), (payload, len), now)?;
+                self.fresh = Some(incoming);
+                Some(arriving)
             }
             Placement::Early { message } => {
                 let incoming = Incoming {
@@ -391,30 +377,44 @@ impl Driver {
         }
     }
 
+    /// What is told of a message of `len` bytes whose first packet is here.
+    #[inline]
+    fn announce(
+        &mut self,
+        (id, from): (IncomingId, NodeId),
+        (payload, len): (&[u8], u64),
+        now: Instant,
+    ) -> Option<(Incoming, Event)> {
+        let Some((envelope, body_len)) = open_envelope(payload, len) else {
+            // No engine of ours sends such a message.
+            self.core.land(id, CoreLanding::Drop, now);
+            return None;
+        };
+        let incoming = Incoming {
+            id,
+            from,
+            body_len,
+            place: Place::Held(Vec::new()),
+        };
+        let arriving = Event::Arriving {
+            arrival: arrival_of(id),
+            from: Peer(from.0),
+            envelope,
+            len: body_len,
+        };
+        Some((incoming, arriving))
+    }
+
     /// The turn of a message that came early has come.
     fn announce_kept(&mut self, id: IncomingId, len: u64, now: Instant) -> Option<Event> {
         let Incoming { from, place, .. } = take(&mut self.incoming, id.index());
         let Place::Early(payload) = place else {
             unreachable!("a message that came early has not landed")
         };
-        let Some((envelope, body_len)) = open_envelope(&payload, len) else {
-            self.core.land(id, CoreLanding::Drop, now);
-            return None;
-        };
-        let place = Place::Held(payload[ENVELOPE_BYTES..].to_vec());
-        let incoming = Incoming {
-            id,
-            from,
-            body_len,
-            place,
-        };
+        let (mut incoming, arriving) = self.announce((id, from), (&payload, len), now)?;
+        incoming.place = Place::Held(payload[ENVELOPE_BYTES..].to_vec());
         place_in(&mut self.incoming, id.index(), incoming);
-        Some(Event::Arriving {
-            arrival: arrival_of(id),
-            from: Peer(from.0),
-            envelope,
-            len: body_len,
-        })
+        Some(arriving)
     }
 
     /// `first`: payload of the packet that began the message, if it is still at hand; else it was

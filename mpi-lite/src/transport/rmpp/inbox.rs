@@ -136,12 +136,11 @@ impl Inbox {
             counters.foreign += 1;
             return None;
         };
-        let bytes = usize::from(u16::from_be_bytes([wrap[LENGTH_AT], wrap[LENGTH_AT + 1]]));
+        let (sender, bytes) = read_wrap(wrap);
         if bytes < WRAP_BYTES || bytes > left.len().min(self.longest_bytes) {
             counters.foreign += 1;
             return None;
         }
-        let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
         let known = ends.peers.get(sender as usize);
         let is_from = |known| self.is_private || is_address(&self.sources[self.slot], known);
         if !known.is_some_and(is_from) {
@@ -305,6 +304,14 @@ impl Inbox {
     }
 }
 
+/// The sender that a wrap names, and the bytes of its datagram.
+#[inline]
+fn read_wrap(wrap: &[u8; WRAP_BYTES]) -> (u32, usize) {
+    let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
+    let bytes = u16::from_be_bytes([wrap[LENGTH_AT], wrap[LENGTH_AT + 1]]);
+    (sender, usize::from(bytes))
+}
+
 /// Whether no second datagram fits into a stretch with this packet: what comes in its place is not
 /// a train then, as a rule.
 fn is_alone(awaited: &Awaited) -> bool {
@@ -313,9 +320,10 @@ fn is_alone(awaited: &Awaited) -> bool {
 
 /// Whether the datagram that begins with `head` is the awaited packet and nothing else.
 fn is_awaited(awaited: &Awaited, head: &[u8]) -> bool {
-    let (wrap, header) = head.split_at(WRAP_BYTES);
-    let bytes = usize::from(u16::from_be_bytes([wrap[LENGTH_AT], wrap[LENGTH_AT + 1]]));
-    let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
+    let Some((wrap, header)) = head.split_first_chunk() else {
+        return false;
+    };
+    let (sender, bytes) = read_wrap(wrap);
     bytes == head.len() + awaited.payload_bytes && awaited.is(NodeId(sender), header)
 }
 
