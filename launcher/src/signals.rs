@@ -47,7 +47,11 @@ impl Signals {
     ///
     /// The system's reason (no descriptors are left).
     pub fn watch() -> nix::Result<Signals> {
-        let watched = SigSet::from_iter(WATCHED);
+        let mut watched = SigSet::from_iter(WATCHED);
+        if is_ignored(Signal::SIGHUP) {
+            // By nohup(1): the job outlives its terminal.
+            watched.remove(Signal::SIGHUP);
+        }
         let mut before = SigSet::empty();
         pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&watched), Some(&mut before))?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
@@ -76,6 +80,16 @@ impl Signals {
             is_from_terminal: info.ssi_code == FROM_KERNEL,
         })
     }
+}
+
+/// Whether whoever started this process has told it to ignore `signal`.
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal as u32 - 1) & 1 == 1)
 }
 
 /// The next child process that ended, stopped or went on; `None` if there is none now.

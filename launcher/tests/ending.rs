@@ -5,8 +5,8 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{
-    Scratch, boot_rank, mpirun, signal_process, sleepers, unique_sleep, wait_for_sleepers,
-    wait_until,
+    Scratch, boot_rank, mpirun, mpirun_ignoring, signal_process, sleepers, unique_sleep,
+    wait_for_sleepers, wait_until,
 };
 
 /// Everything is gone within this time of its reason.
@@ -137,6 +137,33 @@ fn an_interrupt_reaches_the_ranks_so_that_they_can_clean_up() {
             (130, "cleaned\ncleaned\n")
         );
     }
+}
+
+#[test]
+fn ranks_hear_an_interrupt_though_mpirun_was_started_in_the_background() {
+    let mark = unique_sleep();
+    let script = format!("trap 'echo cleaned; exit 0' INT; sleep {mark} & wait");
+    let running = mpirun_ignoring("INT", &["-n", "2", "sh", "-c", &script]).start();
+    wait_for_sleepers(&mark, 2);
+    running.signal("INT");
+    let outcome = running.finish();
+    let seen = (outcome.code, outcome.out());
+    assert_eq!(seen, (130, "cleaned\ncleaned\n".to_owned()));
+}
+
+#[test]
+fn a_job_under_nohup_outlives_its_terminal() {
+    let mark = unique_sleep();
+    let running = mpirun_ignoring("HUP", &["-n", "2", "sleep", &mark]).start();
+    wait_for_sleepers(&mark, 2);
+    running.signal("HUP");
+    // As long as the politest end of a job would take.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(sleepers(&mark).len(), 2);
+    let since = Instant::now();
+    running.signal("TERM");
+    assert_eq!(running.finish().code, 143);
+    all_gone(&mark, since);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use mpi_lite::boot::protocol::BOOT_FD;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::unistd::{Pid, getpid, getppid, pipe2};
 
 use crate::environment::Variable;
@@ -106,6 +106,10 @@ pub(crate) fn prepare_child(command: &mut Command, keep: Option<RawFd>, inherite
         keep.map_or(Ok(()), keep_open)?;
         let (soft, hard) = inherited.files;
         setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+        // A shell starts what it does not wait for with the interrupt ignored. We take it all the
+        // same and pass it on, so the ranks must be able to hear it.
+        // SAFETY: no handler is set, only the default.
+        unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&inherited.signals), None)?;
         Ok(())
     };

@@ -77,7 +77,21 @@ pub(crate) struct Mpirun {
 }
 
 pub(crate) fn mpirun(arguments: &[&str]) -> Mpirun {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mpirun"));
+    // Whoever runs the tests may do so in the background.
+    mpirun_by(&["env", "--default-signal=HUP,INT"], arguments)
+}
+
+/// Started by a shell that ignores `signal`, as one does that starts it in the background.
+pub(crate) fn mpirun_ignoring(signal: &str, arguments: &[&str]) -> Mpirun {
+    let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
+    mpirun_by(&["sh", "-c", &script], arguments)
+}
+
+/// Executed by `starter`, a program with its first arguments.
+fn mpirun_by(starter: &[&str], arguments: &[&str]) -> Mpirun {
+    let (program, first) = starter.split_first().expect("a program");
+    let mut command = Command::new(program);
+    command.args(first).arg(env!("CARGO_BIN_EXE_mpirun"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("MPILITE_") {
             command.env_remove(name);
