@@ -13,7 +13,7 @@ use crate::signals::words;
 use crate::wire::{Ended, Order, Report};
 
 /// How long the ranks have after an interrupt before they are killed.
-const INTERRUPT_GRACE: Duration = Duration::from_millis(1500);
+const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 
 /// Exit status after a failure that has none of its own.
 const FAILED: u8 = 1;
