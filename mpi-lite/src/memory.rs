@@ -64,6 +64,12 @@ impl Span {
         self.len == 0
     }
 
+    /// Where it is, for a process that reads or writes it through the system.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.addr.expose_provenance() as u64
+    }
+
     /// The part from `offset` on, at most `len` bytes of it; beyond the end it is empty.
     #[must_use]
     pub fn part(&self, offset: usize, len: usize) -> Self {

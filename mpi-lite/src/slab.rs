@@ -51,6 +51,13 @@ impl<T> Slab<T> {
         self.free = u32::try_from(self.places.len()).expect("fewer than 2^32 things at a time");
     }
 
+    /// The index that the next `insert` will answer.
+    #[inline]
+    #[must_use]
+    pub fn next_index(&self) -> u32 {
+        self.free
+    }
+
     /// The thing at `index`.
     #[inline]
     #[must_use]

@@ -42,6 +42,13 @@ pub(super) enum Purpose {
     Nothing,
 }
 
+/// A peer that is lost, and why, in words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    pub(super) peer: Peer,
+    reason: &'static str,
+}
+
 /// The buffer that the program attached for buffered sends. Source: MPI 5.0, 3.6.
 #[derive(Clone, Copy, Debug)]
 pub struct Attached {
@@ -97,9 +104,10 @@ impl Counters {
 /// Links, matcher and requests of one process.
 #[derive(Debug)]
 pub struct Lane {
-    pub(super) me: Peer,
-    /// The first leads to this process, the last to all others.
+    /// The first leads to this process.
     pub(super) links: Vec<Link>,
+    /// Which of them leads to each process.
+    routes: Vec<u8>,
     purposes: Vec<Vec<Option<Purpose>>>,
     pub(super) requests: Requests,
     pub(super) posted: Posted,
@@ -113,7 +121,7 @@ pub struct Lane {
     taken_in_bytes: u64,
     pub(super) attached: Option<Attached>,
     /// Peers that answer no more.
-    pub(super) lost: Vec<Peer>,
+    pub(super) lost: Vec<Loss>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     is_closing: bool,
     /// So many waits from now on offer the core at once.
@@ -129,8 +137,11 @@ impl Lane {
     #[must_use]
     pub fn new(me: Peer, links: Vec<Link>, settings: Settings, hosts: Vec<String>) -> Self {
         assert!(!links.is_empty(), "a process reaches at least itself");
+        let last = u8::try_from(links.len() - 1).expect("a handful of links");
+        let mut routes = vec![last; hosts.len()];
+        routes[me.0 as usize] = 0;
         Self {
-            me,
+            routes,
             purposes: links.iter().map(|_| Vec::new()).collect(),
             links,
             requests: Requests::default(),
@@ -152,13 +163,33 @@ impl Lane {
         }
     }
 
+    /// Says that link `link` leads to `peers`.
+    pub fn lead(&mut self, peers: impl IntoIterator<Item = Peer>, link: usize) {
+        let link = u8::try_from(link).expect("a handful of links");
+        for peer in peers {
+            self.routes[peer.0 as usize] = link;
+        }
+    }
+
     /// Which link leads to `peer`.
     #[inline]
     pub(super) fn route(&self, peer: Peer) -> usize {
-        if peer == self.me {
-            0
-        } else {
-            self.links.len() - 1
+        usize::from(self.routes[peer.0 as usize])
+    }
+
+    /// The program is about to sleep. Answers whether nothing has come meanwhile.
+    pub(super) fn begin_rest(&mut self) -> bool {
+        let mut is_quiet = true;
+        for link in &mut self.links {
+            is_quiet &= link.begin_rest();
+        }
+        is_quiet
+    }
+
+    /// It sleeps no more.
+    pub(super) fn end_rest(&mut self) {
+        for link in &mut self.links {
+            link.end_rest();
         }
     }
 
@@ -311,7 +342,9 @@ impl Lane {
                 peer,
                 unfinished,
                 unsent,
+                reason,
             } => {
+                self.lost.push(Loss { peer, reason });
                 self.lose(link, peer, &unfinished, &unsent);
             }
         }
@@ -450,7 +483,6 @@ impl Lane {
     }
 
     fn lose(&mut self, link: usize, peer: Peer, unfinished: &[Arrival], unsent: &[Token]) {
-        self.lost.push(peer);
         for &token in unsent {
             self.unsent(token, peer);
         }
@@ -488,15 +520,20 @@ impl Lane {
     /// The first peer that was lost, in words.
     #[must_use]
     pub fn first_loss(&self) -> Option<Error> {
-        self.lost.first().map(|&peer| self.loss(peer))
+        self.lost.first().map(|loss| self.loss(loss.peer))
     }
 
     pub(super) fn loss(&self, peer: Peer) -> Error {
+        let reason = self
+            .lost
+            .iter()
+            .find(|loss| loss.peer == peer)
+            .map_or("nothing more is known of it", |loss| loss.reason);
         let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);
         Cause::Lost {
             rank: peer.0,
             host: host.into(),
-            reason: "it has answered nothing for too long",
+            reason,
         }
         .into()
     }

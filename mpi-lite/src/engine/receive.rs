@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::envelope::Envelope;
-use super::lane::Lane;
+use super::lane::{Lane, Loss};
 use super::matching::{Pattern, UnexpectedMessage};
 use super::request::{Completion, Plan, Request, Status};
 use crate::data::Area;
@@ -59,7 +59,7 @@ impl Lane {
             Some(place) => self.claim(place, request),
             None => match self.lost.first() {
                 // The job is broken; a receive that may never match must not hang.
-                Some(&peer) => self.fail(request, peer),
+                Some(&Loss { peer, .. }) => self.fail(request, peer),
                 None => self.posted.push(pattern, request),
             },
         }

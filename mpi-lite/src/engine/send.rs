@@ -33,6 +33,18 @@ pub struct SendPlan {
     pub area: Area,
 }
 
+impl SendPlan {
+    #[inline]
+    fn envelope(&self) -> Envelope {
+        Envelope {
+            context: self.context,
+            source: self.source,
+            tag: self.tag,
+            synchronous: self.mode == Mode::Synchronous,
+        }
+    }
+}
+
 /// A send that the transport has not finished.
 #[derive(Debug)]
 pub(super) struct Sending {
@@ -161,6 +173,9 @@ impl Lane {
         let Some(to) = plan.to else {
             return Ok(None);
         };
+        if self.send_at_once(plan, to) {
+            return Ok(None);
+        }
         let len = plan.area.len();
         let buffered = self.reserve(plan.mode, len)?;
         let choice = protocol::completion(plan.mode, len, self.kept_bytes, &self.settings);
@@ -185,12 +200,7 @@ impl Lane {
             kept,
             buffered,
         }));
-        let envelope = Envelope {
-            context: plan.context,
-            source: plan.source,
-            tag: plan.tag,
-            synchronous: plan.mode == Mode::Synchronous,
-        };
+        let envelope = plan.envelope();
         let is_short = len <= self.settings.eager_copy_bytes;
         let at_once = self.burst.goes_at_once(is_short);
         let message = Outbound {
@@ -199,6 +209,7 @@ impl Lane {
             token,
             // Of those that are kept the last one asks for all.
             is_awaited: !is_copied && at_once,
+            needs_match: plan.mode == Mode::Synchronous,
         };
         let link = self.route(to);
         if let Err(refusal) = self.links[link].send(to, message) {
@@ -215,6 +226,23 @@ impl Lane {
             self.links[link].flush();
         }
         Ok(request)
+    }
+
+    /// Sends a message that the road takes whole, body and all, without leaving anything here.
+    #[inline]
+    fn send_at_once(&mut self, plan: &SendPlan, to: Peer) -> bool {
+        let Area::Run(body) = plan.area else {
+            return false;
+        };
+        let link = self.route(to);
+        let envelope = plan.envelope();
+        let is_taken =
+            plan.mode != Mode::Synchronous && self.links[link].offer(to, &envelope.encode(), body);
+        if is_taken {
+            self.counters.messages_sent += 1;
+            self.counters.bytes_sent += body.len() as u64;
+        }
+        is_taken
     }
 
     /// The link did not take a message: nobody waits for it, and this is why.

@@ -146,10 +146,14 @@ impl Engine {
 
     fn sleep(&self, lane: &mut MutexGuard<'_, Lane>) {
         let wake_at = lane.wake_at();
-        lane.counters.sleeps += 1;
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        MutexGuard::unlocked(lane, || self.doze(wake_at));
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        if lane.begin_rest() {
+            lane.counters.sleeps += 1;
+            MutexGuard::unlocked(lane, || self.doze(wake_at));
+        }
+        if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            lane.end_rest();
+        }
     }
 
     /// Sleeps until a link has something, the bell rings, or `until`. Answers whether it was woken

@@ -12,6 +12,7 @@
 
 mod loopback;
 pub mod rmpp;
+pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "sim")]
@@ -24,6 +25,7 @@ use std::os::fd::BorrowedFd;
 
 pub use loopback::Loopback;
 pub use rmpp::Rmpp;
+pub use shm::Shm;
 
 use crate::clock::Instant;
 use crate::counters::{Datagrams, Rows};
@@ -90,7 +92,8 @@ pub enum Event {
         /// The body, if it landed by [`Landing::Bounce`].
         bounced: Option<Vec<u8>>,
     },
-    /// The body of a message is with its receiver: the span may be reused.
+    /// The body of a message is with its receiver, or on a road that loses nothing: the span may be
+    /// reused.
     Sent {
         /// The engine's name for the send.
         token: Token,
@@ -104,6 +107,8 @@ pub enum Event {
         unfinished: Vec<Arrival>,
         /// Outgoing messages to it that will not be completed.
         unsent: Vec<Token>,
+        /// Why, in words.
+        reason: &'static str,
     },
 }
 
@@ -131,12 +136,20 @@ pub struct Outbound<'a> {
     /// Somebody waits for `Sent`: the receiver is asked to acknowledge at once, not when it suits
     /// it.
     pub is_awaited: bool,
+    /// `Sent` says that the message has found its receive (synchronous mode).
+    pub needs_match: bool,
 }
 
 /// The contract; see the module.
 pub trait Transport {
     /// The greatest body, in bytes.
     fn body_limit(&self) -> u64;
+
+    /// Takes a short message whole, if this road can do so now: it is as good as with its receiver,
+    /// its body may be reused, and nothing more is heard of it. Answers whether it did.
+    fn offer(&mut self, _to: Peer, _envelope: &EnvelopeBytes, _body: Span) -> bool {
+        false
+    }
 
     /// Sends a message to `to`. It may wait for others that go the same way, until `flush` or
     /// `poll`, never longer.
@@ -165,6 +178,15 @@ pub trait Transport {
     /// What becomes readable when `poll` has something to do.
     fn wake_on(&self) -> Option<BorrowedFd<'_>>;
 
+    /// This process is about to sleep on `wake_on`: whoever sends to it has to wake it. Answers
+    /// whether nothing has come meanwhile.
+    fn begin_rest(&mut self) -> bool {
+        true
+    }
+
+    /// It sleeps no more.
+    fn end_rest(&mut self) {}
+
     /// Whether everything that was sent is with its receivers.
     fn is_quiet(&self) -> bool;
 }
@@ -178,6 +200,8 @@ pub trait Transport {
 pub enum Link {
     /// To this process itself.
     Loopback(Loopback),
+    /// Memory that the ranks of a node share.
+    Shm(Shm),
     /// RMPP over UDP.
     Rmpp(Rmpp),
     /// RMPP over a simulated network.
@@ -209,7 +233,7 @@ impl Tallies {
 
     fn read(&mut self, link: &Link) {
         match link {
-            Link::Loopback(_) => {}
+            Link::Loopback(_) | Link::Shm(_) => {}
             Link::Rmpp(rmpp) => {
                 self.rmpp = rmpp.counters().clone();
                 self.udp = rmpp.datagrams();
@@ -234,6 +258,7 @@ macro_rules! each {
     ($link:expr, $road:ident => $call:expr) => {
         match $link {
             Link::Loopback($road) => $call,
+            Link::Shm($road) => $call,
             Link::Rmpp($road) => $call,
             #[cfg(feature = "sim")]
             Link::Sim($road) => $call,
@@ -246,6 +271,11 @@ macro_rules! each {
 impl Transport for Link {
     fn body_limit(&self) -> u64 {
         each!(self, road => road.body_limit())
+    }
+
+    #[inline]
+    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        each!(self, road => road.offer(to, envelope, body))
     }
 
     #[inline]
@@ -279,6 +309,14 @@ impl Transport for Link {
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         each!(self, road => road.wake_on())
+    }
+
+    fn begin_rest(&mut self) -> bool {
+        each!(self, road => road.begin_rest())
+    }
+
+    fn end_rest(&mut self) {
+        each!(self, road => road.end_rest());
     }
 
     fn is_quiet(&self) -> bool {

@@ -15,6 +15,9 @@ use super::super::{
 use crate::clock::Instant;
 use crate::memory::Span;
 
+/// Why a peer is lost.
+const SILENT: &str = "it has answered nothing for too long";
+
 #[derive(Debug)]
 struct Outgoing {
     id: OutgoingId,
@@ -203,6 +206,8 @@ impl Driver {
             body,
             token,
             is_awaited,
+            // Whoever needs a match is told by the landing: what is held is not acknowledged.
+            needs_match: _,
         } = message;
         // Whose places the core gives out again must have left the table.
         while let Some(event) = self.core.event_at_hand() {
@@ -525,6 +530,7 @@ impl Driver {
                     peer,
                     unfinished: vec![arrival_of(id)],
                     unsent: Vec::new(),
+                    reason: SILENT,
                 }
             }
             CoreEvent::Lost(node) => self.lose(node),
@@ -549,6 +555,7 @@ impl Driver {
             peer: Peer(node.0),
             unfinished,
             unsent,
+            reason: SILENT,
         }
     }
 }

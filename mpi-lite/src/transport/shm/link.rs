@@ -1,0 +1,227 @@
+//! What a rank knows of its road to a neighbour, and of the road from it.
+
+use std::collections::VecDeque;
+
+use super::super::EnvelopeBytes;
+use super::note::{Kind, words_of};
+use super::ring::{Consumer, INLINE_BYTES, Note, Producer};
+use super::segment::{Area, Pair, TRANSFERS};
+use super::transfer::Neighbour;
+use super::{EAGER_BYTES, EAGER_PIECE_BYTES};
+use crate::memory::Span;
+
+/// Words of a message in front of its body.
+const ENVELOPE_WORDS: usize = 2;
+
+/// The road to a neighbour.
+#[derive(Debug)]
+pub(super) struct Outward {
+    pub(super) area: &'static Area,
+    pub(super) pair: &'static Pair,
+    ring: Producer,
+    pub(super) must_fence: bool,
+    /// The neighbour knows that it has to listen to us.
+    pub(super) is_known: bool,
+    /// Nothing goes there any more.
+    is_closed: bool,
+    /// Answers that found no room.
+    pub(super) answers: VecDeque<(Kind, [u64; 2])>,
+    /// Messages that found no room, and those behind them.
+    pub(super) waiting: VecDeque<u32>,
+    /// Messages that are asked for piece by piece.
+    pub(super) asked: VecDeque<u32>,
+    /// Transfers in use.
+    transfers: [bool; TRANSFERS],
+    /// Whether the system copies from and to the neighbour's memory, once somebody has asked.
+    reach: Option<Option<Neighbour>>,
+}
+
+impl Outward {
+    pub(super) fn new(area: &'static Area, pair: &'static Pair) -> Self {
+        Self {
+            area,
+            pair,
+            ring: Producer::new(pair),
+            must_fence: true,
+            is_known: false,
+            is_closed: false,
+            answers: VecDeque::new(),
+            waiting: VecDeque::new(),
+            asked: VecDeque::new(),
+            transfers: [false; TRANSFERS],
+            reach: None,
+        }
+    }
+
+    /// Whether something waits for room.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.answers.is_empty() || !self.waiting.is_empty() || !self.asked.is_empty()
+    }
+
+    /// Whether there is room for the next of what waits.
+    pub(super) fn may_go_on(&mut self) -> bool {
+        self.is_behind()
+            && self
+                .ring
+                .has_room(EAGER_BYTES / EAGER_PIECE_BYTES, EAGER_BYTES)
+    }
+
+    /// Nothing that waits goes any more.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+        self.answers.clear();
+        self.asked.clear();
+        self.waiting.clear();
+    }
+
+    /// Tells the neighbour to listen to `me`.
+    #[cold]
+    pub(super) fn introduce(&mut self, me: u32) {
+        self.area.introduce(me);
+        self.is_known = true;
+    }
+
+    /// Writes a message that needs no answer, if there is room for all of it.
+    #[inline]
+    pub(super) fn push_message(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
+        if body.len() > INLINE_BYTES {
+            return body.len() <= EAGER_BYTES && self.push_pieces(envelope, body);
+        }
+        if !self.ring.has_room(1, 0) {
+            return false;
+        }
+        let mut inline = [0; INLINE_BYTES];
+        body.read_into(&mut inline);
+        let [context, tag] = words_of(envelope);
+        let mut words = [context, tag, 0, 0, 0, 0, 0];
+        for (word, bytes) in words[ENVELOPE_WORDS..]
+            .iter_mut()
+            .zip(inline.as_chunks::<8>().0)
+        {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        let note = Note {
+            kind: Kind::Short as u8,
+            bytes: body.len(),
+        };
+        self.ring
+            .push(note, &words[..ENVELOPE_WORDS + body.len().div_ceil(8)]);
+        true
+    }
+
+    fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
+        let len = body.len();
+        if !self.ring.has_room(len.div_ceil(EAGER_PIECE_BYTES), len) {
+            return false;
+        }
+        let [context, tag] = words_of(envelope);
+        let mut kind = Kind::Body;
+        let mut at = 0;
+        while at < len {
+            let piece = body.part(at, EAGER_PIECE_BYTES);
+            self.push_piece(kind, piece, &[context, tag, len as u64]);
+            (kind, at) = (Kind::More, at + piece.len());
+        }
+        true
+    }
+
+    fn push_piece(&mut self, kind: Kind, piece: Span, words: &[u64]) {
+        self.ring.body(piece.len()).copy_from(piece);
+        let note = Note {
+            kind: kind as u8,
+            bytes: piece.len(),
+        };
+        self.ring.push(note, words);
+    }
+
+    /// Writes a slot without a body, if there is room.
+    pub(super) fn push_note(&mut self, kind: Kind, words: &[u64]) -> bool {
+        let has_room = self.ring.has_room(1, 0);
+        if has_room {
+            let note = Note {
+                kind: kind as u8,
+                bytes: 0,
+            };
+            self.ring.push(note, words);
+        }
+        has_room
+    }
+
+    /// Writes a piece of a message that was asked for by this name, if there is room. Answers its
+    /// length.
+    pub(super) fn push_asked(&mut self, name: u32, rest: Span) -> Option<usize> {
+        let piece = rest.part(0, EAGER_PIECE_BYTES);
+        let has_room = self.ring.has_room(1, piece.len());
+        has_room.then(|| {
+            self.push_piece(Kind::Piece, piece, &[u64::from(name)]);
+            piece.len()
+        })
+    }
+
+    /// Takes a transfer that is free.
+    pub(super) fn take_transfer(&mut self) -> Option<u32> {
+        let free = self.transfers.iter().position(|is_taken| !is_taken)?;
+        self.transfers[free] = true;
+        self.pair.transfers[free].reset();
+        u32::try_from(free).ok()
+    }
+
+    pub(super) fn free_transfer(&mut self, number: u32) {
+        self.transfers[number as usize] = false;
+    }
+
+    /// The neighbour's process, if its memory can be reached.
+    pub(super) fn reach(&mut self) -> Option<Neighbour> {
+        *self.reach.get_or_insert_with(|| Neighbour::of(self.area))
+    }
+
+    /// It cannot any more.
+    pub(super) fn give_up_reach(&mut self) {
+        self.reach = Some(None);
+    }
+}
+
+/// The road from a neighbour.
+#[derive(Debug)]
+pub(super) struct Inward {
+    pub(super) pair: &'static Pair,
+    pub(super) ring: Consumer,
+    /// The message whose pieces come.
+    pub(super) current: Option<u32>,
+    /// What it wrote made no sense: nobody listens to it any more.
+    pub(super) is_garbled: bool,
+}
+
+impl Inward {
+    pub(super) fn new(pair: &'static Pair) -> Self {
+        Self {
+            pair,
+            ring: Consumer::new(pair),
+            current: None,
+            is_garbled: false,
+        }
+    }
+
+    /// Words of a slot's envelope.
+    #[inline]
+    pub(super) fn envelope_words(&self) -> [u64; 2] {
+        [self.ring.word(0), self.ring.word(1)]
+    }
+
+    /// The body in the slot, at most as long as it holds.
+    #[inline]
+    pub(super) fn inline(&self, bytes: usize) -> [u8; INLINE_BYTES] {
+        let mut inline = [0; INLINE_BYTES];
+        let words = bytes.min(INLINE_BYTES).div_ceil(8);
+        for (number, bytes) in inline
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .take(words)
+            .enumerate()
+        {
+            *bytes = self.ring.word(ENVELOPE_WORDS + number).to_ne_bytes();
+        }
+        inline
+    }
+}

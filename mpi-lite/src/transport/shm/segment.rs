@@ -1,0 +1,229 @@
+//! The memory that all ranks of a node share, and what lies where in it.
+//!
+//! ```text
+//!  area of rank 0 | area of rank 1 | ...      what everybody may look at
+//!  pair 0 -> 0    | pair 0 -> 1    | ...      one road for each ordered pair
+//! ```
+//! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are never
+//! there, so a job of 256 ranks costs what it uses.
+#![expect(unsafe_code, reason = "maps memory and gives out references into it")]
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Most ranks of a node that share memory.
+pub const RANKS_MAX: u32 = 1024;
+
+/// Slots of a pair: with the lines before them they fill a page.
+pub(super) const SLOTS: usize = 60;
+
+/// Words of a slot beside its stamp.
+pub(super) const WORDS: usize = 7;
+
+/// Bytes of a pair's ring of bodies.
+pub(super) const BODIES: usize = 1 << 16;
+
+/// Long messages of a pair that both sides may copy at once.
+pub(super) const TRANSFERS: usize = 3;
+
+/// Bits of [`Area::attention`].
+pub(super) const ASLEEP: u32 = 1;
+
+/// One cache line: what one side writes and the other reads.
+#[repr(C, align(64))]
+pub(super) struct Slot {
+    /// Position of the slot in the stream, plus one; below it the kind of what the slot says.
+    pub(super) stamp: AtomicU64,
+    pub(super) words: [AtomicU64; WORDS],
+}
+
+/// How far the receiver is.
+#[repr(C, align(64))]
+pub(super) struct Taken {
+    pub(super) slots: AtomicU64,
+    /// Bytes of bodies, those that were skipped at the ring's end included.
+    pub(super) bytes: AtomicU64,
+}
+
+/// A long message that both sides copy.
+#[repr(C, align(64))]
+pub(super) struct Transfer {
+    /// Where the message goes in the receiver's memory; 0: not known yet.
+    pub(super) place: AtomicU64,
+    /// Chunks that are taken: from the front, by the receiver; from the back, by the sender.
+    pub(super) claims: AtomicU64,
+    /// Chunks that the sender has copied.
+    pub(super) copied: AtomicU32,
+    /// The sender could not copy: the receiver does it.
+    pub(super) failed: AtomicU32,
+}
+
+/// The road from one rank to another.
+#[repr(C, align(4096))]
+pub(super) struct Pair {
+    pub(super) taken: Taken,
+    pub(super) transfers: [Transfer; TRANSFERS],
+    pub(super) slots: [Slot; SLOTS],
+    pub(super) bodies: Bodies,
+}
+
+/// A ring of bytes; `ring` says who may touch which of them.
+#[repr(C, align(4096))]
+pub(super) struct Bodies(UnsafeCell<[u8; BODIES]>);
+
+// SAFETY: both sides reach the bytes through raw pointers only, at places that the stamps and
+// `Taken` hand over with release and acquire.
+unsafe impl Sync for Bodies {}
+
+impl Bodies {
+    pub(super) fn start(&self) -> *mut u8 {
+        self.0.get().cast()
+    }
+}
+
+/// What the ranks of the node know of one of them.
+#[repr(C, align(64))]
+pub(super) struct Area {
+    /// What senders have to heed: [`ASLEEP`].
+    pub(super) attention: AtomicU32,
+    line: [u64; 7],
+    /// Its process, and a word of its memory with what is written there: whoever can read that
+    /// can copy from and to its memory.
+    pub(super) process: AtomicU64,
+    pub(super) witness_at: AtomicU64,
+    pub(super) witness: AtomicU64,
+    /// Senders have to make their stores visible themselves before they look at `attention`.
+    pub(super) needs_fence: AtomicU64,
+    rest: [u64; 4],
+    /// Who has ever sent something to it, a bit for each rank of the node.
+    pub(super) callers: [AtomicU64; RANKS_MAX as usize / 64],
+}
+
+impl core::fmt::Debug for Area {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Area")
+            .field("attention", &self.attention)
+            .field("process", &self.process)
+            .finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pair").finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Transfer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Transfer")
+            .field("place", &self.place)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Area {
+    /// Says which process this is, and what is written at an address of its memory.
+    pub(super) fn present(&self, process: u32, (witness_at, witness): (u64, u64)) {
+        self.witness_at.store(witness_at, Relaxed);
+        self.witness.store(witness, Relaxed);
+        self.process.store(u64::from(process), Release);
+    }
+
+    /// Tells the rank that `caller` sends to it from now on.
+    pub(super) fn introduce(&self, caller: u32) {
+        self.callers[caller as usize / 64].fetch_or(1 << (caller % 64), AcqRel);
+    }
+}
+
+const _: () = assert!(size_of::<Pair>() == 4096 + BODIES && size_of::<Area>() == 256);
+
+/// Bytes of the areas, in whole pages.
+const fn area_bytes(ranks: u32) -> u64 {
+    (ranks as u64 * size_of::<Area>() as u64).next_multiple_of(4096)
+}
+
+/// Bytes of the memory that `ranks` ranks share.
+#[must_use]
+pub const fn segment_bytes(ranks: u32) -> u64 {
+    area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
+}
+
+/// The mapped memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    base: &'static Base,
+    ranks: u32,
+}
+
+/// Where the memory begins.
+#[derive(Debug)]
+struct Base(*mut u8);
+
+// SAFETY: an address; everything reached through it is atomic, or handed over by atomics.
+unsafe impl Sync for Base {}
+
+impl Segment {
+    /// Maps `memory` for as long as the process lives: whoever takes it away would have to know
+    /// that no thread is in the middle of a call, and the system does it at the end.
+    ///
+    /// # Errors
+    /// The memory is smaller than `ranks` ranks need, or the system does not map it.
+    pub(super) fn map(memory: &OwnedFd, ranks: u32) -> io::Result<Self> {
+        let bytes = segment_bytes(ranks);
+        let has = rustix::fs::fstat(memory)?.st_size;
+        if ranks > RANKS_MAX || u64::try_from(has).unwrap_or(0) < bytes {
+            let what = format!("{has} bytes are too few for {ranks} ranks");
+            return Err(io::Error::other(what));
+        }
+        let len = usize::try_from(bytes).map_err(io::Error::other)?;
+        // SAFETY: a new mapping at an address that the system chooses.
+        let base = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                memory.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = Box::leak(Box::new(Base(base.cast())));
+        Ok(Self { base, ranks })
+    }
+
+    /// The area of local rank `rank`.
+    pub(super) fn area(self, rank: u32) -> &'static Area {
+        assert!(rank < self.ranks, "a rank of this node");
+        // SAFETY: within the mapping (checked by `map`), which is never undone; aligned, because it
+        // begins with a page; any bytes are a valid area.
+        unsafe { &*self.base.0.cast::<Area>().add(rank as usize) }
+    }
+
+    /// The road from local rank `from` to local rank `to`.
+    pub(super) fn pair(self, from: u32, to: u32) -> &'static Pair {
+        assert!(from < self.ranks && to < self.ranks, "ranks of this node");
+        let number = from as usize * self.ranks as usize + to as usize;
+        let areas = area_bytes(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid pair.
+        unsafe { &*self.base.0.add(areas).cast::<Pair>().add(number) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_many_ranks_is_bounded() {
+        assert!(segment_bytes(256) < 1 << 33);
+        assert!(segment_bytes(RANKS_MAX) < 1 << 37);
+    }
+}

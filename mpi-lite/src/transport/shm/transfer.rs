@@ -1,0 +1,273 @@
+//! Long messages: both sides copy at once.
+//!
+//! A message is cut into chunks. The receiver takes them from the front and reads them out of the
+//! sender's memory (`process_vm_readv`); a sender that has nothing else to do takes them from the
+//! back and writes them into the receiver's (`process_vm_writev`). They meet where they meet: a
+//! sender that computes leaves all of it to the receiver, one that waits does half.
+#![expect(unsafe_code, reason = "copies between the memories of two processes")]
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::io;
+
+use super::segment::{Area, Transfer};
+use crate::memory::Span;
+
+/// Bytes of the shortest chunk, and of the longest.
+const CHUNK_MIN: usize = 16 << 10;
+const CHUNK_MAX: usize = 256 << 10;
+
+/// A message is cut into about so many.
+const CHUNKS: usize = 16;
+
+/// How a message of `bytes` bytes is cut: the same on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    bytes: usize,
+    chunk: usize,
+}
+
+impl Cut {
+    pub(super) fn of(bytes: usize) -> Self {
+        let chunk = (bytes / CHUNKS).next_multiple_of(4096);
+        Self {
+            bytes,
+            chunk: chunk.clamp(CHUNK_MIN, CHUNK_MAX),
+        }
+    }
+
+    fn chunks(self) -> u32 {
+        u32::try_from(self.bytes.div_ceil(self.chunk)).unwrap_or(u32::MAX)
+    }
+
+    /// Offset and length of a chunk.
+    fn chunk(self, number: u32) -> (usize, usize) {
+        let at = number as usize * self.chunk;
+        (at, self.chunk.min(self.bytes - at))
+    }
+}
+
+/// Which side takes a chunk.
+#[derive(Clone, Copy)]
+enum Side {
+    Front,
+    Back,
+}
+
+impl Transfer {
+    pub(super) fn reset(&self) {
+        self.claims.store(0, Relaxed);
+        self.copied.store(0, Relaxed);
+        self.failed.store(0, Relaxed);
+        self.place.store(0, Release);
+    }
+
+    /// Takes the next chunk of a side; `None` if all are taken.
+    fn claim(&self, cut: Cut, side: Side) -> Option<u32> {
+        let chunks = u64::from(cut.chunks());
+        let mut claims = self.claims.load(Relaxed);
+        loop {
+            let (front, back) = (claims & u64::from(u32::MAX), claims >> 32);
+            if front + back >= chunks {
+                return None;
+            }
+            let (next, number) = match side {
+                Side::Front => (claims + 1, front),
+                Side::Back => (claims + (1 << 32), chunks - 1 - back),
+            };
+            match self
+                .claims
+                .compare_exchange_weak(claims, next, AcqRel, Relaxed)
+            {
+                Ok(_) => return u32::try_from(number).ok(),
+                Err(seen) => claims = seen,
+            }
+        }
+    }
+
+    /// Chunks that the sender has taken.
+    fn taken_at_the_back(&self) -> u32 {
+        (self.claims.load(Acquire) >> 32) as u32
+    }
+}
+
+/// A process whose memory can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Neighbour(libc::pid_t);
+
+impl Neighbour {
+    /// The process of `area`, if the system lets us copy from and to its memory. It is asked once:
+    /// what is read must be what the process says is written there, so that a number of another
+    /// process (in another container) is not mistaken for it.
+    pub(super) fn of(area: &Area) -> Option<Self> {
+        let process = libc::pid_t::try_from(area.process.load(Acquire)).ok()?;
+        let witness = area.witness.load(Acquire);
+        let mut seen = [0; 8];
+        let this = Self(process);
+        let is_read = this.read(area.witness_at.load(Acquire), Span::of(&mut seen));
+        (process > 0 && is_read.is_ok() && u64::from_ne_bytes(seen) == witness).then_some(this)
+    }
+
+    /// Fills `to` with what is at `address` of the process.
+    fn read(self, address: u64, to: Span) -> io::Result<()> {
+        self.copy(address, to, |pid, here, there| {
+            // SAFETY: `here` is a span, whose creator vouched for its memory; what is `there` the
+            // system checks.
+            unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
+        })
+    }
+
+    /// Copies `from` to `address` of the process.
+    fn write(self, address: u64, from: Span) -> io::Result<()> {
+        self.copy(address, from, |pid, here, there| {
+            // SAFETY: as above.
+            unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+        })
+    }
+
+    fn copy(
+        self,
+        address: u64,
+        span: Span,
+        call: impl Fn(libc::pid_t, *const libc::iovec, *const libc::iovec) -> isize,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < span.len() {
+            let mut part = span.part(done, usize::MAX);
+            let here = part.io_slice_mut();
+            let there = libc::iovec {
+                iov_base: core::ptr::without_provenance_mut(address as usize + done),
+                iov_len: here.len(),
+            };
+            // An `IoSliceMut` is an iovec.
+            let copied = call(self.0, (&raw const here).cast(), &raw const there);
+            match usize::try_from(copied) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => done += bytes,
+                Err(_) => return Err(io::Error::last_os_error()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What has become of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// There is more to do.
+    Going,
+    /// The other side is not done with what it took.
+    Waiting,
+    /// All is there.
+    Done,
+    /// The system does not copy any more.
+    Failed,
+}
+
+/// The receiver's part in a long message.
+#[derive(Debug)]
+pub(super) struct Copying {
+    /// Whose message it is.
+    pub(super) from: u32,
+    neighbour: Neighbour,
+    /// Where the message is in the sender's memory.
+    address: u64,
+    place: Span,
+    cut: Cut,
+    transfer: Option<&'static Transfer>,
+    /// Chunks copied, if the sender has no part in it.
+    alone: u32,
+}
+
+impl Copying {
+    /// `place` takes in a message of `bytes` bytes at `address`; what does not fit is left out.
+    pub(super) fn begin(
+        (from, neighbour): (u32, Neighbour),
+        (address, bytes): (u64, u64),
+        place: Span,
+        transfer: Option<&'static Transfer>,
+    ) -> Self {
+        let is_whole = place.len() as u64 >= bytes;
+        let bytes = if is_whole {
+            bytes as usize
+        } else {
+            place.len()
+        };
+        // The sender knows nothing of what is left out.
+        let transfer = transfer.filter(|_| is_whole);
+        if let Some(transfer) = transfer {
+            transfer.place.store(place.address(), Release);
+        }
+        let cut = Cut::of(bytes);
+        Self {
+            from,
+            neighbour,
+            address,
+            place,
+            cut,
+            transfer,
+            alone: 0,
+        }
+    }
+
+    /// Copies the next chunk.
+    pub(super) fn go_on(&mut self) -> Progress {
+        let next = match self.transfer {
+            Some(transfer) => transfer.claim(self.cut, Side::Front),
+            None => (self.alone < self.cut.chunks()).then_some(self.alone),
+        };
+        let Some(number) = next else {
+            return self.finish();
+        };
+        self.alone += 1;
+        match self.copy(number) {
+            Ok(()) => Progress::Going,
+            Err(_) => Progress::Failed,
+        }
+    }
+
+    fn copy(&self, number: u32) -> io::Result<()> {
+        let (at, len) = self.cut.chunk(number);
+        self.neighbour
+            .read(self.address + at as u64, self.place.part(at, len))
+    }
+
+    fn finish(&self) -> Progress {
+        let Some(transfer) = self.transfer else {
+            return Progress::Done;
+        };
+        let back = transfer.taken_at_the_back();
+        if transfer.copied.load(Acquire) >= back {
+            return Progress::Done;
+        }
+        if transfer.failed.load(Acquire) == 0 {
+            return Progress::Waiting;
+        }
+        let chunks = self.cut.chunks();
+        let rest = (chunks.saturating_sub(back)..chunks).try_for_each(|number| self.copy(number));
+        match rest {
+            Ok(()) => Progress::Done,
+            Err(_) => Progress::Failed,
+        }
+    }
+}
+
+/// The sender's part: copies chunks of `body` until all are taken. `None`: nothing to do, the
+/// receiver has not said where the message goes.
+pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) {
+    let place = transfer.place.load(Acquire);
+    if place == 0 || transfer.failed.load(Relaxed) != 0 {
+        return;
+    }
+    let cut = Cut::of(body.len());
+    while let Some(number) = transfer.claim(cut, Side::Back) {
+        let (at, len) = cut.chunk(number);
+        if neighbour
+            .write(place + at as u64, body.part(at, len))
+            .is_err()
+        {
+            transfer.failed.store(1, Release);
+            return;
+        }
+        transfer.copied.fetch_add(1, Release);
+    }
+}
