@@ -16,6 +16,19 @@ const MEASURING: &[(&str, usize, &[&str], usize)] = &[
     ("incast", 2, &["4096", "3"], 3),
 ];
 
+/// Programs for one machine with their ranks and words, and what stands before each figure.
+const ON_ONE_MACHINE: &[(&str, usize, &[&str], &[&str])] = &[
+    ("collective", 3, &[], &["barrier: ", "allreduce: "]),
+    ("idle", 2, &["0.1"], &["cpu: ", "woken: "]),
+    (
+        "flood",
+        2,
+        &["20000", "1024", "0.1"],
+        &["sender: ", "receiver: ", "drained: "],
+    ),
+    ("start", 5, &[], &["ranks: 5"]),
+];
+
 /// Each probe with its words; it prints a figure for each of them.
 const PROBES: &[(&str, &[&str])] = &[
     ("udp_probe", &["0", "8"]),
@@ -51,7 +64,7 @@ fn every_program_compiles_without_a_warning() {
         compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
         count += 1;
     }
-    assert!(count >= 13, "only {count} programs in {}", folder.display());
+    assert!(count >= 19, "only {count} programs in {}", folder.display());
 }
 
 #[test]
@@ -88,6 +101,40 @@ fn probes_print_a_figure_for_each_size() {
             "{name}: {}",
             outcome.report()
         );
+    }
+}
+
+#[test]
+fn programs_for_one_machine_print_each_figure_behind_its_name() {
+    let scratch = Scratch::new("benches-node");
+    for (name, ranks, words, expected) in ON_ONE_MACHINE {
+        let job = Job::mpirun(*ranks).arg(build(name, &scratch)).args(*words);
+        let mut outcome = job.run().expect_code(0);
+        for text in *expected {
+            outcome = outcome.expect_stdout(text);
+        }
+    }
+}
+
+#[test]
+fn a_cache_line_needs_some_time_between_two_cores() {
+    let scratch = Scratch::new("benches-line");
+    let outcome = Job::new(build("line_probe", &scratch)).run().expect_code(0);
+    let lines = figures(&outcome.stdout);
+    let [line] = &lines[..] else {
+        panic!("one line expected: {}", outcome.report());
+    };
+    assert!(line[0] == 64.0 && line[1] > 0.0, "{}", outcome.report());
+}
+
+#[test]
+fn what_took_runs_is_timed_and_its_exit_code_is_passed_on() {
+    let scratch = Scratch::new("benches-took");
+    let took = build("took", &scratch);
+    for code in [0, 7] {
+        let words = ["sh", "-c", "exit $0", &code.to_string()];
+        let outcome = Job::new(&took).args(words).run().expect_code(code);
+        drop(outcome.expect_stdout("took: 0."));
     }
 }
 
