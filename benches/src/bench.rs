@@ -1,6 +1,6 @@
 //! Compiles the C programs, each once per compiler, and runs them.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mpi_lite_tests::{Job, Outcome, c_source};
 
-use crate::contender::{Contender, ours, peers};
+use crate::contender::{Contender, neighbours, ours, peers};
 use crate::machine;
 use crate::options::Options;
 use crate::place::Place;
@@ -22,6 +22,8 @@ pub struct Program {
     pub ranks: usize,
     /// The words of its command line.
     pub arguments: Vec<String>,
+    /// A program in front of the launcher, which starts it.
+    pub wrapper: Option<PathBuf>,
     /// The network that it sees.
     pub place: Place,
     /// The longest that it may take.
@@ -36,6 +38,7 @@ impl Program {
             name,
             ranks: 2,
             arguments: arguments.to_vec(),
+            wrapper: None,
             place: Place::Machine,
             limit: Duration::from_secs(60),
         }
@@ -49,6 +52,7 @@ pub struct Bench {
     pub options: Options,
     /// The other MPIs over TCP, installed or not.
     pub peers: Vec<Contender>,
+    neighbours: OnceCell<Vec<Contender>>,
     folder: PathBuf,
     failures: RefCell<Vec<String>>,
     too_slow: RefCell<BTreeSet<String>>,
@@ -69,6 +73,7 @@ impl Bench {
         Self {
             options,
             peers: peers(),
+            neighbours: OnceCell::new(),
             folder,
             failures: RefCell::default(),
             too_slow: RefCell::default(),
@@ -81,6 +86,13 @@ impl Bench {
     pub fn contenders(&self, profiles: &[&str]) -> Vec<Contender> {
         let own = profiles.iter().map(|profile| ours(profile));
         own.chain(self.peers.iter().cloned()).collect()
+    }
+
+    /// The other MPIs on the road that they choose on one machine, installed or not. The first
+    /// call installs those that come from PyPI.
+    #[must_use]
+    pub fn neighbours(&self) -> &[Contender] {
+        self.neighbours.get_or_init(neighbours)
     }
 
     /// How figures came about, for titles: whoever sees them must know if the machine was busy.
@@ -143,11 +155,14 @@ impl Bench {
         for (name, value) in &who.variables {
             job = job.env(name, value);
         }
+        if let Some(wrapper) = &program.wrapper {
+            job = job.arg(wrapper);
+        }
         if let Some(launcher) = &who.launcher {
             job = job
                 .arg(launcher)
                 .args(["-n", &program.ranks.to_string()])
-                .args(who.words);
+                .args(who.words_for(program.ranks, machine::cores()));
         }
         job.arg(binary).args(&program.arguments)
     }

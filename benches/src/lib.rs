@@ -16,9 +16,10 @@ pub mod profile;
 mod report;
 pub mod sections;
 mod table;
+mod wheels;
 
 pub use bench::{Bench, Program};
-pub use contender::{Contender, counting, kernel, ours, peers};
+pub use contender::{Contender, auto, counting, kernel, neighbours, ours, peers, rmpp};
 pub use goal::{Goal, Limit};
 pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
 pub use options::Options;

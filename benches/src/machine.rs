@@ -1,7 +1,6 @@
 //! What a reader must know of the machine to judge its figures.
 
 use std::fs;
-use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ pub fn is_busy() -> bool {
 /// Cores, kernel and who else runs, in one line; another if that is to be minded.
 #[must_use]
 pub fn describe() -> String {
-    let cores = available_parallelism().map_or(0, usize::from);
+    let cores = cores();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let others = others_running();
     let busy = if others.is_some_and(|others| others > QUIET) {
@@ -48,22 +47,15 @@ pub fn describe() -> String {
     format!("{cores} cores, Linux {kernel}, other processes running: {others}{busy}")
 }
 
-/// What a peer says of itself, or that it is not there.
+/// What a peer says of itself, or how to get it.
 #[must_use]
 pub fn version(peer: &Contender) -> String {
-    let says = || {
-        let output = Command::new(peer.launcher.as_ref()?)
-            .arg("--version")
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // MPICH's launcher has its version in a line of its own.
-        let line = text
-            .lines()
-            .find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
-        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
-    };
-    let said = if peer.is_installed { says() } else { None };
-    let missing = "not installed (Debian: openmpi-bin libopenmpi-dev mpich libmpich-dev)";
-    format!("{}: {}", peer.name, said.as_deref().unwrap_or(missing))
+    let missing = || format!("not installed ({})", peer.source);
+    format!("{}: {}", peer.name, peer.version().unwrap_or_else(missing))
+}
+
+/// How many cores this process may use.
+#[must_use]
+pub fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
 }

@@ -16,14 +16,17 @@ pub struct Style {
     pub(super) is_dashed: bool,
 }
 
-/// Light and dark: fast, classic, Open MPI, MPICH, the kernel's UDP, its TCP.
-const COLOURS: [(&str, &str); 6] = [
+/// Light and dark: fast or auto, classic or rmpp, Open MPI, MPICH, the kernel's UDP or the bare
+/// machine, the kernel's TCP, the newest Open MPI, the newest MPICH.
+const COLOURS: [(&str, &str); 8] = [
     ("#0072b2", "#3aa0e0"),
     ("#56b4e9", "#9ad3f5"),
     ("#d55e00", "#f0803c"),
     ("#e69f00", "#f2c14e"),
     ("#6e7781", "#9198a1"),
     ("#a0a8b0", "#6e7681"),
+    ("#cc79a7", "#dd9ac0"),
+    ("#009e73", "#2fc79b"),
 ];
 
 impl Style {
@@ -31,16 +34,18 @@ impl Style {
     #[must_use]
     pub fn of(name: &str) -> Self {
         let colour = match name {
-            "mpi-lite classic" => 1,
-            "Open MPI tcp" => 2,
-            "MPICH tcp" => 3,
-            "raw UDP" => 4,
+            "mpi-lite classic" | "mpi-lite rmpp" => 1,
+            "raw UDP" | "raw cache line" => 4,
             "raw TCP" => 5,
+            peer if peer.starts_with("Open MPI 5") => 6,
+            peer if peer.starts_with("Open MPI") => 2,
+            peer if peer.starts_with("MPICH 5") => 7,
+            peer if peer.starts_with("MPICH") => 3,
             _ => 0,
         };
         Self {
             colour,
-            is_dashed: colour >= 4,
+            is_dashed: name.starts_with("raw "),
         }
     }
 }
