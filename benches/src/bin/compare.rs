@@ -1,9 +1,12 @@
 //! `make compare`: mpi-lite beside the MPIs of this machine and beside the kernel alone.
 //!
+//! Two parts: `network`, where everybody goes over UDP or TCP, and `node`, where everybody takes
+//! the road that it chooses on one machine.
+//!
 //! Rounds, everybody back to back in each of them; the figures are medians over the rounds, the
 //! ratios are taken within a round. `COMPARE=quick` makes fewer and shorter rounds,
-//! `ONLY=loss,incast` runs these sections alone (also to go on where an interruption came), and
-//! `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to `docs/plots`, texts to
+//! `ONLY=loss,node` runs these sections or parts alone (also to go on where an interruption came),
+//! and `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to `docs/plots`, texts to
 //! `target/compare`. At the end stand the goals, those of sections that did not run as they were
 //! when they last did.
 
@@ -35,10 +38,11 @@ fn run(section: &Section, bench: &Bench) -> bool {
 fn main() -> ExitCode {
     let options = Options::from_environment();
     let names: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
-    let unknown = options.unknown(&names);
+    let parts = SECTIONS.iter().map(|section| section.part);
+    let unknown = options.unknown(&[&names[..], &parts.collect::<Vec<_>>()].concat());
     if !unknown.is_empty() {
         eprintln!(
-            "compare: ONLY={}: the sections are {}",
+            "compare: ONLY={}: the sections are {}; network and node are parts of them",
             unknown.join(","),
             names.join(", ")
         );
@@ -53,7 +57,7 @@ fn main() -> ExitCode {
     let mut is_complete = true;
     for section in SECTIONS
         .iter()
-        .filter(|section| bench.options.wants(section.name))
+        .filter(|it| bench.options.wants(it.name) || bench.options.wants(it.part))
     {
         if run(section, &bench) {
             done.push(section.name);

@@ -4,9 +4,11 @@ mod cut;
 mod extensions;
 mod incast;
 mod loss;
+mod node;
 mod packets;
 mod speed;
 mod strays;
+mod subject;
 
 pub use speed::alone;
 
@@ -21,6 +23,8 @@ use crate::table::{Table, short};
 pub struct Section {
     /// The name by which it is chosen.
     pub name: &'static str,
+    /// The part of the comparison to which it belongs; a part can be chosen too.
+    pub part: &'static str,
     /// What it is about.
     pub about: &'static str,
     /// Measures, and tells.
@@ -30,42 +34,90 @@ pub struct Section {
     pub run: fn(&Bench, &mut Report) -> Result<(), String>,
 }
 
+/// Ranks that reach each other over a network.
+const NETWORK: &str = "network";
+/// Ranks on one machine, each MPI by the road that it chooses.
+const NODE: &str = "node";
+
 /// Everything that is compared, in the order of the report.
 pub const SECTIONS: &[Section] = &[
     Section {
         name: "speed",
+        part: NETWORK,
         about: "latency, bandwidth, message rate, farm on a network that loses nothing",
         run: speed::run,
     },
     Section {
         name: "packets",
+        part: NETWORK,
         about: "packets that a message of 8 bytes needs",
         run: packets::run,
     },
     Section {
         name: "loss",
+        part: NETWORK,
         about: "farm and ping-pong on an Ethernet that loses packets",
         run: loss::run,
     },
     Section {
         name: "extensions",
+        part: NETWORK,
         about: "what each extension of the fast profile is worth",
         run: extensions::run,
     },
     Section {
         name: "incast",
+        part: NETWORK,
         about: "eight ranks send to one",
         run: incast::run,
     },
     Section {
         name: "strays",
+        part: NETWORK,
         about: "ten thousand stray packets a second",
         run: strays::run,
     },
     Section {
         name: "cut",
+        part: NETWORK,
         about: "the network is cut and healed",
         run: cut::run,
+    },
+    Section {
+        name: "near",
+        part: NODE,
+        about: "latency, bandwidth, message rate of two ranks on one machine",
+        run: node::near,
+    },
+    Section {
+        name: "crowd",
+        part: NODE,
+        about: "barrier, allreduce and farm, up to more ranks than cores",
+        run: node::crowd,
+    },
+    Section {
+        name: "idle",
+        part: NODE,
+        about: "what a rank uses that waits, and how soon it wakes up",
+        run: node::idle,
+    },
+    Section {
+        name: "start",
+        part: NODE,
+        about: "jobs that start, meet and end",
+        run: node::start,
+    },
+    Section {
+        name: "depth",
+        part: NODE,
+        about: "matching with many receives posted, or many messages unexpected",
+        run: node::depth,
+    },
+    Section {
+        name: "flood",
+        part: NODE,
+        about: "memory under messages that nobody receives for a while",
+        run: node::flood,
     },
 ];
 
@@ -76,12 +128,23 @@ fn in_rounds(
     contenders: &[Contender],
     mut measure: impl FnMut(&Contender, &mut Measurements),
 ) -> Measurements {
+    in_rounds_of(count, (&[()], contenders), |(), who, all| measure(who, all))
+}
+
+/// The same with several tasks: in each round everybody is back to back at each of them.
+fn in_rounds_of<T>(
+    count: usize,
+    (tasks, contenders): (&[T], &[Contender]),
+    mut measure: impl FnMut(&T, &Contender, &mut Measurements),
+) -> Measurements {
     let mut all = Measurements::default();
     let mut order: Vec<_> = contenders.iter().collect();
     for _ in 0..count {
         all.begin_round();
-        for who in &order {
-            measure(who, &mut all);
+        for task in tasks {
+            for who in &order {
+                measure(task, who, &mut all);
+            }
         }
         order.rotate_left(1);
     }
@@ -159,6 +222,20 @@ mod tests {
     }
 
     #[test]
+    fn everybody_is_back_to_back_at_each_task() {
+        let contenders = ["a", "b"].map(|name| kernel(name, "udp"));
+        let mut order = String::new();
+        drop(in_rounds_of(
+            2,
+            (&["1", "2"], &contenders),
+            |task, who, _| {
+                order += &format!("{task}{} ", who.name);
+            },
+        ));
+        assert_eq!(order, "1a 1b 2a 2b 1b 1a 2b 2a ");
+    }
+
+    #[test]
     fn who_is_not_installed_is_said_to_be_so() {
         let mut contenders = ["fast", "other", "absent"].map(|name| kernel(name, "udp"));
         contenders[2].is_installed = false;
@@ -176,10 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn sections_have_names_of_their_own() {
+    fn sections_have_names_of_their_own_and_parts_too() {
         let mut names: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
+        names.extend([NETWORK, NODE]);
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), SECTIONS.len());
+        assert_eq!(names.len(), SECTIONS.len() + 2);
+        assert!(SECTIONS.iter().all(|it| [NETWORK, NODE].contains(&it.part)));
     }
 }

@@ -1,0 +1,66 @@
+//! Ranks on one machine: everybody takes the road that it chooses there itself, and mpi-lite is
+//! also measured over RMPP.
+
+mod crowd;
+mod depth;
+mod flood;
+mod idle;
+mod near;
+mod start;
+
+pub(super) use crowd::run as crowd;
+pub(super) use depth::run as depth;
+pub(super) use flood::run as flood;
+pub(super) use idle::run as idle;
+pub(super) use near::run as near;
+pub(super) use start::run as start;
+
+use std::time::Duration;
+
+use crate::bench::{Bench, Program};
+use crate::contender::{Contender, auto, rmpp};
+use crate::machine;
+use crate::report::Report;
+
+/// The names of ours: by the road it chooses, and over RMPP.
+const AUTO: &str = "auto";
+const RMPP: &str = "rmpp";
+
+/// Both of ours, then the others, of whom the report says what they are.
+fn gather(bench: &Bench, report: &mut Report) -> Vec<Contender> {
+    for peer in bench.neighbours() {
+        report.line(&machine::version(peer));
+    }
+    report.line("");
+    let own = [auto(), rmpp()].into_iter();
+    own.chain(bench.neighbours().iter().cloned()).collect()
+}
+
+/// The names of the others.
+fn peers(contenders: &[Contender]) -> Vec<&str> {
+    let others = contenders.iter().filter(|who| !who.is_ours());
+    others.map(|who| who.name.as_str()).collect()
+}
+
+/// The names of the Open MPIs.
+fn open_mpis(contenders: &[Contender]) -> Vec<&str> {
+    let mut names = peers(contenders);
+    names.retain(|name| name.starts_with("Open MPI"));
+    names
+}
+
+/// A program for so many ranks with these words, which may take so many seconds.
+fn program(name: &'static str, ranks: usize, words: &[&str], limit_s: u64) -> Program {
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    Program {
+        ranks,
+        limit: Duration::from_secs(limit_s),
+        ..Program::new(name, &words)
+    }
+}
+
+/// Rows of a table that are called as they were noted.
+fn rows(names: &[&str]) -> Vec<(String, String)> {
+    let row = |name: &&str| ((*name).to_owned(), (*name).to_owned());
+    names.iter().map(row).collect()
+}

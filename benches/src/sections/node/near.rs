@@ -1,0 +1,200 @@
+//! Latency, bandwidth and message rate of two ranks, beside what a cache line's way costs alone.
+
+use super::{AUTO, gather, peers, program};
+use crate::bench::{Bench, Program};
+use crate::contender::{Contender, kernel};
+use crate::goal::{Goal, Limit};
+use crate::measurements::{Better, Measurements, Round, lines_of};
+use crate::plot::{Bar, BarPlot, LinePlot, Plot};
+use crate::report::Report;
+use crate::sections::subject::Subject;
+use crate::sections::{cell, in_rounds_of};
+
+/// What everybody sends through caches, and what is worth copying from both sides.
+const SHORT: [u32; 18] = [
+    0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536,
+];
+const LONG: [(u32, &str); 3] = [
+    (262_144, "256 KiB"),
+    (1_048_576, "1 MiB"),
+    (4_194_304, "4 MiB"),
+];
+
+const LATENCY: Subject = Subject {
+    program: "latency",
+    unit: "half round trip, us",
+    better: Better::Smaller,
+    sizes: &[
+        0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536,
+        262_144, 1_048_576, 4_194_304,
+    ],
+};
+const BANDWIDTH: Subject = Subject {
+    program: "bandwidth",
+    unit: "16 in flight, MB/s",
+    better: Better::Larger,
+    sizes: &[1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304],
+};
+const RATE: Subject = Subject {
+    program: "rate",
+    unit: "64 in flight, messages/s",
+    better: Better::Larger,
+    sizes: &[8],
+};
+
+/// One cache line between the two cores, without MPI.
+const LINE: &str = "raw cache line";
+
+fn line() -> Contender {
+    kernel(LINE, "udp")
+}
+
+/// Nanoseconds of a cache line's way, now: it changes from minute to minute, since the virtual
+/// cores move about their host.
+fn probe(bench: &Bench) -> Option<f64> {
+    let output = bench.run(&line(), &Program::new("line_probe", &[]))?;
+    Some(lines_of(&output).first()?.1[0])
+}
+
+/// The raw probe stands before and behind ours.
+fn measure(bench: &Bench, (subject, who): (&Subject, &Contender), all: &mut Measurements) {
+    let words = subject.words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let program = program(subject.program, 2, &words, 30);
+    let is_probed = subject.program == LATENCY.program && who.name == AUTO;
+    let before = if is_probed { probe(bench) } else { None };
+    subject.run(bench, (who, &program), all);
+    if let (Some(before), Some(after)) = (before, probe(bench).filter(|_| is_probed)) {
+        let middle_us = f64::midpoint(before, after) / 1e3;
+        all.note(LINE, &LATENCY.what(8), middle_us);
+    }
+}
+
+pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+    let contenders = gather(bench, report);
+    let rounds = bench.options.rounds(11, 2);
+    let how = bench.how(rounds);
+    let subjects = [LATENCY, BANDWIDTH, RATE];
+    let all = in_rounds_of(rounds, (&subjects, &contenders), |subject, who, all| {
+        measure(bench, (subject, who), all);
+    });
+    let with_line = [&contenders[..], &[line()]].concat();
+    LATENCY.tell(report, (&with_line, &how), &all);
+    BANDWIDTH.tell(report, (&contenders, &how), &all);
+    RATE.tell(report, (&contenders, &how), &all);
+    set_goals(report, &all, &peers(&contenders));
+    draw(report, (&contenders, &with_line), &all, &how);
+    Ok(())
+}
+
+/// The geometric mean of ours over the best of the others, over all short sizes.
+fn mean_ratio(round: &Round, peers: &[&str]) -> Option<f64> {
+    let log = |size: &u32| {
+        let what = LATENCY.what(size);
+        let best = round.best(peers, &what, Better::Smaller)?;
+        Some((round.get(AUTO, &what)? / best).ln())
+    };
+    let logs: Vec<f64> = SHORT.iter().map(log).collect::<Option<_>>()?;
+    Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+fn set_goals(report: &mut Report, all: &Measurements, peers: &[&str]) {
+    let mut goal = |what: &str, limit, measured| report.goal(Goal::new(what, limit, measured));
+    let eight = LATENCY.what(8);
+    let over = |what: &str| all.ratio(AUTO, peers, what, Better::Smaller);
+    goal(
+        "8 B half round trip / best peer",
+        Limit::Most(0.75),
+        over(&eight),
+    );
+    let above =
+        all.spread(|round| Some((round.get(AUTO, &eight)? - round.get(LINE, &eight)?) * 1e3));
+    goal(
+        "8 B half round trip, ns above a raw cache line",
+        Limit::Most(60.0),
+        above,
+    );
+    let worst = LATENCY.worst_size((AUTO, peers), &SHORT, all);
+    let at = worst.map_or_else(|| "any size".to_owned(), |(size, _)| format!("{size} B"));
+    let what = format!("0 B to 64 KiB, worst size ({at}) / best peer");
+    goal(&what, Limit::Most(1.0), worst.map(|(_, spread)| spread));
+    let mean = all.spread(|round| mean_ratio(round, peers));
+    goal(
+        "0 B to 64 KiB, geometric mean / best peer",
+        Limit::Most(0.8),
+        mean,
+    );
+    for (size, name) in LONG {
+        let what = format!("{name} half round trip / best peer");
+        goal(&what, Limit::Most(0.55), over(&LATENCY.what(size)));
+    }
+    let rate = all.ratio(AUTO, peers, &RATE.what(8), Better::Larger);
+    goal("rate of 8 B messages / best peer", Limit::Least(1.15), rate);
+}
+
+fn draw(
+    report: &mut Report,
+    (contenders, with_line): (&[Contender], &[Contender]),
+    all: &Measurements,
+    how: &str,
+) {
+    let how = format!("two ranks on one machine, {how}");
+    let latency = LinePlot {
+        title: "Latency over message size, one machine".to_owned(),
+        subtitle: format!("{how}; lower is better"),
+        y: "half round trip, µs".to_owned(),
+        ..LATENCY.line_plot(with_line, all)
+    };
+    report.plot("node-latency", Plot::Lines(latency));
+    let bandwidth = LinePlot {
+        title: "Bandwidth over message size, one machine".to_owned(),
+        subtitle: format!("{how}; higher is better"),
+        y: "MB/s with 16 messages in flight".to_owned(),
+        ..BANDWIDTH.line_plot(contenders, all)
+    };
+    report.plot("node-bandwidth", Plot::Lines(bandwidth));
+    let bar = |who: &Contender| Bar {
+        name: who.title(),
+        figure: all
+            .median(&who.name, &RATE.what(8))
+            .ok_or_else(|| cell(who, None)),
+    };
+    let rate = BarPlot {
+        title: "Messages of 8 bytes per second, one machine".to_owned(),
+        subtitle: format!("{how}; higher is better"),
+        unit: "/s".to_owned(),
+        groups: vec![(
+            "one way, 64 in flight".to_owned(),
+            contenders.iter().map(bar).collect(),
+        )],
+    };
+    report.plot("node-rate", Plot::Bars(rate));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_goal_is_about_a_size_that_is_measured() {
+        let long = LONG.iter().map(|(size, _)| size);
+        let sizes: Vec<u32> = SHORT.iter().chain(long).copied().collect();
+        assert_eq!(sizes, LATENCY.sizes);
+    }
+
+    #[test]
+    fn the_mean_of_ratios_is_geometric_and_against_the_best_of_each_size() {
+        let mut all = Measurements::default();
+        all.begin_round();
+        for size in SHORT {
+            let what = LATENCY.what(size);
+            all.note(AUTO, &what, if size == 0 { 1.0 } else { 2.0 });
+            all.note("a", &what, if size == 0 { 4.0 } else { 2.0 });
+            all.note("b", &what, 9.0);
+        }
+        let mean = all.spread(|round| mean_ratio(round, &["a", "b"]));
+        let expected = 0.25_f64.powf(1.0 / SHORT.len() as f64);
+        assert!(mean.is_some_and(|mean| (mean.median - expected).abs() < 1e-9));
+        assert_eq!(all.spread(|round| mean_ratio(round, &["absent"])), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! How long a job takes that starts, meets in a barrier and ends.
+
+use super::{AUTO, gather, peers, program, rows};
+use crate::bench::{Bench, Program};
+use crate::contender::kernel;
+use crate::goal::{Goal, Limit};
+use crate::measurements::{Better, number_after};
+use crate::report::Report;
+use crate::sections::{in_rounds_of, medians, ratios};
+
+const RANKS: [usize; 2] = [2, 64];
+
+fn what(ranks: usize) -> String {
+    format!("{ranks} ranks")
+}
+
+pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+    let contenders = gather(bench, report);
+    // It measures from before the launcher's start to after its end.
+    let took = bench.binary(&kernel("took", "udp"), "took");
+    let rounds = bench.options.rounds(5, 1);
+    let how = bench.how(rounds);
+    let all = in_rounds_of(rounds, (&RANKS, &contenders), |ranks, who, all| {
+        let program = Program {
+            wrapper: Some(took.clone()),
+            ..program("start", *ranks, &[], 40)
+        };
+        let output = bench.run(who, &program).unwrap_or_default();
+        let met = number_after(&output, "ranks: ");
+        let seconds = number_after(&output, "took: ");
+        if let (Some(_), Some(seconds)) = (met.filter(|met| *met == *ranks as f64), seconds) {
+            all.note(&who.name, &what(*ranks), seconds);
+        }
+    });
+    let names = RANKS.map(what);
+    let rows = rows(&names.each_ref().map(String::as_str));
+    let shown = (&rows[..], &contenders[..]);
+    let title = format!("start, barrier and stop, seconds, {how}");
+    report.table(&medians(&title, "", shown, &all));
+    report.table(&ratios(
+        "start, barrier and stop (below 1 is better)",
+        "",
+        shown,
+        &all,
+    ));
+    let ratio = all.ratio(AUTO, &peers(&contenders), &what(64), Better::Smaller);
+    let name = "64 ranks start, barrier, stop / best peer";
+    report.goal(Goal::new(name, Limit::Most(0.15), ratio));
+    Ok(())
+}
