@@ -3,11 +3,16 @@
 //! `mpirun -n 4 boot_rank exchange` runs Init (the exchange of cards) and Finalize and nothing
 //! between. The other modes go wrong at a chosen place; the launcher's tests use them.
 
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process::{Command, exit};
 
 use mpi_lite::boot::protocol::Measure;
-use mpi_lite::boot::{Boot, Counted};
+use mpi_lite::boot::{Boot, Counted, Shared};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::write;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +45,8 @@ fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {
     exchange(&mut boot);
     match mode {
         "print" => print(&boot),
+        "share" => share(&mut boot),
+        "hold" => hold(&mut boot),
         "die" | "count" if is_chosen => kill_oneself(),
         "stop" if is_chosen => signal_oneself("STOP"),
         "abort" if is_chosen => {
@@ -111,6 +118,65 @@ fn print(boot: &Boot) {
         who.transport,
         who.hosts.join(",")
     );
+}
+
+/// Tries the memory and the bells of the node: all of it is new and works between its ranks.
+fn share(boot: &mut Boot) {
+    let Some(Shared { memory, bells }) = boot.shared() else {
+        println!("nothing to share");
+        return;
+    };
+    let (place, ranks) = (
+        boot.assignment().local_rank as usize,
+        boot.assignment().local_size as usize,
+    );
+    assert_eq!(boot.assignment().neighbours.len(), ranks);
+    assert!(boot.shared().is_none());
+    let memory = File::from(memory);
+    let read = || {
+        let mut bytes = vec![0; ranks];
+        memory.read_exact_at(&mut bytes, 0).expect("it is readable");
+        bytes
+    };
+    assert_eq!(read(), vec![0; ranks], "the memory of others");
+    // Nobody writes before all have looked.
+    exchange(boot);
+    let mark = |place: usize| (place % 255) as u8 + 1;
+    memory
+        .write_all_at(&[mark(place)], place as u64)
+        .expect("it is writable");
+    write(&bells[(place + 1) % ranks], &1_u64.to_ne_bytes()).expect("it is a bell");
+    let mut own = [PollFd::new(bells[place].as_fd(), PollFlags::POLLIN)];
+    poll(&mut own, PollTimeout::NONE).expect("the bell wakes");
+    exchange(boot);
+    assert_eq!(read(), (0..ranks).map(mark).collect::<Vec<_>>());
+    let about = memory.metadata().expect("it is open");
+    for length in [0, about.len() - 1, about.len() + 1] {
+        assert!(memory.set_len(length).is_err(), "it is sealed");
+    }
+    let (inode, length, bells) = (about.ino(), about.len(), bells.len());
+    println!(
+        "memory {inode} of {length} bytes, {bells} bells{}",
+        inherited()
+    );
+}
+
+/// What a child of this process has got of it.
+fn inherited() -> String {
+    let list = Command::new("ls").args(["-l", "/proc/self/fd"]).output();
+    let list = String::from_utf8(list.expect("ls runs").stdout).expect("it is text");
+    let ours = |line: &&str| line.contains("memfd") || line.contains("eventfd");
+    list.lines()
+        .filter(ours)
+        .map(|line| format!("; a child has {line}"))
+        .collect()
+}
+
+/// Has the shared memory open until it is killed.
+fn hold(boot: &mut Boot) {
+    let shared = boot.shared();
+    assert!(shared.is_some());
+    forever();
 }
 
 /// A shell inherits the channel and writes what is no frame.

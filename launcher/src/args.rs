@@ -218,7 +218,7 @@ usage: mpirun [options] program [arguments]
   --map-by slot|node      fill host after host (default), or deal the ranks in turn
   -x NAME[=VALUE]         set a variable for all ranks (all others are forwarded anyway)
   --wdir DIR              working directory of the ranks (default: the current one)
-  --transport T           auto, rmpp or loopback
+  --transport T           auto (default), shm (shared memory, one host), rmpp or loopback
   --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
   --tag-output, -l        print '[rank] ' in front of each line
   --stats[=json|=FILE]    tell at the end what the ranks counted: messages, packets, losses
@@ -453,7 +453,7 @@ fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
 }
 
 /// The values of `--transport` and `MPILITE_TRANSPORT`.
-const TRANSPORTS: [&str; 3] = ["auto", "rmpp", "loopback"];
+const TRANSPORTS: [&str; 4] = ["auto", "shm", "rmpp", "loopback"];
 
 /// Checks the name of a transport.
 ///
@@ -467,7 +467,7 @@ pub fn parse_transport(value: &OsStr) -> Result<String, Failure> {
     }
     let shown = printable(&shown);
     Err(Failure::usage(format!(
-        "--transport {shown}: auto, rmpp and loopback are possible"
+        "--transport {shown}: auto, shm, rmpp and loopback are possible"
     )))
 }
 
@@ -651,7 +651,7 @@ mod tests {
             ),
             (
                 "--transport ib p",
-                "--transport ib: auto, rmpp and loopback are possible",
+                "--transport ib: auto, shm, rmpp and loopback are possible",
             ),
             (
                 "--secure=no p",

@@ -52,7 +52,7 @@ impl Plan {
         };
         Ok(Plan {
             key: JobKey(random_key()?),
-            transport: transport(options)?,
+            transport: transport(options, &placement)?,
             interface: options
                 .interface
                 .clone()
@@ -145,12 +145,26 @@ fn find_program(
     Ok(program)
 }
 
-fn transport(options: &Options) -> Result<String, Failure> {
-    match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
-        (Some(transport), _) => Ok(transport.clone()),
-        (None, Some(transport)) => parse_transport(&transport),
-        (None, None) => Ok("auto".into()),
+fn transport(options: &Options, placement: &Placement) -> Result<String, Failure> {
+    let transport = match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
+        (Some(transport), _) => transport.clone(),
+        (None, Some(transport)) => parse_transport(&transport)?,
+        (None, None) => "auto".into(),
+    };
+    if transport == "shm" && placement.places.len() > 1 {
+        let hosts: Vec<String> = placement
+            .places
+            .iter()
+            .map(|place| printable(&place.host))
+            .collect();
+        return Err(Failure::usage(format!(
+            "--transport shm: shared memory ends at one host, but the ranks are on {} hosts ({}); \
+             auto takes it as far as it goes",
+            hosts.len(),
+            hosts.join(", "),
+        )));
     }
+    Ok(transport)
 }
 
 fn setting(name: &str) -> Option<String> {

@@ -32,7 +32,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_TRANSPORT",
         default: "auto",
-        meaning: "The road of messages, as `--transport`: `auto`, `rmpp` or `loopback`.",
+        meaning: "The road of messages, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
     },
     Setting {
         variable: "MPILITE_CC",

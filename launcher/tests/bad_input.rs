@@ -25,7 +25,7 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         (&["--hostfiel", "x", "true"], "did you mean --hostfile?"),
         (
             &["--transport", "tcp", "true"],
-            "auto, rmpp and loopback are possible",
+            "auto, shm, rmpp and loopback are possible",
         ),
         (
             &["--timeout", "0", "true"],

@@ -1,10 +1,24 @@
 //! The launcher's end of the channel to one rank, and the order in which a rank may speak.
 
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, IoSlice, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use mpi_lite::boot::protocol::{self, Frames, FromRank, PROTOCOL, ToRank};
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+use super::segment::Segment;
+
+/// The most descriptors that one message carries: `SCM_MAX_FD`, unix(7).
+const DESCRIPTORS_PER_MESSAGE: usize = 253;
+
+/// A user may have only so many descriptors on the way (`ETOOMANYREFS`, unix(7)): it is tried
+/// again after this time, in which ranks may have taken theirs.
+const CROWDED_PAUSE: Duration = Duration::from_millis(2);
 
 /// How far a rank has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +33,76 @@ enum Phase {
     Finalized,
 }
 
+/// A frame on its way to a rank, or to several.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing {
+    bytes: Rc<[u8]>,
+    sent: usize,
+    /// What goes beside the bytes, and how many of its descriptors have gone.
+    segment: Option<Rc<Segment>>,
+    passed: usize,
+}
+
+impl Outgoing {
+    pub(super) fn new(message: &ToRank) -> Outgoing {
+        let frame = protocol::encode(message).unwrap_or_else(|error| {
+            let refusal = ToRank::Refused(format!("the launcher cannot send {error}"));
+            protocol::encode(&refusal).expect("a line fits in a frame")
+        });
+        Outgoing {
+            bytes: frame.into(),
+            sent: 0,
+            segment: None,
+            passed: 0,
+        }
+    }
+
+    /// With descriptors beside it.
+    pub(super) fn sharing(message: &ToRank, segment: Option<Rc<Segment>>) -> Outgoing {
+        let frame = Outgoing::new(message);
+        Outgoing { segment, ..frame }
+    }
+
+    fn is_sent(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    /// Sends once. All descriptors go with the first bytes, so that a rank that has the frame has
+    /// them; a frame that names the ranks of a node is far longer than the messages they take.
+    fn write(&mut self, stream: &UnixStream) -> Result<(), Errno> {
+        let waiting = self.segment.iter().flat_map(|it| it.descriptors());
+        let beside: Vec<RawFd> = waiting
+            .skip(self.passed)
+            .take(DESCRIPTORS_PER_MESSAGE)
+            .collect();
+        let rights = [ControlMessage::ScmRights(&beside)];
+        let is_last = beside.len() < DESCRIPTORS_PER_MESSAGE;
+        let bytes = if is_last {
+            &self.bytes[self.sent..]
+        } else {
+            &self.bytes[self.sent..=self.sent]
+        };
+        let sent = sendmsg::<()>(
+            stream.as_raw_fd(),
+            &[IoSlice::new(bytes)],
+            if beside.is_empty() { &[] } else { &rights },
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        )?;
+        self.sent += sent;
+        self.passed += beside.len();
+        Ok(())
+    }
+}
+
 /// The channel to one rank.
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: UnixStream,
     frames: Frames,
-    outgoing: Vec<u8>,
+    outgoing: VecDeque<Outgoing>,
+    /// When to try again what too many descriptors on the way hindered.
+    crowded_until: Option<Instant>,
     phase: Phase,
     is_closed: bool,
 }
@@ -32,11 +110,11 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn new(stream: UnixStream) -> std::io::Result<Channel> {
         stream.set_nonblocking(true)?;
-        let (frames, outgoing) = (Frames::default(), Vec::new());
         Ok(Channel {
             stream,
-            frames,
-            outgoing,
+            frames: Frames::default(),
+            outgoing: VecDeque::new(),
+            crowded_until: None,
             phase: Phase::Silent,
             is_closed: false,
         })
@@ -50,8 +128,14 @@ impl Channel {
         self.is_closed
     }
 
+    /// Says whether [`Channel::flush`] waits for room.
     pub(super) fn has_outgoing(&self) -> bool {
-        !self.outgoing.is_empty()
+        !self.outgoing.is_empty() && !self.is_closed && self.crowded_until.is_none()
+    }
+
+    /// When [`Channel::flush`] is to be called though no room was missing.
+    pub(super) fn crowded_until(&self) -> Option<Instant> {
+        self.crowded_until
     }
 
     /// Reads what the rank has sent; answers its messages.
@@ -121,28 +205,28 @@ impl Channel {
     }
 
     /// Sends a message, as far as there is room; the rest goes with [`Channel::flush`].
-    pub(super) fn send(&mut self, message: &ToRank) {
-        if matches!(message, ToRank::Cards(_)) {
-            // The next exchange may begin.
-            self.phase = Phase::Assigned;
-        }
-        match protocol::encode(message) {
-            Ok(frame) => self.outgoing.extend_from_slice(&frame),
-            Err(error) => {
-                let refusal = ToRank::Refused(format!("the launcher cannot send {error}"));
-                let frame = protocol::encode(&refusal).expect("a line fits in a frame");
-                self.outgoing.extend_from_slice(&frame);
-            }
-        }
+    pub(super) fn send(&mut self, frame: Outgoing) {
+        self.outgoing.push_back(frame);
         self.flush();
     }
 
+    /// Sends the cards of all ranks: the next exchange may begin.
+    pub(super) fn send_cards(&mut self, frame: Outgoing) {
+        self.phase = Phase::Assigned;
+        self.send(frame);
+    }
+
     pub(super) fn flush(&mut self) {
-        while !self.outgoing.is_empty() && !self.is_closed {
-            match self.stream.write(&self.outgoing) {
-                Ok(length) => drop(self.outgoing.drain(..length)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+        self.crowded_until = None;
+        while let Some(frame) = self.outgoing.front_mut().filter(|_| !self.is_closed) {
+            match frame.write(&self.stream) {
+                Ok(()) if frame.is_sent() => drop(self.outgoing.pop_front()),
+                Ok(()) | Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                Err(Errno::ETOOMANYREFS) => {
+                    self.crowded_until = Some(Instant::now() + CROWDED_PAUSE);
+                    return;
+                }
                 Err(_) => self.is_closed = true,
             }
         }
@@ -151,6 +235,11 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{IoSliceMut, Write};
+
+    use nix::sys::socket::{ControlMessageOwned, recvmsg};
+    use nix::unistd::close;
+
     use super::*;
 
     fn pair() -> (Channel, UnixStream) {
@@ -244,5 +333,68 @@ mod tests {
         drop(rank);
         assert_eq!(channel.receive().unwrap(), []);
         assert!(channel.is_closed());
+    }
+
+    /// Reads once: (bytes, descriptors), as many as there are.
+    fn take(rank: &UnixStream, into: &mut [u8]) -> (usize, usize) {
+        let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_PER_MESSAGE]);
+        let mut pieces = [IoSliceMut::new(into)];
+        let (raw, flags) = (rank.as_raw_fd(), MsgFlags::MSG_CMSG_CLOEXEC);
+        let message = recvmsg::<()>(raw, &mut pieces, Some(&mut space), flags).unwrap();
+        let mut descriptors = 0;
+        for control in message.cmsgs().unwrap() {
+            if let ControlMessageOwned::ScmRights(all) = control {
+                descriptors += all.len();
+                all.into_iter().for_each(|it| close(it).unwrap());
+            }
+        }
+        (message.bytes, descriptors)
+    }
+
+    #[test]
+    fn any_number_of_descriptors_goes_with_the_beginning_of_its_frame() {
+        for ranks in [2, 252, 253, 256, 505, 506] {
+            let (mut channel, rank) = pair();
+            let segment = Rc::new(Segment::new(ranks, crate::node::tests::inherited()).unwrap());
+            let message = ToRank::Refused("x".repeat(1000));
+            // What goes before takes nothing of it.
+            channel.send(Outgoing::new(&message));
+            channel.send(Outgoing::sharing(&message, Some(Rc::clone(&segment))));
+            assert!(!channel.has_outgoing());
+            assert_eq!(Rc::strong_count(&segment), 1);
+            let frame = protocol::encode(&message).unwrap().len();
+            let (mut bytes, mut descriptors) = (0, 0);
+            while bytes < frame {
+                let mut room = vec![0; frame - bytes];
+                let (length, beside) = take(&rank, &mut room);
+                assert_eq!(beside, 0);
+                bytes += length;
+            }
+            while bytes < 2 * frame {
+                let (length, beside) = take(&rank, &mut [0; 100]);
+                (bytes, descriptors) = (bytes + length, descriptors + beside);
+            }
+            assert_eq!(descriptors, ranks as usize + 1);
+        }
+    }
+
+    #[test]
+    fn a_rank_that_does_not_read_is_waited_for() {
+        let (mut channel, rank) = pair();
+        let segment = Rc::new(Segment::new(300, crate::node::tests::inherited()).unwrap());
+        let message = ToRank::Refused("x".repeat(100_000));
+        for _ in 0..10 {
+            channel.send(Outgoing::sharing(&message, Some(Rc::clone(&segment))));
+        }
+        assert!(channel.has_outgoing() && Rc::strong_count(&segment) > 1);
+        let all = 10 * protocol::encode(&message).unwrap().len();
+        let (mut bytes, mut descriptors) = (0, 0);
+        while bytes < all {
+            let (length, beside) = take(&rank, &mut [0; 4096]);
+            (bytes, descriptors) = (bytes + length, descriptors + beside);
+            channel.flush();
+        }
+        assert_eq!((descriptors, Rc::strong_count(&segment)), (3010, 1));
+        assert!(!channel.has_outgoing());
     }
 }

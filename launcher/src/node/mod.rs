@@ -7,6 +7,7 @@
 mod channel;
 mod lines;
 mod rank;
+mod segment;
 mod spawn;
 mod start;
 
@@ -21,11 +22,14 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, write};
 use serde_bytes::ByteBuf;
 
+use crate::failure::LAUNCH;
 use crate::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
+use channel::Outgoing;
 use rank::{Heard, RankProcess};
+use segment::Refusal;
 pub(crate) use spawn::prepare_child;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
@@ -103,8 +107,9 @@ impl Node {
             Order::Start(start) if !self.is_started => self.start(*start),
             Order::Start(_) => {}
             Order::Cards(cards) => {
+                let frame = Outgoing::new(&ToRank::Cards(cards));
                 for rank in &mut self.ranks {
-                    rank.channel.send(&ToRank::Cards(cards.clone()));
+                    rank.channel.send_cards(frame.clone());
                 }
             }
             Order::Input(bytes) => self.give_input(&bytes),
@@ -182,6 +187,7 @@ impl Node {
             for source in [&rank.output, &rank.error].into_iter().flatten() {
                 first = earlier(first, source.lines.wake_at());
             }
+            first = earlier(first, rank.channel.crowded_until());
             first = earlier(first, rank.stopped_since.map(|since| since + STOPPED_FOR));
         }
         first
@@ -210,6 +216,9 @@ impl Node {
                 self.show_begun_line(place, stream, now);
             }
             let rank = &mut self.ranks[place];
+            if rank.channel.crowded_until().is_some_and(|at| at <= now) {
+                rank.channel.flush();
+            }
             if rank
                 .stopped_since
                 .is_some_and(|since| since + STOPPED_FOR <= now)
@@ -323,7 +332,8 @@ impl Node {
                 }
             }
             Err(reason) => {
-                rank.channel.send(&ToRank::Refused(reason.clone()));
+                let refusal = ToRank::Refused(reason.clone());
+                rank.channel.send(Outgoing::new(&refusal));
                 self.reports.push_back(Report::Broken {
                     rank: number,
                     reason,
@@ -334,15 +344,8 @@ impl Node {
 
     fn hear_message(&mut self, place: usize, message: FromRank) {
         let rank = self.ranks[place].rank;
-        self.reports.push_back(match message {
-            FromRank::Hello { .. } => {
-                let job = self.job.as_ref().expect("ranks are started by a job");
-                let assignment = job.assignment(place);
-                self.ranks[place]
-                    .channel
-                    .send(&ToRank::Assigned(Box::new(assignment)));
-                Report::Init { rank }
-            }
+        let report = match message {
+            FromRank::Hello { .. } => self.assign(place),
             FromRank::Card(card) => Report::Card { rank, card },
             FromRank::Counters(counters) => Report::Counters { rank, counters },
             FromRank::Finalized => Report::Finalized { rank },
@@ -351,7 +354,28 @@ impl Node {
                 code,
                 message,
             },
-        });
+        };
+        self.reports.push_back(report);
+    }
+
+    /// Tells a rank that is in Init who it is, and gives it what the ranks of the node share.
+    fn assign(&mut self, place: usize) -> Report {
+        let job = self.job.as_mut().expect("ranks are started by a job");
+        let rank = &mut self.ranks[place];
+        match job.assign(place) {
+            Ok(frame) => {
+                rank.channel.send(frame);
+                Report::Init { rank: rank.rank }
+            }
+            Err(Refusal::System(reason)) => Report::Refused {
+                code: LAUNCH,
+                reason: format!("no shared memory (--transport shm): {reason}"),
+            },
+            Err(Refusal::Ahead) => Report::Broken {
+                rank: rank.rank,
+                reason: "called Init again and again, but other ranks of its host did not".into(),
+            },
+        }
     }
 
     /// Reads once from a pipe; says whether there may be more.
@@ -494,18 +518,21 @@ impl Node {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use nix::sys::signal::{SigSet, kill};
 
     use super::*;
     use crate::wire::{Input, JobKey, Start};
 
-    fn node_with(program: &str, arguments: &[&str]) -> Node {
-        let files = (256, 256);
-        let mut node = Node::new(Inherited {
+    pub(crate) fn inherited() -> Inherited {
+        Inherited {
             signals: SigSet::empty(),
-            files,
-        });
+            files: (1024, 1024),
+        }
+    }
+
+    fn node_with(program: &str, arguments: &[&str]) -> Node {
+        let mut node = Node::new(inherited());
         let bytes = |text: &&str| ByteBuf::from(text.as_bytes());
         let start = Start {
             node: 0,
@@ -620,10 +647,7 @@ mod tests {
 
     #[test]
     fn orders_for_a_node_without_ranks_are_harmless() {
-        let mut node = Node::new(Inherited {
-            signals: SigSet::empty(),
-            files: (256, 256),
-        });
+        let mut node = Node::new(inherited());
         let now = Instant::now();
         for order in [
             Order::Cards(vec![]),

@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use mpi_lite::boot::Assignment;
+use mpi_lite::boot::protocol::ToRank;
 use nix::errno::Errno;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
+use super::channel::Outgoing;
 use super::rank::RankProcess;
-use super::spawn::{self, Program, Role, variable};
+use super::segment::{Refusal, Rounds};
+use super::spawn::{self, Inherited, Program, Role, variable};
 use super::{Node, RankInput};
 use crate::address::{self, Wish};
 use crate::environment::{self, Variable};
@@ -38,7 +41,7 @@ impl Node {
 
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
         self.check_descriptors(start)?;
-        self.job = Some(Assigner::new(start)?);
+        self.job = Some(Assigner::new(start, self.inherited)?);
         let program = self.program(start)?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new().ok();
@@ -147,10 +150,11 @@ fn is_in_foreground() -> bool {
 pub(super) struct Assigner {
     start: Start,
     bind: IpAddr,
+    rounds: Rounds,
 }
 
 impl Assigner {
-    fn new(start: &Start) -> Result<Assigner, Failure> {
+    fn new(start: &Start, inherited: Inherited) -> Result<Assigner, Failure> {
         let size = start.hosts.len();
         if start.ranks.is_empty() || start.ranks.iter().any(|rank| *rank as usize >= size) {
             return Err(Failure::launch(format!(
@@ -160,11 +164,21 @@ impl Assigner {
         Ok(Assigner {
             start: start.clone(),
             bind: bind_address(start)?,
+            rounds: Rounds::new(count(start.ranks.len()), &start.transport, inherited),
         })
     }
 
+    /// The answer to a rank at this place of the node that is in Init, for the first time or again.
+    pub(super) fn assign(&mut self, place: usize) -> Result<Outgoing, Refusal> {
+        let segment = self.rounds.enter(place)?;
+        let mut assignment = self.assignment(place);
+        assignment.shares_memory = segment.is_some();
+        let message = ToRank::Assigned(Box::new(assignment));
+        Ok(Outgoing::sharing(&message, segment))
+    }
+
     /// Who the rank at this place of the node is.
-    pub(super) fn assignment(&self, place: usize) -> Assignment {
+    fn assignment(&self, place: usize) -> Assignment {
         let start = &self.start;
         let rank = start.ranks[place];
         Assignment {
@@ -173,6 +187,8 @@ impl Assigner {
             local_rank: count(place),
             local_size: count(start.ranks.len()),
             node: start.node,
+            neighbours: start.ranks.clone(),
+            shares_memory: false,
             host: start.hosts[rank as usize].clone(),
             bind: self.bind,
             key: start.key.0,

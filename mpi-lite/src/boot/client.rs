@@ -5,6 +5,7 @@
 )]
 
 use std::io::{ErrorKind, Read, Write};
+use std::mem;
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
@@ -13,13 +14,17 @@ use serde_bytes::ByteBuf;
 
 use super::BootError;
 use super::protocol::{self, Assignment, Counted, Frames, FromRank, PROTOCOL, ToRank};
+use super::shared::{Beside, Shared};
 
 /// A rank's connection to the launcher that started it.
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
     frames: Frames,
+    /// Descriptors that came with the bytes of the frames.
+    beside: Beside,
     assignment: Assignment,
+    shared: Option<Shared>,
     lost: bool,
 }
 
@@ -37,7 +42,9 @@ impl Client {
         let mut client = Client {
             stream,
             frames: Frames::default(),
+            beside: Beside::default(),
             assignment: super::Single::new().assignment().clone(),
+            shared: None,
             lost: false,
         };
         let version = env!("CARGO_PKG_VERSION").to_string();
@@ -49,11 +56,28 @@ impl Client {
             "Init",
         )?;
         match client.receive("Init")? {
-            ToRank::Assigned(assignment) => client.assignment = valid(*assignment)?,
+            ToRank::Assigned(assignment) => client.take_up(*assignment)?,
             ToRank::Refused(reason) => return Err(BootError::Refused(reason)),
             other => return Err(unexpected(&other, "Init")),
         }
         Ok(client)
+    }
+
+    /// The launcher is our own, but a mix of versions must end in words.
+    fn take_up(&mut self, assignment: Assignment) -> Result<(), BootError> {
+        if !assignment.is_possible() {
+            return Err(BootError::Unexpected {
+                what: format!("an impossible {assignment:?}"),
+                during: "Init",
+            });
+        }
+        self.shared = mem::take(&mut self.beside).sort(&assignment)?;
+        self.assignment = assignment;
+        Ok(())
+    }
+
+    pub(super) fn shared(&mut self) -> Option<Shared> {
+        self.shared.take()
     }
 
     pub(super) fn assignment(&self) -> &Assignment {
@@ -128,7 +152,7 @@ impl Client {
                     });
                 }
             }
-            match self.stream.read(&mut bytes) {
+            match self.beside.receive(&self.stream, &mut bytes) {
                 Ok(0) => {
                     self.lost = true;
                     return Err(BootError::Closed { during });
@@ -168,21 +192,6 @@ fn adopt(fd: RawFd) -> Result<UnixStream, BootError> {
         .map_err(|error| refuse(error.to_string()))
 }
 
-/// The launcher is our own, but a mix of versions must end in words, not in a panic later.
-fn valid(assignment: Assignment) -> Result<Assignment, BootError> {
-    let is_valid = assignment.rank < assignment.size
-        && assignment.local_rank < assignment.local_size
-        && assignment.local_size <= assignment.size
-        && assignment.hosts.len() == assignment.size as usize;
-    if is_valid {
-        return Ok(assignment);
-    }
-    Err(BootError::Unexpected {
-        what: format!("an impossible {assignment:?}"),
-        during: "Init",
-    })
-}
-
 fn unexpected(message: &ToRank, during: &'static str) -> BootError {
     let what = match message {
         ToRank::Assigned(_) => "an assignment".to_string(),
@@ -198,7 +207,11 @@ fn unexpected(message: &ToRank, during: &'static str) -> BootError {
     reason = "the other end of the channel is a thread"
 )]
 mod tests {
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd, OwnedFd};
     use std::thread;
+
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
     use super::*;
 
@@ -294,6 +307,100 @@ mod tests {
             Client::over(stream),
             Err(BootError::Unexpected { .. })
         ));
+    }
+
+    #[test]
+    fn neighbours_that_do_not_fit_are_refused() {
+        let possible = two_ranks();
+        let wrong: [fn(&mut Assignment); 7] = [
+            |it| it.neighbours.clear(),
+            |it| it.neighbours = vec![1],
+            |it| it.neighbours = vec![0, 1],
+            |it| (it.local_size, it.neighbours) = (2, vec![0, 0]),
+            |it| (it.local_size, it.neighbours) = (2, vec![0, 2]),
+            |it| (it.local_size, it.neighbours) = (3, vec![0, 1, 2]),
+            |it| it.shares_memory = true,
+        ];
+        assert!(possible.is_possible());
+        for change in wrong {
+            let mut assignment = possible.clone();
+            change(&mut assignment);
+            assert!(!assignment.is_possible(), "{assignment:?}");
+        }
+    }
+
+    /// Answers Hello with the assignment to one of `ranks` ranks on one node, in so many
+    /// pieces; `each` descriptors, whose values count up from 0, come with each of them.
+    fn sharing(ranks: u32, pieces: usize, each: usize) -> Result<Client, BootError> {
+        let assignment = Assignment {
+            size: ranks,
+            local_size: ranks,
+            neighbours: (0..ranks).collect(),
+            hosts: vec!["n".into(); ranks as usize],
+            shares_memory: true,
+            ..two_ranks()
+        };
+        let frame = protocol::encode(&ToRank::Assigned(Box::new(assignment))).unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let serve = move || {
+            // Hello, whatever it says.
+            assert!(theirs.read(&mut [0; 256]).unwrap() > 0);
+            let (bytes, rest) = frame.split_at(pieces - 1);
+            for (piece, bytes) in bytes.chunks(1).chain([rest]).enumerate() {
+                let values = (piece * each) as u32..((piece + 1) * each) as u32;
+                let descriptors: Vec<OwnedFd> = values.map(bell).collect();
+                send_beside(&theirs, bytes, &descriptors);
+            }
+        };
+        let thread = thread::spawn(serve);
+        let client = Client::over(ours);
+        thread.join().unwrap();
+        client
+    }
+
+    fn bell(value: u32) -> OwnedFd {
+        rustix::event::eventfd(value, rustix::event::EventfdFlags::NONBLOCK).unwrap()
+    }
+
+    fn send_beside(to: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) {
+        let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&borrowed)));
+        let piece = [std::io::IoSlice::new(bytes)];
+        let sent = sendmsg(to, &piece, &mut control, SendFlags::empty()).unwrap();
+        assert_eq!(sent, bytes.len());
+    }
+
+    #[test]
+    fn shared_descriptors_come_once_in_order_and_stay_with_the_process() {
+        // 257 descriptors; those of 3 ranks byte by byte; 253 in one message.
+        for (ranks, pieces, each) in [(256, 257, 1), (3, 4, 1), (252, 1, 253), (9, 2, 5)] {
+            let mut client = sharing(ranks, pieces, each).unwrap();
+            let Shared { memory, bells } = client.shared().unwrap();
+            assert!(client.shared().is_none());
+            assert_eq!(bells.len(), ranks as usize);
+            for (number, descriptor) in std::iter::once(&memory).chain(&bells).enumerate() {
+                let flags = rustix::io::fcntl_getfd(descriptor).unwrap();
+                assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+                if number > 0 {
+                    let mut value = [0; 8];
+                    rustix::io::read(descriptor, &mut value).unwrap();
+                    assert_eq!(u64::from_ne_bytes(value), number as u64);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_number_of_descriptors_is_refused() {
+        for (pieces, each) in [(1, 2), (1, 4), (2, 3)] {
+            let error = sharing(2, pieces, each).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("descriptors instead of 3"), "{text}");
+        }
+        let (stream, _thread) = launcher(vec![assigned()]);
+        assert!(Client::over(stream).unwrap().shared().is_none());
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! *card* (for example the address of its data socket) for the cards of all ranks, and says when
 //! it has finalized or must abort. A program started without a launcher is rank 0 of 1.
 //!
+//! Beside the assignment come the descriptors of the memory that the ranks of a node share, new
+//! ones with each Init ([`Shared`]).
+//!
 //! ```text
 //!    rank                         launcher
 //!     | Hello -----------------------> |
@@ -17,6 +20,7 @@
 
 mod client;
 pub mod protocol;
+mod shared;
 mod single;
 
 use std::ffi::OsString;
@@ -24,6 +28,7 @@ use std::os::fd::RawFd;
 
 pub use client::Client;
 pub use protocol::{Assignment, Counted};
+pub use shared::Shared;
 pub use single::Single;
 
 /// What can go wrong between a rank and its launcher.
@@ -71,6 +76,15 @@ pub enum BootError {
         /// The step of the conversation.
         during: &'static str,
     },
+    /// This process may not open as many files as the ranks of its node share.
+    #[error(
+        "this rank cannot take the {needed} descriptors that the ranks of its host share: too many \
+         open files (raise ulimit -n, or run with --transport rmpp)"
+    )]
+    Descriptors {
+        /// How many there are.
+        needed: usize,
+    },
     /// Reading from or writing to the channel failed.
     #[error("the channel to the launcher failed in {during}: {error}")]
     Io {
@@ -112,6 +126,15 @@ impl Boot {
         match self {
             Boot::Launched(client) => client.assignment(),
             Boot::Single(single) => single.assignment(),
+        }
+    }
+
+    /// What this rank shares with the others of its node since Init, at the first call; `None`
+    /// from then on, and where [`Assignment::shares_memory`] says no.
+    pub fn shared(&mut self) -> Option<Shared> {
+        match self {
+            Boot::Launched(client) => client.shared(),
+            Boot::Single(_) => None,
         }
     }
 

@@ -13,7 +13,7 @@ use serde_bytes::ByteBuf;
 use crate::counters::{self, Row};
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -36,13 +36,18 @@ pub struct Assignment {
     pub local_size: u32,
     /// Number of the node, 0 for the first.
     pub node: u32,
+    /// The ranks in `MPI_COMM_WORLD` of all ranks on the same node, by local rank; ascending.
+    pub neighbours: Vec<u32>,
+    /// Whether descriptors come beside this frame, see [`super::Shared`]: all ranks of the node
+    /// get them, or none.
+    pub shares_memory: bool,
     /// This rank's host as the user named it.
     pub host: String,
     /// The address to bind the data socket to.
     pub bind: IpAddr,
     /// The secret of the job: every rank has it, nobody else. Never log it.
     pub key: [u8; 32],
-    /// Which road to take: `auto`, `rmpp` or `loopback`.
+    /// Which road to take: `auto`, `shm`, `rmpp` or `loopback`.
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
     pub hosts: Vec<String>,
@@ -96,6 +101,22 @@ impl From<&Row> for Counted {
     }
 }
 
+impl Assignment {
+    /// Says whether the numbers fit together. The launcher is our own, but a mix of versions must
+    /// end in words, not in a panic later.
+    pub(super) fn is_possible(&self) -> bool {
+        let neighbours = &self.neighbours;
+        self.rank < self.size
+            && self.local_size <= self.size
+            && self.hosts.len() == self.size as usize
+            && neighbours.len() == self.local_size as usize
+            && neighbours.get(self.local_rank as usize) == Some(&self.rank)
+            && neighbours.is_sorted_by(|a, b| a < b)
+            && neighbours.last().is_some_and(|last| *last < self.size)
+            && (self.local_size > 1 || !self.shares_memory)
+    }
+}
+
 impl fmt::Debug for Assignment {
     /// Everything but the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,6 +126,8 @@ impl fmt::Debug for Assignment {
             .field("local_rank", &self.local_rank)
             .field("local_size", &self.local_size)
             .field("node", &self.node)
+            .field("neighbours", &self.neighbours)
+            .field("shares_memory", &self.shares_memory)
             .field("host", &self.host)
             .field("bind", &self.bind)
             .field("transport", &self.transport)

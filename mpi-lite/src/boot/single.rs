@@ -21,6 +21,8 @@ impl Single {
                 local_rank: 0,
                 local_size: 1,
                 node: 0,
+                neighbours: vec![0],
+                shares_memory: false,
                 hosts: vec![host.clone()],
                 host,
                 bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -48,5 +50,6 @@ mod tests {
         assert_eq!((assignment.rank, assignment.size), (0, 1));
         assert_eq!((assignment.local_rank, assignment.local_size), (0, 1));
         assert_eq!(assignment.hosts.len(), 1);
+        assert!(assignment.is_possible() && !assignment.shares_memory);
     }
 }

@@ -1,0 +1,243 @@
+//! What the ranks of one node share: a memory, and a bell for each rank.
+//!
+//! It is made when the first rank of the node calls Init, anew for each round of Init, since a
+//! script may run several programs one after the other. It goes to the ranks over their boot
+//! channels and nowhere else: it has no name, so it ends with the last process that has it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::rc::Rc;
+
+use mpi_lite::transport::shm::{RANKS_MAX, segment_bytes};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::ftruncate;
+
+use super::spawn::Inherited;
+
+/// Files that a rank may have open besides those it shares.
+const FILES_OF_RANK: u64 = 32;
+
+/// So many rounds of Init a rank may be ahead of another one of its node. MPI lets nobody leave
+/// Init before all have come, so only a rank that does not speak as MPI does gets ahead.
+const ROUNDS_MAX: usize = 4;
+
+/// The descriptors of one round.
+#[derive(Debug)]
+pub(super) struct Segment {
+    /// The memory first, then the bells by local rank.
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Segment {
+    /// Makes memory and bells for a node of so many ranks.
+    ///
+    /// # Errors
+    ///
+    /// What failed, and the system's reason.
+    pub(super) fn new(ranks: u32, inherited: Inherited) -> Result<Segment, String> {
+        check_limits(ranks, inherited)?;
+        let mut descriptors = vec![memory(segment_bytes(ranks)).map_err(because("a memory"))?];
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        for _ in 0..ranks {
+            let bell = EventFd::from_flags(flags).map_err(because("a bell for each rank"))?;
+            descriptors.push(bell.into());
+        }
+        Ok(Segment { descriptors })
+    }
+
+    /// The memory first, then the bells by local rank.
+    pub(super) fn descriptors(&self) -> impl ExactSizeIterator<Item = RawFd> {
+        self.descriptors.iter().map(AsRawFd::as_raw_fd)
+    }
+}
+
+/// Limits that would strike later and harder than an error: in the rank, or as a signal.
+fn check_limits(ranks: u32, inherited: Inherited) -> Result<(), String> {
+    if ranks > RANKS_MAX {
+        return Err(format!(
+            "{ranks} ranks are too many, {RANKS_MAX} is the most"
+        ));
+    }
+    let (files, _) = inherited.files;
+    let needed = u64::from(ranks) + 1 + FILES_OF_RANK;
+    if files < needed {
+        return Err(format!(
+            "each rank needs {needed} open files, but the limit is {files} (ulimit -n)"
+        ));
+    }
+    let needed = segment_bytes(ranks);
+    let longest = getrlimit(Resource::RLIMIT_FSIZE).map_err(because("the limits"))?;
+    if longest.0 < needed {
+        return Err(format!(
+            "a file of {needed} bytes is needed, but the limit is {} (ulimit -f)",
+            longest.0
+        ));
+    }
+    Ok(())
+}
+
+/// A file in memory whose length is fixed, so that no rank can take pages from under another.
+fn memory(bytes: u64) -> Result<OwnedFd, Errno> {
+    let memory = memfd_create(
+        "mpi-lite",
+        MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING,
+    )?;
+    ftruncate(&memory, i64::try_from(bytes).map_err(|_| Errno::EFBIG)?)?;
+    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+    fcntl(&memory, FcntlArg::F_ADD_SEALS(seals))?;
+    Ok(memory)
+}
+
+fn because(what: &'static str) -> impl Fn(Errno) -> String {
+    move |errno| format!("{what}: {}", io::Error::from(errno))
+}
+
+/// Why a rank gets no assignment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The user wants shared memory, the system does not.
+    System(String),
+    /// The rank is too far ahead of others.
+    Ahead,
+}
+
+/// One round of Init.
+#[derive(Debug)]
+struct Round {
+    /// Nothing where the system refused it.
+    segment: Option<Rc<Segment>>,
+    /// Ranks that have not come yet.
+    missing: u32,
+}
+
+/// The rounds of Init that some ranks of the node have begun and others have not.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    inherited: Inherited,
+    ranks: u32,
+    /// `auto` or `shm`, and somebody to share with.
+    is_wanted: bool,
+    /// `shm`: nothing else will do.
+    is_forced: bool,
+    /// How many rounds each rank has begun.
+    begun: Vec<u64>,
+    /// The number of the oldest round in `open`.
+    oldest: u64,
+    open: VecDeque<Round>,
+}
+
+impl Rounds {
+    pub(super) fn new(ranks: u32, transport: &str, inherited: Inherited) -> Rounds {
+        Rounds {
+            inherited,
+            ranks,
+            is_wanted: ranks > 1 && matches!(transport, "auto" | "shm"),
+            is_forced: transport == "shm",
+            begun: vec![0; ranks as usize],
+            oldest: 0,
+            open: VecDeque::new(),
+        }
+    }
+
+    /// The rank at this place of the node begins its next round; answers what it shares with the
+    /// others in it.
+    pub(super) fn enter(&mut self, place: usize) -> Result<Option<Rc<Segment>>, Refusal> {
+        if !self.is_wanted {
+            return Ok(None);
+        }
+        let ahead = usize::try_from(self.begun[place] - self.oldest).unwrap_or(usize::MAX);
+        if ahead >= ROUNDS_MAX {
+            return Err(Refusal::Ahead);
+        }
+        if ahead == self.open.len() {
+            let round = self.begin()?;
+            self.open.push_back(round);
+        }
+        self.begun[place] += 1;
+        let round = &mut self.open[ahead];
+        round.missing -= 1;
+        let segment = round.segment.clone();
+        // Every rank enters the rounds in order, so they are complete in order.
+        while self.open.front().is_some_and(|round| round.missing == 0) {
+            self.open.pop_front();
+            self.oldest += 1;
+        }
+        Ok(segment)
+    }
+
+    fn begin(&self) -> Result<Round, Refusal> {
+        let segment = match Segment::new(self.ranks, self.inherited) {
+            Ok(segment) => Some(Rc::new(segment)),
+            Err(reason) if self.is_forced => return Err(Refusal::System(reason)),
+            Err(_) => None,
+        };
+        Ok(Round {
+            segment,
+            missing: self.ranks,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::tests::inherited;
+
+    fn enter(rounds: &mut Rounds, place: usize) -> Rc<Segment> {
+        rounds.enter(place).unwrap().expect("nothing hinders")
+    }
+
+    #[test]
+    fn a_round_has_one_segment_which_is_let_go_when_all_ranks_have_it() {
+        let mut rounds = Rounds::new(3, "auto", inherited());
+        for _ in 0..10 {
+            let first = enter(&mut rounds, 2);
+            let others = [0, 1].map(|place| enter(&mut rounds, place));
+            assert!(others.iter().all(|other| Rc::ptr_eq(other, &first)));
+            drop(others);
+            assert_eq!((Rc::strong_count(&first), rounds.open.len()), (1, 0));
+        }
+    }
+
+    #[test]
+    fn a_rank_that_is_ahead_gets_the_segments_that_the_others_will_get() {
+        let mut rounds = Rounds::new(2, "shm", inherited());
+        let ahead: Vec<_> = (0..ROUNDS_MAX).map(|_| enter(&mut rounds, 0)).collect();
+        assert_eq!(rounds.enter(0).unwrap_err(), Refusal::Ahead);
+        for segment in &ahead {
+            assert!(Rc::ptr_eq(segment, &enter(&mut rounds, 1)));
+            assert_eq!(Rc::strong_count(segment), 1);
+        }
+        enter(&mut rounds, 0);
+    }
+
+    #[test]
+    fn ranks_that_may_not_open_enough_share_nothing() {
+        let poor = Inherited {
+            files: (34, 1024),
+            ..inherited()
+        };
+        assert!(Segment::new(1, poor).is_ok());
+        let mut rounds = Rounds::new(2, "auto", poor);
+        assert!(rounds.enter(0).unwrap().is_none() && rounds.enter(1).unwrap().is_none());
+        let refusal = Rounds::new(2, "shm", poor).enter(0).unwrap_err();
+        assert!(matches!(refusal, Refusal::System(reason) if reason.contains("ulimit -n")));
+    }
+
+    #[test]
+    fn nothing_is_made_for_other_transports_and_single_ranks() {
+        for (ranks, transport) in [(2, "rmpp"), (2, "loopback"), (1, "auto"), (1, "shm")] {
+            assert!(
+                Rounds::new(ranks, transport, inherited())
+                    .enter(0)
+                    .unwrap()
+                    .is_none()
+            );
+        }
+    }
+}
