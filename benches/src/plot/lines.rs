@@ -10,6 +10,8 @@ const TOP: f64 = 92.0;
 const BOTTOM: f64 = HEIGHT - 58.0;
 /// The least distance of two names below each other.
 const NAME_HEIGHT: f64 = 17.0;
+/// About the width of a letter.
+const LETTER: f64 = 7.0;
 
 /// The horizontal axis: where the figures stand, and what is written below them.
 #[derive(Debug, Clone)]
@@ -18,7 +20,7 @@ pub struct Ticks {
     pub label: String,
     /// Each figure that is measured, with its name.
     pub values: Vec<(f64, String)>,
-    /// Whether the figures stand at their logarithms (0 at 1's place), or side by side.
+    /// Whether the figures stand at their logarithms (0 before all others), or side by side.
     pub is_logarithmic: bool,
 }
 
@@ -74,12 +76,15 @@ impl Ticks {
     }
 
     fn places(&self) -> impl Fn(f64) -> Option<f64> + '_ {
-        let at_least_one: Vec<f64> = self.values.iter().map(|value| value.0.max(1.0)).collect();
-        let scale = LogScale::covering(&at_least_one, (LEFT, RIGHT));
+        // A logarithm knows no 0: it stands at 1's place, or before it if 1 stands there.
+        let has_one = self.values.iter().any(|value| value.0 == 1.0);
+        let least = if has_one { 0.5 } else { 1.0 };
+        let figures: Vec<f64> = self.values.iter().map(|value| value.0.max(least)).collect();
+        let scale = LogScale::covering(&figures, (LEFT, RIGHT));
         move |figure| {
             let index = self.values.iter().position(|value| value.0 == figure)?;
             if self.is_logarithmic {
-                return Some(scale.place(figure.max(1.0)));
+                return Some(scale.place(figure.max(least)));
             }
             let (index, count) = (index as f64, self.values.len() as f64);
             Some(LEFT + (index + 0.5) / count * (RIGHT - LEFT))
@@ -134,10 +139,16 @@ impl LinePlot {
         }
         canvas.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis");
         let place = self.x.places();
+        let mut free = 0.0;
         for (value, name) in &self.x.values {
             let at = place(*value).expect("a tick is on its own axis");
             canvas.line((at, BOTTOM), (at, BOTTOM + 5.0), "axis");
-            canvas.text((at, BOTTOM + 20.0), "below", name);
+            let half = name.chars().count() as f64 * LETTER / 2.0;
+            // Where names would cover each other, one stands for its neighbours.
+            if at - half >= free {
+                canvas.text((at, BOTTOM + 20.0), "below", name);
+                free = at + half + LETTER;
+            }
         }
         canvas.text(
             (f64::midpoint(LEFT, RIGHT), BOTTOM + 42.0),
@@ -159,7 +170,11 @@ fn draw_names(canvas: &mut Canvas, placed: &[(Vec<(f64, f64)>, &Series)]) {
         .partition(|(points, _)| last(points).0 >= edge - 1.0);
     for (points, series) in earlier {
         let (x, y) = last(points);
-        canvas.text((x + 9.0, y + 15.0), "label", &series.name);
+        canvas.text(
+            (x + 9.0, (y + 15.0).min(BOTTOM - 5.0)),
+            "label",
+            &series.name,
+        );
     }
     let wanted: Vec<f64> = at_edge.iter().map(|(points, _)| last(points).1).collect();
     for ((points, series), height) in at_edge.iter().zip(spread(&wanted)) {
@@ -248,6 +263,17 @@ mod tests {
             ..plot()
         };
         assert!(roxmltree::Document::parse(&empty.to_svg()).is_ok());
+    }
+
+    #[test]
+    fn a_size_of_zero_has_a_place_of_its_own_and_crowded_ticks_share_a_name() {
+        let ticks = Ticks::sizes(&[0, 1, 2, 128, 256, 4_194_304]);
+        let place = ticks.places();
+        assert!(place(0.0) < place(1.0) && place(1.0) < place(2.0));
+        drop(place);
+        let crowded = LinePlot { x: ticks, ..plot() };
+        let svg = crowded.to_svg();
+        assert!(svg.contains(">1<") && svg.contains(">128<") && !svg.contains(">256<"));
     }
 
     #[test]

@@ -110,10 +110,11 @@ fn draw(report: &mut Report, contenders: &[Contender], all: &Measurements, how: 
             points: RANKS.iter().filter_map(point).collect(),
         }
     };
+    let axis = format!("they share {cores} cores");
     let barrier = LinePlot {
         title: "Barrier with more ranks than cores".to_owned(),
-        subtitle: format!("{cores} cores, {how}; lower is better"),
-        x: Ticks::steps("ranks", &RANKS.map(|ranks| ranks as f64), "ranks"),
+        subtitle: format!("one machine, {how}; lower is better"),
+        x: Ticks::steps(&axis, &RANKS.map(|ranks| ranks as f64), "ranks"),
         y: "µs".to_owned(),
         series: contenders.iter().map(series).collect(),
     };
