@@ -1,8 +1,9 @@
-/* A flood that nobody drinks at first: mpirun -n 2 flood MESSAGES BYTES SECONDS
+/* A flood that nobody drinks at first: mpirun -n 2 flood MESSAGES BYTES SECONDS sleep|probe
  *
- * Rank 0 sends one message after the other. Rank 1 sleeps for SECONDS, outside MPI, then receives
- * them and checks each word of each. Prints "sender: MIB" and "receiver: MIB", by how much the peak
- * of their resident memory grew, and "drained: SECONDS", from the first receive to the last.
+ * Rank 0 sends one message after the other. Rank 1 receives none for SECONDS: it sleeps outside
+ * MPI, or it probes for another tag, so that MPI sees what comes. Then it receives them and checks
+ * each word of each. Prints "sender: MIB" and "receiver: MIB", by how much the peak of their
+ * resident memory grew, and "drained: SECONDS", from the first receive to the last.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
@@ -11,14 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { TAG = 1 };
+enum { TAG = 1, OTHER_TAG = 2 };
 
 static long messages, words;
 static long *buffer;
 
 static void fail(const char *why)
 {
-    fprintf(stderr, "flood: %s: mpirun -n 2 flood MESSAGES BYTES SECONDS\n", why);
+    fprintf(stderr, "flood: %s: mpirun -n 2 flood MESSAGES BYTES SECONDS sleep|probe\n", why);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -57,6 +58,16 @@ static void rest(double seconds)
     nanosleep(&time, NULL);
 }
 
+/* Nothing comes with this tag. */
+static void probe(double seconds)
+{
+    double start = MPI_Wtime();
+    int flag;
+
+    while (MPI_Wtime() - start < seconds)
+        MPI_Iprobe(0, OTHER_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
 /* Word i of message n; no two messages that follow each other have a word in common. */
 static long word_of(long message, long i)
 {
@@ -74,13 +85,11 @@ static void send_all(void)
     }
 }
 
-static double receive_all(double seconds)
+static double receive_all(void)
 {
-    double start;
+    double start = MPI_Wtime();
     long message, i;
 
-    rest(seconds);
-    start = MPI_Wtime();
     for (message = 0; message < messages; message++) {
         MPI_Recv(buffer, (int)words, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (i = 0; i < words; i++)
@@ -98,18 +107,20 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != 2 || argc < 4)
-        fail("needs two ranks, a number of messages, their size and a time");
+    if (size != 2 || argc < 5)
+        fail("needs two ranks, a number of messages, their size, a time and what to do in it");
     messages = atol(argv[1]);
     words = atol(argv[2]) / (long)sizeof(long);
     buffer = calloc((size_t)words + 1, sizeof *buffer);
     MPI_Barrier(MPI_COMM_WORLD);
     forget_peak();
     before = peak_mib();
-    if (rank == 0)
+    if (rank == 0) {
         send_all();
-    else
-        drained = receive_all(atof(argv[3]));
+    } else {
+        (strcmp(argv[4], "probe") == 0 ? probe : rest)(atof(argv[3]));
+        drained = receive_all();
+    }
     growth = peak_mib() - before;
     MPI_Gather(&growth, 1, MPI_DOUBLE, growths, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
     if (rank == 1)

@@ -23,7 +23,7 @@ const ON_ONE_MACHINE: &[(&str, usize, &[&str], &[&str])] = &[
     (
         "flood",
         2,
-        &["20000", "1024", "0.1"],
+        &["20000", "1024", "0.1", "probe"],
         &["sender: ", "receiver: ", "drained: "],
     ),
     ("start", 5, &[], &["ranks: 5"]),
