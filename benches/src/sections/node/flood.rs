@@ -49,7 +49,8 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     let [messages, bytes, seconds] = WORDS;
     for (way, does) in WAYS {
         let title = format!(
-            "{messages} messages of {bytes} B to a rank that {does} {seconds} s, each checked, {how}"
+            "{messages} messages of {bytes} B, each checked, to a rank that {does} {seconds} s, \
+             {how}"
         );
         let row = |(what, _): (&str, &str)| (what.to_owned(), noted(way, what));
         let rows = FIGURES.map(row);
