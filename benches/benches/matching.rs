@@ -1,93 +1,125 @@
-//! Matching: a message finds its receive, a receive finds its message, in short and long queues.
-//! The queue is emptied in the reverse order of its filling: the worst a program can do.
+//! Matching: a message finds its receive, a receive finds its message, in short and deep queues.
+//! A queue is filled and emptied, again and again: in the order of its filling, in the reverse
+//! order, which is the worst for a scan, and in one without order, which is the worst for caches.
 
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mpi_lite::engine::Request;
 use mpi_lite::engine::envelope::Envelope;
 use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::ids::Context;
 use mpi_lite::slab::Key;
 
-const DEPTHS: [usize; 3] = [1, 16, 1000];
+const DEPTHS: [usize; 6] = [1, 16, 64, 1000, 20_000, 200_000];
 
-fn tag(number: usize) -> i32 {
-    i32::try_from(number).expect("a small number")
+/// What a pattern leaves open.
+#[derive(Clone, Copy)]
+enum Open {
+    Nothing,
+    Source,
+    Tag,
 }
 
-fn envelope(number: usize) -> Envelope {
+const SHAPES: [(&str, Open); 3] = [
+    ("exact", Open::Nothing),
+    ("any source", Open::Source),
+    ("any tag", Open::Tag),
+];
+
+/// The numbers below a depth, in some order.
+type Numbers = fn(usize) -> Vec<u32>;
+
+/// In which order the queue is emptied.
+const ORDERS: [(&str, Numbers); 3] = [
+    ("in order", |depth| numbers(depth).collect()),
+    ("reverse", |depth| numbers(depth).rev().collect()),
+    ("no order", shuffled),
+];
+
+fn numbers(depth: usize) -> std::ops::Range<u32> {
+    0..u32::try_from(depth).expect("a small number")
+}
+
+/// A step that has no divisor in common with the depths reaches every number.
+fn shuffled(depth: usize) -> Vec<u32> {
+    const STEP: u64 = 99_991;
+    let depth = depth as u64;
+    let number = |i: u64| u32::try_from(i * STEP % depth).expect("a small number");
+    (0..depth).map(number).collect()
+}
+
+/// The message of this number: its source, if the pattern leaves the tag open, else its tag.
+fn envelope(number: u32, open: Open) -> Envelope {
+    let (source, tag) = match open {
+        Open::Tag => (number, 1),
+        Open::Nothing | Open::Source => (1, number.cast_signed()),
+    };
     Envelope {
         context: Context::WORLD,
-        source: 1,
-        tag: tag(number),
+        source,
+        tag,
         synchronous: false,
     }
 }
 
-fn pattern(number: usize, is_any_source: bool) -> Pattern {
+fn pattern(number: u32, open: Open) -> Pattern {
+    let Envelope {
+        context,
+        source,
+        tag,
+        ..
+    } = envelope(number, open);
     Pattern {
-        context: Context::WORLD,
-        source: (!is_any_source).then_some(1),
-        tag: Some(tag(number)),
+        context,
+        source: (!matches!(open, Open::Source)).then_some(source),
+        tag: (!matches!(open, Open::Tag)).then_some(tag),
     }
 }
 
-fn posted(depth: usize, is_any_source: bool) -> Posted {
-    let mut queue = Posted::default();
-    for number in 0..depth {
-        let index = u32::try_from(number).expect("a small number");
-        let key = Key {
-            index,
-            generation: 0,
-        };
-        queue.push(pattern(number, is_any_source), Request(key));
+fn pass_posted(queue: &mut Posted, order: &[u32], open: Open) {
+    for index in numbers(order.len()) {
+        let generation = 0;
+        let request = Request(Key { index, generation });
+        queue.push(pattern(index, open), request);
     }
-    queue
+    for &number in order {
+        let request = queue.take(&envelope(number, open));
+        assert_eq!(request.expect("it is posted").0.index, number);
+    }
 }
 
-fn unexpected(depth: usize) -> Unexpected {
-    let mut queue = Unexpected::default();
-    for number in 0..depth {
+fn pass_unexpected(queue: &mut Unexpected, order: &[u32], open: Open) {
+    for number in numbers(order.len()) {
         queue.push(UnexpectedMessage {
-            envelope: envelope(number),
-            len: 0,
+            envelope: envelope(number, open),
+            len: u64::from(number),
             body: Body::Whole(Vec::new()),
         });
     }
-    queue
-}
-
-fn empty_posted(queue: &mut Posted, depth: usize) {
-    for number in (0..depth).rev() {
-        queue
-            .take(&envelope(number))
-            .expect("its receive is posted");
-    }
-}
-
-fn empty_unexpected(queue: &mut Unexpected, depth: usize) {
-    for number in (0..depth).rev() {
-        let place = queue
-            .extract(&pattern(number, true))
-            .expect("its message is there");
-        queue.discard(place);
+    for &number in order {
+        let place = queue.extract(&pattern(number, open)).expect("it is there");
+        let message = queue.remove(place).expect("it keeps its place");
+        assert_eq!(message.len, u64::from(number));
     }
 }
 
 fn matching(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("matching");
-    for depth in DEPTHS {
-        group.throughput(Throughput::Elements(depth as u64));
-        for (name, is_any_source) in [("posted", false), ("posted, any source", true)] {
-            group.bench_function(BenchmarkId::new(name, depth), |bencher| {
-                let fresh = || posted(depth, is_any_source);
-                let empty = |queue: &mut Posted| empty_posted(queue, depth);
-                bencher.iter_batched_ref(fresh, empty, BatchSize::SmallInput);
-            });
+    for (shape, open) in SHAPES {
+        for (order, numbers) in ORDERS {
+            for depth in DEPTHS {
+                let order_of = numbers(depth);
+                group.throughput(Throughput::Elements(depth as u64));
+                let id = |queue| BenchmarkId::new(format!("{queue} {shape}, {order}"), depth);
+                let mut queue = Posted::default();
+                group.bench_function(id("posted"), |bencher| {
+                    bencher.iter(|| pass_posted(&mut queue, &order_of, open));
+                });
+                let mut queue = Unexpected::default();
+                group.bench_function(id("unexpected"), |bencher| {
+                    bencher.iter(|| pass_unexpected(&mut queue, &order_of, open));
+                });
+            }
         }
-        group.bench_function(BenchmarkId::new("unexpected", depth), |bencher| {
-            let empty = |queue: &mut Unexpected| empty_unexpected(queue, depth);
-            bencher.iter_batched_ref(|| unexpected(depth), empty, BatchSize::SmallInput);
-        });
     }
     group.finish();
 }

@@ -11,9 +11,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use mpi_lite::clock::Clock;
 use mpi_lite::config::Settings;
 use mpi_lite::data::Area;
-use mpi_lite::engine::matching::Pattern;
+use mpi_lite::engine::envelope::Envelope;
+use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::engine::{Lane, ReceivePlan, Request, SendPlan};
 use mpi_lite::ids::{Context, Mode};
+use mpi_lite::slab::Key;
 use mpi_lite::transport::rmpp::Bound;
 use mpi_lite::transport::{Link, Loopback, Peer};
 
@@ -146,4 +148,79 @@ fn messages_to_oneself_do_not_allocate() {
 #[test]
 fn messages_over_the_network_do_not_allocate() {
     assert_eq!(Job::pair().allocations(), 0);
+}
+
+const DEPTH: u32 = 5_000;
+
+fn envelope(number: u32) -> Envelope {
+    Envelope {
+        context: Context::WORLD,
+        source: number % 7,
+        tag: number.cast_signed(),
+        synchronous: false,
+    }
+}
+
+/// Fits the envelope of this number; every fourth leaves the source open.
+fn pattern(number: u32) -> Pattern {
+    let Envelope {
+        context,
+        source,
+        tag,
+        ..
+    } = envelope(number);
+    Pattern {
+        context,
+        source: (!number.is_multiple_of(4)).then_some(source),
+        tag: Some(tag),
+    }
+}
+
+fn request(index: u32) -> Request {
+    let generation = 0;
+    Request(Key { index, generation })
+}
+
+/// Allocations of `work`, once it has been done a few times.
+fn allocations_of(mut work: impl FnMut()) -> u64 {
+    (0..3).for_each(|_| work());
+    let before = COUNT.get();
+    (0..10).for_each(|_| work());
+    COUNT.get() - before
+}
+
+#[test]
+fn deep_queues_do_not_allocate() {
+    let (mut posted, mut unexpected) = (Posted::default(), Unexpected::default());
+    let turn = || {
+        for number in 0..DEPTH {
+            posted.push(pattern(number), request(number));
+            unexpected.push(UnexpectedMessage {
+                envelope: envelope(number),
+                len: 0,
+                body: Body::Whole(Vec::new()),
+            });
+        }
+        for number in (0..DEPTH).rev() {
+            assert_eq!(posted.take(&envelope(number)), Some(request(number)));
+            let place = unexpected.extract(&pattern(number)).expect("it has come");
+            unexpected.remove(place);
+        }
+    };
+    assert_eq!(allocations_of(turn), 0);
+}
+
+#[test]
+fn a_deep_queue_through_which_others_pass_does_not_allocate() {
+    let mut posted = Posted::default();
+    for number in 0..DEPTH {
+        posted.push(pattern(number), request(number));
+    }
+    let pass = || {
+        for number in DEPTH..2 * DEPTH {
+            posted.push(pattern(number), request(number));
+            assert_eq!(posted.take(&envelope(number)), Some(request(number)));
+        }
+    };
+    assert_eq!(allocations_of(pass), 0);
 }

@@ -27,6 +27,15 @@ const ON_ONE_MACHINE: &[(&str, usize, &[&str], &[&str])] = &[
         &["sender: ", "receiver: ", "drained: "],
     ),
     ("start", 5, &[], &["ranks: 5"]),
+    ("depth", 1, &["100"], DEEP),
+    ("depth", 2, &["100"], DEEP),
+];
+
+const DEEP: &[&str] = &[
+    "posted_exact 100 ",
+    "posted_any 100 ",
+    "unexpected_exact 100 ",
+    "unexpected_any 100 ",
 ];
 
 /// Each probe with its words; it prints a figure for each of them.

@@ -113,7 +113,7 @@ impl Lane {
 
     /// What a receive of `pattern` would get now. Source: MPI 5.0, 3.8.1.
     #[must_use]
-    pub fn probe(&self, pattern: &Pattern) -> Option<Status> {
+    pub fn probe(&mut self, pattern: &Pattern) -> Option<Status> {
         self.unexpected.find(pattern).map(status_of_message)
     }
 

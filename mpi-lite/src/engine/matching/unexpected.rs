@@ -1,11 +1,10 @@
 //! Messages that wait for their receive, in the order in which they arrived.
 
-use std::collections::VecDeque;
-
 use super::super::envelope::Envelope;
 use super::super::lane::Inbound;
 use super::key::Pattern;
-use crate::slab::Slab;
+use super::queue::Queue;
+use crate::slab::{Key, Slab};
 use crate::transport::Peer;
 
 /// Where the body of an unexpected message is.
@@ -37,24 +36,31 @@ pub struct UnexpectedMessage {
 #[derive(Debug, Default)]
 pub struct Unexpected {
     messages: Slab<UnexpectedMessage>,
-    queue: VecDeque<u32>,
+    queue: Queue<Envelope>,
+}
+
+/// The name of the message at `place` in the queue.
+fn name(place: u32) -> Key {
+    Key {
+        index: place,
+        generation: 0,
+    }
 }
 
 impl Unexpected {
     /// Adds a message behind all others; answers its place.
     pub fn push(&mut self, message: UnexpectedMessage) -> u32 {
+        let envelope = message.envelope;
         let place = self.messages.insert(message);
-        self.queue.push_back(place);
+        self.queue.push(envelope, name(place));
         place
     }
 
     /// The first message that fits `pattern`.
     #[must_use]
-    pub fn find(&self, pattern: &Pattern) -> Option<&UnexpectedMessage> {
-        self.queue
-            .iter()
-            .filter_map(|&place| self.messages.get(place))
-            .find(|message| pattern.fits(&message.envelope))
+    pub fn find(&mut self, pattern: &Pattern) -> Option<&UnexpectedMessage> {
+        let key = self.queue.find(pattern)?;
+        self.messages.get(key.index)
     }
 
     /// Takes the first message that fits `pattern` out of the queue; it keeps its place.
@@ -63,17 +69,7 @@ impl Unexpected {
         if self.queue.is_empty() {
             return None;
         }
-        self.search(pattern)
-    }
-
-    fn search(&mut self, pattern: &Pattern) -> Option<u32> {
-        let fits = |&place: &u32| {
-            self.messages
-                .get(place)
-                .is_some_and(|message| pattern.fits(&message.envelope))
-        };
-        let at = self.queue.iter().position(fits)?;
-        self.queue.remove(at)
+        self.queue.search(pattern).map(|key| key.index)
     }
 
     /// The message at `place`.
@@ -94,7 +90,7 @@ impl Unexpected {
 
     /// Drops a message wherever it stands.
     pub fn discard(&mut self, place: u32) {
-        self.queue.retain(|&other| other != place);
+        self.queue.remove(name(place));
         self.messages.remove(place);
     }
 

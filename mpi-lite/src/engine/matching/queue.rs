@@ -1,0 +1,141 @@
+//! Those who wait for their other side: patterns for envelopes, envelopes for patterns.
+
+use std::collections::VecDeque;
+
+use super::deep::Deep;
+use super::key::Side;
+use crate::slab::Key;
+
+/// A queue of so many is scanned. Windows of 64 messages are common, and to scan as many takes
+/// about as long as to find one by its label.
+const SHORT: usize = 64;
+
+/// A deep queue that is down to so many is scanned again. Fewer than `SHORT`, so that a queue of
+/// about that length is not moved to and fro.
+const SHORT_AGAIN: usize = SHORT / 2;
+
+/// Those who wait, in the order in which they came. While they are few, they lie side by side;
+/// when they are many, they are found by their labels. One of the two is always empty.
+#[derive(Debug)]
+pub(super) struct Queue<S> {
+    short: VecDeque<(S, Key)>,
+    /// How long `short` may become: `SHORT`, or nothing while there is somebody in `deep`.
+    room: usize,
+    deep: Deep<S>,
+}
+
+impl<S> Default for Queue<S> {
+    fn default() -> Self {
+        Self {
+            short: VecDeque::new(),
+            room: SHORT,
+            deep: Deep::default(),
+        }
+    }
+}
+
+impl<S: Side> Queue<S> {
+    /// Adds `side` behind all others. No two that wait may have keys of the same index.
+    #[inline]
+    pub(super) fn push(&mut self, side: S, key: Key) {
+        if self.short.len() < self.room {
+            self.short.push_back((side, key));
+        } else {
+            self.push_deep(side, key);
+        }
+    }
+
+    #[inline(never)]
+    fn push_deep(&mut self, side: S, key: Key) {
+        for (side, key) in self.short.drain(..) {
+            self.deep.push(side, key);
+        }
+        self.room = 0;
+        self.deep.push(side, key);
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.short.is_empty() && self.room > 0
+    }
+
+    /// Takes the first that fits; quick if that is the first of all.
+    #[inline]
+    pub(super) fn take(&mut self, other: &S::Other) -> Option<Key> {
+        match self.short.front() {
+            Some(&(side, key)) if side.fits(other) => {
+                // Most messages come in the order in which they are awaited.
+                self.short.pop_front();
+                Some(key)
+            }
+            None if self.room > 0 => None,
+            _ => self.search(other),
+        }
+    }
+
+    /// Takes the first that fits.
+    #[inline(never)]
+    pub(super) fn search(&mut self, other: &S::Other) -> Option<Key> {
+        if self.room > 0 {
+            let at = self.short.iter().position(|(side, _)| side.fits(other))?;
+            return self.short.remove(at).map(|(_, key)| key);
+        }
+        let key = self.deep.find(other)?;
+        self.remove_deep(key);
+        Some(key)
+    }
+
+    /// The first that fits.
+    pub(super) fn find(&mut self, other: &S::Other) -> Option<Key> {
+        let fitting = self.short.iter().find(|(side, _)| side.fits(other));
+        match fitting {
+            Some(&(_, key)) => Some(key),
+            None => self.deep.find(other),
+        }
+    }
+
+    /// Takes out whom `key` names. Answers whether it was waiting.
+    pub(super) fn remove(&mut self, key: Key) -> bool {
+        match self.short.iter().position(|&(_, short)| short == key) {
+            Some(at) => self.short.remove(at).is_some(),
+            None => self.remove_deep(key),
+        }
+    }
+
+    fn remove_deep(&mut self, key: Key) -> bool {
+        let was_there = self.deep.remove(key);
+        if was_there && self.deep.len() <= SHORT_AGAIN {
+            self.come_up();
+        }
+        was_there
+    }
+
+    /// The deep queue has become short.
+    #[cold]
+    fn come_up(&mut self) {
+        while let Some((key, side)) = self.deep.first() {
+            self.short.push_back((side, key));
+            self.deep.remove(key);
+        }
+        self.room = SHORT;
+    }
+
+    /// Takes all for whom `is_hopeless` holds.
+    pub(super) fn extract(&mut self, is_hopeless: impl Fn(&S) -> bool) -> Vec<Key> {
+        let short = self.short.iter().map(|(side, key)| (*key, side));
+        let hopeless: Vec<Key> = short
+            .chain(self.deep.iter())
+            .filter(|(_, side)| is_hopeless(side))
+            .map(|(key, _)| key)
+            .collect();
+        for &key in &hopeless {
+            self.remove(key);
+        }
+        hopeless
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.short.len() + self.deep.len()
+    }
+}
