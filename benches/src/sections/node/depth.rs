@@ -1,7 +1,5 @@
 //! Matching while many receives are posted, or many messages wait for theirs.
 
-use mpi_lite_tests::c_source;
-
 use super::{AUTO, gather, program, rows};
 use crate::bench::Bench;
 use crate::contender::Contender;
@@ -55,9 +53,6 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
 }
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
-    if !c_source("benches/c/depth.c").exists() {
-        return Err("benches/c/depth.c is not there".to_owned());
-    }
     let contenders = gather(bench, report);
     let rounds = bench.options.rounds(1, 1);
     let how = bench.how(rounds);
