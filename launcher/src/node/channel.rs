@@ -138,18 +138,21 @@ impl Channel {
         self.crowded_until
     }
 
-    /// Reads what the rank has sent; answers its messages.
+    /// Reads what the rank has sent, by way of `scratch`; answers its messages.
     ///
     /// # Errors
     ///
     /// What the rank did wrong; the channel is closed then.
-    pub(super) fn receive(&mut self) -> Result<Vec<FromRank>, String> {
-        let mut bytes = [0; 16 << 10];
+    pub(super) fn receive(&mut self, scratch: &mut [u8]) -> Result<Vec<FromRank>, String> {
         let mut messages = Vec::new();
-        while !self.is_closed {
-            match self.stream.read(&mut bytes) {
+        let mut has_more = true;
+        while has_more && !self.is_closed {
+            match self.stream.read(scratch) {
                 Ok(0) => self.is_closed = true,
-                Ok(length) => self.frames.push(&bytes[..length]),
+                Ok(length) => {
+                    self.frames.push(&scratch[..length]);
+                    has_more = length == scratch.len();
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => self.is_closed = true,
@@ -252,7 +255,7 @@ mod tests {
         for message in messages {
             rank.write_all(&protocol::encode(message).unwrap()).unwrap();
         }
-        channel.receive()
+        channel.receive(&mut [0; 64])
     }
 
     fn hello() -> FromRank {
@@ -320,7 +323,7 @@ mod tests {
         for garbage in [&[0; 4][..], &[0xff; 4], &[1, 0, 0, 0, 99]] {
             let (mut channel, mut rank) = pair();
             rank.write_all(garbage).unwrap();
-            assert!(channel.receive().is_err(), "{garbage:?}");
+            assert!(channel.receive(&mut [0; 64]).is_err(), "{garbage:?}");
             assert!(channel.is_closed());
         }
     }
@@ -331,8 +334,10 @@ mod tests {
         rank.write_all(&protocol::encode(&hello()).unwrap()[..3])
             .unwrap();
         drop(rank);
-        assert_eq!(channel.receive().unwrap(), []);
-        assert!(channel.is_closed());
+        for is_closed in [false, true] {
+            assert_eq!(channel.receive(&mut [0; 64]).unwrap(), []);
+            assert_eq!(channel.is_closed(), is_closed);
+        }
     }
 
     /// Reads once: (bytes, descriptors), as many as there are.

@@ -325,7 +325,7 @@ impl Node {
     fn hear_channel(&mut self, place: usize) {
         let rank = &mut self.ranks[place];
         let number = rank.rank;
-        match rank.channel.receive() {
+        match rank.channel.receive(&mut self.scratch) {
             Ok(messages) => {
                 for message in messages {
                     self.hear_message(place, message);

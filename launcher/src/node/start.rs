@@ -149,7 +149,9 @@ fn is_in_foreground() -> bool {
 #[derive(Debug)]
 pub(super) struct Assigner {
     start: Start,
-    bind: IpAddr,
+    /// What Hello is answered with. Most of it is the same for all ranks and long, so it is kept,
+    /// and only what differs is filled in.
+    answer: ToRank,
     rounds: Rounds,
 }
 
@@ -163,7 +165,7 @@ impl Assigner {
         }
         Ok(Assigner {
             start: start.clone(),
-            bind: bind_address(start)?,
+            answer: ToRank::Assigned(Box::new(assignment(start)?)),
             rounds: Rounds::new(count(start.ranks.len()), &start.transport, inherited),
         })
     }
@@ -171,31 +173,13 @@ impl Assigner {
     /// The answer to a rank at this place of the node that is in Init, for the first time or again.
     pub(super) fn assign(&mut self, place: usize) -> Result<Outgoing, Refusal> {
         let segment = self.rounds.enter(place)?;
-        let mut assignment = self.assignment(place);
-        assignment.shares_memory = segment.is_some();
-        let message = ToRank::Assigned(Box::new(assignment));
-        Ok(Outgoing::sharing(&message, segment))
-    }
-
-    /// Who the rank at this place of the node is.
-    fn assignment(&self, place: usize) -> Assignment {
-        let start = &self.start;
-        let rank = start.ranks[place];
-        Assignment {
-            rank,
-            size: count(start.hosts.len()),
-            local_rank: count(place),
-            local_size: count(start.ranks.len()),
-            node: start.node,
-            neighbours: start.ranks.clone(),
-            shares_memory: false,
-            host: start.hosts[rank as usize].clone(),
-            bind: self.bind,
-            key: start.key.0,
-            transport: start.transport.clone(),
-            hosts: start.hosts.clone(),
-            reports_counters: start.wants_counters,
+        if let ToRank::Assigned(who) = &mut self.answer {
+            who.rank = self.start.ranks[place];
+            who.local_rank = count(place);
+            who.host.clone_from(&who.hosts[who.rank as usize]);
+            who.shares_memory = segment.is_some();
         }
+        Ok(Outgoing::sharing(&self.answer, segment))
     }
 
     /// What scripts may want to know before Init.
@@ -212,6 +196,25 @@ impl Assigner {
             variable("MPI_LOCALNRANKS", local_size),
         ]
     }
+}
+
+/// Who a rank of the node is, but for what differs among them.
+fn assignment(start: &Start) -> Result<Assignment, Failure> {
+    Ok(Assignment {
+        rank: 0,
+        size: count(start.hosts.len()),
+        local_rank: 0,
+        local_size: count(start.ranks.len()),
+        node: start.node,
+        neighbours: start.ranks.clone(),
+        shares_memory: false,
+        host: String::new(),
+        bind: bind_address(start)?,
+        key: start.key.0,
+        transport: start.transport.clone(),
+        hosts: start.hosts.clone(),
+        reports_counters: start.wants_counters,
+    })
 }
 
 fn bind_address(start: &Start) -> Result<IpAddr, Failure> {
