@@ -63,9 +63,10 @@ fn measure(bench: &Bench, (subject, who): (&Subject, &Contender), all: &mut Meas
     // Ranks that spin on one core, because somebody else has the other, are slow but not absent.
     let program = program(subject.program, 2, &words, 60);
     let is_probed = subject.program == LATENCY.program && who.name == AUTO;
-    let before = if is_probed { probe(bench) } else { None };
+    let look = || if is_probed { probe(bench) } else { None };
+    let before = look();
     subject.run(bench, (who, &program), all);
-    if let (Some(before), Some(after)) = (before, probe(bench).filter(|_| is_probed)) {
+    if let (Some(before), Some(after)) = (before, look()) {
         let middle_us = f64::midpoint(before, after) / 1e3;
         all.note(LINE, &LATENCY.what(8), middle_us);
     }
