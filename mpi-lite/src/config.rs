@@ -158,7 +158,7 @@ settings! {
     gso: switch = "on", "MPILITE_GSO";
     /// `off`: never take several packets from the system as one train (UDP_GRO).
     gro: switch = "on", "MPILITE_GRO";
-    /// `off`: never copy long messages straight from one rank of a node to another one (process_vm_readv).
+    /// `off`: long messages between ranks of a node are never copied straight (process_vm_readv).
     copy_across: switch = "on", "MPILITE_COPY_ACROSS";
     /// Payload bytes of one RMPP packet, at most what the path carries unfragmented.
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";

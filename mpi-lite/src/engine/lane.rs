@@ -322,7 +322,7 @@ impl Lane {
         }
     }
 
-    fn handle(&mut self, link: usize, event: Event) {
+    pub(super) fn handle(&mut self, link: usize, event: Event) {
         match event {
             Event::Arriving {
                 arrival,
@@ -467,7 +467,7 @@ impl Lane {
         }
     }
 
-    fn set_purpose(&mut self, inbound: Inbound, purpose: Purpose) {
+    pub(super) fn set_purpose(&mut self, inbound: Inbound, purpose: Purpose) {
         let table = &mut self.purposes[inbound.link];
         let index = inbound.arrival.0 as usize;
         if table.len() <= index {

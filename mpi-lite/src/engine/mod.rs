@@ -11,6 +11,7 @@ pub mod protocol;
 mod receive;
 mod request;
 mod send;
+mod shortcut;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
 mod ticker;

@@ -1,10 +1,9 @@
 //! Receiving, probing, cancelling.
 
-use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Lane, Loss};
 use super::matching::{Pattern, UnexpectedMessage};
-use super::request::{Completion, Plan, Request, Status};
+use super::request::{Plan, Request, Status};
 use crate::data::Area;
 use crate::error::{Cause, Result};
 use crate::ids::{Source, TagSelector};
@@ -23,7 +22,8 @@ pub struct ReceivePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message(pub Key);
 
-fn status_of(envelope: &Envelope, bytes: u64) -> Status {
+#[inline]
+pub(super) fn status_of(envelope: &Envelope, bytes: u64) -> Status {
     Status {
         source: Source::Rank(envelope.source.cast_signed()),
         tag: TagSelector::Tag(envelope.tag),
@@ -150,17 +150,5 @@ impl Lane {
             self.requests.finish(request, Status::CANCELLED, None);
         }
         Ok(())
-    }
-}
-
-impl Engine {
-    /// Receives and waits for the message.
-    ///
-    /// # Errors
-    /// None; what went wrong with the operation is in the completion.
-    pub fn receive(&self, plan: ReceivePlan) -> Result<Completion> {
-        let mut lane = self.lane.lock();
-        let request = lane.receive(plan);
-        self.wait_with(lane, Some(request))
     }
 }

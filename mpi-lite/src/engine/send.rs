@@ -1,5 +1,7 @@
 //! Sending: modes, copies, completion.
 
+use parking_lot::MutexGuard;
+
 use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Attached, Lane};
@@ -35,7 +37,7 @@ pub struct SendPlan {
 
 impl SendPlan {
     #[inline]
-    fn envelope(&self) -> Envelope {
+    pub(super) fn envelope(&self) -> Envelope {
         Envelope {
             context: self.context,
             source: self.source,
@@ -173,7 +175,7 @@ impl Lane {
         let Some(to) = plan.to else {
             return Ok(None);
         };
-        if self.send_at_once(plan, to) {
+        if self.send_at_once(plan) {
             return Ok(None);
         }
         let len = plan.area.len();
@@ -226,23 +228,6 @@ impl Lane {
             self.links[link].flush();
         }
         Ok(request)
-    }
-
-    /// Sends a message that the road takes whole, body and all, without leaving anything here.
-    #[inline]
-    fn send_at_once(&mut self, plan: &SendPlan, to: Peer) -> bool {
-        let Area::Run(body) = plan.area else {
-            return false;
-        };
-        let link = self.route(to);
-        let envelope = plan.envelope();
-        let is_taken =
-            plan.mode != Mode::Synchronous && self.links[link].offer(to, &envelope.encode(), body);
-        if is_taken {
-            self.counters.messages_sent += 1;
-            self.counters.bytes_sent += body.len() as u64;
-        }
-        is_taken
     }
 
     /// The link did not take a message: nobody waits for it, and this is why.
@@ -343,8 +328,18 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Lane::send`], and those of the operation.
+    #[inline]
     pub fn send(&self, plan: &SendPlan) -> Result<()> {
         let mut lane = self.lane.lock();
+        if lane.send_at_once(plan) {
+            lane.flush();
+            return Ok(());
+        }
+        self.send_with_request(lane, plan)
+    }
+
+    #[inline(never)]
+    fn send_with_request(&self, mut lane: MutexGuard<'_, Lane>, plan: &SendPlan) -> Result<()> {
         let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
         let pending = lane.start_send(plan, open)?;
         lane.flush();

@@ -129,7 +129,7 @@ impl Engine {
 
     /// Notes that somebody takes a turn; who has the lane is the only one who writes.
     #[inline]
-    fn count_turn(&self) {
+    pub(super) fn count_turn(&self) {
         let turns = self.turns.load(Ordering::Relaxed);
         self.turns.store(turns + 1, Ordering::Relaxed);
     }

@@ -1,5 +1,6 @@
 //! The process as a whole: how it begins and ends.
 
+mod placement;
 mod process;
 
 pub use process::Process;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::placement::begin_apart;
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::Communicator;
@@ -13,7 +14,7 @@ use crate::config::Settings;
 use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
 use crate::error::{Cause, Error, Result};
 use crate::transport::rmpp::{Bound, Card, agree};
-use crate::transport::{Link, Loopback, Peer, Rmpp};
+use crate::transport::{Link, Loopback, Peer, Rmpp, Shm, shm};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
 #[derive(Debug)]
@@ -44,16 +45,28 @@ impl Process {
         let clock = Clock::start();
         let me = Peer(assignment.rank);
         let mut links = vec![Link::Loopback(Loopback::new(me))];
-        if assignment.size > 1 {
+        let neighbours = join_neighbours(&mut boot, &assignment, &settings)?;
+        let has_neighbours = neighbours.is_some();
+        links.extend(neighbours.map(Link::Shm));
+        let is_alone = has_neighbours && assignment.local_size == assignment.size;
+        if is_alone {
+            // Nobody starts before all have mapped the memory.
+            boot.exchange(&[]).map_err(failed)?;
+        } else if assignment.size > 1 {
             let network = join_network(&mut boot, &assignment, &settings, clock)?;
             links.push(Link::Rmpp(network));
         }
         let patience = patience(&settings, &assignment);
         let tick = Duration::from_millis(settings.tick_ms.max(1));
-        let lane = Lane::new(me, links, settings, assignment.hosts.clone());
+        let mut lane = Lane::new(me, links, settings, assignment.hosts.clone());
+        if has_neighbours {
+            let others = assignment.neighbours.iter().map(|&rank| Peer(rank));
+            lane.lead(others.filter(|&other| other != me), 1);
+        }
         let engine = Engine::new(lane, clock, patience).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
         let (world, own) = Communicator::predefined(&engine, me.0, assignment.size);
+        begin_apart(assignment.local_rank, assignment.local_size);
         let (boot, ticker) = (Mutex::new(boot), Mutex::new(Some(ticker)));
         Ok(Self {
             boot,
@@ -138,6 +151,32 @@ impl Process {
             None => Ok(()),
         }
     }
+}
+
+/// The memory that the ranks of this node share, if the launcher has given it.
+fn join_neighbours(
+    boot: &mut Boot,
+    assignment: &Assignment,
+    settings: &Settings,
+) -> Result<Option<Shm>> {
+    let Some(shared) = boot.shared() else {
+        return Ok(None);
+    };
+    let place = shm::Place {
+        memory: shared.memory,
+        bells: shared.bells,
+        ranks: assignment.neighbours.clone(),
+        me: assignment.local_rank,
+        is_crowded: crowd(assignment) > 1,
+        copies_across: settings.copy_across,
+    };
+    let road = Shm::new(place, assignment.size);
+    let reason = |error| {
+        failed(format!(
+            "cannot map the memory that the node shares: {error}"
+        ))
+    };
+    road.map(Some).map_err(reason)
 }
 
 fn join_network(

@@ -54,8 +54,9 @@ impl Outward {
     }
 
     /// Whether something waits for room.
+    #[inline]
     pub(super) fn is_behind(&self) -> bool {
-        !self.answers.is_empty() || !self.waiting.is_empty() || !self.asked.is_empty()
+        self.answers.len() + self.waiting.len() + self.asked.len() > 0
     }
 
     /// Whether there is room for the next of what waits.
@@ -92,8 +93,8 @@ impl Outward {
         }
         let mut inline = [0; INLINE_BYTES];
         body.read_into(&mut inline);
-        let [context, tag] = words_of(envelope);
-        let mut words = [context, tag, 0, 0, 0, 0, 0];
+        let [first, second] = words_of(envelope);
+        let mut words = [first, second, 0, 0, 0, 0, 0];
         for (word, bytes) in words[ENVELOPE_WORDS..]
             .iter_mut()
             .zip(inline.as_chunks::<8>().0)
@@ -104,8 +105,8 @@ impl Outward {
             kind: Kind::Short as u8,
             bytes: body.len(),
         };
-        self.ring
-            .push(note, &words[..ENVELOPE_WORDS + body.len().div_ceil(8)]);
+        // All words, whether needed or not: it is one line, and a loop that counts costs more.
+        self.ring.push_line(note, words);
         true
     }
 
@@ -208,18 +209,12 @@ impl Inward {
         [self.ring.word(0), self.ring.word(1)]
     }
 
-    /// The body in the slot, at most as long as it holds.
-    #[inline]
-    pub(super) fn inline(&self, bytes: usize) -> [u8; INLINE_BYTES] {
+    /// The body in the slot, and what else is there.
+    #[inline(always)]
+    pub(super) fn inline(&self) -> [u8; INLINE_BYTES] {
         let mut inline = [0; INLINE_BYTES];
-        let words = bytes.min(INLINE_BYTES).div_ceil(8);
-        for (number, bytes) in inline
-            .as_chunks_mut::<8>()
-            .0
-            .iter_mut()
-            .take(words)
-            .enumerate()
-        {
+        let places = inline.as_chunks_mut::<8>().0.iter_mut();
+        for (number, bytes) in places.enumerate() {
             *bytes = self.ring.word(ENVELOPE_WORDS + number).to_ne_bytes();
         }
         inline

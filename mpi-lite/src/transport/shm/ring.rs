@@ -141,6 +141,16 @@ impl Producer {
         span(self.pair, at, bytes)
     }
 
+    /// Writes all of the next slot, as `push` does.
+    #[inline(always)]
+    pub(super) fn push_line(&mut self, note: Note, words: [u64; WORDS]) {
+        let slot = &self.pair.slots[self.index];
+        for (place, word) in slot.words.iter().zip(words) {
+            place.store(word, Relaxed);
+        }
+        self.publish(note);
+    }
+
     /// Writes the next slot. `has_room` has said that there is room, and the body that it tells
     /// of is written.
     #[inline]
@@ -149,6 +159,12 @@ impl Producer {
         for (place, &word) in slot.words.iter().zip(words) {
             place.store(word, Relaxed);
         }
+        self.publish(note);
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, note: Note) {
+        let slot = &self.pair.slots[self.index];
         slot.stamp.store(stamp(self.at, note), Release);
         self.at += 1;
         self.index = if self.index + 1 == SLOTS {

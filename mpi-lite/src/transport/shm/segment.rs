@@ -4,8 +4,8 @@
 //!  area of rank 0 | area of rank 1 | ...      what everybody may look at
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one road for each ordered pair
 //! ```
-//! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are never
-//! there, so a job of 256 ranks costs what it uses.
+//! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
+//! never there, so a job of 256 ranks costs what it uses.
 #![expect(unsafe_code, reason = "maps memory and gives out references into it")]
 
 use core::cell::UnsafeCell;

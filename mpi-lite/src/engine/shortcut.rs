@@ -1,0 +1,152 @@
+//! The way of a short message between ranks that share memory: sent without anything left here,
+//! received without a request. Decision 0021.
+//!
+//! It may be taken when nothing else is in the way: no receive was posted before, no message waits.
+//! What it finds that is not for it goes the usual way, and so does the receive after a while.
+
+use super::Engine;
+use super::envelope::Envelope;
+use super::lane::{Inbound, Lane, Purpose};
+use super::receive::{ReceivePlan, status_of};
+use super::request::{Completion, Request};
+use super::send::SendPlan;
+use crate::clock::Instant;
+use crate::data::Area;
+use crate::error::Cause;
+use crate::ids::Mode;
+use crate::memory::Span;
+use crate::transport::{Arrival, Event, Landed, Landing, Link, Transport};
+
+/// What became of a receive.
+pub(super) enum Early {
+    /// It is over.
+    Done(Completion),
+    /// It has its message, of which there is more to come.
+    Coming(Request),
+    /// Nothing has come for it.
+    Nothing,
+}
+
+impl Lane {
+    /// Sends a message that the road takes whole, body and all. Answers whether it did.
+    #[inline]
+    pub(super) fn send_at_once(&mut self, plan: &SendPlan) -> bool {
+        let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
+            return false;
+        };
+        let link = self.route(to);
+        // A synchronous send waits for its match, a buffered one needs its buffer.
+        let is_taken = matches!(plan.mode, Mode::Standard | Mode::Ready)
+            && self.links[link].offer(to, &plan.envelope().encode(), *body);
+        if is_taken {
+            self.counters.messages_sent += 1;
+            self.counters.bytes_sent += body.len() as u64;
+        }
+        is_taken
+    }
+
+    /// Looks `looks` times for the message of a receive that would be the only one.
+    #[inline]
+    pub(super) fn receive_at_once(&mut self, plan: &ReceivePlan, looks: u32) -> Early {
+        let (Some(pattern), Area::Run(span)) = (plan.pattern, &plan.area) else {
+            return Early::Nothing;
+        };
+        for _ in 0..looks {
+            if !self.is_clear() {
+                break;
+            }
+            let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
+                break;
+            };
+            let Some(event) = road.poll(Instant::ZERO) else {
+                continue;
+            };
+            match event {
+                Event::Arriving {
+                    arrival,
+                    envelope,
+                    len,
+                    ..
+                } if pattern.fits(&Envelope::decode(&envelope)) => {
+                    let envelope = Envelope::decode(&envelope);
+                    return self.land_at_once(arrival, (envelope, len), *span);
+                }
+                event => self.handle(NEAR, event),
+            }
+        }
+        Early::Nothing
+    }
+
+    /// Whether a message that comes now is for the receive that is made now, if it fits.
+    #[inline]
+    fn is_clear(&self) -> bool {
+        let is_silent = self.posted.is_empty() && self.unexpected.is_empty();
+        is_silent && self.lost.is_empty() && self.links[0].is_quiet()
+    }
+
+    #[inline]
+    fn land_at_once(
+        &mut self,
+        arrival: Arrival,
+        (envelope, len): (Envelope, u64),
+        span: Span,
+    ) -> Early {
+        let context = Some(envelope.context);
+        match self.links[NEAR].land(arrival, Landing::Into(span)) {
+            Landed::Whole(_) => {
+                let room = span.len() as u64;
+                self.counters.messages_received += 1;
+                self.counters.bytes_received += len;
+                Early::Done(Completion {
+                    status: status_of(&envelope, len.min(room)),
+                    error: (len > room).then(|| Cause::Truncate { len, room }.into()),
+                    context,
+                    is_gone: true,
+                })
+            }
+            Landed::Coming => {
+                let request = self.requests.open(context, Area::Run(span));
+                let inbound = Inbound {
+                    link: NEAR,
+                    arrival,
+                };
+                let purpose = Purpose::Receive {
+                    request,
+                    envelope,
+                    len,
+                };
+                self.set_purpose(inbound, purpose);
+                Early::Coming(request)
+            }
+        }
+    }
+}
+
+/// The link to the ranks of this node, if there is one.
+const NEAR: usize = 1;
+
+/// How often a receive looks for its message before it becomes a request.
+const LOOKS: u32 = 500;
+
+impl Engine {
+    /// Receives and waits for the message.
+    ///
+    /// # Errors
+    /// None; what went wrong with the operation is in the completion.
+    pub fn receive(&self, plan: ReceivePlan) -> crate::error::Result<Completion> {
+        let mut lane = self.lane.lock();
+        lane.flush();
+        self.count_turn();
+        let looks = if self.patience.hold.is_zero() {
+            1
+        } else {
+            LOOKS
+        };
+        let request = match lane.receive_at_once(&plan, looks) {
+            Early::Done(completion) => return Ok(completion),
+            Early::Coming(request) => request,
+            Early::Nothing => lane.receive(plan),
+        };
+        self.wait_with(lane, Some(request))
+    }
+}

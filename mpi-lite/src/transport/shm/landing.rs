@@ -1,0 +1,246 @@
+//! Where messages go, and how long ones get there.
+
+use std::sync::atomic::Ordering::Acquire;
+
+use super::super::{Landed, Landing};
+use super::note::Kind;
+use super::transfer::{self, Copying, Progress};
+use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source};
+use crate::memory::Span;
+
+impl Shm {
+    /// A message lands whose slot is in hand.
+    #[inline]
+    pub(super) fn land_fresh(&mut self, fresh: Fresh, landing: Landing) -> Landed {
+        let Fresh {
+            from, note, kind, ..
+        } = fresh;
+        if kind != Kind::Short {
+            return self.land_long(fresh, landing);
+        }
+        let mut inline = self.inward[from as usize].inline();
+        let body = Span::of(&mut inline[..note.bytes]);
+        let landed = match landing {
+            Landing::Into(span) => {
+                span.copy_from(body);
+                Landed::Whole(None)
+            }
+            Landing::Bounce => Landed::Whole(Some(inline[..note.bytes].to_vec())),
+            Landing::Later => {
+                let mut room = Room::Kept(Vec::new());
+                room.put(0, body);
+                self.enter(fresh, room, note.bytes as u64);
+                Landed::Coming
+            }
+        };
+        self.next_slot(from, 0);
+        landed
+    }
+
+    /// The same for one with more than fits a slot.
+    #[inline(never)]
+    pub(super) fn land_long(&mut self, fresh: Fresh, landing: Landing) -> Landed {
+        let Fresh {
+            from,
+            note,
+            len,
+            kind,
+            ..
+        } = fresh;
+        if kind == Kind::Long {
+            let index = self.enter(fresh, Room::of(landing, len), 0);
+            self.next_slot(from, 0);
+            self.fetch(index);
+            return Landed::Coming;
+        }
+        let Some(piece) = self.inward[from as usize].ring.body(note.bytes) else {
+            unreachable!("`look` has checked the length");
+        };
+        let bytes = note.bytes as u64;
+        let landed = match landing {
+            Landing::Into(span) if bytes == len => {
+                span.copy_from(piece);
+                Landed::Whole(None)
+            }
+            Landing::Bounce if bytes == len => {
+                let mut body = Vec::with_capacity(note.bytes);
+                piece.append_to(&mut body);
+                Landed::Whole(Some(body))
+            }
+            _ => {
+                let mut room = Room::of(landing, len);
+                room.put(0, piece);
+                let index = self.enter(fresh, room, bytes);
+                self.inward[from as usize].current = (bytes < len).then_some(index);
+                Landed::Coming
+            }
+        };
+        self.next_slot(from, note.bytes);
+        landed
+    }
+
+    pub(super) fn enter(&mut self, fresh: Fresh, room: Room, come: u64) -> u32 {
+        let Fresh {
+            from, len, kind, ..
+        } = fresh;
+        let ring = &self.inward[from as usize].ring;
+        let source = (kind == Kind::Long).then(|| Source {
+            name: ring.word(3) as u32,
+            transfer: (ring.word(3) >> 32) as u32,
+            address: ring.word(4),
+        });
+        let index = self.incoming.insert(Incoming {
+            from,
+            len,
+            come,
+            room,
+            is_in_pieces: source.is_none(),
+            source,
+        });
+        debug_assert_eq!(index, fresh.arrival);
+        index
+    }
+
+    /// A message that was kept lands.
+    pub(super) fn land_kept(&mut self, index: u32, landing: Landing) -> Landed {
+        let Some(message) = self.incoming.get_mut(index) else {
+            // Its sender is lost: the event that tells so has come up already.
+            return Landed::Coming;
+        };
+        let kept = core::mem::replace(&mut message.room, Room::of(landing, message.len));
+        let Room::Kept(mut bytes) = kept else {
+            unreachable!("the engine lands a message once");
+        };
+        if matches!(landing, Landing::Later) {
+            message.room = Room::Kept(bytes);
+            return Landed::Coming;
+        }
+        message.room.put(0, Span::of(&mut bytes));
+        if message.source.is_some() {
+            self.fetch(index);
+            return Landed::Coming;
+        }
+        if message.come < message.len {
+            return Landed::Coming;
+        }
+        let message = self.incoming.remove(index).expect("just seen");
+        Landed::Whole(message.room.into_body())
+    }
+
+    /// A message that is with its sender has landed: it is copied, or asked for.
+    pub(super) fn fetch(&mut self, index: u32) {
+        let message = self.incoming.get_mut(index).expect("just entered");
+        let (Some(place), Some(source)) = (message.room.span(), message.source) else {
+            return;
+        };
+        let (from, bytes) = (message.from, message.len);
+        let outward = &mut self.outward[from as usize];
+        let Some(neighbour) = outward.reach().filter(|_| bytes > 0) else {
+            message.is_in_pieces = true;
+            self.ask(index);
+            return;
+        };
+        let transfers = &self.inward[from as usize].pair.transfers;
+        let transfer = transfers.get(source.transfer as usize);
+        let there = (source.address, bytes);
+        let copying = Copying::begin((from, neighbour), there, place, transfer);
+        self.copying.push_back((index, copying));
+    }
+
+    /// Asks for a message that the system does not copy.
+    pub(super) fn ask(&mut self, index: u32) {
+        let message = self.incoming.get(index).expect("it was being received");
+        let (from, is_empty) = (message.from, message.len == 0);
+        let name = message.source.map_or(0, |source| u64::from(source.name));
+        if is_empty {
+            self.finish_receiving(index);
+            self.answer(from, Kind::Done, [name, 0]);
+        } else {
+            self.answer(from, Kind::Ask, [name, u64::from(index)]);
+        }
+    }
+}
+
+impl Shm {
+    #[cold]
+    pub(super) fn work(&mut self) {
+        self.copy_on();
+        for at in (0..self.behind.len()).rev() {
+            let to = self.behind[at];
+            if self.catch_up(to) {
+                self.behind.swap_remove(at);
+            }
+        }
+        for at in (0..self.shared.len()).rev() {
+            let message = self
+                .outgoing
+                .get(self.shared[at])
+                .expect("shared ones live");
+            let outward = &mut self.outward[message.to as usize];
+            if let (Some(transfer), Some(neighbour)) = (message.transfer, outward.reach()) {
+                let transfer = &outward.pair.transfers[transfer as usize];
+                transfer::help(neighbour, message.body, transfer);
+            }
+        }
+    }
+
+    /// Copies a part of a long message, each time of the next one.
+    pub(super) fn copy_on(&mut self) {
+        let Some((index, mut copying)) = self.copying.pop_front() else {
+            return;
+        };
+        let progress = (0..CHUNKS_PER_TURN)
+            .map(|_| copying.go_on())
+            .find(|progress| *progress != Progress::Going)
+            .unwrap_or(Progress::Going);
+        match progress {
+            Progress::Going | Progress::Waiting => self.copying.push_back((index, copying)),
+            Progress::Done => {
+                let message = self.incoming.get(index).expect("it is being copied");
+                let (from, source) = (message.from, message.source);
+                self.finish_receiving(index);
+                let name = source.map_or(0, |source| u64::from(source.name));
+                self.answer(from, Kind::Done, [name, 0]);
+            }
+            Progress::Failed => {
+                self.outward[copying.from as usize].give_up_reach();
+                let message = self.incoming.get_mut(index).expect("it is being copied");
+                message.is_in_pieces = true;
+                self.ask(index);
+            }
+        }
+    }
+
+    /// What needs no answer within nanoseconds: long messages, what waits for room, new callers.
+    #[inline]
+    pub(super) fn tidy_up(&mut self) {
+        let has_work =
+            self.copying.len() + self.behind.len() + self.shared.len() + self.events.len() > 0;
+        self.looks = self.looks.wrapping_add(1);
+        if has_work || self.looks.is_multiple_of(LOOKS_PER_CALLER) {
+            self.work();
+            self.meet_callers();
+        }
+    }
+
+    /// Neighbours that have sent something for the first time.
+    pub(super) fn meet_callers(&mut self) {
+        let area = self.segment.area(self.me);
+        for (word, callers) in area
+            .callers
+            .iter()
+            .enumerate()
+            .take(self.peers.len().div_ceil(64))
+        {
+            let mut new = callers.load(Acquire) & !self.met[word];
+            self.met[word] |= new;
+            while new != 0 {
+                let rank = word as u32 * 64 + new.trailing_zeros();
+                new &= new - 1;
+                if (rank as usize) < self.peers.len() {
+                    self.callers.push(rank);
+                }
+            }
+        }
+    }
+}

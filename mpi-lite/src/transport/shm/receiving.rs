@@ -1,0 +1,184 @@
+//! What the slots of neighbours tell.
+
+use super::super::{Arrival, Event, Token};
+use super::note::{Kind, envelope_of};
+use super::ring::{INLINE_BYTES, Note, PIECE_BYTES};
+use super::{Fresh, Incoming, Room, Shm};
+use crate::slab::Slab;
+
+impl Shm {
+    /// What the next slot of a caller has to tell, if it has one.
+    #[inline(always)]
+    pub(super) fn look(&mut self, from: u32) -> Option<Event> {
+        loop {
+            let inward = &self.inward[from as usize];
+            let note = inward.ring.peek()?;
+            match Kind::of(note.kind) {
+                Some(Kind::Short) if note.bytes <= INLINE_BYTES => {
+                    return Some(self.arriving(from, (note, Kind::Short), note.bytes as u64));
+                }
+                Some(kind @ (Kind::Body | Kind::Long)) if note.bytes <= PIECE_BYTES => {
+                    let len = inward.ring.word(2);
+                    return Some(self.arriving(from, (note, kind), len));
+                }
+                Some(kind) => {
+                    if !self.hear(from, note, kind) {
+                        return self.garbled(from);
+                    }
+                }
+                None => return self.garbled(from),
+            }
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn arriving(&mut self, from: u32, (note, kind): (Note, Kind), len: u64) -> Event {
+        let arrival = self.incoming.next_index();
+        self.fresh = Some(Fresh {
+            arrival,
+            from,
+            note,
+            kind,
+            len,
+        });
+        Event::Arriving {
+            arrival: Arrival(arrival),
+            from: self.peers[from as usize],
+            envelope: envelope_of(self.inward[from as usize].envelope_words()),
+            len,
+        }
+    }
+
+    /// A slot that begins no message. Answers whether it makes sense.
+    #[inline(never)]
+    pub(super) fn hear(&mut self, from: u32, note: Note, kind: Kind) -> bool {
+        let inward = &mut self.inward[from as usize];
+        let (first, second) = (inward.ring.word(0), inward.ring.word(1));
+        let makes_sense = match kind {
+            Kind::More => match inward.current {
+                Some(index) => self.take_piece(from, index, note.bytes),
+                None => false,
+            },
+            Kind::Piece => match u32::try_from(first) {
+                Ok(index) => self.take_piece(from, index, note.bytes),
+                Err(_) => false,
+            },
+            Kind::Ask => self.hear_ask(from, first, second),
+            Kind::Done => self.hear_done(from, first),
+            Kind::Short | Kind::Body | Kind::Long => false,
+        };
+        if makes_sense {
+            self.next_slot(from, note.bytes);
+        }
+        makes_sense
+    }
+
+    /// A slot is done with. Its sender may wait for room.
+    #[inline]
+    pub(super) fn next_slot(&mut self, from: u32, bytes: usize) {
+        if self.inward[from as usize].ring.take(bytes) {
+            let outward = &self.outward[from as usize];
+            self.rest.wake(from, outward.area, outward.must_fence);
+        }
+    }
+
+    pub(super) fn take_piece(&mut self, from: u32, index: u32, bytes: usize) -> bool {
+        let inward = &mut self.inward[from as usize];
+        let piece = inward.ring.body(bytes);
+        let message = self
+            .incoming
+            .get_mut(index)
+            .filter(|message| message.from == from);
+        let (Some(piece), Some(message)) = (piece, message) else {
+            return false;
+        };
+        let is_awaited = message.is_in_pieces && bytes as u64 <= message.len - message.come;
+        if !is_awaited || bytes == 0 {
+            return false;
+        }
+        message.room.put(message.come as usize, piece);
+        message.come += bytes as u64;
+        if message.come == message.len && !matches!(message.room, Room::Kept(_)) {
+            self.finish_receiving(index);
+        }
+        true
+    }
+
+    pub(super) fn hear_ask(&mut self, from: u32, name: u64, asked: u64) -> bool {
+        let Some((index, asked)) = self.named(from, name).zip(u32::try_from(asked).ok()) else {
+            return false;
+        };
+        let message = self.outgoing.get_mut(index).expect("it has a name");
+        if message.asked.replace(asked).is_some() {
+            return false;
+        }
+        self.outward[from as usize].asked.push_back(index);
+        self.hurry(from);
+        true
+    }
+
+    pub(super) fn hear_done(&mut self, from: u32, name: u64) -> bool {
+        let named = self.named(from, name);
+        if let Some(index) = named {
+            self.finish_sending(index);
+        }
+        named.is_some()
+    }
+
+    /// The outgoing message that `from` speaks of.
+    pub(super) fn named(&self, from: u32, name: u64) -> Option<u32> {
+        let index = u32::try_from(name).ok()?;
+        let message = self.outgoing.get(index)?;
+        (message.to == from && message.asked.is_none()).then_some(index)
+    }
+
+    /// All of a message is where it belongs.
+    pub(super) fn finish_receiving(&mut self, index: u32) {
+        let message = self.incoming.remove(index).expect("it was being received");
+        let inward = &mut self.inward[message.from as usize];
+        inward.current = inward.current.filter(|&current| current != index);
+        self.events.push_back(Event::Arrived {
+            arrival: Arrival(index),
+            bounced: message.room.into_body(),
+        });
+    }
+
+    /// What a neighbour wrote makes no sense: it has gone mad, and nothing that it said or will say
+    /// can be relied on.
+    #[cold]
+    pub(super) fn garbled(&mut self, from: u32) -> Option<Event> {
+        let inward = &mut self.inward[from as usize];
+        inward.is_garbled = true;
+        inward.current = None;
+        self.callers.retain(|&caller| caller != from);
+        self.copying.retain(|(_, copying)| copying.from != from);
+        self.behind.retain(|&to| to != from);
+        let lost = |message: &Incoming| message.from == from;
+        let unfinished: Vec<u32> = places(&self.incoming, lost);
+        let unsent: Vec<u32> = places(&self.outgoing, |message| message.to == from);
+        for &index in &unfinished {
+            self.incoming.remove(index);
+        }
+        let outgoing = &mut self.outgoing;
+        let token_of = |&index: &u32| outgoing.remove(index).map(|message| message.token);
+        let unsent: Vec<Token> = unsent.iter().filter_map(token_of).collect();
+        self.shared
+            .retain(|&index| self.outgoing.get(index).is_some());
+        let outward = &mut self.outward[from as usize];
+        outward.close();
+        Some(Event::Lost {
+            peer: self.peers[from as usize],
+            unfinished: unfinished.into_iter().map(Arrival).collect(),
+            unsent,
+            reason: "what it wrote into the shared memory makes no sense",
+        })
+    }
+}
+
+fn places<T>(slab: &Slab<T>, is_one: impl Fn(&T) -> bool) -> Vec<u32> {
+    let ones = slab.iter().filter(|(_, thing)| is_one(thing));
+    ones.map(|(index, _)| index).collect()
+}
