@@ -32,6 +32,26 @@ rmpp_core::tally! {
 }
 
 rmpp_core::tally! {
+    /// What the road through shared memory counts.
+    pub struct Shared ["shm"] {
+        /// Messages sent.
+        pub messages_sent: u64,
+        /// Long ones among them: they wait until the receiver knows where they go.
+        pub long_sent: u64,
+        /// Messages that found no room and had to wait.
+        pub delayed: u64,
+        /// Bytes of long messages that this rank read out of their sender's memory.
+        pub bytes_read: Bytes,
+        /// Bytes of long messages that this rank wrote into their receiver's memory.
+        pub bytes_written: Bytes,
+        /// Long messages that went through the ring: the system does not copy between these ranks.
+        pub long_asked: u64,
+        /// Sleeping ranks that were woken.
+        pub woken: u64,
+    }
+}
+
+rmpp_core::tally! {
     /// What a UDP socket counts.
     pub struct Datagrams ["udp"] {
         /// Datagrams given to the system.

@@ -40,7 +40,7 @@ pub fn transports(ranks: usize) -> &'static [&'static str] {
     if ranks == 1 {
         &["rmpp", "loopback"]
     } else {
-        &["rmpp"]
+        &["rmpp", "shm"]
     }
 }
 

@@ -28,7 +28,7 @@ pub use rmpp::Rmpp;
 pub use shm::Shm;
 
 use crate::clock::Instant;
-use crate::counters::{Datagrams, Rows};
+use crate::counters::{Datagrams, Rows, Shared};
 use crate::memory::Span;
 
 /// Bytes of the engine's envelope in front of each message.
@@ -216,6 +216,7 @@ pub enum Link {
 /// that the rows are the same for all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Tallies {
+    shm: Shared,
     rmpp: rmpp_core::Counters,
     udp: Datagrams,
 }
@@ -233,7 +234,8 @@ impl Tallies {
 
     fn read(&mut self, link: &Link) {
         match link {
-            Link::Loopback(_) | Link::Shm(_) => {}
+            Link::Loopback(_) => {}
+            Link::Shm(shm) => self.shm = shm.counters(),
             Link::Rmpp(rmpp) => {
                 self.rmpp = rmpp.counters().clone();
                 self.udp = rmpp.datagrams();
@@ -248,7 +250,8 @@ impl Tallies {
     /// All of it, always as many rows and in the same order.
     #[must_use]
     pub fn rows(&self) -> Rows {
-        let mut rows = self.rmpp.rows();
+        let mut rows = self.shm.rows();
+        rows.extend(self.rmpp.rows());
         rows.extend(self.udp.rows());
         rows
     }

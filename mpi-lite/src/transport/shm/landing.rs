@@ -152,6 +152,7 @@ impl Shm {
         let message = self.incoming.get(index).expect("it was being received");
         let (from, is_empty) = (message.from, message.len == 0);
         let name = message.source.map_or(0, |source| u64::from(source.name));
+        self.counters.long_asked += u64::from(!is_empty);
         if is_empty {
             self.finish_receiving(index);
             self.answer(from, Kind::Done, [name, 0]);
@@ -179,7 +180,7 @@ impl Shm {
             let outward = &mut self.outward[message.to as usize];
             if let (Some(transfer), Some(neighbour)) = (message.transfer, outward.reach()) {
                 let transfer = &outward.pair.transfers[transfer as usize];
-                transfer::help(neighbour, message.body, transfer);
+                self.counters.bytes_written += transfer::help(neighbour, message.body, transfer);
             }
         }
     }
@@ -193,6 +194,7 @@ impl Shm {
             .map(|_| copying.go_on())
             .find(|progress| *progress != Progress::Going)
             .unwrap_or(Progress::Going);
+        self.counters.bytes_read += copying.take_count();
         match progress {
             Progress::Going | Progress::Waiting => self.copying.push_back((index, copying)),
             Progress::Done => {

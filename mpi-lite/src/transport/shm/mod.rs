@@ -13,6 +13,8 @@ mod rest;
 mod ring;
 mod segment;
 mod sending;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use std::collections::VecDeque;
@@ -31,11 +33,15 @@ use super::{
     Arrival, EnvelopeBytes, Event, Landed, Landing, Outbound, Peer, Refusal, Token, Transport,
 };
 use crate::clock::Instant;
+use crate::counters::Shared;
 use crate::memory::Span;
 use crate::slab::Slab;
 
 /// The longest message that goes through the ring without being asked for.
 const EAGER_BYTES: usize = PIECE_BYTES;
+
+/// No process has more memory.
+const LONGEST_BYTES: u64 = 1 << 47;
 
 /// Pieces of a body that goes through the ring: the receiver copies one while the next comes.
 const EAGER_PIECE_BYTES: usize = 4096;
@@ -188,6 +194,7 @@ pub struct Shm {
     events: VecDeque<Event>,
     /// How often nothing new was found.
     looks: u32,
+    counters: Shared,
     /// A word that neighbours read to find out whether they can read our memory.
     _witness: Box<u64>,
 }
@@ -241,6 +248,7 @@ impl Shm {
             shared: Vec::new(),
             events: VecDeque::new(),
             looks: 0,
+            counters: Shared::default(),
             _witness: witness,
         })
     }
@@ -252,9 +260,20 @@ fn witness_word() -> u64 {
     RandomState::new().hash_one(std::process::id()) | 1
 }
 
+impl Shm {
+    /// What was counted so far.
+    #[must_use]
+    pub fn counters(&self) -> Shared {
+        Shared {
+            woken: self.rest.rung(),
+            ..self.counters.clone()
+        }
+    }
+}
+
 impl Transport for Shm {
     fn body_limit(&self) -> u64 {
-        u64::MAX
+        LONGEST_BYTES
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 
 use super::super::{Arrival, Event, Token};
 use super::note::{Kind, envelope_of};
-use super::ring::{INLINE_BYTES, Note, PIECE_BYTES};
-use super::{Fresh, Incoming, Room, Shm};
+use super::ring::{INLINE_BYTES, Note};
+use super::{EAGER_BYTES, Fresh, Incoming, LONGEST_BYTES, Room, Shm};
 use crate::slab::Slab;
 
 impl Shm {
@@ -17,8 +17,11 @@ impl Shm {
                 Some(Kind::Short) if note.bytes <= INLINE_BYTES => {
                     return Some(self.arriving(from, (note, Kind::Short), note.bytes as u64));
                 }
-                Some(kind @ (Kind::Body | Kind::Long)) if note.bytes <= PIECE_BYTES => {
+                Some(kind @ (Kind::Body | Kind::Long)) => {
                     let len = inward.ring.word(2);
+                    if !makes_sense(kind, note.bytes, len) {
+                        return self.garbled(from);
+                    }
                     return Some(self.arriving(from, (note, kind), len));
                 }
                 Some(kind) => {
@@ -175,6 +178,14 @@ impl Shm {
             unsent,
             reason: "what it wrote into the shared memory makes no sense",
         })
+    }
+}
+
+/// Whether a message of `len` bytes can begin with `bytes` in the ring.
+fn makes_sense(kind: Kind, bytes: usize, len: u64) -> bool {
+    match kind {
+        Kind::Body => bytes > 0 && bytes as u64 <= len && len <= EAGER_BYTES as u64,
+        _ => bytes == 0 && len <= LONGEST_BYTES,
     }
 }
 

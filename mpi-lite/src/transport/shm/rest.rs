@@ -7,6 +7,7 @@
 //! does not know that, or ranks share cores and sleep all the time, senders fence.
 #![expect(unsafe_code, reason = "membarrier is a bare system call")]
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,6 +32,8 @@ pub(super) struct Rest {
     pays: bool,
     /// This rank passes the barriers of others.
     is_registered: bool,
+    /// How often this rank has woken another one.
+    rung: Cell<u64>,
 }
 
 impl Rest {
@@ -45,7 +48,12 @@ impl Rest {
             me: me as usize,
             pays,
             is_registered,
+            rung: Cell::new(0),
         }
+    }
+
+    pub(super) fn rung(&self) -> u64 {
+        self.rung.get()
     }
 
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
@@ -92,6 +100,7 @@ impl Rest {
         if area.attention.fetch_and(!ASLEEP, SeqCst) & ASLEEP != 0
             && let Some(bell) = self.bells.get(neighbour as usize)
         {
+            self.rung.set(self.rung.get() + 1);
             let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
         }
     }

@@ -24,6 +24,7 @@ impl Shm {
         if outward.is_behind() || !outward.push_message(envelope, body) {
             return false;
         }
+        self.counters.messages_sent += 1;
         self.announce(to);
         true
     }
@@ -73,6 +74,7 @@ impl Shm {
         if !message.needs_match && body.len() <= EAGER_BYTES {
             let went = outward.push_message(&envelope, body);
             if went {
+                self.counters.messages_sent += 1;
                 self.finish_sending(index);
             }
             return went;
@@ -84,6 +86,10 @@ impl Shm {
         let [context, tag] = words_of(&envelope);
         let words = [context, tag, body.len() as u64, name, body.address()];
         let went = outward.push_note(Kind::Long, &words);
+        if went {
+            self.counters.messages_sent += 1;
+            self.counters.long_sent += 1;
+        }
         if went && message.transfer.is_some() {
             self.shared.push(index);
         }
@@ -130,6 +136,7 @@ impl Shm {
     /// Sends what waits for `to`, or notes that it waits.
     pub(super) fn hurry(&mut self, to: u32) {
         if !self.catch_up(to) && !self.behind.contains(&to) {
+            self.counters.delayed += 1;
             self.behind.push(to);
         }
     }

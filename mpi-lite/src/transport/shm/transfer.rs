@@ -176,6 +176,8 @@ pub(super) struct Copying {
     transfer: Option<&'static Transfer>,
     /// Chunks copied, if the sender has no part in it.
     alone: u32,
+    /// Bytes copied since somebody asked.
+    bytes: u64,
 }
 
 impl Copying {
@@ -206,6 +208,7 @@ impl Copying {
             cut,
             transfer,
             alone: 0,
+            bytes: 0,
         }
     }
 
@@ -219,10 +222,16 @@ impl Copying {
             return self.finish();
         };
         self.alone += 1;
+        self.bytes += self.cut.chunk(number).1 as u64;
         match self.copy(number) {
             Ok(()) => Progress::Going,
             Err(_) => Progress::Failed,
         }
+    }
+
+    /// How many bytes were copied since the last time.
+    pub(super) fn take_count(&mut self) -> u64 {
+        core::mem::take(&mut self.bytes)
     }
 
     fn copy(&self, number: u32) -> io::Result<()> {
@@ -236,6 +245,9 @@ impl Copying {
             return Progress::Done;
         };
         let back = transfer.taken_at_the_back();
+        if back > self.cut.chunks() {
+            return Progress::Failed;
+        }
         if transfer.copied.load(Acquire) >= back {
             return Progress::Done;
         }
@@ -253,10 +265,13 @@ impl Copying {
 
 /// The sender's part: copies chunks of `body` until all are taken. `None`: nothing to do, the
 /// receiver has not said where the message goes.
-pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) {
+///
+/// Answers the bytes copied.
+pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
+    let mut bytes = 0;
     if place == 0 || transfer.failed.load(Relaxed) != 0 {
-        return;
+        return bytes;
     }
     let cut = Cut::of(body.len());
     while let Some(number) = transfer.claim(cut, Side::Back) {
@@ -266,8 +281,10 @@ pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) {
             .is_err()
         {
             transfer.failed.store(1, Release);
-            return;
+            break;
         }
         transfer.copied.fetch_add(1, Release);
+        bytes += len as u64;
     }
+    bytes
 }

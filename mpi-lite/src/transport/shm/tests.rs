@@ -1,0 +1,234 @@
+//! What the road promises beyond the contract of all roads.
+#![expect(clippy::disallowed_methods, reason = "looks whether a bell was rung; blocks nobody")]
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+use super::super::{ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport};
+use super::segment::Pair;
+use super::{Place, Shm, segment_bytes};
+use crate::clock::Instant;
+use crate::memory::Span;
+
+/// `count` ranks that share memory, though all are this process.
+fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> {
+    let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&memory, segment_bytes(count)).unwrap();
+    let bells: Vec<_> = (0..count)
+        .map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap())
+        .collect();
+    let place = |me| Place {
+        memory: memory.try_clone().unwrap(),
+        bells: bells.iter().map(|bell| bell.try_clone().unwrap()).collect(),
+        ranks: (0..count).collect(),
+        me,
+        is_crowded: false,
+        copies_across,
+    };
+    (0..count)
+        .map(|me| Shm::new(place(me), count).unwrap())
+        .collect()
+}
+
+/// Numbers that look random: the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % below
+    }
+
+    fn len(&mut self) -> usize {
+        let most = [1, 41, 200, 5000, 16_385, 100_000][self.roll(6) as usize];
+        self.roll(most) as usize
+    }
+}
+
+fn body(number: u64, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (at as u64 * 31 + number * 7) as u8)
+        .collect()
+}
+
+fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
+    let envelope = [number as u8; ENVELOPE_BYTES];
+    if road.offer(Peer(to), &envelope, Span::of(body)) {
+        return;
+    }
+    let message = Outbound {
+        envelope: &envelope,
+        body: Span::of(body),
+        token: Token(number as u32),
+        is_awaited: false,
+        needs_match: number.is_multiple_of(5),
+    };
+    let _ = road.send(Peer(to), message);
+}
+
+/// Polls once; bounces what arrives. Answers the bodies that are whole, and whether the sender is
+/// lost.
+fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
+    let mut whole = Vec::new();
+    while let Some(event) = road.poll(Instant::ZERO) {
+        match event {
+            Event::Arriving { arrival, len, .. } => {
+                let landing = if len > 1 << 20 {
+                    Landing::Into(Span::EMPTY)
+                } else {
+                    Landing::Bounce
+                };
+                if let Landed::Whole(bounced) = road.land(arrival, landing) {
+                    whole.extend(bounced);
+                }
+            }
+            Event::Arrived { bounced, .. } => whole.extend(bounced),
+            Event::Sent { .. } => {}
+            Event::Lost { .. } => return (whole, true),
+        }
+    }
+    (whole, false)
+}
+
+#[test]
+fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
+    for seed in 1..=20 {
+        let mut dice = Dice(seed);
+        let mut roads = neighbours(2, seed % 2 == 0);
+        let mut bodies: Vec<_> = (0..300).map(|number| body(number, dice.len())).collect();
+        let (mut sent, mut come) = (0, Vec::new());
+        let mut turns = 0;
+        while come.len() < bodies.len() {
+            turns += 1;
+            assert!(turns < 1_000_000, "seed {seed}: nothing moves any more");
+            for _ in 0..dice.roll(20) {
+                if sent < bodies.len() {
+                    send(&mut roads[0], 1, sent as u64, &mut bodies[sent]);
+                    sent += 1;
+                }
+            }
+            if dice.roll(3) == 0 {
+                assert!(!receive(&mut roads[0]).1, "seed {seed}");
+            }
+            if dice.roll(3) == 0 {
+                let (whole, is_lost) = receive(&mut roads[1]);
+                assert!(!is_lost, "seed {seed}");
+                come.extend(whole);
+            }
+        }
+        // Long ones are overtaken by short ones while they are copied.
+        let sorted = |mut bodies: Vec<Vec<u8>>| {
+            bodies.sort();
+            bodies
+        };
+        assert!(
+            sorted(come) == sorted(bodies.clone()),
+            "seed {seed}: bytes differ"
+        );
+        while !roads[0].is_quiet() {
+            roads.iter_mut().for_each(|road| drop(receive(road)));
+        }
+    }
+}
+
+/// Writes nonsense somewhere into the road.
+fn corrupt(pair: &Pair, dice: &mut Dice) {
+    let word = match dice.roll(3) {
+        0 => dice.roll(u64::MAX),
+        1 => dice.roll(70),
+        _ => 1 << dice.roll(64),
+    };
+    let slot = &pair.slots[dice.roll(12) as usize];
+    match dice.roll(10) {
+        0 => pair.taken.slots.store(word, Relaxed),
+        1 => pair.taken.bytes.store(word, Relaxed),
+        2 => pair.transfers[dice.roll(3) as usize]
+            .claims
+            .store(word, Relaxed),
+        // The kind or the length of a slot whose turn it may be.
+        3..=5 => {
+            slot.stamp.fetch_xor(word & u64::from(u32::MAX), Relaxed);
+        }
+        _ => slot.words[dice.roll(7) as usize].store(word, Relaxed),
+    }
+}
+
+#[test]
+fn nonsense_in_the_memory_ends_in_a_lost_neighbour_or_in_wrong_bytes_never_out_of_bounds() {
+    let mut lost = 0;
+    for seed in 1..=2000 {
+        let mut dice = Dice(seed);
+        let mut roads = neighbours(2, false);
+        let mut bodies: Vec<_> = (0..12).map(|number| body(number, dice.len())).collect();
+        for (number, body) in bodies.iter_mut().enumerate() {
+            send(&mut roads[0], 1, number as u64, body);
+            if dice.roll(2) == 0 {
+                let to = dice.roll(2) as u32;
+                corrupt(roads[0].segment.pair(1 - to, to), &mut dice);
+            }
+        }
+        for turn in 0..60 {
+            lost += u32::from(receive(&mut roads[turn % 2]).1);
+        }
+    }
+    assert!(lost > 100, "only {lost} of 2000 were noticed");
+}
+
+#[test]
+fn who_sleeps_is_woken_by_a_message_and_by_room() {
+    let mut roads = neighbours(2, true);
+    let is_rung = |road: &Shm| {
+        let bell = road.wake_on().unwrap();
+        let none = Timespec::default();
+        poll(&mut [PollFd::new(&bell, PollFlags::IN)], Some(&none)).unwrap() > 0
+    };
+    assert!(roads[1].begin_rest());
+    send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
+    assert!(is_rung(&roads[1]));
+    roads[1].end_rest();
+    assert!(!is_rung(&roads[1]));
+    // Something is there: no sleep.
+    assert!(!roads[1].begin_rest());
+    roads[1].end_rest();
+    assert_eq!(receive(&mut roads[1]).0, [[1, 2, 3]]);
+    let mut many = vec![[7; 3]; 100];
+    for (number, body) in many.iter_mut().enumerate() {
+        send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+    }
+    assert!(!roads[0].is_quiet() && roads[0].begin_rest());
+    let first = receive(&mut roads[1]).0.len();
+    assert!(is_rung(&roads[0]), "{first} were taken");
+    roads[0].end_rest();
+    assert!(receive(&mut roads[0]).0.is_empty());
+    assert_eq!(first + receive(&mut roads[1]).0.len(), 100);
+}
+
+#[test]
+fn many_neighbours_hear_each_other() {
+    const RANKS: u32 = 70;
+    let mut roads = neighbours(RANKS, true);
+    for from in 0..RANKS {
+        for to in (0..RANKS).filter(|&to| to != from) {
+            send(
+                &mut roads[from as usize],
+                to,
+                1,
+                &mut [from as u8, to as u8],
+            );
+        }
+    }
+    for (me, road) in roads.iter_mut().enumerate() {
+        let mut come = Vec::new();
+        for _ in 0..100 {
+            come.extend(receive(road).0);
+        }
+        come.sort();
+        let others = (0..RANKS as u8).filter(|&from| usize::from(from) != me);
+        let expected: Vec<_> = others.map(|from| vec![from, me as u8]).collect();
+        assert_eq!(come, expected);
+    }
+}
