@@ -11,7 +11,7 @@ use crate::counters::{Messages, Rows};
 use crate::error::{Cause, Error};
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
-use crate::transport::{Arrival, Event, Landed, Landing, Link, Peer, Tallies, Token, Transport};
+use crate::transport::{Arrival, Event, Landed, Landing, Link, Lost, Peer, Tallies, Transport};
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
@@ -338,15 +338,7 @@ impl Lane {
                 self.complete(purpose, bounced);
             }
             Event::Sent { token } => self.sent(token),
-            Event::Lost {
-                peer,
-                unfinished,
-                unsent,
-                reason,
-            } => {
-                self.lost.push(Loss { peer, reason });
-                self.lose(link, peer, &unfinished, &unsent);
-            }
+            Event::Lost(lost) => self.lose(link, &lost),
         }
     }
 
@@ -482,7 +474,15 @@ impl Lane {
             .expect("a link completes what it announced")
     }
 
-    fn lose(&mut self, link: usize, peer: Peer, unfinished: &[Arrival], unsent: &[Token]) {
+    #[cold]
+    fn lose(&mut self, link: usize, lost: &Lost) {
+        let Lost {
+            peer,
+            ref unfinished,
+            ref unsent,
+            reason,
+        } = *lost;
+        self.lost.push(Loss { peer, reason });
         for &token in unsent {
             self.unsent(token, peer);
         }

@@ -159,6 +159,9 @@ impl Lane {
     #[inline]
     pub fn send(&mut self, plan: &SendPlan) -> Result<Request> {
         let context = Some(plan.context);
+        if self.send_at_once(plan) {
+            return Ok(self.requests.open_done(context, Status::EMPTY));
+        }
         let pending = self.start_send(plan, |requests| requests.open(context, Area::EMPTY))?;
         Ok(pending.unwrap_or_else(|| self.requests.open_done(context, Status::EMPTY)))
     }
@@ -175,9 +178,6 @@ impl Lane {
         let Some(to) = plan.to else {
             return Ok(None);
         };
-        if self.send_at_once(plan) {
-            return Ok(None);
-        }
         let len = plan.area.len();
         let buffered = self.reserve(plan.mode, len)?;
         let choice = protocol::completion(plan.mode, len, self.kept_bytes, &self.settings);

@@ -10,7 +10,6 @@ use super::lane::{Inbound, Lane, Purpose};
 use super::receive::{ReceivePlan, status_of};
 use super::request::{Completion, Request};
 use super::send::SendPlan;
-use crate::clock::Instant;
 use crate::data::Area;
 use crate::error::Cause;
 use crate::ids::Mode;
@@ -31,18 +30,36 @@ impl Lane {
     /// Sends a message that the road takes whole, body and all. Answers whether it did.
     #[inline]
     pub(super) fn send_at_once(&mut self, plan: &SendPlan) -> bool {
+        if !self.has_neighbours() {
+            return false;
+        }
+        self.offer(plan)
+    }
+
+    #[inline]
+    fn offer(&mut self, plan: &SendPlan) -> bool {
         let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
             return false;
         };
-        let link = self.route(to);
         // A synchronous send waits for its match, a buffered one needs its buffer.
-        let is_taken = matches!(plan.mode, Mode::Standard | Mode::Ready)
-            && self.links[link].offer(to, &plan.envelope().encode(), *body);
+        if self.route(to) != NEAR || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
+            return false;
+        }
+        let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
+            return false;
+        };
+        let is_taken = road.offer(to, &plan.envelope().encode(), *body);
         if is_taken {
             self.counters.messages_sent += 1;
             self.counters.bytes_sent += body.len() as u64;
         }
         is_taken
+    }
+
+    /// Whether there is a road to the ranks of this node.
+    #[inline]
+    fn has_neighbours(&self) -> bool {
+        matches!(self.links.get(NEAR), Some(Link::Shm(_)))
     }
 
     /// Looks `looks` times for the message of a receive that would be the only one.
@@ -58,7 +75,7 @@ impl Lane {
             let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
                 break;
             };
-            let Some(event) = road.poll(Instant::ZERO) else {
+            let Some(event) = road.next_event() else {
                 continue;
             };
             match event {
@@ -137,12 +154,14 @@ impl Engine {
         let mut lane = self.lane.lock();
         lane.flush();
         self.count_turn();
-        let looks = if self.patience.hold.is_zero() {
-            1
+        let early = if !lane.has_neighbours() {
+            Early::Nothing
+        } else if self.patience.hold.is_zero() {
+            lane.receive_at_once(&plan, 1)
         } else {
-            LOOKS
+            lane.receive_at_once(&plan, LOOKS)
         };
-        let request = match lane.receive_at_once(&plan, looks) {
+        let request = match early {
             Early::Done(completion) => return Ok(completion),
             Early::Coming(request) => request,
             Early::Nothing => lane.receive(plan),

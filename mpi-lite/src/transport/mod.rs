@@ -98,18 +98,21 @@ pub enum Event {
         /// The engine's name for the send.
         token: Token,
     },
-    /// Nothing more comes from or goes to this peer. Sends to it get no `Sent`, messages of it
-    /// no `Arrived`.
-    Lost {
-        /// The peer.
-        peer: Peer,
-        /// Incoming messages of it that will not be completed.
-        unfinished: Vec<Arrival>,
-        /// Outgoing messages to it that will not be completed.
-        unsent: Vec<Token>,
-        /// Why, in words.
-        reason: &'static str,
-    },
+    /// Nothing more comes from or goes to a peer. Rare: in a box, so that other events stay small.
+    Lost(Box<Lost>),
+}
+
+/// A peer that is lost. Sends to it get no `Sent`, messages of it no `Arrived`.
+#[derive(Debug)]
+pub struct Lost {
+    /// The peer.
+    pub peer: Peer,
+    /// Incoming messages of it that will not be completed.
+    pub unfinished: Vec<Arrival>,
+    /// Outgoing messages to it that will not be completed.
+    pub unsent: Vec<Token>,
+    /// Why, in words.
+    pub reason: &'static str,
 }
 
 /// Why a message cannot be sent.
@@ -144,12 +147,6 @@ pub struct Outbound<'a> {
 pub trait Transport {
     /// The greatest body, in bytes.
     fn body_limit(&self) -> u64;
-
-    /// Takes a short message whole, if this road can do so now: it is as good as with its receiver,
-    /// its body may be reused, and nothing more is heard of it. Answers whether it did.
-    fn offer(&mut self, _to: Peer, _envelope: &EnvelopeBytes, _body: Span) -> bool {
-        false
-    }
 
     /// Sends a message to `to`. It may wait for others that go the same way, until `flush` or
     /// `poll`, never longer.
@@ -274,11 +271,6 @@ macro_rules! each {
 impl Transport for Link {
     fn body_limit(&self) -> u64 {
         each!(self, road => road.body_limit())
-    }
-
-    #[inline]
-    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
-        each!(self, road => road.offer(to, envelope, body))
     }
 
     #[inline]

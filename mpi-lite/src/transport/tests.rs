@@ -230,7 +230,7 @@ impl Rig {
                             heard.arrived.push((envelope, bounced));
                         }
                         Event::Sent { token } => heard.sent.push(token),
-                        Event::Lost { peer, .. } => panic!("{peer:?} is lost"),
+                        Event::Lost(lost) => panic!("{:?} is lost", lost.peer),
                     }
                 }
             }

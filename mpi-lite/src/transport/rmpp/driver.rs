@@ -10,7 +10,8 @@ use rmpp_core::{
 };
 
 use super::super::{
-    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Outbound, Peer, Refusal, Token,
+    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Lost, Outbound, Peer, Refusal,
+    Token,
 };
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -526,12 +527,12 @@ impl Driver {
             CoreEvent::Aborted(id) => {
                 let message = take(&mut self.incoming, id.index());
                 let peer = Peer(message.from.0);
-                Event::Lost {
+                Event::Lost(Box::new(Lost {
                     peer,
                     unfinished: vec![arrival_of(id)],
                     unsent: Vec::new(),
                     reason: SILENT,
-                }
+                }))
             }
             CoreEvent::Lost(node) => self.lose(node),
         };
@@ -551,11 +552,11 @@ impl Driver {
             .filter_map(|place| place.take_if(|message| message.to == node))
             .map(|message| message.token)
             .collect();
-        Event::Lost {
+        Event::Lost(Box::new(Lost {
             peer: Peer(node.0),
             unfinished,
             unsent,
             reason: SILENT,
-        }
+        }))
     }
 }

@@ -261,6 +261,34 @@ fn witness_word() -> u64 {
 }
 
 impl Shm {
+    /// Takes a short message whole, if there is room: it is as good as with its receiver, its body
+    /// may be reused, and nothing more is heard of it. Answers whether it did.
+    #[inline]
+    pub(crate) fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        let to = self.locals[to.0 as usize];
+        self.take_short(to, envelope, body)
+    }
+
+    /// The next event, `None` if nothing happens now.
+    #[inline(always)]
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        for _ in 0..self.callers.len() {
+            if self.next >= self.callers.len() {
+                self.next = 0;
+            }
+            let caller = self.callers[self.next];
+            self.next += 1;
+            if let Some(event) = self.look(caller) {
+                return Some(event);
+            }
+        }
+        self.tidy_up();
+        self.events.pop_front()
+    }
+
     /// What was counted so far.
     #[must_use]
     pub fn counters(&self) -> Shared {
@@ -274,12 +302,6 @@ impl Shm {
 impl Transport for Shm {
     fn body_limit(&self) -> u64 {
         LONGEST_BYTES
-    }
-
-    #[inline]
-    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
-        let to = self.locals[to.0 as usize];
-        self.take_short(to, envelope, body)
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
@@ -323,23 +345,9 @@ impl Transport for Shm {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn poll(&mut self, _now: Instant) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
-        }
-        for _ in 0..self.callers.len() {
-            if self.next >= self.callers.len() {
-                self.next = 0;
-            }
-            let caller = self.callers[self.next];
-            self.next += 1;
-            if let Some(event) = self.look(caller) {
-                return Some(event);
-            }
-        }
-        self.tidy_up();
-        self.events.pop_front()
+        self.next_event()
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! What the slots of neighbours tell.
 
-use super::super::{Arrival, Event, Token};
+use super::super::{Arrival, Event, Lost, Token};
 use super::note::{Kind, envelope_of};
 use super::ring::{INLINE_BYTES, Note};
 use super::{EAGER_BYTES, Fresh, Incoming, LONGEST_BYTES, Room, Shm};
@@ -172,12 +172,12 @@ impl Shm {
             .retain(|&index| self.outgoing.get(index).is_some());
         let outward = &mut self.outward[from as usize];
         outward.close();
-        Some(Event::Lost {
+        Some(Event::Lost(Box::new(Lost {
             peer: self.peers[from as usize],
             unfinished: unfinished.into_iter().map(Arrival).collect(),
             unsent,
             reason: "what it wrote into the shared memory makes no sense",
-        })
+        })))
     }
 }
 

@@ -1,5 +1,8 @@
 //! What the road promises beyond the contract of all roads.
-#![expect(clippy::disallowed_methods, reason = "looks whether a bell was rung; blocks nobody")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "looks whether a bell was rung; blocks nobody"
+)]
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -88,7 +91,7 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
             }
             Event::Arrived { bounced, .. } => whole.extend(bounced),
             Event::Sent { .. } => {}
-            Event::Lost { .. } => return (whole, true),
+            Event::Lost(_) => return (whole, true),
         }
     }
     (whole, false)
