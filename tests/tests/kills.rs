@@ -11,6 +11,9 @@ const RANKS: usize = 3;
 /// The aim is 2 s; a machine that compiles something else at the same time gets more.
 const SOON: Duration = Duration::from_secs(8);
 
+/// What a job of one machine can run over.
+const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
+
 struct Victim {
     scratch: Scratch,
     binary: PathBuf,
@@ -24,9 +27,9 @@ impl Victim {
         Self { scratch, binary }
     }
 
-    fn start(&self, words: &[&str]) -> Running {
+    fn start(&self, transport: &str, words: &[&str]) -> Running {
         Job::mpirun(RANKS)
-            .args(["--transport", "rmpp"])
+            .args(["--transport", transport])
             .arg(&self.binary)
             .args(words)
             .start()
@@ -82,20 +85,24 @@ fn check_end(job: Running, victim: Process, signal: Signal, code: i32, words: &[
 
 fn kill_in(phase: &str) {
     let program = Victim::new();
-    let mut job = program.start(&[phase]);
-    job.wait_for("ready", RANKS);
-    let victim = process_of(&job, "1");
-    check_end(job, victim, Signal::KILL, 137, &["rank 1", "signal 9"]);
+    for transport in TRANSPORTS {
+        let mut job = program.start(transport, &[phase]);
+        job.wait_for("ready", RANKS);
+        let victim = process_of(&job, "1");
+        check_end(job, victim, Signal::KILL, 137, &["rank 1", "signal 9"]);
+    }
 }
 
 #[test]
 fn a_rank_killed_before_it_joins_ends_the_ranks_that_wait_in_init() {
     let program = Victim::new();
-    let file = program.scratch.path().join("mine").display().to_string();
-    let mut job = program.start(&["init", &file]);
-    job.wait_for("ready ?", 1);
-    let victim = process_of(&job, "?");
-    check_end(job, victim, Signal::KILL, 137, &["rank ", "signal 9"]);
+    for transport in TRANSPORTS {
+        let file = program.scratch.path().join(transport).display().to_string();
+        let mut job = program.start(transport, &["init", &file]);
+        job.wait_for("ready ?", 1);
+        let victim = process_of(&job, "?");
+        check_end(job, victim, Signal::KILL, 137, &["rank ", "signal 9"]);
+    }
 }
 
 #[test]
@@ -121,41 +128,49 @@ fn a_rank_killed_while_the_others_are_in_finalize_ends_the_job() {
 #[test]
 fn a_segmentation_fault_is_reported_as_what_it_is() {
     let program = Victim::new();
-    let mut job = program.start(&["receive"]);
-    job.wait_for("ready", RANKS);
-    let victim = process_of(&job, "2");
-    check_end(job, victim, Signal::SEGV, 139, &["rank 2", "signal 11"]);
+    for transport in TRANSPORTS {
+        let mut job = program.start(transport, &["receive"]);
+        job.wait_for("ready", RANKS);
+        let victim = process_of(&job, "2");
+        check_end(job, victim, Signal::SEGV, 139, &["rank 2", "signal 11"]);
+    }
 }
 
 #[test]
 fn a_rank_that_exits_with_a_code_gives_the_job_its_code() {
     let program = Victim::new();
-    let outcome = program.start(&["exit", "3"]).finish();
-    drop(outcome.expect_code(3).expect_stderr("rank 1"));
+    for transport in TRANSPORTS {
+        let outcome = program.start(transport, &["exit", "3"]).finish();
+        drop(outcome.expect_code(3).expect_stderr("rank 1"));
+    }
 }
 
 #[test]
 fn a_rank_that_leaves_without_finalize_is_reported_and_fails_the_job() {
     let program = Victim::new();
-    let outcome = program.start(&["leave"]).finish();
-    drop(
-        outcome
-            .expect_code(1)
-            .expect_stderr("rank 1")
-            .expect_stderr("MPI_Finalize"),
-    );
+    for transport in TRANSPORTS {
+        let outcome = program.start(transport, &["leave"]).finish();
+        drop(
+            outcome
+                .expect_code(1)
+                .expect_stderr("rank 1")
+                .expect_stderr("MPI_Finalize"),
+        );
+    }
 }
 
 fn signal_to_mpirun(signal: Signal, code: i32) {
     let program = Victim::new();
-    let mut job = program.start(&["receive"]);
-    job.wait_for("ready", RANKS);
-    let everybody = job.process().descendants();
-    let moment = Instant::now();
-    job.signal(signal);
-    let outcome = job.finish().expect_code(code);
-    assert!(moment.elapsed() < SOON, "too late: {}", outcome.report());
-    check_all_gone(&everybody);
+    for transport in TRANSPORTS {
+        let mut job = program.start(transport, &["receive"]);
+        job.wait_for("ready", RANKS);
+        let everybody = job.process().descendants();
+        let moment = Instant::now();
+        job.signal(signal);
+        let outcome = job.finish().expect_code(code);
+        assert!(moment.elapsed() < SOON, "too late: {}", outcome.report());
+        check_all_gone(&everybody);
+    }
 }
 
 #[test]
@@ -179,16 +194,18 @@ fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
     let scratch = Scratch::new("stopped");
     let source = c_source("tests/c/faults/steady.c");
     let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
-    let stop = scratch.path().join("stop");
-    let job = Job::mpirun(RANKS).args(["--transport", "rmpp"]);
-    let mut job = job.arg(&binary).arg(&stop).start();
-    job.wait_for("ready", RANKS);
-    let ranks = job.process().running(&binary);
-    assert_eq!(ranks.len(), RANKS, "the ranks run the program itself");
-    ranks[1].signal(Signal::STOP);
-    // The stop itself: longer than every timer of the protocol that could give up.
-    std::thread::sleep(Duration::from_secs(2));
-    ranks[1].signal(Signal::CONT);
-    std::fs::write(&stop, "").expect("the file that ends the job");
-    drop(job.finish().expect_code(0).expect_stdout("all right"));
+    for transport in TRANSPORTS {
+        let stop = scratch.path().join(transport);
+        let job = Job::mpirun(RANKS).args(["--transport", transport]);
+        let mut job = job.arg(&binary).arg(&stop).start();
+        job.wait_for("ready", RANKS);
+        let ranks = job.process().running(&binary);
+        assert_eq!(ranks.len(), RANKS, "the ranks run the program itself");
+        ranks[1].signal(Signal::STOP);
+        // The stop itself: longer than every timer of the protocol that could give up.
+        std::thread::sleep(Duration::from_secs(2));
+        ranks[1].signal(Signal::CONT);
+        std::fs::write(&stop, "").expect("the file that ends the job");
+        drop(job.finish().expect_code(0).expect_stdout("all right"));
+    }
 }
