@@ -59,18 +59,21 @@ macro_rules! settings {
     (@type switch) => { bool };
     (@type acks) => { Acks };
     (@type secure) => { Secure };
+    (@type wait) => { Wait };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
     (@value optional $default:expr) => { None };
     (@value switch $default:expr) => { $default == "on" };
     (@value acks $default:expr) => { Acks::Lazy };
     (@value secure $default:expr) => { Secure::Cookie };
+    (@value wait $default:expr) => { Wait::Auto };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
     (@text optional $default:expr) => { $default };
     (@text switch $default:expr) => { $default };
     (@text acks $default:expr) => { $default };
     (@text secure $default:expr) => { $default };
+    (@text wait $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
     (@show number $value:expr) => { Value::Number($value) };
     (@show optional $value:expr) => {
@@ -78,6 +81,7 @@ macro_rules! settings {
     };
     (@show switch $value:expr) => { Value::Text(if $value { "on" } else { "off" }.into()) };
     (@show acks $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
+    (@show wait $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
     (@show secure $value:expr) => { Value::Text($value.to_string()) };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
@@ -85,6 +89,7 @@ macro_rules! settings {
     (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
     (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
     (@parse secure $variable:literal, $text:expr) => { secure($variable, $text) };
+    (@parse wait $variable:literal, $text:expr) => { wait($variable, $text) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
 }
 
@@ -95,6 +100,20 @@ pub enum Acks {
     Lazy,
     /// At once, with a packet for each message.
     Eager,
+}
+
+/// How a rank waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// By ranks and cores of the node: a rank with a core of its own spins for a while, others give
+    /// theirs away; then all sleep.
+    Auto,
+    /// It keeps its core for ever.
+    Spin,
+    /// It offers its core at each look, and never sleeps.
+    Yield,
+    /// It sleeps at once.
+    Block,
 }
 
 /// How a datagram shows that it belongs to the job.
@@ -173,6 +192,9 @@ settings! {
     unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
     /// Bytes of unexpected messages taken in, in all; beyond, all wait for their receive.
     unexpected_budget_bytes: number = 16_777_216, "MPILITE_UNEXPECTED_BUDGET_BYTES";
+    /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it
+    /// at each look; `block`, asleep at once.
+    wait: wait = "auto", "MPILITE_WAIT";
     /// Microseconds that a waiting rank spins before it sleeps; 0 sleeps at once.
     spin_us: optional = "1000, or 0 if there are more ranks than cores", "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
@@ -195,6 +217,18 @@ fn switch(variable: &str, text: &str) -> Result<bool, String> {
         "on" | "1" => Ok(true),
         "off" | "0" => Ok(false),
         other => Err(format!("{variable}={other:?} is neither on nor off")),
+    }
+}
+
+fn wait(variable: &str, text: &str) -> Result<Wait, String> {
+    match text.trim() {
+        "auto" => Ok(Wait::Auto),
+        "spin" => Ok(Wait::Spin),
+        "yield" => Ok(Wait::Yield),
+        "block" => Ok(Wait::Block),
+        _ => Err(format!(
+            "{variable}={text:?} is not auto, spin, yield or block"
+        )),
     }
 }
 

@@ -20,6 +20,9 @@ const EVENTS_PER_TURN: usize = 64;
 /// whether keeping it is better.
 const YIELDING_WAITS: u32 = 32;
 
+/// So many tests in vain are followed by an offer of the core, where ranks share cores.
+const VAIN_TESTS: u32 = 8;
+
 /// A message on its way in: the link and the link's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inbound {
@@ -126,6 +129,8 @@ pub struct Lane {
     is_closing: bool,
     /// So many waits from now on offer the core at once.
     yielding_waits: u32,
+    /// Tests without success since one offered the core.
+    vain_tests: u32,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
     pub(super) hosts: Vec<String>,
@@ -157,6 +162,7 @@ impl Lane {
             lost: Vec::new(),
             is_closing: false,
             yielding_waits: 0,
+            vain_tests: 0,
             settings,
             counters: Messages::default(),
             hosts,
@@ -249,6 +255,12 @@ impl Lane {
             (0, true) => YIELDING_WAITS,
             (waits, _) => waits.saturating_sub(1),
         };
+    }
+
+    /// Whether the program has tested so often without success that it is waiting.
+    pub(super) fn is_tested_in_vain(&mut self) -> bool {
+        self.vain_tests = (self.vain_tests + 1) % VAIN_TESTS;
+        self.vain_tests == 0
     }
 
     /// Whether who waits offers its core at once.

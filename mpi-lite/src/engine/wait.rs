@@ -28,6 +28,27 @@ pub struct Patience {
 }
 
 impl Patience {
+    /// Whoever waits keeps its core for ever.
+    pub const SPINNING: Self = Self {
+        spin: Duration::MAX,
+        hold: Duration::MAX,
+        yields: 0,
+    };
+
+    /// Whoever waits offers its core at each look.
+    pub const YIELDING: Self = Self {
+        spin: Duration::MAX,
+        hold: Duration::ZERO,
+        yields: 0,
+    };
+
+    /// Whoever waits sleeps at once.
+    pub const BLOCKING: Self = Self {
+        spin: Duration::ZERO,
+        hold: Duration::ZERO,
+        yields: 0,
+    };
+
     /// The policy for `local` ranks on `cores` cores: with a core each, spinning disturbs nobody;
     /// otherwise whoever we wait for needs our core.
     #[must_use]
@@ -140,7 +161,11 @@ impl Engine {
         let mut lane = self.lane.lock();
         self.count_turn();
         let now = self.clock.now();
-        lane.turn(now);
+        let worked = lane.turn(now);
+        if !worked && self.patience.hold.is_zero() && lane.is_tested_in_vain() {
+            // A program that tests in a loop keeps those from their core that it waits for.
+            MutexGuard::unlocked(&mut lane, std::thread::yield_now);
+        }
         look(&mut lane)
     }
 

@@ -10,7 +10,7 @@ use super::placement::begin_apart;
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::Communicator;
-use crate::config::Settings;
+use crate::config::{Settings, Wait};
 use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
 use crate::error::{Cause, Error, Result};
 use crate::transport::rmpp::{Bound, Card, agree};
@@ -215,7 +215,12 @@ fn crowd(assignment: &Assignment) -> u32 {
 }
 
 fn patience(settings: &Settings, assignment: &Assignment) -> Patience {
-    let mut patience = Patience::of(assignment.local_size as usize, cores());
+    let mut patience = match settings.wait {
+        Wait::Auto => Patience::of(assignment.local_size as usize, cores()),
+        Wait::Spin => Patience::SPINNING,
+        Wait::Yield => Patience::YIELDING,
+        Wait::Block => Patience::BLOCKING,
+    };
     if let Some(spin_us) = settings.spin_us {
         patience.spin = Duration::from_micros(spin_us);
     }
