@@ -1,5 +1,5 @@
 //! The way of a short message between ranks that share memory: sent without anything left here,
-//! received without a request. Decision 0021.
+//! received without a request. Decision 0022.
 //!
 //! It may be taken when nothing else is in the way: no receive was posted before, no message waits.
 //! What it finds that is not for it goes the usual way, and so does the receive after a while.
