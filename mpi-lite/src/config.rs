@@ -190,7 +190,8 @@ settings! {
     /// Unexpected messages up to so many bytes are taken in at once; longer ones wait for their
     /// receive (rendezvous).
     unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
-    /// Bytes of unexpected messages taken in, in all; beyond, all wait for their receive.
+    /// Bytes of unexpected messages taken in, in all; each counts 128 more. Beyond it, all wait for
+    /// their receive.
     unexpected_budget_bytes: number = 16_777_216, "MPILITE_UNEXPECTED_BUDGET_BYTES";
     /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it
     /// at each look; `block`, asleep at once.

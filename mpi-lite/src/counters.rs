@@ -22,7 +22,7 @@ rmpp_core::tally! {
         pub unexpected: u64,
         /// The greatest number of messages that waited for their receive at a time.
         pub unexpected_peak: Peak,
-        /// The greatest number of bytes of such messages that were kept at a time.
+        /// The most that such messages took of their budget at a time: each counts 128 more.
         pub unexpected_peak_bytes: Peak,
         /// The most that copies of sends took of their budget at a time: each counts 4096 more.
         pub copies_peak_bytes: Peak,

@@ -122,6 +122,8 @@ pub struct Lane {
     pub(super) spare: Spare,
     pub(super) kept_bytes: u64,
     taken_in_bytes: u64,
+    /// Senders were told that there is little room left for that.
+    is_full: bool,
     pub(super) attached: Option<Attached>,
     /// Peers that answer no more.
     pub(super) lost: Vec<Loss>,
@@ -158,6 +160,7 @@ impl Lane {
             spare: Spare::default(),
             kept_bytes: 0,
             taken_in_bytes: 0,
+            is_full: false,
             attached: None,
             lost: Vec::new(),
             is_closing: false,
@@ -387,7 +390,7 @@ impl Lane {
         let choice = protocol::unmatched(envelope.synchronous, len, taken, &self.settings);
         let (body, landing) = match choice {
             Unmatched::TakeIn => {
-                self.taken_in_bytes += len;
+                self.take_in(len);
                 (Body::Coming(inbound), Landing::Bounce)
             }
             Unmatched::Wait => (Body::Held(inbound), Landing::Later),
@@ -407,6 +410,30 @@ impl Lane {
         *unexpected_peak = (*unexpected_peak).max(self.unexpected.len() as u64);
         *unexpected_peak_bytes = (*unexpected_peak_bytes).max(self.taken_in_bytes);
         (Purpose::Unexpected(place), landing)
+    }
+
+    /// The body of an unexpected message is kept here.
+    fn take_in(&mut self, len: u64) {
+        self.taken_in_bytes += protocol::kept_unexpected(len);
+        if self.taken_in_bytes > self.settings.unexpected_budget_bytes / 2 && !self.is_full {
+            self.keep_bodies_away(true);
+        }
+    }
+
+    /// It is no more.
+    fn let_go(&mut self, len: u64) {
+        self.taken_in_bytes -= protocol::kept_unexpected(len);
+        if self.taken_in_bytes <= self.settings.unexpected_budget_bytes / 4 && self.is_full {
+            self.keep_bodies_away(false);
+        }
+    }
+
+    #[cold]
+    fn keep_bodies_away(&mut self, away: bool) {
+        self.is_full = away;
+        for link in &mut self.links {
+            link.keep_bodies_away(away);
+        }
     }
 
     /// Where the message for `request` lands: in place if the buffer is one span.
@@ -440,11 +467,11 @@ impl Lane {
                 self.land(inbound, purpose, landing);
             }
             Body::Coming(inbound) => {
-                self.taken_in_bytes -= len;
+                self.let_go(len);
                 self.set_purpose(inbound, purpose);
             }
             Body::Whole(bytes) => {
-                self.taken_in_bytes -= len;
+                self.let_go(len);
                 self.finish_receive(request, envelope, len, Some(&bytes));
             }
             Body::Lost(peer) => self.fail(request, peer),
@@ -518,10 +545,11 @@ impl Lane {
             .unexpected
             .get_mut(place)
             .expect("an unexpected message has its place");
-        if matches!(message.body, Body::Coming(_)) {
-            self.taken_in_bytes -= message.len;
+        let body = core::mem::replace(&mut message.body, Body::Lost(peer));
+        let len = message.len;
+        if matches!(body, Body::Coming(_)) {
+            self.let_go(len);
         }
-        message.body = Body::Lost(peer);
     }
 
     pub(super) fn fail(&mut self, request: Request, peer: Peer) {

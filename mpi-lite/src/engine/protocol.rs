@@ -18,6 +18,13 @@ pub fn kept_by_copy(len: u64) -> u64 {
     len + 4096
 }
 
+/// What an unexpected message of `len` bytes counts in the budget: tiny ones are limited in number
+/// too.
+#[must_use]
+pub fn kept_unexpected(len: u64) -> u64 {
+    len + 128
+}
+
 /// Whether a send of `len` bytes is copied, while `kept` bytes of copies already wait.
 #[must_use]
 pub fn completion(mode: Mode, len: u64, kept: u64, settings: &Settings) -> Completion {
@@ -43,7 +50,8 @@ pub enum Unmatched {
 /// others already are. A synchronous one always waits: its sender learns of the match so.
 #[must_use]
 pub fn unmatched(synchronous: bool, len: u64, taken: u64, settings: &Settings) -> Unmatched {
-    let fits = len <= settings.unexpected_bytes && taken + len <= settings.unexpected_budget_bytes;
+    let fits = len <= settings.unexpected_bytes
+        && taken + kept_unexpected(len) <= settings.unexpected_budget_bytes;
     if fits && !synchronous {
         Unmatched::TakeIn
     } else {
@@ -79,6 +87,7 @@ mod tests {
         );
         let full = settings.unexpected_budget_bytes;
         assert_eq!(unmatched(false, 8, full, &settings), Unmatched::Wait);
-        assert_eq!(unmatched(false, 8, full - 8, &settings), Unmatched::TakeIn);
+        let rest = full - kept_unexpected(8);
+        assert_eq!(unmatched(false, 8, rest, &settings), Unmatched::TakeIn);
     }
 }

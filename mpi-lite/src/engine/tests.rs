@@ -304,7 +304,7 @@ fn what_one_process_counts_as_sent_the_other_counts_as_received() {
     } = right.messages;
     assert_eq!(
         (unexpected, unexpected_peak, unexpected_peak_bytes),
-        (3, 3, 120)
+        (3, 3, 3 * protocol::kept_unexpected(40))
     );
     let row = |counters: &Counters, name: &str| {
         let rows = counters.rows();

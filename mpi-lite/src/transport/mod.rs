@@ -184,6 +184,11 @@ pub trait Transport {
     /// It sleeps no more.
     fn end_rest(&mut self) {}
 
+    /// From now on bodies stay with their senders until their messages land, or may come along
+    /// again. What is on its way still comes. A road on which `Landing::Later` does the same need
+    /// not listen.
+    fn keep_bodies_away(&mut self, _away: bool) {}
+
     /// Whether everything that was sent is with its receivers.
     fn is_quiet(&self) -> bool;
 }
@@ -312,6 +317,10 @@ impl Transport for Link {
 
     fn end_rest(&mut self) {
         each!(self, road => road.end_rest());
+    }
+
+    fn keep_bodies_away(&mut self, away: bool) {
+        each!(self, road => road.keep_bodies_away(away));
     }
 
     fn is_quiet(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mpi_lite::engine::matching::Pattern;
+use mpi_lite::engine::protocol::kept_unexpected;
 use mpi_lite::engine::{self, Lane, Request};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::transport::sim::Air;
@@ -262,7 +263,7 @@ impl Job {
         assert!(survey.buffered_bytes <= self.plan.attached, "{survey:?}");
         let queued = oracle.unexpected.iter().map(|&(message, _)| message);
         let unmatched = queued.chain(held.map(|probed| probed.message));
-        let bytes = |id: MessageId| self.messages[id].data.len() as u64;
+        let bytes = |id: MessageId| kept_unexpected(self.messages[id].data.len() as u64);
         let most: u64 = unmatched.map(bytes).sum();
         assert!(survey.taken_in_bytes <= most, "{survey:?}");
     }

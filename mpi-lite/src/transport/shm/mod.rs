@@ -374,4 +374,8 @@ impl Transport for Shm {
     fn end_rest(&mut self) {
         self.rest.end();
     }
+
+    fn keep_bodies_away(&mut self, away: bool) {
+        self.segment.area(self.me).set_full(away);
+    }
 }

@@ -29,8 +29,11 @@ pub(super) const BODIES: usize = 1 << 16;
 /// Long messages of a pair that both sides may copy at once.
 pub(super) const TRANSFERS: usize = 3;
 
-/// Bits of [`Area::attention`].
+/// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
 pub(super) const ASLEEP: u32 = 1;
+
+/// Another one: the rank has no room for bodies that nobody waits for.
+pub(super) const FULL: u32 = 2;
 
 /// One cache line: what one side writes and the other reads.
 #[repr(C, align(64))]
@@ -87,7 +90,7 @@ impl Bodies {
 /// What the ranks of the node know of one of them.
 #[repr(C, align(64))]
 pub(super) struct Area {
-    /// What senders have to heed: [`ASLEEP`].
+    /// What senders have to heed: [`ASLEEP`], [`FULL`].
     pub(super) attention: AtomicU32,
     line: [u64; 7],
     /// Its process, and a word of its memory with what is written there: whoever can read that
@@ -132,6 +135,20 @@ impl Area {
         self.witness_at.store(witness_at, Relaxed);
         self.witness.store(witness, Relaxed);
         self.process.store(u64::from(process), Release);
+    }
+
+    /// Whether bodies have to stay with their senders until they are asked for.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.attention.load(Relaxed) & FULL != 0
+    }
+
+    pub(super) fn set_full(&self, is_full: bool) {
+        if is_full {
+            self.attention.fetch_or(FULL, Relaxed);
+        } else {
+            self.attention.fetch_and(!FULL, Relaxed);
+        }
     }
 
     /// Tells the rank that `caller` sends to it from now on.

@@ -21,7 +21,7 @@ impl Shm {
     #[inline]
     pub(super) fn take_short(&mut self, to: u32, envelope: &EnvelopeBytes, body: Span) -> bool {
         let outward = &mut self.outward[to as usize];
-        if outward.is_behind() || !outward.push_message(envelope, body) {
+        if outward.is_behind() || outward.area.is_full() || !outward.push_message(envelope, body) {
             return false;
         }
         self.counters.messages_sent += 1;
@@ -71,7 +71,7 @@ impl Shm {
             .expect("it waits in the road's queue");
         let outward = &mut self.outward[message.to as usize];
         let (envelope, body) = (message.envelope, message.body);
-        if !message.needs_match && body.len() <= EAGER_BYTES {
+        if !message.needs_match && body.len() <= EAGER_BYTES && !outward.area.is_full() {
             let went = outward.push_message(&envelope, body);
             if went {
                 self.counters.messages_sent += 1;

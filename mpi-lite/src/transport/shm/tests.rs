@@ -235,3 +235,41 @@ fn many_neighbours_hear_each_other() {
         assert_eq!(come, expected);
     }
 }
+
+#[test]
+fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
+    for copies_across in [true, false] {
+        let mut roads = neighbours(2, copies_across);
+        roads[1].keep_bodies_away(true);
+        let mut bodies: Vec<_> = (0..500).map(|number| body(number, 100)).collect();
+        for (number, body) in bodies.iter_mut().enumerate() {
+            send(&mut roads[0], 1, number as u64, body);
+        }
+        let mut held = Vec::new();
+        for _ in 0..200 {
+            assert!(!receive(&mut roads[0]).1);
+            while let Some(event) = roads[1].poll(Instant::ZERO) {
+                let Event::Arriving { arrival, .. } = event else {
+                    panic!("nothing has landed: {event:?}");
+                };
+                assert_eq!(roads[1].land(arrival, Landing::Later), Landed::Coming);
+                held.push(arrival);
+            }
+        }
+        assert_eq!(held.len(), bodies.len());
+        let kept = |message: &super::Incoming| matches!(&message.room, super::Room::Kept(bytes) if !bytes.is_empty());
+        assert!(!roads[1].incoming.iter().any(|(_, message)| kept(message)));
+        roads[1].keep_bodies_away(false);
+        let mut come = Vec::new();
+        for arrival in held {
+            roads[1].land(arrival, Landing::Bounce);
+        }
+        while come.len() < bodies.len() {
+            come.extend(receive(&mut roads[1]).0);
+            assert!(!receive(&mut roads[0]).1);
+        }
+        come.sort();
+        bodies.sort();
+        assert!(come == bodies, "bytes differ");
+    }
+}
