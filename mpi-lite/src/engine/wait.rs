@@ -171,6 +171,11 @@ impl Engine {
 
     fn sleep(&self, lane: &mut MutexGuard<'_, Lane>) {
         let wake_at = lane.wake_at();
+        if wake_at == Some(Instant::ZERO) {
+            // There is something to do already, perhaps for somebody who needs this core first.
+            MutexGuard::unlocked(lane, std::thread::yield_now);
+            return;
+        }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         if lane.begin_rest() {
             lane.counters.sleeps += 1;
