@@ -13,11 +13,11 @@ use super::segment::{Area, Transfer};
 use crate::memory::Span;
 
 /// Bytes of the shortest chunk, and of the longest.
-const CHUNK_MIN: usize = 16 << 10;
+const CHUNK_MIN: usize = 32 << 10;
 const CHUNK_MAX: usize = 256 << 10;
 
 /// A message is cut into about so many.
-const CHUNKS: usize = 16;
+const CHUNKS: usize = 4;
 
 /// How a message of `bytes` bytes is cut: the same on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
