@@ -76,6 +76,10 @@ impl Lane {
                 break;
             };
             let Some(event) = road.next_event() else {
+                if road.is_busy() {
+                    // Other links are not to wait for long copies.
+                    break;
+                }
                 continue;
             };
             match event {

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Engine;
+use crate::clock::Instant;
 
 /// The thread that keeps the protocol alive while the program computes.
 #[derive(Debug)]
@@ -54,8 +55,13 @@ impl Drop for Ticker {
     }
 }
 
+/// Turns in a row without a look at what the program does.
+const TURNS_IN_A_ROW: u32 = 64;
+
 fn run(engine: &Engine, tick: Duration) {
     let mut seen = u64::MAX;
+    // So many turns may still follow at once: there is more to do.
+    let mut more = 0;
     while !engine.is_closed.load(Ordering::SeqCst) {
         let turns = engine.turns.load(Ordering::Relaxed);
         let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
@@ -64,13 +70,25 @@ fn run(engine: &Engine, tick: Duration) {
             std::thread::park_timeout(tick);
             continue;
         }
-        let now = engine.clock.now();
-        engine.doze(Some(now.plus(tick)));
+        if more > 0 {
+            std::thread::yield_now();
+        } else {
+            engine.doze(Some(engine.clock.now().plus(tick)));
+            more = TURNS_IN_A_ROW;
+        }
         let Some(mut lane) = engine.lane.try_lock() else {
+            more = 0;
             continue;
         };
-        if lane.turn(engine.clock.now()) {
-            drop(lane);
+        if engine.sleepers.load(Ordering::SeqCst) == 0 {
+            // A bell that was rung too late for a sleeper must not wake us again and again.
+            lane.end_rest();
+        }
+        let worked = lane.turn(engine.clock.now());
+        let has_more = worked || lane.wake_at() == Some(Instant::ZERO);
+        more = if has_more { more - 1 } else { 0 };
+        drop(lane);
+        if worked {
             engine.ring();
         }
     }

@@ -59,6 +59,13 @@ impl Outward {
         self.answers.len() + self.waiting.len() + self.asked.len() > 0
     }
 
+    /// Whether a short message cannot go at once: others are before it, the neighbour has no room
+    /// for bodies, or it is lost.
+    #[inline]
+    pub(super) fn is_shut(&self) -> bool {
+        self.is_behind() || self.area.is_full() || self.is_closed
+    }
+
     /// Whether there is room for the next of what waits.
     pub(super) fn may_go_on(&mut self) -> bool {
         self.is_behind()

@@ -151,6 +151,8 @@ struct Outgoing {
     /// Its sender waits for the match.
     needs_match: bool,
     transfer: Option<u32>,
+    /// The receiver has been told of it, by this name.
+    is_told: bool,
     /// Bytes that have gone through the ring, and the receiver's name for it, once it asked.
     gone: usize,
     asked: Option<u32>,
@@ -289,6 +291,12 @@ impl Shm {
         self.events.pop_front()
     }
 
+    /// Whether it has more to do than to look for short messages.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.copying.len() + self.behind.len() + self.shared.len() > 0
+    }
+
     /// What was counted so far.
     #[must_use]
     pub fn counters(&self) -> Shared {
@@ -323,6 +331,7 @@ impl Transport for Shm {
             token,
             needs_match,
             transfer: None,
+            is_told: false,
             gone: 0,
             asked: None,
         });

@@ -135,7 +135,7 @@ impl Shm {
     pub(super) fn named(&self, from: u32, name: u64) -> Option<u32> {
         let index = u32::try_from(name).ok()?;
         let message = self.outgoing.get(index)?;
-        (message.to == from && message.asked.is_none()).then_some(index)
+        (message.to == from && message.is_told && message.asked.is_none()).then_some(index)
     }
 
     /// All of a message is where it belongs.

@@ -21,7 +21,7 @@ impl Shm {
     #[inline]
     pub(super) fn take_short(&mut self, to: u32, envelope: &EnvelopeBytes, body: Span) -> bool {
         let outward = &mut self.outward[to as usize];
-        if outward.is_behind() || outward.area.is_full() || !outward.push_message(envelope, body) {
+        if outward.is_shut() || !outward.push_message(envelope, body) {
             return false;
         }
         self.counters.messages_sent += 1;
@@ -89,6 +89,7 @@ impl Shm {
         if went {
             self.counters.messages_sent += 1;
             self.counters.long_sent += 1;
+            message.is_told = true;
         }
         if went && message.transfer.is_some() {
             self.shared.push(index);

@@ -10,6 +10,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use super::super::{ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport};
+use super::note::Kind;
 use super::segment::Pair;
 use super::{Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
@@ -273,5 +274,25 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
         come.sort();
         bodies.sort();
         assert!(come == bodies, "bytes differ");
+    }
+}
+
+#[test]
+fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
+    for kind in [Kind::Done, Kind::Ask] {
+        let mut roads = neighbours(3, true);
+        let mut bodies = vec![[7; 3]; 100];
+        for (number, body) in bodies.iter_mut().enumerate() {
+            send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+        }
+        assert!(!roads[0].is_quiet(), "some wait for room");
+        roads[1].answer(0, kind, [0, 0]);
+        let is_lost = (0..20).any(|_| receive(&mut roads[0]).1);
+        assert!(is_lost, "{kind:?}");
+        // And nothing is sent there as if nothing had happened.
+        assert!(!roads[0].offer(Peer(1), &[0; ENVELOPE_BYTES], Span::EMPTY));
+        send(&mut roads[0], 2, 1, &mut [1]);
+        let heard: Vec<_> = (0..20).flat_map(|_| receive(&mut roads[2]).0).collect();
+        assert_eq!(heard, [[1]]);
     }
 }
