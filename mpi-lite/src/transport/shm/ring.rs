@@ -182,7 +182,8 @@ pub(super) struct Consumer {
     at: u64,
     index: usize,
     bytes_at: u64,
-    /// How far the sender knows that we are.
+    /// How far the sender knows that we are. What it does not know of is less than a quarter of the
+    /// slots and of the bytes, so one that has found no room is sure to learn when there is some.
     told: u64,
     bytes_told: u64,
 }
@@ -222,9 +223,9 @@ impl Consumer {
         Some(span(self.pair, at, bytes))
     }
 
-    /// The slot, and a body of so many bytes, are done with.
+    /// The slot, and a body of so many bytes, are done with. Answers whether the sender learns of
+    /// it.
     #[inline]
-    /// Answers whether the sender learns of it.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         self.at += 1;
         self.index = if self.index + 1 == SLOTS {
