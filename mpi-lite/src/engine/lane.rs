@@ -173,7 +173,7 @@ impl Lane {
     }
 
     /// Says that link `link` leads to `peers`.
-    pub fn lead(&mut self, peers: impl IntoIterator<Item = Peer>, link: usize) {
+    pub(super) fn lead(&mut self, peers: impl IntoIterator<Item = Peer>, link: usize) {
         let link = u8::try_from(link).expect("a handful of links");
         for peer in peers {
             self.routes[peer.0 as usize] = link;
@@ -357,7 +357,8 @@ impl Lane {
         }
     }
 
-    fn arriving(&mut self, inbound: Inbound, envelope: Envelope, len: u64) {
+    #[inline(always)]
+    pub(super) fn arriving(&mut self, inbound: Inbound, envelope: Envelope, len: u64) {
         let (purpose, landing) = match self.posted.take(&envelope) {
             Some(request) => {
                 let landing = self.landing(request);

@@ -5,7 +5,7 @@ use super::lane::{Lane, Loss};
 use super::matching::{Pattern, UnexpectedMessage};
 use super::request::{Plan, Request, Status};
 use crate::data::Area;
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Error, Result};
 use crate::ids::{Source, TagSelector};
 use crate::slab::Key;
 
@@ -23,7 +23,7 @@ pub struct ReceivePlan {
 pub struct Message(pub Key);
 
 #[inline]
-pub(super) fn status_of(envelope: &Envelope, bytes: u64) -> Status {
+fn status_of(envelope: &Envelope, bytes: u64) -> Status {
     Status {
         source: Source::Rank(envelope.source.cast_signed()),
         tag: TagSelector::Tag(envelope.tag),
@@ -104,11 +104,22 @@ impl Lane {
         if let Some(bytes) = bounced {
             place.fill(bytes);
         }
+        let (status, error) = self.outcome(&envelope, len, room);
+        self.requests.finish(request, status, error);
+    }
+
+    /// What became of a receive with room for `room` bytes by a message of `len` bytes.
+    #[inline]
+    pub(super) fn outcome(
+        &mut self,
+        envelope: &Envelope,
+        len: u64,
+        room: u64,
+    ) -> (Status, Option<Error>) {
         self.counters.messages_received += 1;
         self.counters.bytes_received += len;
         let error = (len > room).then(|| Cause::Truncate { len, room }.into());
-        self.requests
-            .finish(request, status_of(&envelope, len.min(room)), error);
+        (status_of(envelope, len.min(room)), error)
     }
 
     /// What a receive of `pattern` would get now. Source: MPI 5.0, 3.8.1.

@@ -7,14 +7,13 @@
 use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Inbound, Lane, Purpose};
-use super::receive::{ReceivePlan, status_of};
+use super::receive::ReceivePlan;
 use super::request::{Completion, Request};
 use super::send::SendPlan;
 use crate::data::Area;
-use crate::error::Cause;
 use crate::ids::Mode;
 use crate::memory::Span;
-use crate::transport::{Arrival, Event, Landed, Landing, Link, Transport};
+use crate::transport::{Event, Landed, Landing, Link, Peer, Transport};
 
 /// What became of a receive.
 pub(super) enum Early {
@@ -33,11 +32,6 @@ impl Lane {
         if !self.has_neighbours() {
             return false;
         }
-        self.offer(plan)
-    }
-
-    #[inline]
-    fn offer(&mut self, plan: &SendPlan) -> bool {
         let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
             return false;
         };
@@ -88,9 +82,16 @@ impl Lane {
                     envelope,
                     len,
                     ..
-                } if pattern.fits(&Envelope::decode(&envelope)) => {
+                } => {
                     let envelope = Envelope::decode(&envelope);
-                    return self.land_at_once(arrival, (envelope, len), *span);
+                    let inbound = Inbound {
+                        link: NEAR,
+                        arrival,
+                    };
+                    if pattern.fits(&envelope) {
+                        return self.land_at_once(inbound, (envelope, len), *span);
+                    }
+                    self.arriving(inbound, envelope, len);
                 }
                 event => self.handle(NEAR, event),
             }
@@ -108,29 +109,23 @@ impl Lane {
     #[inline]
     fn land_at_once(
         &mut self,
-        arrival: Arrival,
+        inbound: Inbound,
         (envelope, len): (Envelope, u64),
         span: Span,
     ) -> Early {
         let context = Some(envelope.context);
-        match self.links[NEAR].land(arrival, Landing::Into(span)) {
+        match self.links[NEAR].land(inbound.arrival, Landing::Into(span)) {
             Landed::Whole(_) => {
-                let room = span.len() as u64;
-                self.counters.messages_received += 1;
-                self.counters.bytes_received += len;
+                let (status, error) = self.outcome(&envelope, len, span.len() as u64);
                 Early::Done(Completion {
-                    status: status_of(&envelope, len.min(room)),
-                    error: (len > room).then(|| Cause::Truncate { len, room }.into()),
+                    status,
+                    error,
                     context,
                     is_gone: true,
                 })
             }
             Landed::Coming => {
                 let request = self.requests.open(context, Area::Run(span));
-                let inbound = Inbound {
-                    link: NEAR,
-                    arrival,
-                };
                 let purpose = Purpose::Receive {
                     request,
                     envelope,
@@ -140,6 +135,11 @@ impl Lane {
                 Early::Coming(request)
             }
         }
+    }
+
+    /// Says that the link to the ranks of this node, the second one, leads to `peers`.
+    pub fn lead_to_neighbours(&mut self, peers: impl IntoIterator<Item = Peer>) {
+        self.lead(peers, NEAR);
     }
 }
 

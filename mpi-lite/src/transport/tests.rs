@@ -65,22 +65,9 @@ fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
 
 /// Two ranks that share memory, though both are this process.
 fn shared(copies_across: bool) -> Rig {
-    use rustix::event::{EventfdFlags, eventfd};
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-    let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-    ftruncate(&memory, shm::segment_bytes(2)).unwrap();
-    let bells: Vec<_> = (0..2)
-        .map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap())
-        .collect();
-    let place = |me| shm::Place {
-        memory: memory.try_clone().unwrap(),
-        bells: bells.iter().map(|bell| bell.try_clone().unwrap()).collect(),
-        ranks: vec![0, 1],
-        me,
-        is_crowded: false,
-        copies_across,
-    };
-    let links = (0..2).map(|me| Link::Shm(Shm::new(place(me), 2).unwrap()));
+    let links = shm::tests::neighbours(2, copies_across)
+        .into_iter()
+        .map(Link::Shm);
     Rig {
         links: links.collect(),
         clock: Clock::start(),

@@ -61,7 +61,7 @@ impl Process {
         let mut lane = Lane::new(me, links, settings, assignment.hosts.clone());
         if has_neighbours {
             let others = assignment.neighbours.iter().map(|&rank| Peer(rank));
-            lane.lead(others.filter(|&other| other != me), 1);
+            lane.lead_to_neighbours(others.filter(|&other| other != me));
         }
         let engine = Engine::new(lane, clock, patience).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;

@@ -94,7 +94,6 @@ impl Shm {
             len,
             come,
             room,
-            is_in_pieces: source.is_none(),
             source,
         });
         debug_assert_eq!(index, fresh.arrival);
@@ -107,14 +106,13 @@ impl Shm {
             // Its sender is lost: the event that tells so has come up already.
             return Landed::Coming;
         };
+        if matches!(landing, Landing::Later) {
+            return Landed::Coming;
+        }
         let kept = core::mem::replace(&mut message.room, Room::of(landing, message.len));
         let Room::Kept(mut bytes) = kept else {
             unreachable!("the engine lands a message once");
         };
-        if matches!(landing, Landing::Later) {
-            message.room = Room::Kept(bytes);
-            return Landed::Coming;
-        }
         message.room.put(0, Span::of(&mut bytes));
         if message.source.is_some() {
             self.fetch(index);
@@ -136,7 +134,6 @@ impl Shm {
         let (from, bytes) = (message.from, message.len);
         let outward = &mut self.outward[from as usize];
         let Some(neighbour) = outward.reach().filter(|_| bytes > 0) else {
-            message.is_in_pieces = true;
             self.ask(index);
             return;
         };
@@ -147,17 +144,28 @@ impl Shm {
         self.copying.push_back((index, copying));
     }
 
-    /// Asks for a message that the system does not copy.
+    /// Asks for a message that the system does not copy: it comes in pieces.
     pub(super) fn ask(&mut self, index: u32) {
+        let message = self.incoming.get_mut(index).expect("it was being received");
+        if message.len == 0 {
+            self.finish_fetching(index);
+            return;
+        }
+        let from = message.from;
+        if let Some(source) = message.source.take() {
+            self.counters.long_asked += 1;
+            let names = [u64::from(source.name), u64::from(index)];
+            self.answer(from, Kind::Ask, names);
+        }
+    }
+
+    /// All of a message that was with its sender is where it belongs, and the sender hears of it.
+    pub(super) fn finish_fetching(&mut self, index: u32) {
         let message = self.incoming.get(index).expect("it was being received");
-        let (from, is_empty) = (message.from, message.len == 0);
-        let name = message.source.map_or(0, |source| u64::from(source.name));
-        self.counters.long_asked += u64::from(!is_empty);
-        if is_empty {
-            self.finish_receiving(index);
-            self.answer(from, Kind::Done, [name, 0]);
-        } else {
-            self.answer(from, Kind::Ask, [name, u64::from(index)]);
+        let (from, source) = (message.from, message.source);
+        self.finish_receiving(index);
+        if let Some(source) = source {
+            self.answer(from, Kind::Done, [u64::from(source.name), 0]);
         }
     }
 }
@@ -197,17 +205,9 @@ impl Shm {
         self.counters.bytes_read += copying.take_count();
         match progress {
             Progress::Going | Progress::Waiting => self.copying.push_back((index, copying)),
-            Progress::Done => {
-                let message = self.incoming.get(index).expect("it is being copied");
-                let (from, source) = (message.from, message.source);
-                self.finish_receiving(index);
-                let name = source.map_or(0, |source| u64::from(source.name));
-                self.answer(from, Kind::Done, [name, 0]);
-            }
+            Progress::Done => self.finish_fetching(index),
             Progress::Failed => {
                 self.outward[copying.from as usize].give_up_reach();
-                let message = self.incoming.get_mut(index).expect("it is being copied");
-                message.is_in_pieces = true;
                 self.ask(index);
             }
         }
@@ -216,11 +216,11 @@ impl Shm {
     /// What needs no answer within nanoseconds: long messages, what waits for room, new callers.
     #[inline]
     pub(super) fn tidy_up(&mut self) {
-        let has_work =
-            self.copying.len() + self.behind.len() + self.shared.len() + self.events.len() > 0;
         self.looks = self.looks.wrapping_add(1);
-        if has_work || self.looks.is_multiple_of(LOOKS_PER_CALLER) {
+        if self.is_busy() {
             self.work();
+        }
+        if self.looks.is_multiple_of(LOOKS_PER_CALLER) {
             self.meet_callers();
         }
     }

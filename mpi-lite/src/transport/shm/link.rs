@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::EnvelopeBytes;
 use super::note::{Kind, words_of};
-use super::ring::{Consumer, INLINE_BYTES, Note, Producer};
+use super::ring::{Consumer, INLINE_BYTES, Producer};
 use super::segment::{Area, Pair, TRANSFERS};
 use super::transfer::Neighbour;
 use super::{EAGER_BYTES, EAGER_PIECE_BYTES};
@@ -22,8 +22,8 @@ pub(super) struct Outward {
     pub(super) must_fence: bool,
     /// The neighbour knows that it has to listen to us.
     pub(super) is_known: bool,
-    /// Nothing goes there any more.
-    is_closed: bool,
+    /// The neighbour wrote what made no sense: nothing goes there any more, nobody listens to it.
+    pub(super) is_closed: bool,
     /// Answers that found no room.
     pub(super) answers: VecDeque<(Kind, [u64; 2])>,
     /// Messages that found no room, and those behind them.
@@ -108,12 +108,7 @@ impl Outward {
         {
             *word = u64::from_ne_bytes(*bytes);
         }
-        let note = Note {
-            kind: Kind::Short as u8,
-            bytes: body.len(),
-        };
-        // All words, whether needed or not: it is one line, and a loop that counts costs more.
-        self.ring.push_line(note, words);
+        self.ring.push(Kind::Short.note(body.len()), words);
         true
     }
 
@@ -127,30 +122,26 @@ impl Outward {
         let mut at = 0;
         while at < len {
             let piece = body.part(at, EAGER_PIECE_BYTES);
-            self.push_piece(kind, piece, &[context, tag, len as u64]);
+            self.push_piece(kind, piece, [context, tag, len as u64]);
             (kind, at) = (Kind::More, at + piece.len());
         }
         true
     }
 
-    fn push_piece(&mut self, kind: Kind, piece: Span, words: &[u64]) {
+    fn push_piece<const COUNT: usize>(&mut self, kind: Kind, piece: Span, words: [u64; COUNT]) {
         self.ring.body(piece.len()).copy_from(piece);
-        let note = Note {
-            kind: kind as u8,
-            bytes: piece.len(),
-        };
-        self.ring.push(note, words);
+        self.ring.push(kind.note(piece.len()), words);
     }
 
     /// Writes a slot without a body, if there is room.
-    pub(super) fn push_note(&mut self, kind: Kind, words: &[u64]) -> bool {
+    pub(super) fn push_note<const COUNT: usize>(
+        &mut self,
+        kind: Kind,
+        words: [u64; COUNT],
+    ) -> bool {
         let has_room = self.ring.has_room(1, 0);
         if has_room {
-            let note = Note {
-                kind: kind as u8,
-                bytes: 0,
-            };
-            self.ring.push(note, words);
+            self.ring.push(kind.note(0), words);
         }
         has_room
     }
@@ -161,7 +152,7 @@ impl Outward {
         let piece = rest.part(0, EAGER_PIECE_BYTES);
         let has_room = self.ring.has_room(1, piece.len());
         has_room.then(|| {
-            self.push_piece(Kind::Piece, piece, &[u64::from(name)]);
+            self.push_piece(Kind::Piece, piece, [u64::from(name)]);
             piece.len()
         })
     }
@@ -196,8 +187,6 @@ pub(super) struct Inward {
     pub(super) ring: Consumer,
     /// The message whose pieces come.
     pub(super) current: Option<u32>,
-    /// What it wrote made no sense: nobody listens to it any more.
-    pub(super) is_garbled: bool,
 }
 
 impl Inward {
@@ -206,7 +195,6 @@ impl Inward {
             pair,
             ring: Consumer::new(pair),
             current: None,
-            is_garbled: false,
         }
     }
 

@@ -14,7 +14,7 @@ mod ring;
 mod segment;
 mod sending;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod transfer;
 
 use std::collections::VecDeque;
@@ -77,9 +77,7 @@ struct Incoming {
     /// Bytes that have come through the ring.
     come: u64,
     room: Room,
-    /// Pieces of it come, or will.
-    is_in_pieces: bool,
-    /// If it is with its sender until it is asked for.
+    /// Where it is, if it does not come in pieces.
     source: Option<Source>,
 }
 
@@ -111,14 +109,10 @@ impl Room {
     }
 
     fn put(&mut self, at: usize, piece: Span) {
-        match self {
-            Self::Kept(bytes) => piece.append_to(bytes),
-            Self::Into(span) => {
-                span.part(at, piece.len()).copy_from(piece);
-            }
-            Self::Bounce(buffer) => {
-                Span::of(buffer).part(at, piece.len()).copy_from(piece);
-            }
+        if let Self::Kept(bytes) = self {
+            piece.append_to(bytes);
+        } else if let Some(span) = self.span() {
+            span.part(at, piece.len()).copy_from(piece);
         }
     }
 
@@ -263,14 +257,6 @@ fn witness_word() -> u64 {
 }
 
 impl Shm {
-    /// Takes a short message whole, if there is room: it is as good as with its receiver, its body
-    /// may be reused, and nothing more is heard of it. Answers whether it did.
-    #[inline]
-    pub(crate) fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
-        let to = self.locals[to.0 as usize];
-        self.take_short(to, envelope, body)
-    }
-
     /// The next event, `None` if nothing happens now.
     #[inline(always)]
     pub(crate) fn next_event(&mut self) -> Option<Event> {
@@ -321,7 +307,7 @@ impl Transport for Shm {
             ..
         } = message;
         let to = self.locals[to.0 as usize];
-        if self.inward[to as usize].is_garbled {
+        if self.outward[to as usize].is_closed {
             return Err(Refusal::Lost);
         }
         let index = self.outgoing.insert(Outgoing {

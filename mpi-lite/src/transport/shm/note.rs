@@ -1,6 +1,7 @@
 //! What slots say.
 
 use super::super::EnvelopeBytes;
+use super::ring::Note;
 
 /// Kinds of slots. Words in the order of the table; those of a body lie behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// A slot of this kind that tells of so many bytes.
+    #[inline]
+    pub(super) fn note(self, bytes: usize) -> Note {
+        Note {
+            kind: self as u8,
+            bytes,
+        }
+    }
+
     #[inline]
     pub(super) fn of(number: u8) -> Option<Self> {
         Some(match number {

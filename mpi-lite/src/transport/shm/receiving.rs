@@ -98,7 +98,7 @@ impl Shm {
         let (Some(piece), Some(message)) = (piece, message) else {
             return false;
         };
-        let is_awaited = message.is_in_pieces && bytes as u64 <= message.len - message.come;
+        let is_awaited = message.source.is_none() && bytes as u64 <= message.len - message.come;
         if !is_awaited || bytes == 0 {
             return false;
         }
@@ -154,7 +154,6 @@ impl Shm {
     #[cold]
     pub(super) fn garbled(&mut self, from: u32) -> Option<Event> {
         let inward = &mut self.inward[from as usize];
-        inward.is_garbled = true;
         inward.current = None;
         self.callers.retain(|&caller| caller != from);
         self.copying.retain(|(_, copying)| copying.from != from);

@@ -79,29 +79,43 @@ fn span(pair: &Pair, at: u64, bytes: usize) -> Span {
     unsafe { Span::new(pair.bodies.start().add(offset), bytes) }
 }
 
+/// Where one end is in both rings, and where it knows the other one to be.
+#[derive(Debug, Default)]
+struct Position {
+    /// Slots done so far, and the place of the next one.
+    at: u64,
+    index: usize,
+    bytes_at: u64,
+    /// The sender: how far the receiver was when it last looked. The receiver: how far the sender
+    /// knows it to be.
+    known: u64,
+    bytes_known: u64,
+}
+
+impl Position {
+    /// The slot is done with.
+    #[inline(always)]
+    fn step(&mut self) {
+        self.at += 1;
+        self.index = if self.index + 1 == SLOTS {
+            0
+        } else {
+            self.index + 1
+        };
+    }
+}
+
 /// The sender's end.
 #[derive(Debug)]
 pub(super) struct Producer {
     pair: &'static Pair,
-    /// Slots written so far, and where the next one is.
-    at: u64,
-    index: usize,
-    bytes_at: u64,
-    /// How far the receiver was when somebody last looked.
-    taken: u64,
-    bytes_taken: u64,
+    position: Position,
 }
 
 impl Producer {
     pub(super) fn new(pair: &'static Pair) -> Self {
-        Self {
-            pair,
-            at: 0,
-            index: 0,
-            bytes_at: 0,
-            taken: 0,
-            bytes_taken: 0,
-        }
+        let position = Position::default();
+        Self { pair, position }
     }
 
     /// Whether there is room for so many slots, and a body in one stretch.
@@ -115,11 +129,15 @@ impl Producer {
 
     #[inline]
     fn seems_to_have_room(&self, slots: usize, bytes: usize) -> bool {
-        let has_slots = self.at + slots as u64 <= self.taken + SLOTS as u64;
-        has_slots && {
-            let (_, end) = stretch(self.bytes_at, bytes);
-            bytes == 0 || end <= self.bytes_taken + BODIES as u64
-        }
+        let Position {
+            at,
+            bytes_at,
+            known,
+            bytes_known,
+            ..
+        } = self.position;
+        let has_bytes = || stretch(bytes_at, bytes).1 <= bytes_known + BODIES as u64;
+        at + slots as u64 <= known + SLOTS as u64 && (bytes == 0 || has_bytes())
     }
 
     #[cold]
@@ -127,90 +145,62 @@ impl Producer {
         let taken = &self.pair.taken;
         let slots = taken.slots.load(Acquire);
         let bytes = taken.bytes.load(Acquire);
+        let position = &mut self.position;
         // Nobody can have taken what was not sent; who says so is not listened to.
-        if slots <= self.at && bytes <= self.bytes_at {
-            (self.taken, self.bytes_taken) = (slots, bytes);
+        if slots <= position.at && bytes <= position.bytes_at {
+            (position.known, position.bytes_known) = (slots, bytes);
         }
     }
 
     /// Where a body of `bytes` bytes is to be written. `has_room` has said that there is room.
     #[inline]
     pub(super) fn body(&mut self, bytes: usize) -> Span {
-        let (at, end) = stretch(self.bytes_at, bytes);
-        self.bytes_at = end;
+        let (at, end) = stretch(self.position.bytes_at, bytes);
+        self.position.bytes_at = end;
         span(self.pair, at, bytes)
     }
 
-    /// Writes all of the next slot, as `push` does.
+    /// Writes the next slot. `has_room` has said that there is room, and the body that it tells
+    /// of is written. How many words there are the compiler knows: a loop that counts costs more
+    /// than words that nobody reads.
     #[inline(always)]
-    pub(super) fn push_line(&mut self, note: Note, words: [u64; WORDS]) {
-        let slot = &self.pair.slots[self.index];
+    pub(super) fn push<const COUNT: usize>(&mut self, note: Note, words: [u64; COUNT]) {
+        const { assert!(COUNT <= WORDS) };
+        let slot = &self.pair.slots[self.position.index];
         for (place, word) in slot.words.iter().zip(words) {
             place.store(word, Relaxed);
         }
-        self.publish(note);
-    }
-
-    /// Writes the next slot. `has_room` has said that there is room, and the body that it tells
-    /// of is written.
-    #[inline]
-    pub(super) fn push(&mut self, note: Note, words: &[u64]) {
-        let slot = &self.pair.slots[self.index];
-        for (place, &word) in slot.words.iter().zip(words) {
-            place.store(word, Relaxed);
-        }
-        self.publish(note);
-    }
-
-    #[inline(always)]
-    fn publish(&mut self, note: Note) {
-        let slot = &self.pair.slots[self.index];
-        slot.stamp.store(stamp(self.at, note), Release);
-        self.at += 1;
-        self.index = if self.index + 1 == SLOTS {
-            0
-        } else {
-            self.index + 1
-        };
+        slot.stamp.store(stamp(self.position.at, note), Release);
+        self.position.step();
     }
 }
 
-/// The receiver's end.
+/// The receiver's end. What the sender does not know of is less than a quarter of the slots and of
+/// the bytes, so one that has found no room is sure to learn when there is some.
 #[derive(Debug)]
 pub(super) struct Consumer {
     pair: &'static Pair,
-    at: u64,
-    index: usize,
-    bytes_at: u64,
-    /// How far the sender knows that we are. What it does not know of is less than a quarter of the
-    /// slots and of the bytes, so one that has found no room is sure to learn when there is some.
-    told: u64,
-    bytes_told: u64,
+    position: Position,
 }
 
 impl Consumer {
     pub(super) fn new(pair: &'static Pair) -> Self {
-        Self {
-            pair,
-            at: 0,
-            index: 0,
-            bytes_at: 0,
-            told: 0,
-            bytes_told: 0,
-        }
+        let position = Position::default();
+        Self { pair, position }
     }
 
     /// What the next slot says, if it is there.
     #[inline]
     pub(super) fn peek(&self) -> Option<Note> {
-        let word = self.pair.slots[self.index].stamp.load(Acquire);
-        (word >> KIND_BITS == (self.at + 1) & u64::from(u32::MAX)).then(|| Note::decode(word))
+        let Position { at, index, .. } = self.position;
+        let word = self.pair.slots[index].stamp.load(Acquire);
+        (word >> KIND_BITS == (at + 1) & u64::from(u32::MAX)).then(|| Note::decode(word))
     }
 
     /// Word `number` of the slot that `peek` has told of.
     #[inline]
     pub(super) fn word(&self, number: usize) -> u64 {
-        self.pair.slots[self.index].words[number].load(Relaxed)
+        self.pair.slots[self.position.index].words[number].load(Relaxed)
     }
 
     /// The body in the ring that the slot tells of.
@@ -219,7 +209,7 @@ impl Consumer {
         if bytes > PIECE_BYTES {
             return None;
         }
-        let (at, _) = stretch(self.bytes_at, bytes);
+        let (at, _) = stretch(self.position.bytes_at, bytes);
         Some(span(self.pair, at, bytes))
     }
 
@@ -227,17 +217,13 @@ impl Consumer {
     /// it.
     #[inline]
     pub(super) fn take(&mut self, bytes: usize) -> bool {
-        self.at += 1;
-        self.index = if self.index + 1 == SLOTS {
-            0
-        } else {
-            self.index + 1
-        };
+        let position = &mut self.position;
+        position.step();
         if bytes > 0 {
-            (_, self.bytes_at) = stretch(self.bytes_at, bytes);
+            (_, position.bytes_at) = stretch(position.bytes_at, bytes);
         }
-        let is_worth_it = self.at - self.told >= SLOTS as u64 / 4
-            || self.bytes_at - self.bytes_told >= BODIES as u64 / 4;
+        let is_worth_it = position.at - position.known >= SLOTS as u64 / 4
+            || position.bytes_at - position.bytes_known >= BODIES as u64 / 4;
         if is_worth_it {
             self.tell();
         }
@@ -245,9 +231,9 @@ impl Consumer {
     }
 
     fn tell(&mut self) {
-        let taken = &self.pair.taken;
-        taken.slots.store(self.at, Release);
-        taken.bytes.store(self.bytes_at, Release);
-        (self.told, self.bytes_told) = (self.at, self.bytes_at);
+        let (taken, position) = (&self.pair.taken, &mut self.position);
+        taken.slots.store(position.at, Release);
+        taken.bytes.store(position.bytes_at, Release);
+        (position.known, position.bytes_known) = (position.at, position.bytes_at);
     }
 }

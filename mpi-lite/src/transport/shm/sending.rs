@@ -1,6 +1,6 @@
 //! Messages on their way out.
 
-use super::super::{EnvelopeBytes, Event};
+use super::super::{EnvelopeBytes, Event, Peer};
 use super::note::{ALONE, Kind, words_of};
 use super::{EAGER_BYTES, Shm};
 use crate::memory::Span;
@@ -17,9 +17,11 @@ impl Shm {
         self.rest.wake(to, outward.area, outward.must_fence);
     }
 
-    /// Takes a short message whole, if there is room for it: its body may be reused at once.
+    /// Takes a short message whole, if there is room: it is as good as with its receiver, its body
+    /// may be reused, and nothing more is heard of it. Answers whether it did.
     #[inline]
-    pub(super) fn take_short(&mut self, to: u32, envelope: &EnvelopeBytes, body: Span) -> bool {
+    pub(crate) fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        let to = self.locals[to.0 as usize];
         let outward = &mut self.outward[to as usize];
         if outward.is_shut() || !outward.push_message(envelope, body) {
             return false;
@@ -41,7 +43,7 @@ impl Shm {
 
     pub(super) fn catch_up_quietly(&mut self, to: u32, has_sent: &mut bool) -> bool {
         while let Some(&(kind, words)) = self.outward[to as usize].answers.front() {
-            if !self.outward[to as usize].push_note(kind, &words) {
+            if !self.outward[to as usize].push_note(kind, words) {
                 return false;
             }
             self.outward[to as usize].answers.pop_front();
@@ -85,7 +87,7 @@ impl Shm {
         let name = u64::from(index) | u64::from(message.transfer.unwrap_or(ALONE)) << 32;
         let [context, tag] = words_of(&envelope);
         let words = [context, tag, body.len() as u64, name, body.address()];
-        let went = outward.push_note(Kind::Long, &words);
+        let went = outward.push_note(Kind::Long, words);
         if went {
             self.counters.messages_sent += 1;
             self.counters.long_sent += 1;

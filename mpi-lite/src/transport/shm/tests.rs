@@ -17,7 +17,7 @@ use crate::clock::Instant;
 use crate::memory::Span;
 
 /// `count` ranks that share memory, though all are this process.
-fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> {
+pub(in super::super) fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> {
     let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&memory, segment_bytes(count)).unwrap();
     let bells: Vec<_> = (0..count)

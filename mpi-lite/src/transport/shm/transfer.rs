@@ -263,10 +263,8 @@ impl Copying {
     }
 }
 
-/// The sender's part: copies chunks of `body` until all are taken. `None`: nothing to do, the
-/// receiver has not said where the message goes.
-///
-/// Answers the bytes copied.
+/// The sender's part: copies chunks of `body` until all are taken, if the receiver has said where
+/// the message goes. Answers the bytes copied.
 pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
     let mut bytes = 0;
