@@ -1,6 +1,7 @@
 //! How many instructions the calls take that every message passes, as callgrind counts them:
-//! `tests/instructions.table` holds them, and none may take 3 % more. A message to oneself is
-//! counted, so that all of it is ours and no packet's arrival depends on chance.
+//! `tests/instructions.table` holds them, and none may take 3 % more. Counted are messages to
+//! oneself, so that all of it is ours and no packet's arrival depends on chance; and messages
+//! between two ranks that share memory, each of which is there before it is asked for.
 //!
 //! `UPDATE=1` writes the table anew.
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use mpi_lite_tests::{Job, Scratch, c_source, compile, source_root};
 
-/// Functions of `benches/c/calls.c`.
+/// Functions of `benches/c/calls.c`, which runs alone.
 const CALLS: &[&str] = &[
     "send_standard",
     "receive_unexpected",
@@ -22,16 +23,30 @@ const CALLS: &[&str] = &[
     "wait_for_window",
 ];
 
+/// Functions of `benches/c/near_calls.c`, of which two run.
+const NEAR_CALLS: &[&str] = &[
+    "near_send",
+    "near_receive",
+    "near_answer",
+    "near_start_receive",
+    "near_start_send",
+    "near_test_pending",
+    "near_wait_for_message",
+    "near_wait_for_window",
+];
+
 const HEAD: &str = "\
-# Instructions of one call, with the loopback below it: benches/c/calls.c under callgrind.
+# Instructions of one call, with the road below it, under callgrind: benches/c/calls.c over the
+# loopback, benches/c/near_calls.c over shared memory.
 # UPDATE=1 cargo test --package mpi-lite-tests --test instructions
 ";
 
+/// Words that run a program under callgrind; the profile of the only rank, or of rank 0, comes to
+/// `profile.0`.
+const VALGRIND: &[&str] = &["valgrind", "--tool=callgrind", "--compress-strings=no"];
+
 /// Counts the instructions of each call, those of what it calls included.
 fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
-    let program =
-        compile(&c_source("benches/c/calls.c"), scratch).unwrap_or_else(|why| panic!("{why}"));
-    let profile = scratch.path().join("profile");
     let found = std::process::Command::new("valgrind")
         .arg("--version")
         .output();
@@ -39,18 +54,43 @@ fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
         found.is_ok_and(|run| run.status.success()),
         "valgrind is missing, which counts the instructions: install the package valgrind"
     );
-    let outcome = Job::new("valgrind")
-        .args(["--tool=callgrind", "--compress-strings=no"])
-        .arg(format!("--callgrind-out-file={}", profile.display()))
-        .arg(program)
+    let (valgrind, options) = (VALGRIND[0], &VALGRIND[1..]);
+    let alone = Job::new(valgrind)
+        .args(options)
+        .arg("--callgrind-out-file=profile.0");
+    let mut counts = profile(scratch, alone, ("benches/c/calls.c", CALLS));
+    // No turn is to be taken but by the calls: the thread that takes some sleeps.
+    let near = Job::mpirun(2)
+        .env("MPILITE_TICK_MS", "600000")
+        .args(["--transport", "shm", valgrind])
+        .args(options)
+        .arg("--callgrind-out-file=profile.%q{MPILITE_RANK}");
+    counts.extend(profile(
+        scratch,
+        near,
+        ("benches/c/near_calls.c", NEAR_CALLS),
+    ));
+    counts
+}
+
+/// The costs of `calls` in a `program`, which `job` runs under callgrind.
+fn profile(
+    scratch: &Scratch,
+    job: Job,
+    (program, calls): (&str, &[&str]),
+) -> BTreeMap<String, u64> {
+    let built = compile(&c_source(program), scratch).unwrap_or_else(|why| panic!("{why}"));
+    let outcome = job
+        .arg(built)
+        .arg("meeting")
+        .directory(scratch.path())
         .deadline(Duration::from_secs(300))
         .run();
     let _ = outcome.expect_code(0);
-    let text = std::fs::read_to_string(&profile).expect("callgrind has written its profile");
-    CALLS
-        .iter()
-        .map(|&call| (call.to_owned(), cost(&text, call)))
-        .collect()
+    let text = std::fs::read_to_string(scratch.path().join("profile.0"))
+        .expect("callgrind has written its profile");
+    let row = |&call: &&str| (call.to_owned(), cost(&text, call));
+    calls.iter().map(row).collect()
 }
 
 /// Instructions of one call of the function `name`. A profile tells of the calls

@@ -1,0 +1,144 @@
+/* The calls whose instructions are counted between two ranks of one machine: messages of 8 bytes
+   through shared memory. A function for each call and situation, by the names of
+   tests/instructions.table. The argument names a file by which the ranks wait for each other
+   outside of MPI, so that every message is there before somebody asks for it, and no count depends
+   on chance. Prints nothing. */
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The compiler leaves the function as it is, under its name. */
+#define COUNTED __attribute__((noipa))
+
+enum { ROUNDS = 500, BATCH = 8, WINDOW = 32, TAG = 7, BYTES = 8 };
+
+static char out[BYTES], in[BYTES];
+static MPI_Request requests[2 * WINDOW];
+static int peer;
+static long *arrivals, meetings;
+
+COUNTED static void near_send(void)
+{
+    MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+}
+
+COUNTED static void near_receive(void)
+{
+    MPI_Status status;
+
+    MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &status);
+}
+
+/* A turn of a ping-pong. */
+COUNTED static void near_answer(void)
+{
+    MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+}
+
+COUNTED static void near_start_send(MPI_Request *request)
+{
+    MPI_Isend(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, request);
+}
+
+COUNTED static void near_start_receive(MPI_Request *request)
+{
+    MPI_Irecv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, request);
+}
+
+COUNTED static void near_test_pending(MPI_Request *request)
+{
+    int flag;
+
+    MPI_Test(request, &flag, MPI_STATUS_IGNORE);
+}
+
+COUNTED static void near_wait_for_message(MPI_Request *request)
+{
+    MPI_Status status;
+
+    MPI_Wait(request, &status);
+}
+
+/* Receives whose messages are there, and sends that are finished. */
+COUNTED static void near_wait_for_window(void)
+{
+    MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+/* Waits until the other rank is here too. */
+static void meet(void)
+{
+    meetings++;
+    __atomic_add_fetch(arrivals, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(arrivals, __ATOMIC_SEQ_CST) < 2 * meetings)
+        sched_yield();
+}
+
+static void share(const char *path)
+{
+    int file = open(path, O_RDWR | O_CREAT, 0600);
+
+    if (file < 0 || ftruncate(file, sizeof *arrivals) != 0)
+        abort();
+    arrivals = mmap(NULL, sizeof *arrivals, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (arrivals == MAP_FAILED)
+        abort();
+    close(file);
+}
+
+static void exchange(void)
+{
+    int i;
+
+    for (i = 0; i < BATCH; i++)
+        near_send();
+    meet();
+    for (i = 0; i < BATCH; i++)
+        near_receive();
+    MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+    meet();
+    near_answer();
+    meet();
+    MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    near_start_receive(&requests[0]);
+    near_test_pending(&requests[0]);
+    meet();
+    MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+    meet();
+    near_wait_for_message(&requests[0]);
+}
+
+static void exchange_window(void)
+{
+    int i;
+
+    for (i = 0; i < WINDOW; i++)
+        near_start_receive(&requests[i]);
+    meet();
+    for (; i < 2 * WINDOW; i++)
+        near_start_send(&requests[i]);
+    meet();
+    near_wait_for_window();
+    meet();
+}
+
+int main(int argc, char **argv)
+{
+    int i, rank;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    peer = 1 - rank;
+    share(argv[1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (i = 0; i < ROUNDS; i++)
+        exchange();
+    for (i = 0; i < ROUNDS / BATCH; i++)
+        exchange_window();
+    MPI_Finalize();
+    return 0;
+}
