@@ -32,6 +32,14 @@ COUNTED static void near_receive(void)
     MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &status);
 }
 
+/* The message has been found by another call. */
+COUNTED static void near_receive_unexpected(void)
+{
+    MPI_Status status;
+
+    MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &status);
+}
+
 /* A turn of a ping-pong. */
 COUNTED static void near_answer(void)
 {
@@ -92,13 +100,20 @@ static void share(const char *path)
 
 static void exchange(void)
 {
-    int i;
+    int i, flag;
 
     for (i = 0; i < BATCH; i++)
         near_send();
     meet();
     for (i = 0; i < BATCH; i++)
         near_receive();
+    for (i = 0; i < BATCH; i++)
+        near_send();
+    meet();
+    for (i = 0; i < BATCH; i++)
+        MPI_Iprobe(peer, TAG + 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    for (i = 0; i < BATCH; i++)
+        near_receive_unexpected();
     MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
     meet();
     near_answer();

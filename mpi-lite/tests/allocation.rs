@@ -1,4 +1,5 @@
-//! A steady load does not allocate: neither who sends, nor who receives into receives that wait.
+//! A steady load does not allocate: neither who sends, nor who receives into receives that wait;
+//! between ranks that share memory not even who receives what came before.
 #![expect(
     unsafe_code,
     reason = "counting allocations needs an allocator of our own"
@@ -7,17 +8,21 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use mpi_lite::clock::Clock;
 use mpi_lite::config::Settings;
 use mpi_lite::data::Area;
 use mpi_lite::engine::envelope::Envelope;
 use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
-use mpi_lite::engine::{Lane, ReceivePlan, Request, SendPlan};
+use mpi_lite::engine::{Engine, Lane, Patience, ReceivePlan, Request, SendPlan};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::slab::Key;
 use mpi_lite::transport::rmpp::Bound;
-use mpi_lite::transport::{Link, Loopback, Peer};
+use mpi_lite::transport::{Link, Loopback, Peer, Shm, shm};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 struct Counting;
 
@@ -228,4 +233,178 @@ fn a_deep_queue_through_which_others_pass_does_not_allocate() {
         }
     };
     assert_eq!(allocations_of(pass), 0);
+}
+
+/// Two processes of one thread that share memory. All of their calls are those of a program.
+struct Neighbours {
+    engines: [Arc<Engine>; 2],
+    out: Vec<u8>,
+    room: Vec<u8>,
+}
+
+impl Neighbours {
+    fn new(copies_across: bool) -> Self {
+        let memory = memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
+        ftruncate(&memory, shm::segment_bytes(2)).expect("room for two");
+        let bell = |_| eventfd(0, EventfdFlags::NONBLOCK).expect("a bell");
+        let bells = [0, 1].map(bell);
+        let copy = |fd: &OwnedFd| fd.try_clone().expect("a descriptor");
+        let engine = |me: u32| {
+            let place = shm::Place {
+                memory: copy(&memory),
+                bells: bells.iter().map(copy).collect(),
+                ranks: vec![0, 1],
+                me,
+                is_crowded: false,
+                copies_across,
+            };
+            let road = Shm::new(place, 2).expect("a mapping");
+            let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
+            let hosts = vec!["a".to_owned(); 2];
+            let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+            lane.lead_to_neighbours([Peer(1 - me)]);
+            Engine::new(lane, Clock::start(), Patience::of(2, 2)).expect("a bell")
+        };
+        Self {
+            engines: [0, 1].map(engine),
+            out: vec![5; LONG_BYTES],
+            room: vec![0; LONG_BYTES],
+        }
+    }
+
+    fn send_plan(&mut self, bytes: usize) -> SendPlan {
+        SendPlan {
+            to: Some(Peer(1)),
+            context: Context::WORLD,
+            source: 0,
+            tag: 7,
+            mode: Mode::Standard,
+            area: Area::of_bytes(&mut self.out[..bytes]),
+        }
+    }
+
+    fn receive_plan(&mut self, bytes: usize) -> ReceivePlan {
+        let pattern = Some(Pattern {
+            context: Context::WORLD,
+            source: Some(0),
+            tag: Some(7),
+        });
+        let area = Area::of_bytes(&mut self.room[..bytes]);
+        ReceivePlan { pattern, area }
+    }
+
+    /// Both take turns until the requests are finished.
+    fn finish(&self, requests: &[(usize, Request)]) {
+        for &(process, request) in requests {
+            loop {
+                let end = self.engines[process]
+                    .test(Some(request))
+                    .expect("a request");
+                if let Some(end) = end {
+                    assert_eq!(end.error, None);
+                    break;
+                }
+                self.engines[1 - process].look(|_| ());
+            }
+        }
+    }
+
+    /// Blocking calls: the message is there when it is asked for.
+    fn send_and_receive(&mut self, bytes: usize) {
+        let plan = self.send_plan(bytes);
+        self.engines[0].send(&plan).expect("a send");
+        let plan = self.receive_plan(bytes);
+        let end = self.engines[1].receive(plan).expect("a receive");
+        assert_eq!(end.error, None);
+    }
+
+    /// The same, but it is found before it is asked for.
+    fn send_and_find(&mut self, bytes: usize) {
+        for _ in 0..2 {
+            let plan = self.send_plan(bytes);
+            self.engines[0].send(&plan).expect("a send");
+        }
+        while self.engines[1].look(|lane| lane.survey().unexpected) < 2 {}
+        for _ in 0..2 {
+            let plan = self.receive_plan(bytes);
+            let end = self.engines[1].receive(plan).expect("a receive");
+            assert_eq!(end.error, None);
+        }
+    }
+
+    /// Calls that do not block, a window of them; receives first, or sends.
+    fn exchange(&mut self, bytes: usize, receives_first: bool) {
+        let (send, mut requests) = (self.send_plan(bytes), [None; 2 * NEAR_WINDOW]);
+        for (place, half) in requests.chunks_mut(NEAR_WINDOW).enumerate() {
+            for request in half {
+                *request = Some(if receives_first == (place == 0) {
+                    let plan = self.receive_plan(bytes);
+                    (1, self.engines[1].with(|lane| lane.receive(plan)))
+                } else {
+                    let sent = self.engines[0].with(|lane| lane.send(&send));
+                    (0, sent.expect("a send"))
+                });
+            }
+        }
+        self.finish(&requests.map(|request| request.expect("all were made")));
+    }
+}
+
+const LONG_BYTES: usize = 300_000;
+const NEAR_WINDOW: usize = 8;
+
+/// Lengths of messages: in a slot, in the ring, in several pieces of it, at most that.
+const THROUGH_THE_RING: [usize; 5] = [0, 8, 40, 3_000, 16_384];
+
+#[test]
+fn blocking_calls_between_neighbours_do_not_allocate() {
+    for bytes in THROUGH_THE_RING {
+        let mut job = Neighbours::new(true);
+        assert_eq!(
+            allocations_of(|| job.send_and_receive(bytes)),
+            0,
+            "{bytes} bytes"
+        );
+    }
+}
+
+#[test]
+fn started_calls_between_neighbours_do_not_allocate() {
+    for bytes in THROUGH_THE_RING {
+        let mut job = Neighbours::new(true);
+        assert_eq!(
+            allocations_of(|| job.exchange(bytes, true)),
+            0,
+            "{bytes} bytes"
+        );
+    }
+}
+
+#[test]
+fn messages_that_both_sides_copy_do_not_allocate() {
+    for receives_first in [true, false] {
+        let mut job = Neighbours::new(true);
+        let count = allocations_of(|| job.exchange(LONG_BYTES, receives_first));
+        assert_eq!(count, 0, "receives first: {receives_first}");
+    }
+}
+
+#[test]
+fn long_messages_through_the_ring_do_not_allocate() {
+    for receives_first in [true, false] {
+        let mut job = Neighbours::new(false);
+        let count = allocations_of(|| job.exchange(LONG_BYTES, receives_first));
+        assert_eq!(count, 0, "receives first: {receives_first}");
+    }
+}
+
+#[test]
+fn what_neighbours_find_before_it_is_asked_for_does_not_allocate() {
+    for bytes in THROUGH_THE_RING {
+        let mut job = Neighbours::new(true);
+        let blocking = allocations_of(|| job.send_and_find(bytes));
+        assert_eq!(blocking, 0, "{bytes} bytes");
+        let started = allocations_of(|| job.exchange(bytes, false));
+        assert_eq!(started, 0, "{bytes} bytes");
+    }
 }

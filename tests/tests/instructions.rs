@@ -27,6 +27,7 @@ const CALLS: &[&str] = &[
 const NEAR_CALLS: &[&str] = &[
     "near_send",
     "near_receive",
+    "near_receive_unexpected",
     "near_answer",
     "near_start_receive",
     "near_start_send",

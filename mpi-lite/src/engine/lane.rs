@@ -474,6 +474,7 @@ impl Lane {
             Body::Whole(bytes) => {
                 self.let_go(len);
                 self.finish_receive(request, envelope, len, Some(&bytes));
+                self.give_back(bytes);
             }
             Body::Lost(peer) => self.fail(request, peer),
         }
@@ -487,6 +488,9 @@ impl Lane {
                 len,
             } => {
                 self.finish_receive(request, envelope, len, bounced.as_deref());
+                if let Some(bytes) = bounced {
+                    self.give_back(bytes);
+                }
             }
             Purpose::Unexpected(place) => {
                 let message = self

@@ -137,6 +137,14 @@ impl Lane {
         }
     }
 
+    /// The body of a message is where it belongs: its buffer is for the next one.
+    #[inline]
+    pub(super) fn give_back(&mut self, body: Vec<u8>) {
+        if let Some(Link::Shm(road)) = self.links.get_mut(NEAR) {
+            road.give_back(body);
+        }
+    }
+
     /// Says that the link to the ranks of this node, the second one, leads to `peers`.
     pub fn lead_to_neighbours(&mut self, peers: impl IntoIterator<Item = Peer>) {
         self.lead(peers, NEAR);

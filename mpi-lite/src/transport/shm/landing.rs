@@ -25,9 +25,13 @@ impl Shm {
                 span.copy_from(body);
                 Landed::Whole(None)
             }
-            Landing::Bounce => Landed::Whole(Some(inline[..note.bytes].to_vec())),
+            Landing::Bounce => {
+                let mut buffer = self.shelf.take();
+                buffer.extend_from_slice(&inline[..note.bytes]);
+                Landed::Whole(Some(buffer))
+            }
             Landing::Later => {
-                let mut room = Room::Kept(Vec::new());
+                let mut room = Room::Kept(self.shelf.take());
                 room.put(0, body);
                 self.enter(fresh, room, note.bytes as u64);
                 Landed::Coming
@@ -48,7 +52,8 @@ impl Shm {
             ..
         } = fresh;
         if kind == Kind::Long {
-            let index = self.enter(fresh, Room::of(landing, len), 0);
+            let room = Room::of(landing, len, &mut self.shelf);
+            let index = self.enter(fresh, room, 0);
             self.next_slot(from, 0);
             self.fetch(index);
             return Landed::Coming;
@@ -63,12 +68,12 @@ impl Shm {
                 Landed::Whole(None)
             }
             Landing::Bounce if bytes == len => {
-                let mut body = Vec::with_capacity(note.bytes);
+                let mut body = self.shelf.take();
                 piece.append_to(&mut body);
                 Landed::Whole(Some(body))
             }
             _ => {
-                let mut room = Room::of(landing, len);
+                let mut room = Room::of(landing, len, &mut self.shelf);
                 room.put(0, piece);
                 let index = self.enter(fresh, room, bytes);
                 self.inward[from as usize].current = (bytes < len).then_some(index);
@@ -109,11 +114,13 @@ impl Shm {
         if matches!(landing, Landing::Later) {
             return Landed::Coming;
         }
-        let kept = core::mem::replace(&mut message.room, Room::of(landing, message.len));
+        let room = Room::of(landing, message.len, &mut self.shelf);
+        let kept = core::mem::replace(&mut message.room, room);
         let Room::Kept(mut bytes) = kept else {
             unreachable!("the engine lands a message once");
         };
         message.room.put(0, Span::of(&mut bytes));
+        self.shelf.keep(bytes);
         if message.source.is_some() {
             self.fetch(index);
             return Landed::Coming;

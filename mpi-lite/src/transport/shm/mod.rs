@@ -13,6 +13,7 @@ mod rest;
 mod ring;
 mod segment;
 mod sending;
+mod shelf;
 #[cfg(test)]
 pub(super) mod tests;
 mod transfer;
@@ -27,6 +28,7 @@ use rest::Rest;
 use ring::{Note, PIECE_BYTES};
 use segment::Segment;
 pub use segment::{RANKS_MAX, segment_bytes};
+use shelf::Shelf;
 use transfer::Copying;
 
 use super::{
@@ -91,11 +93,15 @@ enum Room {
 }
 
 impl Room {
-    fn of(landing: Landing, len: u64) -> Self {
+    fn of(landing: Landing, len: u64, shelf: &mut Shelf) -> Self {
         match landing {
             Landing::Into(span) => Self::Into(span),
-            Landing::Bounce => Self::Bounce(vec![0; usize::try_from(len).unwrap_or(0)]),
-            Landing::Later => Self::Kept(Vec::new()),
+            Landing::Bounce => {
+                let mut buffer = shelf.take();
+                buffer.resize(usize::try_from(len).unwrap_or(0), 0);
+                Self::Bounce(buffer)
+            }
+            Landing::Later => Self::Kept(shelf.take()),
         }
     }
 
@@ -181,6 +187,7 @@ pub struct Shm {
     fresh: Option<Fresh>,
     incoming: Slab<Incoming>,
     outgoing: Slab<Outgoing>,
+    shelf: Shelf,
     /// Incoming messages that are being copied.
     copying: VecDeque<(u32, Copying)>,
     /// Neighbours that something waits for to be sent to.
@@ -239,6 +246,7 @@ impl Shm {
             fresh: None,
             incoming: Slab::default(),
             outgoing: Slab::default(),
+            shelf: Shelf::default(),
             copying: VecDeque::new(),
             behind: Vec::new(),
             shared: Vec::new(),
@@ -281,6 +289,12 @@ impl Shm {
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         self.copying.len() + self.behind.len() + self.shared.len() > 0
+    }
+
+    /// A body that came by [`Landing::Bounce`] is done with: the next one may have its buffer.
+    #[inline]
+    pub(crate) fn give_back(&mut self, body: Vec<u8>) {
+        self.shelf.keep(body);
     }
 
     /// What was counted so far.
