@@ -20,5 +20,6 @@ pub mod error;
 pub mod ids;
 pub mod memory;
 pub mod slab;
+mod sync;
 pub mod transport;
 pub mod world;

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::super::EnvelopeBytes;
+use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Producer};
 use super::segment::{Area, Pair, TRANSFERS};
-use super::transfer::Neighbour;
 use super::{EAGER_BYTES, EAGER_PIECE_BYTES};
 use crate::memory::Span;
 

@@ -5,8 +5,10 @@
 //! receiver knows where it goes; then both copy it straight from one memory to the other
 //! (`transfer`), or, where the system forbids that, it goes through the ring as well.
 
+mod bells;
 mod landing;
 mod link;
+mod neighbour;
 mod note;
 mod receiving;
 mod rest;
@@ -22,6 +24,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use bells::Bells;
 use link::{Inward, Outward};
 use note::Kind;
 use rest::Rest;
@@ -218,7 +221,7 @@ impl Shm {
         } = place;
         let count = u32::try_from(ranks.len()).map_err(io::Error::other)?;
         let segment = Segment::map(&memory, count)?;
-        let rest = Rest::new(segment.area(me), bells, me, is_crowded);
+        let rest = Rest::new(segment.area(me), Bells::new(bells, me), is_crowded);
         let mut locals = vec![u32::MAX; size as usize];
         for (&rank, local) in ranks.iter().zip(0..) {
             locals[rank as usize] = local;

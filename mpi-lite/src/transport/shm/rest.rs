@@ -5,29 +5,20 @@
 //! and looking both need a barrier. The sender's would cost as much as the message itself; so the
 //! sleeper pays for both: membarrier(2) makes every running neighbour pass one. Where the system
 //! does not know that, or ranks share cores and sleep all the time, senders fence.
-#![expect(unsafe_code, reason = "membarrier is a bare system call")]
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-use core::sync::atomic::{compiler_fence, fence};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
+use super::bells::Bells;
 use super::segment::{ASLEEP, Area};
-
-const GLOBAL_EXPEDITED: i32 = 1 << 1;
-const REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
-
-fn membarrier(command: i32) -> bool {
-    // SAFETY: a system call on no memory.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
+use crate::sync::{Barrier, compiler_fence, fence, membarrier};
 
 /// How this rank sleeps, and how it wakes others.
 #[derive(Debug)]
 pub(super) struct Rest {
     area: &'static Area,
-    bells: Vec<OwnedFd>,
-    me: usize,
+    bells: Bells,
     /// This rank's senders do not fence: it does, before it sleeps.
     pays: bool,
     /// This rank passes the barriers of others.
@@ -38,14 +29,13 @@ pub(super) struct Rest {
 
 impl Rest {
     /// `is_crowded`: ranks share cores.
-    pub(super) fn new(area: &'static Area, bells: Vec<OwnedFd>, me: u32, is_crowded: bool) -> Self {
-        let is_registered = membarrier(REGISTER_GLOBAL_EXPEDITED);
+    pub(super) fn new(area: &'static Area, bells: Bells, is_crowded: bool) -> Self {
+        let is_registered = membarrier(Barrier::JoinEverybody);
         let pays = is_registered && !is_crowded;
         area.needs_fence.store(u64::from(!pays), SeqCst);
         Self {
             area,
             bells,
-            me: me as usize,
             pays,
             is_registered,
             rung: Cell::new(0),
@@ -57,7 +47,7 @@ impl Rest {
     }
 
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
-        self.bells[self.me].as_fd()
+        self.bells.mine()
     }
 
     /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
@@ -69,7 +59,7 @@ impl Rest {
     pub(super) fn begin(&self) {
         self.area.attention.fetch_or(ASLEEP, SeqCst);
         if self.pays {
-            membarrier(GLOBAL_EXPEDITED);
+            membarrier(Barrier::Everybody);
         } else {
             fence(SeqCst);
         }
@@ -78,7 +68,7 @@ impl Rest {
     pub(super) fn end(&self) {
         self.area.attention.fetch_and(!ASLEEP, SeqCst);
         // Rung or not: whoever rings after this finds nobody asleep.
-        let _ = rustix::io::read(self.bell(), &mut [0; 8]);
+        self.bells.silence();
     }
 
     /// Wakes the neighbour of `area` if it sleeps; what it shall see is written.
@@ -97,11 +87,9 @@ impl Rest {
     #[cold]
     fn ring(&self, neighbour: u32, area: &Area) {
         // The first who sees it rings.
-        if area.attention.fetch_and(!ASLEEP, SeqCst) & ASLEEP != 0
-            && let Some(bell) = self.bells.get(neighbour as usize)
-        {
+        if area.attention.fetch_and(!ASLEEP, SeqCst) & ASLEEP != 0 {
             self.rung.set(self.rung.get() + 1);
-            let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+            self.bells.ring(neighbour);
         }
     }
 }

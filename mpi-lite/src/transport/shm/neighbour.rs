@@ -1,0 +1,68 @@
+//! The memory of another process: `process_vm_readv` and `process_vm_writev`.
+#![expect(unsafe_code, reason = "copies between the memories of two processes")]
+
+use core::sync::atomic::Ordering::Acquire;
+use std::io;
+
+use super::segment::Area;
+use crate::memory::Span;
+
+/// A process whose memory can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Neighbour(libc::pid_t);
+
+impl Neighbour {
+    /// The process of `area`, if the system lets us copy from and to its memory. It is asked once:
+    /// what is read must be what the process says is written there, so that a number of another
+    /// process (in another container) is not mistaken for it.
+    pub(super) fn of(area: &Area) -> Option<Self> {
+        let process = libc::pid_t::try_from(area.process.load(Acquire)).ok()?;
+        let witness = area.witness.load(Acquire);
+        let mut seen = [0; 8];
+        let this = Self(process);
+        let is_read = this.read(area.witness_at.load(Acquire), Span::of(&mut seen));
+        (process > 0 && is_read.is_ok() && u64::from_ne_bytes(seen) == witness).then_some(this)
+    }
+
+    /// Fills `to` with what is at `address` of the process.
+    pub(super) fn read(self, address: u64, to: Span) -> io::Result<()> {
+        self.copy(address, to, |pid, here, there| {
+            // SAFETY: `here` is a span, whose creator vouched for its memory; what is `there` the
+            // system checks.
+            unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
+        })
+    }
+
+    /// Copies `from` to `address` of the process.
+    pub(super) fn write(self, address: u64, from: Span) -> io::Result<()> {
+        self.copy(address, from, |pid, here, there| {
+            // SAFETY: as above.
+            unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+        })
+    }
+
+    fn copy(
+        self,
+        address: u64,
+        span: Span,
+        call: impl Fn(libc::pid_t, *const libc::iovec, *const libc::iovec) -> isize,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < span.len() {
+            let mut part = span.part(done, usize::MAX);
+            let here = part.io_slice_mut();
+            let there = libc::iovec {
+                iov_base: core::ptr::without_provenance_mut(address as usize + done),
+                iov_len: here.len(),
+            };
+            // An `IoSliceMut` is an iovec.
+            let copied = call(self.0, (&raw const here).cast(), &raw const there);
+            match usize::try_from(copied) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => done += bytes,
+                Err(_) => return Err(io::Error::last_os_error()),
+            }
+        }
+        Ok(())
+    }
+}
