@@ -2,10 +2,9 @@
 //!
 //! `None` is `MPI_REQUEST_NULL`.
 
-use parking_lot::MutexGuard;
-
 use super::Engine;
 use super::lane::Lane;
+use super::lock::Guard;
 use super::request::{Completion, Request, Stand};
 use crate::error::{Cause, Result};
 
@@ -210,7 +209,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn wait_with(
         &self,
-        lane: MutexGuard<'_, Lane>,
+        lane: Guard<'_, Lane>,
         request: Option<Request>,
     ) -> Result<Completion> {
         self.wait_in(lane, |lane| lane.take(request).transpose())

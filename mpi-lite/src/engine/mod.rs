@@ -6,6 +6,7 @@
 mod completion;
 pub mod envelope;
 mod lane;
+mod lock;
 pub mod matching;
 pub mod protocol;
 mod receive;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 pub use completion::{Any, Array, Indexed};
 pub use lane::{Attached, Counters, Lane, Survey};
-use parking_lot::Mutex;
+use lock::Lock;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
 pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
@@ -36,7 +37,7 @@ use crate::transport::Transport;
 /// The lane of a process, and how its threads wait for it.
 #[derive(Debug)]
 pub struct Engine {
-    lane: Mutex<Lane>,
+    lane: Lock<Lane>,
     clock: Clock,
     patience: Patience,
     /// What becomes readable when a link has something to do: copies of the links' descriptors.
@@ -62,7 +63,7 @@ impl Engine {
             .map(|descriptor| descriptor.try_clone_to_owned())
             .collect::<Result<_, _>>()?;
         Ok(Arc::new(Self {
-            lane: Mutex::new(lane),
+            lane: Lock::new(lane),
             clock,
             patience,
             doorbells,
@@ -80,6 +81,6 @@ impl Engine {
 
     /// Runs `act` on the lane, unless somebody has it.
     pub fn try_with<T>(&self, act: impl FnOnce(&mut Lane) -> T) -> Option<T> {
-        self.lane.try_lock().map(|mut lane| act(&mut lane))
+        self.lane.visit().map(|mut lane| act(&mut lane))
     }
 }

@@ -1,10 +1,9 @@
 //! Sending: modes, copies, completion.
 
-use parking_lot::MutexGuard;
-
 use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Attached, Lane};
+use super::lock::Guard;
 use super::protocol::{self, Completion};
 use super::receive::ReceivePlan;
 use super::request::{Request, Requests, Status};
@@ -339,7 +338,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn send_with_request(&self, mut lane: MutexGuard<'_, Lane>, plan: &SendPlan) -> Result<()> {
+    fn send_with_request(&self, mut lane: Guard<'_, Lane>, plan: &SendPlan) -> Result<()> {
         let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
         let pending = lane.start_send(plan, open)?;
         lane.flush();

@@ -76,7 +76,7 @@ fn run(engine: &Engine, tick: Duration) {
             engine.doze(Some(engine.clock.now().plus(tick)));
             more = TURNS_IN_A_ROW;
         }
-        let Some(mut lane) = engine.lane.try_lock() else {
+        let Some(mut lane) = engine.lane.visit() else {
             more = 0;
             continue;
         };

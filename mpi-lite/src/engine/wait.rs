@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::Engine;
 use super::lane::Lane;
+use super::lock::Guard;
 use crate::clock::Instant;
 
 /// How long a waiting thread stays awake.
@@ -97,7 +97,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
-        mut lane: MutexGuard<'_, Lane>,
+        mut lane: Guard<'_, Lane>,
         mut ready: impl FnMut(&mut Lane) -> Option<T>,
     ) -> T {
         lane.flush();
@@ -110,7 +110,7 @@ impl Engine {
     #[inline(never)]
     fn take_turns<T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
-        mut lane: MutexGuard<'_, Lane>,
+        mut lane: Guard<'_, Lane>,
         mut ready: Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
     ) -> T {
@@ -140,7 +140,7 @@ impl Engine {
             }
             if waited < self.patience.spin || yields < self.patience.yields {
                 yields += 1;
-                MutexGuard::unlocked(&mut lane, std::thread::yield_now);
+                lane.unlocked(std::thread::yield_now);
             } else {
                 self.sleep(&mut lane);
                 now = self.clock.now();
@@ -164,22 +164,22 @@ impl Engine {
         let worked = lane.turn(now);
         if !worked && self.patience.hold.is_zero() && lane.is_tested_in_vain() {
             // A program that tests in a loop keeps those from their core that it waits for.
-            MutexGuard::unlocked(&mut lane, std::thread::yield_now);
+            lane.unlocked(std::thread::yield_now);
         }
         look(&mut lane)
     }
 
-    fn sleep(&self, lane: &mut MutexGuard<'_, Lane>) {
+    fn sleep(&self, lane: &mut Guard<'_, Lane>) {
         let wake_at = lane.wake_at();
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
-            MutexGuard::unlocked(lane, std::thread::yield_now);
+            lane.unlocked(std::thread::yield_now);
             return;
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         if lane.begin_rest() {
             lane.counters.sleeps += 1;
-            MutexGuard::unlocked(lane, || self.doze(wake_at));
+            lane.unlocked(|| self.doze(wake_at));
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
             lane.end_rest();
