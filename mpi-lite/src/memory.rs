@@ -109,6 +109,102 @@ impl Span {
         len
     }
 
+    /// The bytes as words, first byte lowest, filled up with zeros. For a few bytes: no call, no
+    /// detour through a buffer.
+    #[inline(always)]
+    #[must_use]
+    pub fn to_words<const COUNT: usize>(&self) -> [u64; COUNT] {
+        let word = |number: usize| {
+            let part = self.tail(number * 8);
+            if part.len >= 8 {
+                // SAFETY: eight bytes of the span; a word may lie anywhere.
+                unsafe { part.addr.cast::<u64>().read_unaligned().to_le() }
+            } else if part.len > 0 {
+                part.to_word()
+            } else {
+                0
+            }
+        };
+        let mut words = [0; COUNT];
+        words[0] = word(0);
+        if self.len > 8 {
+            for (number, place) in words.iter_mut().enumerate().skip(1) {
+                *place = word(number);
+            }
+        }
+        words
+    }
+
+    /// The same for one to seven bytes: their first and their last few, which overlap.
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        let Self { addr, len } = self;
+        // SAFETY: all within the span.
+        unsafe {
+            let byte = |at: usize| u64::from(addr.add(at).read());
+            let half = |at: usize| u64::from(addr.add(at).cast::<u32>().read_unaligned().to_le());
+            if len >= 4 {
+                half(0) | half(len - 4) << ((len - 4) * 8)
+            } else {
+                byte(0) | byte(len / 2) << (len / 2 * 8) | byte(len - 1) << ((len - 1) * 8)
+            }
+        }
+    }
+
+    /// Fills the span with words that `to_words` has made of as many bytes or more, and which
+    /// `word` tells by number.
+    #[inline(always)]
+    pub fn write_words(&self, word: impl Fn(usize) -> u64) {
+        let mut number = 0;
+        loop {
+            let part = self.tail(number * 8);
+            if part.len < 8 {
+                if part.len > 0 {
+                    part.write_word(word(number));
+                }
+                return;
+            }
+            // SAFETY: eight bytes of the span; a word may lie anywhere.
+            unsafe {
+                part.addr
+                    .cast::<u64>()
+                    .write_unaligned(word(number).to_le())
+            };
+            number += 1;
+        }
+    }
+
+    /// Fills the span, of one to seven bytes, with a word that `to_word` has made.
+    #[inline(always)]
+    fn write_word(self, word: u64) {
+        let Self { addr, len } = self;
+        // SAFETY: all within the span.
+        unsafe {
+            let byte = |at: usize| addr.add(at).write((word >> (at * 8)) as u8);
+            let half = |at: usize| {
+                let half = ((word >> (at * 8)) as u32).to_le();
+                addr.add(at).cast::<u32>().write_unaligned(half);
+            };
+            if len >= 4 {
+                half(0);
+                half(len - 4);
+            } else {
+                byte(0);
+                byte(len / 2);
+                byte(len - 1);
+            }
+        }
+    }
+
+    /// What is left behind the first `offset` bytes.
+    #[inline(always)]
+    fn tail(&self, offset: usize) -> Self {
+        Self {
+            addr: self.addr.wrapping_add(offset),
+            len: self.len.saturating_sub(offset),
+        }
+    }
+
     /// Changes the bytes in place, as a reduction does. `change` gets no other way to them.
     pub fn update<R>(&self, change: impl FnOnce(&mut [u8]) -> R) -> R {
         // SAFETY: writable by the creator's word, and the program leaves them alone until the
@@ -291,6 +387,24 @@ mod tests {
         assert_eq!(span.write(2, &[1, 2, 3]), 2);
         assert_eq!(span.write(9, &[7]), 0);
         assert_eq!(room, [0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_few_bytes_survive_the_way_through_words() {
+        let bytes: [u8; 24] = core::array::from_fn(|at| at as u8 + 1);
+        for len in 0..=24 {
+            let mut from = bytes;
+            let words = Span::of(&mut from[..len]).to_words::<3>();
+            let mut room = [0u8; 26];
+            Span::of(&mut room[1..=len]).write_words(|number| words[number]);
+            assert_eq!(room[1..=len], bytes[..len]);
+            assert_eq!((room[0], room[len + 1]), (0, 0), "{len} bytes");
+            // A receive with less room takes the start.
+            let mut room = [0u8; 26];
+            Span::of(&mut room[..len / 2]).write_words(|number| words[number]);
+            assert_eq!(room[..len / 2], bytes[..len / 2]);
+            assert_eq!(room[len / 2], 0);
+        }
     }
 
     #[test]

@@ -133,6 +133,14 @@ pub struct Key {
     pub generation: u32,
 }
 
+impl Key {
+    /// The name that no thing ever has.
+    pub const NOTHING: Self = Self {
+        index: 0,
+        generation: 0,
+    };
+}
+
 /// A [`Slab`] whose names are not mistaken when a place is used again.
 #[derive(Debug)]
 pub struct Table<T> {
@@ -153,7 +161,7 @@ impl<T> Table<T> {
     /// Puts `thing` in and answers its name.
     #[inline]
     pub fn insert(&mut self, thing: T) -> Key {
-        self.generation = self.generation.wrapping_add(1);
+        self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;
         Key {
             index: self.slab.insert((generation, thing)),

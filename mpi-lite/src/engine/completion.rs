@@ -120,12 +120,16 @@ impl Lane {
     }
 }
 
-/// Who looks at an array again and again until all are finished. It looks at each request once, so
-/// that waiting for many stays linear.
+/// Who looks at an array again and again until all are finished. It looks at few requests more than
+/// twice, so that waiting for many stays linear.
 #[derive(Default)]
 struct Sweep {
     /// So many from the start are finished.
     seen: usize,
+    /// Before so many operations of the lane have finished, those that come next are not.
+    due: u64,
+    /// So many had finished when it last looked.
+    finished: u64,
     any_failed: bool,
 }
 
@@ -133,10 +137,24 @@ impl Sweep {
     /// Whether all are finished.
     #[inline(always)]
     fn is_over(&mut self, lane: &Lane, requests: impl Array) -> Result<bool> {
+        let before = core::mem::replace(&mut self.finished, lane.requests.finished());
+        // While nothing happens it looks nevertheless: the array may name a request twice.
+        if before != self.finished && self.finished < self.due {
+            return Ok(false);
+        }
+        self.go_on(lane, requests)
+    }
+
+    fn go_on(&mut self, lane: &Lane, requests: impl Array) -> Result<bool> {
         while self.seen < requests.count() {
             if let Some(request) = requests.at(self.seen) {
                 match lane.requests.stand(request)? {
-                    Stand::Pending => return Ok(false),
+                    Stand::Pending => {
+                        if self.due <= self.finished {
+                            self.due = self.finished + self.pending_in_a_row(lane, requests)?;
+                        }
+                        return Ok(false);
+                    }
                     Stand::Done => {}
                     Stand::Failed => self.any_failed = true,
                 }
@@ -144,6 +162,18 @@ impl Sweep {
             self.seen += 1;
         }
         Ok(true)
+    }
+
+    /// How many from the first unfinished one on are not finished either.
+    fn pending_in_a_row(&self, lane: &Lane, requests: impl Array) -> Result<u64> {
+        let mut pending = 0;
+        for request in (self.seen..requests.count()).filter_map(|index| requests.at(index)) {
+            if lane.requests.stand(request)? != Stand::Pending {
+                break;
+            }
+            pending += 1;
+        }
+        Ok(pending)
     }
 
     /// Takes all and tells of each, if all are finished. Asked again, it goes on where it has
@@ -243,7 +273,9 @@ impl Engine {
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<()> {
         let mut sweep = Sweep::default();
-        self.wait_until(|lane| sweep.take_all(lane, requests, &mut tell))
+        self.wait_in(self.lane.lock(), |lane| {
+            sweep.take_all(lane, requests, &mut tell)
+        })
     }
 
     /// Tests whether all of an array are finished; only then any is taken, and told as by

@@ -5,6 +5,7 @@ use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
 use super::request::{Place, Request, Requests, Status};
 use super::send::{Burst, Sending, Spare};
+use super::shortcut::NEAR;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -232,10 +233,9 @@ impl Lane {
         let mut worked = false;
         for link in 0..self.links.len() {
             for _ in 0..EVENTS_PER_TURN {
-                let Some(event) = self.links[link].poll(now) else {
+                if !self.take_event(link, now) {
                     break;
-                };
-                self.handle(link, event);
+                }
                 worked = true;
                 if finished == self.requests.finished() {
                     continue;
@@ -248,6 +248,16 @@ impl Lane {
             }
         }
         (worked, ready(self))
+    }
+
+    /// Handles the next event of a link. Answers whether there was one.
+    #[inline(always)]
+    fn take_event(&mut self, link: usize, now: Instant) -> bool {
+        if link == NEAR && self.has_neighbours() {
+            return self.take_near_event();
+        }
+        let event = self.links[link].poll(now);
+        event.map(|event| self.handle(link, event)).is_some()
     }
 
     /// A wait is over; `helped` says whether only after the core was offered to others. Then whom
@@ -337,6 +347,7 @@ impl Lane {
         }
     }
 
+    #[inline(never)]
     pub(super) fn handle(&mut self, link: usize, event: Event) {
         match event {
             Event::Arriving {
@@ -378,7 +389,7 @@ impl Lane {
     }
 
     /// Says where a message lands and what for; a short one is there at once.
-    #[inline]
+    #[inline(always)]
     fn land(&mut self, inbound: Inbound, purpose: Purpose, landing: Landing) {
         match self.links[inbound.link].land(inbound.arrival, landing) {
             Landed::Coming => self.set_purpose(inbound, purpose),
@@ -480,6 +491,7 @@ impl Lane {
         }
     }
 
+    #[inline]
     fn complete(&mut self, purpose: Purpose, bounced: Option<Vec<u8>>) {
         match purpose {
             Purpose::Receive {

@@ -236,9 +236,10 @@ impl<T> Drop for Guard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::{Lock, NOBODY};
+    use crate::clock::Clock;
 
     /// Two words that are always equal, unless two threads have them at once.
     #[derive(Default)]
@@ -297,10 +298,11 @@ mod tests {
     #[test]
     fn others_have_their_turn_while_the_owner_is_away() {
         let lock = Lock::new(Pair::default());
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let clock = Clock::start();
+        let deadline = clock.now().plus(Duration::from_secs(60));
         std::thread::scope(|scope| {
             let visitor = scope.spawn(|| {
-                while Instant::now() < deadline {
+                while clock.now() < deadline {
                     if let Some(mut pair) = lock.visit() {
                         pair.count();
                         return true;
@@ -309,7 +311,7 @@ mod tests {
                 false
             });
             let mut pair = lock.lock();
-            while pair.0 == 0 && Instant::now() < deadline {
+            while pair.0 == 0 && clock.now() < deadline {
                 pair.unlocked(std::thread::yield_now);
             }
             assert_eq!(pair.0, 1);

@@ -109,7 +109,7 @@ impl Lane {
     }
 
     /// What became of a receive with room for `room` bytes by a message of `len` bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn outcome(
         &mut self,
         envelope: &Envelope,
@@ -156,8 +156,8 @@ impl Lane {
     /// # Errors
     /// The request does not exist.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        self.requests.peek(request)?;
-        if self.posted.withdraw(request) {
+        let is_over = self.requests.peek(request)?.is_some();
+        if !is_over && self.posted.withdraw(request) {
             self.requests.finish(request, Status::CANCELLED, None);
         }
         Ok(())

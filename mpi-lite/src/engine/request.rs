@@ -12,6 +12,12 @@ use crate::slab::{Key, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request(pub Key);
 
+impl Request {
+    /// The request of every send that was complete when its call returned, so that such a send
+    /// leaves nothing behind. It is never stale.
+    pub const SENT: Self = Self(Key::NOTHING);
+}
+
 /// What the program learns of a finished operation. Source: MPI 5.0, 3.2.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -67,6 +73,12 @@ impl Completion {
         error: None,
         context: None,
         is_gone: false,
+    };
+
+    /// The completion of a send that was complete at once.
+    const SENT: Self = Self {
+        is_gone: true,
+        ..Self::NOTHING
     };
 
     /// The status, or the error.
@@ -278,7 +290,10 @@ impl Requests {
 
     /// The plan of an inactive persistent request.
     pub(super) fn startable(&self, request: Request) -> Result<Plan> {
-        let operation = self.table.get(request.0).ok_or(Cause::Request)?;
+        let Some(operation) = self.table.get(request.0) else {
+            self.sent(request)?;
+            return Err(Cause::NotStartable.into());
+        };
         match (operation.phase, operation.plan()) {
             (Phase::Inactive, Some(plan)) => Ok(plan.clone()),
             _ => Err(Cause::NotStartable.into()),
@@ -315,7 +330,20 @@ impl Requests {
         }
     }
 
-    #[inline]
+    /// The same, if it is one run of bytes.
+    #[inline(always)]
+    pub(super) fn run(&self, request: Request) -> Option<Span> {
+        match self.table.get(request.0)? {
+            Operation {
+                phase: Phase::Active(span),
+                rare: None,
+                ..
+            } => Some(*span),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
     pub(super) fn finish(&mut self, request: Request, status: Status, error: Option<Error>) {
         self.finished += 1;
         let operation = self
@@ -331,9 +359,21 @@ impl Requests {
         }
     }
 
+    /// How a request that is not in the table ended: one of those that never were.
+    #[inline]
+    fn sent(&self, request: Request) -> Result<Completion> {
+        if request == Request::SENT {
+            Ok(Completion::SENT)
+        } else {
+            Err(Cause::Request.into())
+        }
+    }
+
     /// Whether the operation is finished, without taking it.
     pub(super) fn peek(&self, request: Request) -> Result<Option<Completion>> {
-        let operation = self.table.get(request.0).ok_or(Cause::Request)?;
+        let Some(operation) = self.table.get(request.0) else {
+            return self.sent(request).map(Some);
+        };
         Ok(match operation.phase {
             Phase::Inactive => Some(Completion::NOTHING),
             Phase::Active(_) => None,
@@ -348,14 +388,18 @@ impl Requests {
 
     /// Whether the request is an inactive persistent one: waiting ignores it.
     pub(super) fn is_inactive(&self, request: Request) -> Result<bool> {
-        let operation = self.table.get(request.0).ok_or(Cause::Request)?;
-        Ok(matches!(operation.phase, Phase::Inactive))
+        match self.table.get(request.0) {
+            Some(operation) => Ok(matches!(operation.phase, Phase::Inactive)),
+            None => self.sent(request).map(|_| false),
+        }
     }
 
     /// How far the operation is.
     #[inline]
     pub(super) fn stand(&self, request: Request) -> Result<Stand> {
-        let operation = self.table.get(request.0).ok_or(Cause::Request)?;
+        let Some(operation) = self.table.get(request.0) else {
+            return self.sent(request).map(|_| Stand::Done);
+        };
         Ok(match operation.phase {
             Phase::Active(_) => Stand::Pending,
             Phase::Done(_) if operation.error().is_some() => Stand::Failed,
@@ -366,7 +410,9 @@ impl Requests {
     /// Tells how a finished operation ended; it is then gone, or inactive if persistent.
     #[inline(always)]
     pub(super) fn take(&mut self, request: Request) -> Result<Option<Completion>> {
-        let operation = self.table.get_mut(request.0).ok_or(Cause::Request)?;
+        let Some(operation) = self.table.get_mut(request.0) else {
+            return self.sent(request).map(Some);
+        };
         let Phase::Done(status) = operation.phase else {
             let is_inactive = matches!(operation.phase, Phase::Inactive);
             return Ok(is_inactive.then_some(Completion::NOTHING));
@@ -391,7 +437,9 @@ impl Requests {
 
     /// The program will not ask any more. Source: MPI 5.0, 3.7.3.
     pub(super) fn free(&mut self, request: Request) -> Result<()> {
-        let operation = self.table.get_mut(request.0).ok_or(Cause::Request)?;
+        let Some(operation) = self.table.get_mut(request.0) else {
+            return self.sent(request).map(|_| ());
+        };
         if matches!(operation.phase, Phase::Active(_)) {
             operation.is_freed = true;
             if let Some(rare) = &mut operation.rare {

@@ -157,12 +157,11 @@ impl Lane {
     /// The message is too long, its peer lost, or the attached buffer full. Nothing was sent.
     #[inline]
     pub fn send(&mut self, plan: &SendPlan) -> Result<Request> {
-        let context = Some(plan.context);
         if self.send_at_once(plan) {
-            return Ok(self.requests.open_done(context, Status::EMPTY));
+            return Ok(Request::SENT);
         }
-        let pending = self.start_send(plan, |requests| requests.open(context, Area::EMPTY))?;
-        Ok(pending.unwrap_or_else(|| self.requests.open_done(context, Status::EMPTY)))
+        let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
+        Ok(self.start_send(plan, open)?.unwrap_or(Request::SENT))
     }
 
     /// Starts a send. It makes a request, for who waits, only if it is not complete at once.

@@ -7,12 +7,14 @@
 use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Inbound, Lane, Purpose};
+use super::matching::Pattern;
 use super::receive::ReceivePlan;
 use super::request::{Completion, Request};
 use super::send::SendPlan;
 use crate::data::Area;
 use crate::ids::Mode;
 use crate::memory::Span;
+use crate::transport::shm::Short;
 use crate::transport::{Event, Landed, Landing, Link, Peer, Transport};
 
 /// What became of a receive.
@@ -52,51 +54,108 @@ impl Lane {
 
     /// Whether there is a road to the ranks of this node.
     #[inline]
-    fn has_neighbours(&self) -> bool {
+    pub(super) fn has_neighbours(&self) -> bool {
         matches!(self.links.get(NEAR), Some(Link::Shm(_)))
+    }
+
+    /// Handles the next event from the ranks of this node. Answers whether there was one.
+    #[inline(never)]
+    pub(super) fn take_near_event(&mut self) -> bool {
+        let (posted, requests) = (&mut self.posted, &mut self.requests);
+        let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
+            return false;
+        };
+        let mut taken = None;
+        let found = road.take_short(|envelope, len| {
+            let envelope = Envelope::decode(&envelope);
+            let (request, span) = posted.take_first(&envelope, |request| requests.run(request))?;
+            taken = Some((request, envelope, len, span.len()));
+            Some(span)
+        });
+        let event = match (found, taken) {
+            (Short::Taken, Some((request, envelope, len, room))) => {
+                let (status, error) = self.outcome(&envelope, len as u64, room as u64);
+                self.requests.finish(request, status, error);
+                return true;
+            }
+            (Short::Nothing, _) => road.quiet_event(),
+            _ => road.next_event(),
+        };
+        event.map(|event| self.handle(NEAR, event)).is_some()
     }
 
     /// Looks `looks` times for the message of a receive that would be the only one.
     #[inline]
     pub(super) fn receive_at_once(&mut self, plan: &ReceivePlan, looks: u32) -> Early {
-        let (Some(pattern), Area::Run(span)) = (plan.pattern, &plan.area) else {
+        let (Some(pattern), &Area::Run(span)) = (plan.pattern, &plan.area) else {
             return Early::Nothing;
         };
+        if !self.is_clear() {
+            return Early::Nothing;
+        }
         for _ in 0..looks {
-            if !self.is_clear() {
-                break;
-            }
             let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
                 break;
             };
-            let Some(event) = road.next_event() else {
-                if road.is_busy() {
-                    // Other links are not to wait for long copies.
-                    break;
-                }
-                continue;
+            let mut taken = None;
+            let found = road.take_short(|envelope, len| {
+                let envelope = Envelope::decode(&envelope);
+                taken = pattern.fits(&envelope).then_some((envelope, len as u64));
+                taken.map(|_| span)
+            });
+            let event = match (found, taken) {
+                (Short::Taken, Some((envelope, len))) => return self.done(&envelope, len, span),
+                (Short::Nothing, _) => road.quiet_event(),
+                _ => road.next_event(),
             };
-            match event {
-                Event::Arriving {
-                    arrival,
-                    envelope,
-                    len,
-                    ..
-                } => {
-                    let envelope = Envelope::decode(&envelope);
-                    let inbound = Inbound {
-                        link: NEAR,
-                        arrival,
-                    };
-                    if pattern.fits(&envelope) {
-                        return self.land_at_once(inbound, (envelope, len), *span);
-                    }
-                    self.arriving(inbound, envelope, len);
-                }
-                event => self.handle(NEAR, event),
+            if event.is_none() && !road.is_busy() {
+                continue;
+            }
+            // Other links are not to wait for long copies.
+            let Some(event) = event else { break };
+            let early = self.take_longer(event, &pattern, span);
+            if !matches!(early, Early::Nothing) || !self.is_clear() {
+                return early;
             }
         }
         Early::Nothing
+    }
+
+    /// Looks whether an event is the message of a receive, one that fits no slot.
+    #[inline(never)]
+    fn take_longer(&mut self, event: Event, pattern: &Pattern, span: Span) -> Early {
+        let Event::Arriving {
+            arrival,
+            envelope,
+            len,
+            ..
+        } = event
+        else {
+            self.handle(NEAR, event);
+            return Early::Nothing;
+        };
+        let envelope = Envelope::decode(&envelope);
+        let inbound = Inbound {
+            link: NEAR,
+            arrival,
+        };
+        if pattern.fits(&envelope) {
+            return self.land_at_once(inbound, (envelope, len), span);
+        }
+        self.arriving(inbound, envelope, len);
+        Early::Nothing
+    }
+
+    /// A message is where it belongs, and no request knows of it.
+    #[inline]
+    fn done(&mut self, envelope: &Envelope, len: u64, span: Span) -> Early {
+        let (status, error) = self.outcome(envelope, len, span.len() as u64);
+        Early::Done(Completion {
+            status,
+            error,
+            context: Some(envelope.context),
+            is_gone: true,
+        })
     }
 
     /// Whether a message that comes now is for the receive that is made now, if it fits.
@@ -106,7 +165,6 @@ impl Lane {
         is_silent && self.lost.is_empty() && self.links[0].is_quiet()
     }
 
-    #[inline]
     fn land_at_once(
         &mut self,
         inbound: Inbound,
@@ -115,15 +173,7 @@ impl Lane {
     ) -> Early {
         let context = Some(envelope.context);
         match self.links[NEAR].land(inbound.arrival, Landing::Into(span)) {
-            Landed::Whole(_) => {
-                let (status, error) = self.outcome(&envelope, len, span.len() as u64);
-                Early::Done(Completion {
-                    status,
-                    error,
-                    context,
-                    is_gone: true,
-                })
-            }
+            Landed::Whole(_) => self.done(&envelope, len, span),
             Landed::Coming => {
                 let request = self.requests.open(context, Area::Run(span));
                 let purpose = Purpose::Receive {
@@ -152,7 +202,7 @@ impl Lane {
 }
 
 /// The link to the ranks of this node, if there is one.
-const NEAR: usize = 1;
+pub(super) const NEAR: usize = 1;
 
 /// How often a receive looks for its message before it becomes a request.
 const LOOKS: u32 = 500;

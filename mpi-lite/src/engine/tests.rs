@@ -202,20 +202,47 @@ fn a_held_message_does_not_keep_its_sender_when_the_receiver_finalizes() {
     }
 }
 
-/// Requests of one process: one finished, one not, null, an inactive persistent one.
-fn assorted(lane: &mut Lane, room: &mut [u8]) -> [Option<Request>; 4] {
-    let nowhere = SendPlan {
+/// A send to `MPI_PROC_NULL`.
+fn nowhere() -> SendPlan {
+    SendPlan {
         to: None,
         context: Context::WORLD,
         source: 0,
         tag: 0,
         mode: Mode::Standard,
         area: Area::EMPTY,
-    };
-    let done = lane.send(&nowhere).unwrap();
-    let inactive = lane.plan(Plan::Send(nowhere));
+    }
+}
+
+/// Requests of one process: one finished, one not, null, an inactive persistent one.
+fn assorted(lane: &mut Lane, room: &mut [u8]) -> [Option<Request>; 4] {
+    let done = lane.receive(ReceivePlan {
+        pattern: None,
+        area: Area::EMPTY,
+    });
+    let inactive = lane.plan(Plan::Send(nowhere()));
     let open = receive(lane, room);
     [Some(open), None, Some(inactive), Some(done)]
+}
+
+#[test]
+fn a_send_that_is_complete_at_once_leaves_nothing_behind() {
+    let engine = engine();
+    engine.with(|lane| {
+        let [.., inactive, _] = assorted(lane, &mut [0; 8]);
+        let requests = lane.survey().requests;
+        let nowhere = lane.send(&nowhere()).unwrap();
+        assert_eq!(lane.survey().requests, requests);
+        assert!(lane.is_active(Some(nowhere)).unwrap() && !lane.is_active(inactive).unwrap());
+        assert_eq!(
+            lane.start(nowhere).unwrap_err().cause(),
+            &Cause::NotStartable
+        );
+        lane.cancel(nowhere).unwrap();
+        lane.free(nowhere).unwrap();
+        let ended = lane.take(Some(nowhere)).unwrap().unwrap();
+        assert!(ended.is_gone && !ended.status.cancelled);
+    });
 }
 
 fn engine() -> Arc<Engine> {

@@ -92,8 +92,8 @@ impl Engine {
         }
     }
 
-    /// The same for who has the lane already and waits for one operation: the turn ends when that
-    /// has finished.
+    /// The same for who has the lane already; the turn ends as soon as `ready` answers, which is
+    /// asked whenever an operation has finished and must be quick.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,

@@ -293,7 +293,7 @@ impl Transport for Link {
         each!(self, road => road.pause());
     }
 
-    #[inline]
+    #[inline(always)]
     fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         each!(self, road => road.land(arrival, landing))
     }

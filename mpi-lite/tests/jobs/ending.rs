@@ -1,6 +1,6 @@
 //! Completion: what a finished operation must have done, and how a program ends.
 
-use mpi_lite::engine::{Completion, Lane, Status, Survey};
+use mpi_lite::engine::{Completion, Lane, Request, Status, Survey};
 use mpi_lite::error::{Cause, Error};
 use mpi_lite::ids::Mode;
 
@@ -25,7 +25,7 @@ impl Job {
     }
 
     /// Asks how a request ended, after a look that must tell the same.
-    fn ask(&mut self, process: usize, request: mpi_lite::engine::Request) -> Option<Completion> {
+    fn ask(&mut self, process: usize, request: Request) -> Option<Completion> {
         let lane = &mut self.lanes[process];
         assert!(lane.is_active(Some(request)).unwrap());
         let seen = lane.peek(Some(request)).unwrap();
@@ -34,6 +34,7 @@ impl Job {
         let again = lane.peek(Some(request));
         match &taken {
             None => assert_eq!(again, Ok(None)),
+            Some(_) if request == Request::SENT => assert_eq!(again, Ok(taken.clone())),
             Some(completion) if completion.is_gone => assert_eq!(again, Err(Cause::Request.into())),
             Some(_) => assert_eq!(again, Ok(Some(Completion::NOTHING))),
         }

@@ -66,6 +66,16 @@ static int wait_for_garbage_among_others(void)
     return MPI_Waitall(2, requests, statuses);
 }
 
+static int wait_for_one_twice(void)
+{
+    MPI_Request requests[2];
+
+    MPI_Irecv(x, 1, MPI_INT, 0, 902, MPI_COMM_SELF, &requests[0]);
+    requests[1] = requests[0];
+    MPI_Send(x, 1, MPI_INT, 0, 902, MPI_COMM_SELF);
+    return MPI_Waitall(2, requests, statuses);
+}
+
 static int start_plain_receive(void)
 {
     MPI_Request request = receive();
@@ -100,6 +110,7 @@ static int mrecv_of(MPI_Message message)
     X(test_stale, MPI_Test, MPI_ERR_REQUEST, test(stale()))                               \
     X(wait_a_communicator, MPI_Wait, MPI_ERR_REQUEST, wait_for((MPI_Request)MPI_COMM_WORLD)) \
     X(waitall_garbage, MPI_Waitall, MPI_ERR_REQUEST, wait_for_garbage_among_others())     \
+    X(waitall_one_twice, MPI_Waitall, MPI_ERR_REQUEST, wait_for_one_twice())              \
     X(waitall_no_array, MPI_Waitall, MPI_ERR_ARG, MPI_Waitall(2, NULL, statuses))         \
     X(waitall_minus_1, MPI_Waitall, MPI_ERR_COUNT, MPI_Waitall(-1, NULL, statuses))       \
     X(wait_no_request, MPI_Wait, MPI_ERR_ARG, MPI_Wait(NULL, statuses))                   \

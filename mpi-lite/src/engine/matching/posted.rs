@@ -24,6 +24,20 @@ impl Posted {
         self.queue.take(envelope).map(Request)
     }
 
+    /// Takes the first receive of all, if `envelope` fits it and `place` knows where its message
+    /// goes.
+    #[inline(always)]
+    pub fn take_first<T>(
+        &mut self,
+        envelope: &Envelope,
+        place: impl FnOnce(Request) -> Option<T>,
+    ) -> Option<(Request, T)> {
+        let first = Request(self.queue.first(envelope)?);
+        let place = place(first)?;
+        self.queue.drop_first();
+        Some((first, place))
+    }
+
     /// Takes a receive back. Answers whether it was still waiting.
     pub fn withdraw(&mut self, request: Request) -> bool {
         self.queue.remove(request.0)

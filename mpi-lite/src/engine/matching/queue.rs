@@ -73,6 +73,19 @@ impl<S: Side> Queue<S> {
         }
     }
 
+    /// The first of a queue that is not deep, if it fits.
+    #[inline(always)]
+    pub(super) fn first(&self, other: &S::Other) -> Option<Key> {
+        let (side, key) = self.short.front()?;
+        side.fits(other).then_some(*key)
+    }
+
+    /// Takes it out.
+    #[inline(always)]
+    pub(super) fn drop_first(&mut self) {
+        self.short.pop_front();
+    }
+
     /// Takes the first that fits.
     #[inline(never)]
     pub(super) fn search(&mut self, other: &S::Other) -> Option<Key> {

@@ -10,7 +10,7 @@ use crate::memory::Span;
 
 impl Shm {
     /// A message lands whose slot is in hand.
-    #[inline]
+    #[inline(always)]
     pub(super) fn land_fresh(&mut self, fresh: Fresh, landing: Landing) -> Landed {
         let Fresh {
             from, note, kind, ..
@@ -18,24 +18,26 @@ impl Shm {
         if kind != Kind::Short {
             return self.land_long(fresh, landing);
         }
-        let mut inline = self.inward[from as usize].inline();
-        let body = Span::of(&mut inline[..note.bytes]);
-        let landed = match landing {
-            Landing::Into(span) => {
-                span.copy_from(body);
-                Landed::Whole(None)
-            }
-            Landing::Bounce => {
-                let mut buffer = self.shelf.take();
-                buffer.extend_from_slice(&inline[..note.bytes]);
-                Landed::Whole(Some(buffer))
-            }
-            Landing::Later => {
-                let mut room = Room::Kept(self.shelf.take());
-                room.put(0, body);
-                self.enter(fresh, room, note.bytes as u64);
-                Landed::Coming
-            }
+        if let Landing::Into(span) = landing {
+            self.inward[from as usize].write_inline(span.part(0, note.bytes));
+            self.next_slot(from, 0);
+            return Landed::Whole(None);
+        }
+        self.keep_short(fresh, landing)
+    }
+
+    /// The same for one that has no place of its own.
+    #[inline(never)]
+    fn keep_short(&mut self, fresh: Fresh, landing: Landing) -> Landed {
+        let Fresh { from, note, .. } = fresh;
+        let mut body = self.shelf.take();
+        body.resize(note.bytes, 0);
+        self.inward[from as usize].write_inline(Span::of(&mut body));
+        let landed = if matches!(landing, Landing::Later) {
+            self.enter(fresh, Room::Kept(body), note.bytes as u64);
+            Landed::Coming
+        } else {
+            Landed::Whole(Some(body))
         };
         self.next_slot(from, 0);
         landed

@@ -98,16 +98,9 @@ impl Outward {
         if !self.ring.has_room(1, 0) {
             return false;
         }
-        let mut inline = [0; INLINE_BYTES];
-        body.read_into(&mut inline);
-        let [first, second] = words_of(envelope);
-        let mut words = [first, second, 0, 0, 0, 0, 0];
-        for (word, bytes) in words[ENVELOPE_WORDS..]
-            .iter_mut()
-            .zip(inline.as_chunks::<8>().0)
-        {
-            *word = u64::from_ne_bytes(*bytes);
-        }
+        let [context, tag] = words_of(envelope);
+        let [first, second, third, fourth, fifth] = body.to_words();
+        let words = [context, tag, first, second, third, fourth, fifth];
         self.ring.push(Kind::Short.note(body.len()), words);
         true
     }
@@ -204,14 +197,11 @@ impl Inward {
         [self.ring.word(0), self.ring.word(1)]
     }
 
-    /// The body in the slot, and what else is there.
+    /// Fills `place` with the start of the body in the slot.
     #[inline(always)]
-    pub(super) fn inline(&self) -> [u8; INLINE_BYTES] {
-        let mut inline = [0; INLINE_BYTES];
-        let places = inline.as_chunks_mut::<8>().0.iter_mut();
-        for (number, bytes) in places.enumerate() {
-            *bytes = self.ring.word(ENVELOPE_WORDS + number).to_ne_bytes();
-        }
-        inline
+    pub(super) fn write_inline(&self, place: Span) {
+        place
+            .part(0, INLINE_BYTES)
+            .write_words(|number| self.ring.word(ENVELOPE_WORDS + number));
     }
 }

@@ -27,6 +27,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use bells::Bells;
 use link::{Inward, Outward};
 use note::Kind;
+pub(crate) use receiving::Short;
 use rest::Rest;
 use ring::{Note, PIECE_BYTES};
 use segment::Segment;
@@ -275,15 +276,18 @@ impl Shm {
             return Some(event);
         }
         for _ in 0..self.callers.len() {
-            if self.next >= self.callers.len() {
-                self.next = 0;
-            }
-            let caller = self.callers[self.next];
+            let caller = self.next_caller();
             self.next += 1;
             if let Some(event) = self.look(caller) {
                 return Some(event);
             }
         }
+        self.quiet_event()
+    }
+
+    /// The next event that no slot tells of.
+    #[inline(always)]
+    pub(crate) fn quiet_event(&mut self) -> Option<Event> {
         self.tidy_up();
         self.events.pop_front()
     }
@@ -349,7 +353,7 @@ impl Transport for Shm {
     #[inline]
     fn pause(&mut self) {}
 
-    #[inline]
+    #[inline(always)]
     fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
         match self.fresh.take_if(|fresh| fresh.arrival == arrival.0) {
             Some(fresh) => self.land_fresh(fresh, landing),

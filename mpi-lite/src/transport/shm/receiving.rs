@@ -1,12 +1,64 @@
 //! What the slots of neighbours tell.
 
-use super::super::{Arrival, Event, Lost, Token};
+use super::super::{Arrival, EnvelopeBytes, Event, Lost, Token};
 use super::note::{Kind, envelope_of};
 use super::ring::{INLINE_BYTES, Note};
 use super::{EAGER_BYTES, Fresh, Incoming, LONGEST_BYTES, Room, Shm};
+use crate::memory::Span;
 use crate::slab::Slab;
 
+/// What [`Shm::take_short`] has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// A short message; it is where `place` has said.
+    Taken,
+    /// Something else: the next event.
+    Other,
+    /// No slot.
+    Nothing,
+}
+
 impl Shm {
+    /// Takes the next message if it is short and `place` knows, by its envelope and length, where
+    /// it goes. Nothing is left of it here.
+    #[inline(always)]
+    pub(crate) fn take_short(
+        &mut self,
+        place: impl FnOnce(EnvelopeBytes, usize) -> Option<Span>,
+    ) -> Short {
+        if !self.events.is_empty() {
+            return Short::Other;
+        }
+        for _ in 0..self.callers.len() {
+            let caller = self.next_caller();
+            let inward = &self.inward[caller as usize];
+            let Some(note) = inward.ring.peek() else {
+                self.next += 1;
+                continue;
+            };
+            if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
+                return Short::Other;
+            }
+            let Some(span) = place(envelope_of(inward.envelope_words()), note.bytes) else {
+                return Short::Other;
+            };
+            inward.write_inline(span.part(0, note.bytes));
+            self.next += 1;
+            self.next_slot(caller, 0);
+            return Short::Taken;
+        }
+        Short::Nothing
+    }
+
+    /// Whose turn it is.
+    #[inline(always)]
+    pub(super) fn next_caller(&mut self) -> u32 {
+        if self.next >= self.callers.len() {
+            self.next = 0;
+        }
+        self.callers[self.next]
+    }
+
     /// What the next slot of a caller has to tell, if it has one.
     #[inline(always)]
     pub(super) fn look(&mut self, from: u32) -> Option<Event> {

@@ -17,8 +17,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Most ranks of a node that share memory.
 pub const RANKS_MAX: u32 = 1024;
 
-/// Slots of a pair: with the lines before them they fill a page.
-pub(super) const SLOTS: usize = 60;
+/// Slots of a pair: with the lines before them they fill two pages.
+pub(super) const SLOTS: usize = 124;
 
 /// Words of a slot beside its stamp.
 pub(super) const WORDS: usize = 7;
@@ -157,7 +157,7 @@ impl Area {
     }
 }
 
-const _: () = assert!(size_of::<Pair>() == 4096 + BODIES && size_of::<Area>() == 256);
+const _: () = assert!(size_of::<Pair>() == 8192 + BODIES && size_of::<Area>() == 256);
 
 /// Bytes of the areas, in whole pages.
 const fn area_bytes(ranks: u32) -> u64 {

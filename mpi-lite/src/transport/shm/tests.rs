@@ -11,10 +11,13 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use super::super::{ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport};
 use super::note::Kind;
-use super::segment::Pair;
+use super::segment::{Pair, SLOTS};
 use super::{Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
 use crate::memory::Span;
+
+/// More short messages than a ring has room for.
+const MORE_THAN_FIT: usize = SLOTS + 40;
 
 /// `count` ranks that share memory, though all are this process.
 pub(in super::super) fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> {
@@ -199,7 +202,7 @@ fn who_sleeps_is_woken_by_a_message_and_by_room() {
     assert!(!roads[1].begin_rest());
     roads[1].end_rest();
     assert_eq!(receive(&mut roads[1]).0, [[1, 2, 3]]);
-    let mut many = vec![[7; 3]; 100];
+    let mut many = vec![[7; 3]; MORE_THAN_FIT];
     for (number, body) in many.iter_mut().enumerate() {
         send(&mut roads[0], 1, number as u64 * 5 + 1, body);
     }
@@ -208,7 +211,7 @@ fn who_sleeps_is_woken_by_a_message_and_by_room() {
     assert!(is_rung(&roads[0]), "{first} were taken");
     roads[0].end_rest();
     assert!(receive(&mut roads[0]).0.is_empty());
-    assert_eq!(first + receive(&mut roads[1]).0.len(), 100);
+    assert_eq!(first + receive(&mut roads[1]).0.len(), MORE_THAN_FIT);
 }
 
 #[test]
@@ -281,7 +284,7 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
 fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
     for kind in [Kind::Done, Kind::Ask] {
         let mut roads = neighbours(3, true);
-        let mut bodies = vec![[7; 3]; 100];
+        let mut bodies = vec![[7; 3]; MORE_THAN_FIT];
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64 * 5 + 1, body);
         }
