@@ -66,7 +66,8 @@ check:
 	$(CARGO) test --package mpi-lite-tests --test tidy
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-# Hours of simulation, exploration and fuzzing with new seeds, and a system of 10,000 nodes (17 GB).
+# Hours of simulation, exploration and fuzzing with new seeds, a system of 10,000 nodes (17 GB), and
+# the models of shared memory with more interruptions.
 # SOAK_SEED says where to begin, SOAK how many times as much of each.
 SOAK ?= 1
 SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
@@ -80,6 +81,7 @@ soak:
 	RMPP_FUZZ_SEED=$(SOAK_SEED) RMPP_FUZZ_RUNS=$$(($(SOAK) * 10000000)) \
 	  $(SOAK_TEST) --test fuzz -- --nocapture
 	RMPP_NODES=10000 $(SOAK_TEST) --test cluster -- --nocapture --test-threads=1
+	LOOM_MAX_PREEMPTIONS=3 nice $(CARGO) test --package mpi-lite --test models
 
 # The core's unit tests under Miri, which finds undefined behaviour; `unsafe` is elsewhere, so this
 # watches over the compiler's assumptions only.

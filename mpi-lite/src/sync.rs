@@ -1,5 +1,5 @@
 //! Fences and barriers, under names in whose place the models put their own
-//! (`mpi-lite/tests/models/`).
+//! (`mpi-lite/tests/models/`). Decision 0024.
 #![expect(unsafe_code, reason = "membarrier is a bare system call")]
 
 pub(crate) use core::sync::atomic::{compiler_fence, fence};

@@ -1,0 +1,19 @@
+//! The roads between ranks of one node: the library's files on the model's ground.
+
+mod bells;
+mod neighbour;
+mod segment;
+
+#[path = "../../../src/transport/shm/rest.rs"]
+#[allow(dead_code, reason = "the models do not use all of it")]
+mod rest;
+#[path = "../../../src/transport/shm/ring.rs"]
+#[allow(dead_code, reason = "the models do not use all of it")]
+mod ring;
+#[path = "../../../src/transport/shm/transfer.rs"]
+#[allow(dead_code, reason = "the models do not use all of it")]
+mod transfer;
+
+mod long_messages;
+mod short_messages;
+mod sleep;

@@ -1,0 +1,95 @@
+//! What lies in the shared memory, with fewer and smaller things: a ring is wrapped soon.
+
+use std::array::from_fn;
+
+use crate::memory::Memory;
+use crate::sync::{AtomicU32, AtomicU64, Role};
+
+pub(super) const SLOTS: usize = 8;
+pub(super) const WORDS: usize = 3;
+pub(super) const BODIES: usize = 512;
+
+pub(super) const ASLEEP: u32 = 1;
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) stamp: AtomicU64,
+    pub(super) words: [AtomicU64; WORDS],
+}
+
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) slots: AtomicU64,
+    pub(super) bytes: AtomicU64,
+}
+
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) place: AtomicU64,
+    pub(super) claims: AtomicU64,
+    pub(super) copied: AtomicU32,
+    pub(super) failed: AtomicU32,
+}
+
+impl Transfer {
+    pub(super) fn leak() -> &'static Self {
+        Box::leak(Box::new(Self {
+            place: AtomicU64::new(Role::Place),
+            claims: AtomicU64::new(Role::Claims),
+            copied: AtomicU32::new(Role::Copied),
+            failed: AtomicU32::new(Role::Failed),
+        }))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) taken: Taken,
+    pub(super) slots: [Slot; SLOTS],
+    pub(super) bodies: Bodies,
+}
+
+impl Pair {
+    pub(super) fn leak() -> &'static Self {
+        let slot = |_| Slot {
+            stamp: AtomicU64::new(Role::Stamp),
+            words: from_fn(|_| AtomicU64::new(Role::Word)),
+        };
+        let this: &'static Self = Box::leak(Box::new(Self {
+            taken: Taken {
+                slots: AtomicU64::new(Role::Taken),
+                bytes: AtomicU64::new(Role::Taken),
+            },
+            slots: from_fn(slot),
+            bodies: Bodies([0; BODIES]),
+        }));
+        // Each line of the ring is watched by itself.
+        Memory::at(this.bodies.start().addr(), BODIES, 64);
+        this
+    }
+}
+
+/// Only its address is used.
+#[derive(Debug)]
+pub(super) struct Bodies([u8; BODIES]);
+
+impl Bodies {
+    pub(super) fn start(&self) -> *mut u8 {
+        self.0.as_ptr().cast_mut()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Area {
+    pub(super) attention: AtomicU32,
+    pub(super) needs_fence: AtomicU64,
+}
+
+impl Area {
+    pub(super) fn leak() -> &'static Self {
+        Box::leak(Box::new(Self {
+            attention: AtomicU32::new(Role::Attention),
+            needs_fence: AtomicU64::new(Role::NeedsFence),
+        }))
+    }
+}

@@ -1,0 +1,143 @@
+//! Sleeping: who has something to read, or room to write, does not sleep on.
+
+use super::bells::Bells;
+use super::rest::Rest;
+use super::ring::{Consumer, Note, Producer};
+use super::segment::{Area, Pair, SLOTS};
+use crate::sync::{Bug, check, interrupted, is_planted};
+
+const NOTE: Note = Note { kind: 1, bytes: 0 };
+
+/// How a rank wakes the one that sleeps.
+struct Waker {
+    rest: Rest,
+    area: &'static Area,
+    must_fence: bool,
+}
+
+impl Waker {
+    fn wake(&self) {
+        if !is_planted(Bug::NoWake) {
+            self.rest.wake(1, self.area, self.must_fence);
+        }
+    }
+
+    fn run(self, act: impl FnOnce(Self) + 'static) -> loom::thread::JoinHandle<()> {
+        let is_interrupted = !self.must_fence;
+        loom::thread::spawn(move || {
+            if is_interrupted {
+                interrupted(|| act(self));
+            } else {
+                act(self);
+            }
+        })
+    }
+}
+
+struct Sleeper {
+    rest: Rest,
+    bell: Bells,
+}
+
+impl Sleeper {
+    /// Sleeps until `is_there`, as `Engine::sleep` does.
+    fn sleep_until(&self, mut is_there: impl FnMut() -> bool) {
+        while !is_there() {
+            self.rest.begin();
+            if is_planted(Bug::NoSecondLook) || !is_there() {
+                self.bell.wait();
+            }
+            self.rest.end();
+        }
+    }
+}
+
+/// Two ranks: one that wakes, one that sleeps.
+fn two(is_crowded: bool) -> (Waker, Sleeper) {
+    let bells = Bells::of_two();
+    let areas = [0, 1].map(|_| Area::leak());
+    let [waker, sleeper] = [0, 1].map(|me| Rest::new(areas[me], bells[me], is_crowded));
+    let must_fence = waker.must_fence(areas[1]);
+    assert_eq!(must_fence, is_crowded);
+    let waker = Waker {
+        rest: waker,
+        area: areas[1],
+        must_fence,
+    };
+    let sleeper = Sleeper {
+        rest: sleeper,
+        bell: bells[1],
+    };
+    (waker, sleeper)
+}
+
+fn wait_for_messages(is_crowded: bool) {
+    const MESSAGES: usize = 2;
+    let (waker, sleeper) = two(is_crowded);
+    let pair = Pair::leak();
+    let sender = waker.run(move |waker| {
+        let mut ring = Producer::new(pair);
+        for _ in 0..MESSAGES {
+            assert!(ring.has_room(1, 0));
+            ring.push(NOTE, [0]);
+            waker.wake();
+        }
+    });
+    let mut ring = Consumer::new(pair);
+    for _ in 0..MESSAGES {
+        sleeper.sleep_until(|| ring.peek().is_some());
+        ring.take(0);
+    }
+    sender.join().expect("it ends");
+}
+
+fn wait_for_room(is_crowded: bool) {
+    let (waker, sleeper) = two(is_crowded);
+    let pair = Pair::leak();
+    let mut ring = Producer::new(pair);
+    for _ in 0..SLOTS {
+        assert!(ring.has_room(1, 0));
+        ring.push(NOTE, [0]);
+    }
+    let receiver = waker.run(move |waker| {
+        let mut ring = Consumer::new(pair);
+        for _ in 0..2 {
+            if ring.take(0) {
+                waker.wake();
+            }
+        }
+    });
+    sleeper.sleep_until(|| ring.has_room(2, 0));
+    receiver.join().expect("it ends");
+}
+
+/// Ranks that share cores sleep all the time: both sides fence.
+const CROWDED: &[Bug] = &[
+    Bug::NoFence { of_waker: true },
+    Bug::NoFence { of_waker: false },
+    Bug::NoSecondLook,
+    Bug::NoWake,
+];
+
+/// Ranks with a core each: who sleeps pays for both.
+const APART: &[Bug] = &[Bug::NoBarrier, Bug::NoSecondLook, Bug::NoWake];
+
+#[test]
+fn a_message_wakes_its_receiver_where_both_fence() {
+    check(CROWDED, || wait_for_messages(true));
+}
+
+#[test]
+fn a_message_wakes_its_receiver_where_who_sleeps_pays() {
+    check(APART, || wait_for_messages(false));
+}
+
+#[test]
+fn room_wakes_its_sender_where_both_fence() {
+    check(CROWDED, || wait_for_room(true));
+}
+
+#[test]
+fn room_wakes_its_sender_where_who_sleeps_pays() {
+    check(APART, || wait_for_room(false));
+}

@@ -1,0 +1,246 @@
+//! Atomics, fences and barriers of the models: loom's, weakened where a mistake is planted.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
+use loom::sync::atomic::{self as of_loom};
+
+/// What an atomic is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Stamp,
+    Word,
+    Taken,
+    Attention,
+    NeedsFence,
+    Place,
+    Claims,
+    Copied,
+    Failed,
+}
+
+/// A mistake that a model must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// Stores, and changes, order nothing.
+    StoresRelaxed(Role),
+    /// Loads order nothing.
+    LoadsRelaxed(Role),
+    /// A number is read as one more than it is.
+    OneTooMany(Role),
+    /// What is compared may have changed before it is exchanged.
+    Torn(Role),
+    /// A fence does nothing.
+    NoFence { of_waker: bool },
+    /// membarrier does nothing.
+    NoBarrier,
+    /// Who goes to sleep does not look once more.
+    NoSecondLook,
+    /// The other side is not told that there is something.
+    NoWake,
+}
+
+thread_local! {
+    /// All threads of a model are one thread of the system.
+    static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    static MAIN: Cell<Option<loom::thread::ThreadId>> = const { Cell::new(None) };
+    static MACHINE: Cell<Option<&'static Machine>> = const { Cell::new(None) };
+}
+
+loom::thread_local! {
+    static IS_INTERRUPTED: Cell<bool> = Cell::new(false);
+}
+
+pub(crate) fn is_planted(bug: Bug) -> bool {
+    PLANTED.get() == Some(bug)
+}
+
+fn explore(bug: Option<Bug>, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.max_branches = builder.max_branches.max(20_000);
+    builder.check(move || {
+        PLANTED.set(bug);
+        MAIN.set(Some(loom::thread::current().id()));
+        let machine = Machine {
+            asked: of_loom::AtomicU32::new(0),
+            passed: of_loom::AtomicU32::new(0),
+        };
+        MACHINE.set(Some(Box::leak(Box::new(machine))));
+        model();
+    });
+}
+
+/// Tries all that may happen in `model`; then that none of `bugs` goes unnoticed in it.
+pub(crate) fn check(bugs: &[Bug], model: impl Fn() + Copy + Send + Sync + 'static) {
+    explore(None, model);
+    for &bug in bugs {
+        let found = catch_unwind(AssertUnwindSafe(|| explore(Some(bug), model)));
+        assert!(found.is_err(), "{bug:?} goes unnoticed");
+    }
+}
+
+fn when_stored(role: Role, order: Ordering) -> Ordering {
+    if is_planted(Bug::StoresRelaxed(role)) {
+        Relaxed
+    } else {
+        order
+    }
+}
+
+fn when_loaded(role: Role, order: Ordering) -> Ordering {
+    if is_planted(Bug::LoadsRelaxed(role)) {
+        Relaxed
+    } else {
+        order
+    }
+}
+
+macro_rules! atomic {
+    ($name:ident, $word:ty) => {
+        /// An atomic word.
+        #[derive(Debug)]
+        pub(crate) struct $name {
+            word: of_loom::$name,
+            role: Role,
+        }
+
+        #[allow(dead_code, reason = "not every word is used in every way")]
+        impl $name {
+            pub(crate) fn new(role: Role) -> Self {
+                let word = of_loom::$name::new(0);
+                Self { word, role }
+            }
+
+            pub(crate) fn load(&self, order: Ordering) -> $word {
+                interrupt();
+                let more = <$word>::from(is_planted(Bug::OneTooMany(self.role)));
+                self.word.load(when_loaded(self.role, order)) + more
+            }
+
+            pub(crate) fn store(&self, word: $word, order: Ordering) {
+                interrupt();
+                self.word.store(word, when_stored(self.role, order));
+            }
+
+            pub(crate) fn fetch_or(&self, bits: $word, order: Ordering) -> $word {
+                interrupt();
+                self.word.fetch_or(bits, when_stored(self.role, order))
+            }
+
+            pub(crate) fn fetch_and(&self, bits: $word, order: Ordering) -> $word {
+                interrupt();
+                self.word.fetch_and(bits, when_stored(self.role, order))
+            }
+
+            pub(crate) fn fetch_add(&self, more: $word, order: Ordering) -> $word {
+                interrupt();
+                self.word.fetch_add(more, when_stored(self.role, order))
+            }
+
+            pub(crate) fn compare_exchange_weak(
+                &self,
+                old: $word,
+                new: $word,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$word, $word> {
+                interrupt();
+                if is_planted(Bug::Torn(self.role)) {
+                    let seen = self.word.load(failure);
+                    if seen != old {
+                        return Err(seen);
+                    }
+                    self.word.store(new, success_of_store(success));
+                    return Ok(old);
+                }
+                let success = when_stored(self.role, success);
+                self.word.compare_exchange_weak(old, new, success, failure)
+            }
+        }
+    };
+}
+
+atomic!(AtomicU32, u32);
+atomic!(AtomicU64, u64);
+
+fn success_of_store(order: Ordering) -> Ordering {
+    match order {
+        AcqRel => Release,
+        Acquire => Relaxed,
+        order => order,
+    }
+}
+
+pub(crate) fn fence(order: Ordering) {
+    interrupt();
+    let of_waker = loom::thread::current().id() != MAIN.get().expect("a model is running");
+    if !is_planted(Bug::NoFence { of_waker }) {
+        of_loom::fence(order);
+    }
+}
+
+/// The processor does not see it.
+pub(crate) fn compiler_fence(_: Ordering) {
+    interrupt();
+}
+
+/// The commands of membarrier(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Barrier {
+    Everybody,
+    JoinEverybody,
+}
+
+/// How membarrier(2) reaches the other side.
+#[derive(Debug)]
+struct Machine {
+    /// How often it was called.
+    asked: of_loom::AtomicU32,
+    /// How many of these calls the other side has heard.
+    passed: of_loom::AtomicU32,
+}
+
+fn machine() -> &'static Machine {
+    MACHINE.get().expect("a model is running")
+}
+
+/// What membarrier(2) guarantees, and no more: between the call and the answer every other running
+/// thread passes a full barrier, somewhere between two of its steps; so does the caller at both
+/// ends. Which two steps those are loom chooses: see [`interrupt`].
+pub(crate) fn membarrier(barrier: Barrier) -> bool {
+    if barrier == Barrier::JoinEverybody || is_planted(Bug::NoBarrier) {
+        return true;
+    }
+    let machine = machine();
+    of_loom::fence(SeqCst);
+    let calls = machine.asked.fetch_add(1, AcqRel) + 1;
+    while machine.passed.load(Acquire) < calls {
+        loom::thread::yield_now();
+    }
+    of_loom::fence(SeqCst);
+    true
+}
+
+/// Before each step of a thread that others may interrupt: perhaps one has.
+fn interrupt() {
+    if !IS_INTERRUPTED.with(Cell::get) {
+        return;
+    }
+    let machine = machine();
+    let asked = machine.asked.load(Acquire);
+    if machine.passed.load(Relaxed) < asked {
+        of_loom::fence(SeqCst);
+        machine.passed.store(asked, Release);
+    }
+}
+
+/// Runs a thread of the model that passes the barriers of the other one.
+pub(crate) fn interrupted(act: impl FnOnce()) {
+    IS_INTERRUPTED.with(|is| is.set(true));
+    act();
+    // A thread that does not run has passed every barrier.
+    of_loom::fence(SeqCst);
+    machine().passed.store(u32::MAX, Release);
+}
