@@ -48,6 +48,8 @@ rmpp_core::tally! {
         pub long_asked: u64,
         /// Sleeping ranks that were woken.
         pub woken: u64,
+        /// Collective operations without messages.
+        pub collectives: u64,
     }
 }
 

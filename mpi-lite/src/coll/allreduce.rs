@@ -6,7 +6,7 @@ use super::gather::keep;
 use super::partial::{Partial, fold};
 use super::peers::Peers;
 use super::reduce::check_counts;
-use super::{Input, allgather};
+use super::{Input, allgather, meeting};
 use crate::comm::Communicator;
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -34,12 +34,16 @@ pub(super) fn allreduce(peers: &impl Peers, send: &Input, receive: &Buffer, op: 
     if own.count() == 0 {
         return Ok(());
     }
-    match choose::reduction(own.count(), bytes, peers.all(), op.is_commutative()) {
-        Reduction::Doubling => doubling(peers, &own, receive, op),
-        Reduction::Ring => {
+    let vector = (own.count(), bytes, op.is_commutative());
+    let choice = choose::reduction(vector, peers.all(), peers.nearness());
+    match (choice, peers.circle()) {
+        (Reduction::All, Some(circle)) => meeting::allreduce_by_all(circle, &own, receive, op),
+        (Reduction::Last, Some(circle)) => meeting::allreduce_by_last(circle, &own, receive, op),
+        (Reduction::Ring, _) => {
             keep(&own, receive)?;
             ring(peers, receive, op)
         }
+        _ => doubling(peers, &own, receive, op),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
+use super::choose::{self, Synchronisation};
+use super::meeting;
 use super::peers::Peers;
 use crate::comm::Communicator;
 use crate::data::Buffer;
@@ -14,7 +16,15 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.3.
     pub fn barrier(&self) -> Result<()> {
-        dissemination(self)
+        barrier(self)
+    }
+}
+
+pub(super) fn barrier(peers: &impl Peers) -> Result<()> {
+    match (choose::barrier(peers.nearness()), peers.circle()) {
+        (Synchronisation::Rounds, Some(circle)) => meeting::barrier_in_rounds(circle),
+        (Synchronisation::Count, Some(circle)) => meeting::barrier_by_count(circle),
+        _ => dissemination(peers),
     }
 }
 

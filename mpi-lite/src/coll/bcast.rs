@@ -2,7 +2,7 @@
 
 use super::choose::{self, Broadcast};
 use super::peers::Peers;
-use super::{allgather, scatter};
+use super::{allgather, meeting, scatter};
 use crate::comm::Communicator;
 use crate::data::Buffer;
 use crate::error::Result;
@@ -29,9 +29,11 @@ pub(super) fn broadcast(peers: &impl Peers, buffer: &Buffer, root: i32) -> Resul
     if peers.all() == 1 {
         return Ok(());
     }
-    match choose::broadcast(bytes, peers.all()) {
-        Broadcast::Tree => binomial(peers, buffer, root),
-        Broadcast::Parts => in_parts(peers, buffer, root),
+    let choice = choose::broadcast(bytes, peers.all(), peers.nearness());
+    match (choice, peers.circle()) {
+        (Broadcast::Meeting, Some(circle)) => meeting::broadcast(circle, buffer, root),
+        (Broadcast::Parts, _) => in_parts(peers, buffer, root),
+        _ => binomial(peers, buffer, root),
     }
 }
 

@@ -4,6 +4,8 @@
 //! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
+use super::meeting::MEETING_BYTES;
+
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
 /// the root deals with each process itself, without copies.
 pub(super) const TREE_BLOCK_BYTES: u64 = 4096;
@@ -18,6 +20,31 @@ pub(super) const WHOLE_VECTOR_BYTES: u64 = 16 * 1024;
 
 /// From this many bytes on, bcast scatters the message and gathers the parts on a ring.
 pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
+
+/// Up to so many processes with cores of their own each looks at what all of them bring.
+pub(super) const ALL_LOOK: usize = 8;
+
+/// How near the processes are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nearness {
+    /// They have only messages.
+    Apart,
+    /// They share memory, and each has a core of its own.
+    Beside,
+    /// They share memory and cores.
+    Crowded,
+}
+
+/// How barrier finds out that all have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Synchronisation {
+    /// By messages: dissemination.
+    Messages,
+    /// By stamps in shared memory: dissemination too.
+    Rounds,
+    /// By a counter in shared memory.
+    Count,
+}
 
 /// How gather and scatter move blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +71,10 @@ pub(super) enum Reduction {
     Doubling,
     /// Reduce-scatter around a ring, then allgather.
     Ring,
+    /// In shared memory: each process reduces what all bring.
+    All,
+    /// In shared memory: the last who comes reduces it for all.
+    Last,
 }
 
 /// How bcast moves the message.
@@ -53,6 +84,26 @@ pub(super) enum Broadcast {
     Tree,
     /// In parts: scattered, then gathered around a ring.
     Parts,
+    /// In shared memory: all look at what the root brings.
+    Meeting,
+}
+
+/// How reduce collects what it reduces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Collection {
+    /// Along a binomial tree.
+    Tree,
+    /// In shared memory: the root looks at what all bring.
+    Meeting,
+}
+
+/// For barrier.
+pub(super) fn barrier(nearness: Nearness) -> Synchronisation {
+    match nearness {
+        Nearness::Apart => Synchronisation::Messages,
+        Nearness::Beside => Synchronisation::Rounds,
+        Nearness::Crowded => Synchronisation::Count,
+    }
 }
 
 /// For gather and scatter with `block` bytes per process.
@@ -74,7 +125,16 @@ pub(super) fn spread(block: u64, size: usize) -> Spread {
 }
 
 /// For allreduce of `count` elements in `bytes` bytes.
-pub(super) fn reduction(count: u64, bytes: u64, size: usize, commutative: bool) -> Reduction {
+pub(super) fn reduction(
+    (count, bytes, commutative): (u64, u64, bool),
+    size: usize,
+    nearness: Nearness,
+) -> Reduction {
+    match nearness {
+        Nearness::Beside if meets(bytes, size, nearness) => return Reduction::All,
+        Nearness::Crowded if meets(bytes, size, nearness) => return Reduction::Last,
+        _ => {}
+    }
     let divisible = commutative && size > 2 && count >= size as u64;
     if divisible && bytes > WHOLE_VECTOR_BYTES {
         Reduction::Ring
@@ -83,8 +143,29 @@ pub(super) fn reduction(count: u64, bytes: u64, size: usize, commutative: bool) 
     }
 }
 
+/// For reduce of `bytes` bytes.
+pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collection {
+    match meets(bytes, size, nearness) {
+        true => Collection::Meeting,
+        false => Collection::Tree,
+    }
+}
+
+/// Whether `size` processes meet for `bytes` bytes each.
+fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
+    let is_small = bytes <= MEETING_BYTES;
+    match nearness {
+        Nearness::Apart => false,
+        Nearness::Beside => is_small && size <= ALL_LOOK,
+        Nearness::Crowded => is_small,
+    }
+}
+
 /// For bcast of `bytes` bytes.
-pub(super) fn broadcast(bytes: u64, size: usize) -> Broadcast {
+pub(super) fn broadcast(bytes: u64, size: usize, nearness: Nearness) -> Broadcast {
+    if meets(bytes, size, nearness) {
+        return Broadcast::Meeting;
+    }
     if size > 3 && bytes >= BCAST_TREE_BYTES {
         Broadcast::Parts
     } else {
@@ -98,8 +179,9 @@ mod tests {
 
     #[test]
     fn an_operator_that_does_not_commute_keeps_its_order() {
-        assert_eq!(reduction(1 << 20, 8 << 20, 8, false), Reduction::Doubling);
-        assert_eq!(reduction(1 << 20, 8 << 20, 8, true), Reduction::Ring);
-        assert_eq!(reduction(4, 1 << 20, 8, true), Reduction::Doubling);
+        let choice = |vector| reduction(vector, 8, Nearness::Apart);
+        assert_eq!(choice((1 << 20, 8 << 20, false)), Reduction::Doubling);
+        assert_eq!(choice((1 << 20, 8 << 20, true)), Reduction::Ring);
+        assert_eq!(choice((4, 1 << 20, true)), Reduction::Doubling);
     }
 }

@@ -1,4 +1,5 @@
-//! Collective operations over point-to-point messages in the communicator's second context.
+//! Collective operations: over point-to-point messages in the communicator's second context, and
+//! small ones of ranks that share memory without messages (`meeting`).
 //!
 //! Each file holds one operation: its algorithms, written against `Peers`, and its method of
 //! `Communicator`. `choose` says which algorithm is taken when.
@@ -15,6 +16,7 @@ mod barrier;
 mod bcast;
 mod choose;
 mod gather;
+mod meeting;
 mod partial;
 mod peers;
 mod reduce;
@@ -92,5 +94,7 @@ fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
         .collect())
 }
 
+#[cfg(test)]
+mod meeting_tests;
 #[cfg(test)]
 mod tests;

@@ -29,13 +29,18 @@ impl Partial {
         Ok(partial)
     }
 
+    /// Elements that are written to `place`, where they belong.
+    pub(super) fn at(place: &Buffer) -> Self {
+        Self {
+            memory: None,
+            buffer: place.clone(),
+        }
+    }
+
     /// A copy of `from` in `place`, where it may lie already. [`Partial::settle`] ends it.
     pub(super) fn begin(from: &Buffer, place: &Buffer) -> Result<Self> {
         keep(from, place)?;
-        Ok(Self {
-            memory: None,
-            buffer: place.clone(),
-        })
+        Ok(Self::at(place))
     }
 
     /// Lays the elements into `place`, unless they are there.

@@ -1,7 +1,9 @@
 //! What an algorithm needs of a communicator. The tests have their own, of threads.
 
+use super::choose::Nearness;
 use crate::comm::Communicator;
 use crate::data::Buffer;
+use crate::engine::Circle;
 use crate::error::{Cause, Result};
 
 /// The processes of a communicator, seen from one of them.
@@ -23,6 +25,20 @@ pub(super) trait Peers {
 
     /// Both at once.
     fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
+
+    /// Where they meet without messages, if they do.
+    fn circle(&self) -> Option<Circle<'_>> {
+        None
+    }
+
+    /// How near they are to each other. All of them know the same.
+    fn nearness(&self) -> Nearness {
+        match self.circle() {
+            None => Nearness::Apart,
+            Some(circle) if circle.meeting().is_crowded() => Nearness::Crowded,
+            Some(_) => Nearness::Beside,
+        }
+    }
 
     /// The rank `by` after this one, around.
     fn after(&self, by: usize) -> usize {
@@ -57,6 +73,10 @@ impl Peers for Communicator {
 
     fn all(&self) -> usize {
         self.size() as usize
+    }
+
+    fn circle(&self) -> Option<Circle<'_>> {
+        Self::circle(self)
     }
 
     fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {

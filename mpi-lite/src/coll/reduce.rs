@@ -1,5 +1,7 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
+use super::choose::{self, Collection};
+use super::meeting;
 use super::partial::{Partial, fold};
 use super::peers::Peers;
 use super::{Input, at_root};
@@ -70,6 +72,10 @@ pub(super) fn to_root(
     op.check(own.datatype())?;
     if own.count() == 0 {
         return Ok(None);
+    }
+    let choice = choose::collection(own.bytes()?, peers.all(), peers.nearness());
+    if let (Collection::Meeting, Some(circle)) = (choice, peers.circle()) {
+        return meeting::reduce(circle, own, place, (op, root));
     }
     if op.is_commutative() || root == 0 {
         return binomial(peers, own, place, (op, root));

@@ -1,15 +1,21 @@
 //! Every algorithm with every number of processes from 1 to 33, each process a thread. A send
 //! waits until it is received, so an algorithm that leans on buffering hangs, and is found out.
+//! Then the same over shared memory, where small ones take other ways.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use super::peers::Peers;
 use super::*;
+use crate::clock::Clock;
+use crate::comm::Communicator;
+use crate::config::Settings;
 use crate::data::{Basic, Datatype, Op, UserOp};
+use crate::engine::{Circle, Engine, Lane, Patience, Survey};
 use crate::memory::Scratch;
+use crate::transport::{Link, Loopback, Peer, Shm, shm};
 
 const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
 
@@ -76,6 +82,56 @@ impl Peers for Member {
     }
 }
 
+/// A process of a test: one whose sends wait, or a rank of a node.
+enum Process {
+    Strict(Member),
+    Near(Communicator),
+}
+
+impl Peers for Process {
+    fn here(&self) -> usize {
+        match self {
+            Self::Strict(member) => member.here(),
+            Self::Near(world) => world.here(),
+        }
+    }
+
+    fn all(&self) -> usize {
+        match self {
+            Self::Strict(member) => member.all(),
+            Self::Near(world) => world.all(),
+        }
+    }
+
+    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+        match self {
+            Self::Strict(member) => member.send(to, buffer),
+            Self::Near(world) => Peers::send(world, to, buffer),
+        }
+    }
+
+    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+        match self {
+            Self::Strict(member) => member.receive(from, buffer),
+            Self::Near(world) => Peers::receive(world, from, buffer),
+        }
+    }
+
+    fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
+        match self {
+            Self::Strict(member) => member.exchange(send, receive),
+            Self::Near(world) => world.exchange(send, receive),
+        }
+    }
+
+    fn circle(&self) -> Option<Circle<'_>> {
+        match self {
+            Self::Strict(_) => None,
+            Self::Near(world) => world.circle(),
+        }
+    }
+}
+
 type Ends<T> = (Vec<Vec<Sender<T>>>, Vec<Vec<Receiver<T>>>);
 
 /// Channels from everybody to everybody, by owner of the end.
@@ -93,7 +149,7 @@ fn mesh<T>(size: usize) -> Ends<T> {
 }
 
 /// Runs `program` in `size` processes; checks that no message is left over.
-fn world(size: usize, program: impl Fn(&Member) + Sync) {
+fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
     let ((data_to, data_from), (taken_to, taken_from)) = (mesh(size), mesh(size));
     let ends = data_to
         .into_iter()
@@ -108,9 +164,12 @@ fn world(size: usize, program: impl Fn(&Member) + Sync) {
                 taken_to,
                 taken_from,
             };
-            let program = &program;
             scope.spawn(move || {
-                program(&member);
+                let process = Process::Strict(member);
+                program(&process);
+                let Process::Strict(member) = process else {
+                    unreachable!("it was made strict");
+                };
                 let left = member
                     .data_from
                     .iter()
@@ -121,8 +180,59 @@ fn world(size: usize, program: impl Fn(&Member) + Sync) {
     });
 }
 
+/// Sizes over shared memory: few, since the memory of a test stays until its process ends.
+const NEAR_SIZES: [usize; 6] = [1, 2, 3, 5, 8, 13];
+
+/// Runs `program` in `size` ranks of a node; checks that no message is left over.
+pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicator) + Sync)) {
+    let roads = shm::tests::crowd(size as u32, false, is_crowded);
+    thread::scope(|scope| {
+        let (done, ends) = channel();
+        for (road, me) in roads.into_iter().zip(0..) {
+            let done = done.clone();
+            scope.spawn(move || {
+                let world = join(road, me, size);
+                let engine = Arc::clone(world.engine());
+                program(world);
+                // A message that nobody receives would keep this rank for ever.
+                engine.wait_until(|lane| (lane.survey() == Survey::default()).then_some(()));
+                done.send(()).expect("somebody waits for it");
+            });
+        }
+        drop(done);
+        for _ in 0..size {
+            // A thread that panicked has told why; one that is stuck cannot be waited for.
+            if ends.recv_timeout(STUCK) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("ranks of {size} are stuck, crowded: {is_crowded}");
+                std::process::abort();
+            }
+        }
+    });
+}
+
+/// `MPI_COMM_WORLD` of rank `me`.
+fn join(road: Shm, me: u32, size: usize) -> Communicator {
+    let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
+    let hosts = vec!["here".to_owned(); size];
+    let lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+    // There are more threads than cores, whatever the ranks believe.
+    let patience = Patience::of(2, 1);
+    let engine = Engine::new(lane, Clock::start(), patience).unwrap();
+    Communicator::predefined(&engine, me, size as u32).0
+}
+
+/// Runs `program` in `size` processes whose sends wait, and in as many that share memory.
+fn world(size: usize, program: impl Fn(&Process) + Sync) {
+    strict(size, &program);
+    if NEAR_SIZES.contains(&size) {
+        for is_crowded in [false, true] {
+            near(size, is_crowded, &|world| program(&Process::Near(world)));
+        }
+    }
+}
+
 /// For each size: `program` once per layout, one that is one run of bytes and one with gaps.
-fn everywhere(program: impl Fn(&Member, &Datatype) + Sync) {
+fn everywhere(program: impl Fn(&Process, &Datatype) + Sync) {
     let plain = Datatype::Basic(Basic::Int);
     let gaps = plain.resized(-4, 12).unwrap();
     for size in SIZES {
@@ -201,10 +311,11 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
     for size in SIZES {
         let come = AtomicUsize::new(0);
         world(size, |peers| {
-            for round in 1..=3 {
-                come.fetch_add(1, Ordering::SeqCst);
-                barrier::dissemination(peers).unwrap();
-                assert!(come.load(Ordering::SeqCst) >= round * size);
+            for _ in 1..=3 {
+                let before = come.fetch_add(1, Ordering::SeqCst);
+                barrier::barrier(peers).unwrap();
+                let all = (before / size + 1) * size;
+                assert!(come.load(Ordering::SeqCst) >= all);
             }
         });
     }

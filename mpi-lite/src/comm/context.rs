@@ -1,14 +1,20 @@
-//! How the processes of a communicator agree on the context of a new one.
+//! How the processes of a communicator agree on a new one: on its context, and on where its members
+//! meet.
 //!
 //! Every process counts the contexts it has used; the new one is the greatest of these counts.
 //! So it is new for everybody, and groups without a common member may use the same.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Communicator;
+use parking_lot::Mutex;
+
+use super::places::{Offer, Places};
+use super::{Communicator, Group};
 use crate::data::Buffer;
 use crate::error::Result;
 use crate::ids::Context;
+use crate::transport::shm::meeting::{Meeting, Spot};
 
 /// The tag of these messages in the collectives' context.
 const TAG: i32 = 0;
@@ -17,41 +23,110 @@ const TAG: i32 = 0;
 #[derive(Debug)]
 pub(super) struct Contexts {
     next: AtomicU32,
+    places: Mutex<Places>,
 }
 
 impl Default for Contexts {
     fn default() -> Self {
         Self {
             next: AtomicU32::new(Context::FIRST_FREE.0),
+            places: Mutex::default(),
         }
     }
 }
 
-/// What each process tells the others: its count, and two words of the caller.
-pub(super) type Word = [u32; 3];
+impl Contexts {
+    /// A communicator is freed that met here.
+    pub(super) fn leave(&self, meeting: Meeting) {
+        self.places.lock().leave(meeting);
+    }
+}
 
-const WORD_BYTES: usize = size_of::<Word>();
+/// What each process tells the others: its count, where it can meet, and two words of the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    next: u32,
+    offer: Offer,
+    words: [u32; 2],
+}
+
+const WORD_BYTES: usize = 28;
+
+/// On what the processes of a communicator have agreed. Whoever makes no communicator of it drops
+/// it.
+#[derive(Debug)]
+pub(super) struct Agreement<'a> {
+    parent: &'a Communicator,
+    context: Context,
+    /// By rank in the parent.
+    all: Vec<Word>,
+    offered: Offer,
+    taken: Cell<Option<Spot>>,
+}
+
+impl Drop for Agreement<'_> {
+    fn drop(&mut self) {
+        let places = &self.parent.inner.contexts.places;
+        places.lock().settle(self.offered, self.taken.get());
+    }
+}
+
+impl Agreement<'_> {
+    /// A context that no process of the parent has used.
+    pub(super) fn context(&self) -> Context {
+        self.context
+    }
+
+    /// The callers' words, by rank in the parent.
+    pub(super) fn words(&self) -> impl Iterator<Item = [u32; 2]> {
+        self.all.iter().map(|word| word.words)
+    }
+
+    /// Where those of `group` meet: what `open` makes of a place that is free for all of them.
+    pub(super) fn meet(
+        &self,
+        open: impl FnOnce(Spot) -> Option<Meeting>,
+        group: &Group,
+    ) -> Option<Meeting> {
+        let members = self.parent.group().members().iter().zip(&self.all);
+        let mine = members.filter(|&(member, _)| group.members().contains(member));
+        let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
+        let meeting = open(common.spot()?)?;
+        self.taken.set(common.spot());
+        Some(meeting)
+    }
+}
 
 impl Communicator {
-    /// A context that no process of this communicator has used; and the `words` of all, by rank.
-    pub(super) fn agree(&self, words: [u32; 2]) -> Result<(Context, Vec<Word>)> {
-        let next = &self.inner.contexts.next;
-        let [first, second] = words;
-        let all = self.gather_words([next.load(Ordering::SeqCst), first, second])?;
-        let context = all
-            .iter()
-            .map(|word| word[0])
-            .max()
-            .expect("a communicator has a member");
-        next.store(context + 2, Ordering::SeqCst);
-        Ok((Context(context), all))
+    /// Agrees with all processes of this communicator; tells the `words` of all.
+    pub(super) fn agree(&self, words: [u32; 2]) -> Result<Agreement<'_>> {
+        let contexts = &self.inner.contexts;
+        let next = contexts.next.load(Ordering::SeqCst);
+        let offered = contexts.places.lock().offer();
+        let mut agreement = Agreement {
+            parent: self,
+            context: Context(next),
+            all: Vec::new(),
+            offered,
+            taken: Cell::new(None),
+        };
+        agreement.all = self.gather_words(Word {
+            next,
+            offer: offered,
+            words,
+        })?;
+        let greatest = agreement.all.iter().map(|word| word.next).max();
+        let context = greatest.expect("a communicator has a member");
+        contexts.next.store(context + 2, Ordering::SeqCst);
+        agreement.context = Context(context);
+        Ok(agreement)
     }
 
     /// All-gather of one word per process, by the algorithm of Bruck: in round k each has the
     /// words of 2^k processes from itself on, and gets as many more from 2^k further on.
     fn gather_words(&self, mine: Word) -> Result<Vec<Word>> {
         let (rank, size) = (self.rank() as usize, self.size() as usize);
-        let mut known = encode(mine);
+        let mut known = mine.encode().to_vec();
         while known.len() < size * WORD_BYTES {
             let have = known.len() / WORD_BYTES;
             let more = have.min(size - have);
@@ -67,23 +142,57 @@ impl Communicator {
             known.extend_from_slice(&room);
         }
         // The first word is this process's, so turn the list until rank 0 is first.
-        let mut words: Vec<Word> = known.chunks_exact(WORD_BYTES).map(decode).collect();
+        let (words, _) = known.as_chunks();
+        let mut words: Vec<Word> = words.iter().map(Word::decode).collect();
         words.rotate_right(rank);
         Ok(words)
     }
 }
 
-fn encode(word: Word) -> Vec<u8> {
-    word.iter().flat_map(|part| part.to_be_bytes()).collect()
+impl Word {
+    fn encode(self) -> [u8; WORD_BYTES] {
+        let Offer { free, last } = self.offer;
+        let mut bytes = [0; WORD_BYTES];
+        bytes[..4].copy_from_slice(&self.next.to_be_bytes());
+        bytes[4..12].copy_from_slice(&free.to_be_bytes());
+        bytes[12..20].copy_from_slice(&last.to_be_bytes());
+        for (place, word) in bytes[20..].chunks_exact_mut(4).zip(self.words) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8; WORD_BYTES]) -> Self {
+        let part = |at: usize| {
+            let part = bytes[at..][..4].try_into();
+            u32::from_be_bytes(part.expect("four bytes of a word"))
+        };
+        let long = |at: usize| u64::from(part(at)) << 32 | u64::from(part(at + 4));
+        Self {
+            next: part(0),
+            offer: Offer {
+                free: long(4),
+                last: long(12),
+            },
+            words: [part(20), part(24)],
+        }
+    }
 }
 
-fn decode(bytes: &[u8]) -> Word {
-    let part = |at: usize| {
-        u32::from_be_bytes(
-            bytes[at * 4..][..4]
-                .try_into()
-                .expect("four bytes of twelve"),
-        )
-    };
-    [part(0), part(1), part(2)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_comes_back_as_it_was() {
+        let word = Word {
+            next: 7,
+            offer: Offer {
+                free: 0x0123_4567_89ab_cdef,
+                last: u64::MAX - 2,
+            },
+            words: [u32::MAX, 3],
+        };
+        assert_eq!(Word::decode(&word.encode()), word);
+    }
 }

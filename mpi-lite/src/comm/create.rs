@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::context::Agreement;
 use super::{Communicator, Group, Inner};
 use crate::error::Result;
-use crate::ids::Context;
 
 /// The colour of those who do not take part.
 const NO_COLOR: u32 = u32::MAX;
@@ -17,8 +17,8 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn dup(&self) -> Result<Self> {
-        let (context, _) = self.agree([0, 0])?;
-        Ok(self.derive(context, self.group().clone(), self.rank()))
+        let agreement = self.agree([0, 0])?;
+        Ok(self.derive(&agreement, self.group().clone(), self.rank()))
     }
 
     /// Parts the processes by `color`; within a part they are ordered by `key`, then by their
@@ -29,15 +29,15 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
-        let (context, all) = self.agree([color.unwrap_or(NO_COLOR), key.cast_unsigned()])?;
+        let agreement = self.agree([color.unwrap_or(NO_COLOR), key.cast_unsigned()])?;
         let Some(color) = color else {
             return Ok(None);
         };
-        let mut part: Vec<(i32, u32)> = all
-            .iter()
+        let mut part: Vec<(i32, u32)> = agreement
+            .words()
             .zip(0..)
-            .filter(|(word, _)| word[1] == color)
-            .map(|(word, rank)| (word[2].cast_signed(), rank))
+            .filter(|([theirs, _], _)| *theirs == color)
+            .map(|([_, key], rank)| (key.cast_signed(), rank))
             .collect();
         part.sort_unstable();
         let rank = part.iter().position(|&(_, rank)| rank == self.rank());
@@ -48,7 +48,7 @@ impl Communicator {
             .iter()
             .map(|&(_, rank)| self.group().members()[rank as usize]);
         let group = Group::from_members(members.collect());
-        Ok(Some(self.derive(context, group, rank)))
+        Ok(Some(self.derive(&agreement, group, rank)))
     }
 
     /// A communicator of `group`, a part of this one's; processes outside of it get `None`.
@@ -59,19 +59,21 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
-        let (context, _) = self.agree([0, 0])?;
+        let agreement = self.agree([0, 0])?;
         let me = self
             .group()
             .peer(self.rank())
             .expect("a member has its rank");
         Ok(group
             .rank_of(me)
-            .map(|rank| self.derive(context, group.clone(), rank)))
+            .map(|rank| self.derive(&agreement, group.clone(), rank)))
     }
 
-    fn derive(&self, context: Context, group: Group, rank: u32) -> Self {
+    fn derive(&self, agreement: &Agreement<'_>, group: Group, rank: u32) -> Self {
         let engine = Arc::clone(&self.inner.engine);
         let contexts = Arc::clone(&self.inner.contexts);
+        let context = agreement.context();
+        let meeting = agreement.meet(|spot| engine.meeting(spot, group.members(), rank), &group);
         Self {
             inner: Arc::new(Inner {
                 engine,
@@ -79,6 +81,7 @@ impl Communicator {
                 context,
                 group,
                 rank,
+                meeting,
             }),
         }
     }

@@ -6,6 +6,7 @@ mod context;
 mod create;
 mod group;
 mod persistent;
+mod places;
 mod point;
 mod probe;
 
@@ -14,8 +15,9 @@ use std::sync::Arc;
 pub use group::Group;
 pub use probe::Matched;
 
-use crate::engine::Engine;
+use crate::engine::{Circle, Engine};
 use crate::ids::Context;
+use crate::transport::shm::meeting::Meeting;
 
 /// An intra-communicator. Clones name the same communicator.
 #[derive(Clone, Debug)]
@@ -30,6 +32,16 @@ struct Inner {
     context: Context,
     group: Group,
     rank: u32,
+    /// Where its members meet, if they share memory.
+    meeting: Option<Meeting>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(meeting) = self.meeting.take() {
+            self.contexts.leave(meeting);
+        }
+    }
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
@@ -50,7 +62,7 @@ impl Communicator {
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>, me: u32, size: u32) -> (Self, Self) {
         let contexts = Arc::new(context::Contexts::default());
-        let make = |context, group, rank| {
+        let make = |context, group, rank, meeting| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
             Self {
                 inner: Arc::new(Inner {
@@ -59,11 +71,14 @@ impl Communicator {
                     context,
                     group,
                     rank,
+                    meeting,
                 }),
             }
         };
-        let world = make(Context::WORLD, Group::of_all(size), me);
-        let own = make(Context::OWN, Group::from_members([me].into()), 0);
+        let all = Group::of_all(size);
+        let meeting = engine.meeting(places::WORLD, all.members(), me);
+        let world = make(Context::WORLD, all, me, meeting);
+        let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
         (world, own)
     }
 
@@ -98,6 +113,13 @@ impl Communicator {
     #[must_use]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.inner.engine
+    }
+
+    /// Where its members meet, if they share memory.
+    #[inline]
+    pub(crate) fn circle(&self) -> Option<Circle<'_>> {
+        let meeting = self.inner.meeting.as_ref()?;
+        Some(Circle::new(&self.inner.engine, meeting))
     }
 
     /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.

@@ -142,7 +142,9 @@ impl Engine {
                 yields += 1;
                 lane.unlocked(std::thread::yield_now);
             } else {
-                self.sleep(&mut lane);
+                if let Some(answer) = self.sleep(&mut lane, &mut ready) {
+                    return answer;
+                }
                 now = self.clock.now();
             }
         }
@@ -169,21 +171,30 @@ impl Engine {
         look(&mut lane)
     }
 
-    fn sleep(&self, lane: &mut Guard<'_, Lane>) {
+    /// Sleeps, unless there is something to do. Looks once more before that, now that others know
+    /// whom they have to wake.
+    fn sleep<T>(
+        &self,
+        lane: &mut Guard<'_, Lane>,
+        ready: &mut impl FnMut(&mut Lane) -> Option<T>,
+    ) -> Option<T> {
         let wake_at = lane.wake_at();
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
             lane.unlocked(std::thread::yield_now);
-            return;
+            return None;
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        if lane.begin_rest() {
+        let is_quiet = lane.begin_rest();
+        let answer = ready(lane);
+        if is_quiet && answer.is_none() {
             lane.counters.sleeps += 1;
             lane.unlocked(|| self.doze(wake_at));
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
             lane.end_rest();
         }
+        answer
     }
 
     /// Sleeps until a link has something, the bell rings, or `until`. Answers whether it was woken

@@ -8,6 +8,7 @@
 mod bells;
 mod landing;
 mod link;
+pub mod meeting;
 mod neighbour;
 mod note;
 mod receiving;
@@ -17,12 +18,15 @@ mod segment;
 mod sending;
 mod shelf;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 mod transfer;
 
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use bells::Bells;
 use link::{Inward, Outward};
@@ -202,6 +206,8 @@ pub struct Shm {
     /// How often nothing new was found.
     looks: u32,
     counters: Shared,
+    /// Collectives without messages: counted by those who meet, without the lane's lock.
+    gatherings: Arc<AtomicU64>,
     /// A word that neighbours read to find out whether they can read our memory.
     _witness: Box<u64>,
 }
@@ -233,6 +239,7 @@ impl Shm {
         if copies_across {
             area.present(std::process::id(), (witness_at, *witness));
         }
+        area.is_crowded.store(u64::from(is_crowded), Relaxed);
         let outward = |to| Outward::new(segment.area(to), segment.pair(me, to));
         Ok(Self {
             me,
@@ -257,6 +264,7 @@ impl Shm {
             events: VecDeque::new(),
             looks: 0,
             counters: Shared::default(),
+            gatherings: Arc::default(),
             _witness: witness,
         })
     }
@@ -309,6 +317,7 @@ impl Shm {
     pub fn counters(&self) -> Shared {
         Shared {
             woken: self.rest.rung(),
+            collectives: self.gatherings.load(Relaxed),
             ..self.counters.clone()
         }
     }

@@ -3,6 +3,8 @@
 //! ```text
 //!  area of rank 0 | area of rank 1 | ...      what everybody may look at
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one road for each ordered pair
+//!  place 0: seat of rank 0 | of rank 1 | ...   where communicators meet (`meeting`)
+//!  place 0: bags of rank 0 | of rank 1 | ...   what does not fit a seat's line
 //! ```
 //! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
 //! never there, so a job of 256 ranks costs what it uses.
@@ -13,6 +15,8 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::memory::Span;
 
 /// Most ranks of a node that share memory.
 pub const RANKS_MAX: u32 = 1024;
@@ -28,6 +32,16 @@ pub(super) const BODIES: usize = 1 << 16;
 
 /// Long messages of a pair that both sides may copy at once.
 pub(super) const TRANSFERS: usize = 3;
+
+/// Places at which communicators meet. Each costs its ranks a bit in an agreement, and memory only
+/// once it is used.
+pub const PLACES: u32 = 64;
+
+/// Bytes of a bag.
+pub(super) const BAG_BYTES: usize = 4096;
+
+/// Bags of a rank at a place.
+pub(super) const BAGS: usize = 4;
 
 /// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
 pub(super) const ASLEEP: u32 = 1;
@@ -87,6 +101,58 @@ impl Bodies {
     }
 }
 
+/// What a rank has at a place. Lines and counters go in pairs: `meeting` says which is whose turn.
+#[repr(C, align(128))]
+pub(super) struct Seat {
+    /// What the rank brings: it writes, the others read.
+    pub(super) brought: [Slot; 2],
+    /// What comes out of it: at the seat of the first member, written by the last who comes.
+    pub(super) results: [Slot; 2],
+    /// Who has come: at the seat of the first member, counted by all.
+    pub(super) come: Count,
+    /// Who has brought something to this rank alone.
+    pub(super) given: [Count; 2],
+    /// The gathering with which the rank has left its last communicator here.
+    pub(super) left: Count,
+}
+
+/// A number that has its cache line for itself.
+#[repr(C, align(64))]
+pub(super) struct Count(pub(super) AtomicU64);
+
+impl core::fmt::Debug for Seat {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Seat")
+            .field("come", &self.come.0)
+            .field("left", &self.left.0)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Room for what does not fit a line.
+#[repr(C, align(4096))]
+pub(super) struct Bags(UnsafeCell<[[u8; BAG_BYTES]; BAGS]>);
+
+// SAFETY: both sides reach the bytes through raw pointers only; a bag is written before the stamp
+// of the line that tells of it, and read after.
+unsafe impl Sync for Bags {}
+
+impl Bags {
+    /// The first `bytes` bytes of a bag, or all.
+    pub(super) fn span(&self, bag: usize, bytes: usize) -> Span {
+        assert!(bag < BAGS && bytes <= BAG_BYTES, "within a bag");
+        let start = self.0.get().cast::<u8>();
+        // SAFETY: within the bags. `meeting` hands them over by the stamps of the lines.
+        unsafe { Span::new(start.add(bag * BAG_BYTES), bytes) }
+    }
+}
+
+impl core::fmt::Debug for Bags {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Bags").finish_non_exhaustive()
+    }
+}
+
 /// What the ranks of the node know of one of them.
 #[repr(C, align(64))]
 pub(super) struct Area {
@@ -100,7 +166,9 @@ pub(super) struct Area {
     pub(super) witness: AtomicU64,
     /// Senders have to make their stores visible themselves before they look at `attention`.
     pub(super) needs_fence: AtomicU64,
-    rest: [u64; 4],
+    /// Ranks share cores, as this one sees it.
+    pub(super) is_crowded: AtomicU64,
+    rest: [u64; 3],
     /// Who has ever sent something to it, a bit for each rank of the node.
     pub(super) callers: [AtomicU64; RANKS_MAX as usize / 64],
 }
@@ -158,16 +226,28 @@ impl Area {
 }
 
 const _: () = assert!(size_of::<Pair>() == 8192 + BODIES && size_of::<Area>() == 256);
+const _: () = assert!(size_of::<Seat>() == 512 && size_of::<Bags>() == BAGS * BAG_BYTES);
 
 /// Bytes of the areas, in whole pages.
 const fn area_bytes(ranks: u32) -> u64 {
     (ranks as u64 * size_of::<Area>() as u64).next_multiple_of(4096)
 }
 
+/// Where the seats begin.
+const fn seats_at(ranks: u32) -> u64 {
+    area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
+}
+
+/// Where the bags begin.
+const fn bags_at(ranks: u32) -> u64 {
+    let seats = PLACES as u64 * ranks as u64 * size_of::<Seat>() as u64;
+    seats_at(ranks) + seats.next_multiple_of(4096)
+}
+
 /// Bytes of the memory that `ranks` ranks share.
 #[must_use]
 pub const fn segment_bytes(ranks: u32) -> u64 {
-    area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
+    bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Bags>() as u64
 }
 
 /// The mapped memory.
@@ -231,6 +311,28 @@ impl Segment {
         let areas = area_bytes(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid pair.
         unsafe { &*self.base.0.add(areas).cast::<Pair>().add(number) }
+    }
+
+    /// The number of what local rank `rank` has at `place`.
+    fn at_place(self, place: u32, rank: u32) -> usize {
+        assert!(place < PLACES && rank < self.ranks, "a rank of this node");
+        place as usize * self.ranks as usize + rank as usize
+    }
+
+    /// The seat of local rank `rank` at `place`.
+    pub(super) fn seat(self, place: u32, rank: u32) -> &'static Seat {
+        let number = self.at_place(place, rank);
+        let seats = seats_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid seat.
+        unsafe { &*self.base.0.add(seats).cast::<Seat>().add(number) }
+    }
+
+    /// The bags of local rank `rank` at `place`.
+    pub(super) fn bags(self, place: u32, rank: u32) -> &'static Bags {
+        let number = self.at_place(place, rank);
+        let bags = bags_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are valid bags.
+        unsafe { &*self.base.0.add(bags).cast::<Bags>().add(number) }
     }
 }
 

@@ -21,6 +21,11 @@ const MORE_THAN_FIT: usize = SLOTS + 40;
 
 /// `count` ranks that share memory, though all are this process.
 pub(in super::super) fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> {
+    crowd(count, copies_across, false)
+}
+
+/// The same; perhaps they say that they share cores.
+pub(crate) fn crowd(count: u32, copies_across: bool, is_crowded: bool) -> Vec<Shm> {
     let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&memory, segment_bytes(count)).unwrap();
     let bells: Vec<_> = (0..count)
@@ -31,7 +36,7 @@ pub(in super::super) fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> 
         bells: bells.iter().map(|bell| bell.try_clone().unwrap()).collect(),
         ranks: (0..count).collect(),
         me,
-        is_crowded: false,
+        is_crowded,
         copies_across,
     };
     (0..count)

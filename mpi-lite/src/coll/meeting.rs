@@ -1,0 +1,248 @@
+//! Small collectives of ranks that share memory, without messages: all members write what they
+//! bring where the others can read it.
+//!
+//! Where each member has a core of its own, each looks for itself at what it needs: that is one way
+//! of a cache line. Where members share cores most of them do not run, so as few as possible are
+//! waited for: each is counted when it comes, and the last one does the work and wakes the others.
+
+use super::partial::{Partial, fold};
+use crate::data::{Buffer, Op};
+use crate::engine::{Circle, complain};
+use crate::error::{Cause, Result};
+use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, Nonsense, Who};
+
+/// The most bytes for which a gathering is worth while.
+pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
+
+/// What members gather for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Barrier = 1,
+    Allreduce = 2,
+    Bcast = 3,
+    Reduce = 4,
+}
+
+/// Said by the last who comes, when not all came for the same.
+const FAILED: About = About {
+    kind: 0,
+    root: 0,
+    bytes: 0,
+};
+
+impl Kind {
+    fn about(self, root: usize, bytes: u64) -> About {
+        About {
+            kind: self as u8,
+            root: root as u32,
+            bytes: bytes as u32,
+        }
+    }
+}
+
+/// Dissemination by stamps: see `barrier`.
+pub(super) fn barrier_in_rounds(circle: Circle<'_>) -> Result<()> {
+    let (me, size) = (circle.meeting().me(), circle.meeting().size());
+    let gathering = circle.gather();
+    circle.wait(|| gathering.is_free())?;
+    let mut distance = 1;
+    let mut round = 0;
+    while distance < size {
+        gathering.reach(round);
+        circle.rouse(Who::One((me + distance) % size));
+        let before = (me + size - distance) % size;
+        circle.wait(|| gathering.has_reached(before, round))?;
+        distance *= 2;
+        round += 1;
+    }
+    gathering.is_over();
+    Ok(())
+}
+
+/// All are counted; the last releases the others.
+pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
+    let gathering = circle.gather();
+    let about = Kind::Barrier.about(0, 0);
+    if gathering.count().map_err(complain)? {
+        gathering.release(about, |_| ());
+        circle.rouse(Who::Others);
+    } else {
+        let came_for = circle.wait(|| gathering.is_released())?;
+        check(came_for, about)?;
+    }
+    gathering.is_over();
+    Ok(())
+}
+
+/// All do the same collective, or the program is wrong.
+fn check(theirs: About, mine: About) -> Result<()> {
+    if theirs == mine {
+        return Ok(());
+    }
+    let why = "another process of the communicator is in another collective operation, or has \
+               another root, count or datatype";
+    Err(Cause::Argument(why).into())
+}
+
+/// Each member reads what all have brought.
+pub(super) fn allreduce_by_all(
+    circle: Circle<'_>,
+    own: &Buffer,
+    result: &Buffer,
+    op: &Op,
+) -> Result<()> {
+    let (me, size) = (circle.meeting().me(), circle.meeting().size());
+    let about = Kind::Allreduce.about(0, own.bytes()?);
+    let gathering = circle.gather();
+    circle.wait(|| gathering.is_free())?;
+    gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
+    gathering.is_to_be_read_for(Who::Others);
+    circle.rouse(Who::Others);
+    for rank in (0..size).filter(|&rank| rank != me) {
+        check(circle.wait(|| gathering.has_come(rank))?, about)?;
+    }
+    gathering.is_complete();
+    reduce_all(gathering, size, (result, op))
+}
+
+/// The last who comes reads what all have brought, and tells them the result.
+pub(super) fn allreduce_by_last(
+    circle: Circle<'_>,
+    own: &Buffer,
+    result: &Buffer,
+    op: &Op,
+) -> Result<()> {
+    let about = Kind::Allreduce.about(0, own.bytes()?);
+    let gathering = circle.gather();
+    circle.wait(|| gathering.is_free())?;
+    gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+    if gathering.count().map_err(complain)? {
+        let outcome = reduce_for_all(circle, gathering, about, (result, op));
+        match outcome {
+            Ok(()) => gathering.release(about, |bytes| pack(result, bytes)),
+            Err(_) => gathering.release(FAILED, |_| ()),
+        }
+        circle.rouse(Who::Others);
+        outcome?;
+    } else {
+        check(circle.wait(|| gathering.is_released())?, about)?;
+        gathering.read_result(about.bytes as usize, |bytes| result.unpack(bytes));
+    }
+    gathering.is_over();
+    Ok(())
+}
+
+/// Reduces what all have brought; all have been counted.
+fn reduce_for_all(
+    circle: Circle<'_>,
+    gathering: Gathering<'_>,
+    about: About,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let size = circle.meeting().size();
+    for rank in 0..size {
+        let came_for = gathering.has_come(rank).unwrap_or(Err(Nonsense));
+        check(came_for.map_err(complain)?, about)?;
+    }
+    reduce_all(gathering, size, (result, op))
+}
+
+/// The root brings what all read; it does not wait for them.
+pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let room = buffer.bytes()?;
+    let gathering = circle.gather();
+    circle.wait(|| gathering.is_free())?;
+    if circle.meeting().me() == root {
+        let about = Kind::Bcast.about(root, room);
+        gathering.bring(about, Who::Others, |bytes| pack(buffer, bytes));
+        circle.rouse(Who::Others);
+        return Ok(());
+    }
+    let about = Kind::Bcast.about(root, 0);
+    gathering.bring(about, Who::Nobody, |_| ());
+    gathering.is_to_be_read_for(Who::One(root));
+    circle.rouse(gathering.awaited_by());
+    let theirs = circle.wait(|| gathering.has_come(root))?;
+    check(About { bytes: 0, ..theirs }, about)?;
+    let len = u64::from(theirs.bytes);
+    if len > room {
+        return Err(Cause::Truncate { len, room }.into());
+    }
+    gathering.read(root, theirs.bytes as usize, |bytes| buffer.unpack(bytes));
+    Ok(())
+}
+
+/// All bring something for the root, and do not wait for it. The root gives the result.
+pub(super) fn reduce(
+    circle: Circle<'_>,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial>> {
+    let about = Kind::Reduce.about(root, own.bytes()?);
+    let gathering = circle.gather();
+    circle.wait(|| gathering.is_free())?;
+    if circle.meeting().me() == root {
+        gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+        gathering.is_to_be_read_for(Who::Others);
+        circle.rouse(gathering.awaited_by());
+        collect(circle, gathering, about)?;
+        let result = match place {
+            Some(place) => Partial::at(place),
+            None => Partial::room(own)?,
+        };
+        reduce_all(gathering, circle.meeting().size(), (result.buffer(), op))?;
+        return Ok(Some(result));
+    }
+    gathering.bring(about, Who::One(root), |bytes| pack(own, bytes));
+    circle.rouse(gathering.awaited_by());
+    if !circle.meeting().is_crowded() || gathering.give(root) {
+        circle.rouse(Who::One(root));
+    }
+    Ok(None)
+}
+
+/// Waits at the root until all have brought something. Among many only the last one wakes it.
+fn collect(circle: Circle<'_>, gathering: Gathering<'_>, about: About) -> Result<()> {
+    let (me, size) = (circle.meeting().me(), circle.meeting().size());
+    if circle.meeting().is_crowded() {
+        let all = gathering.all_given();
+        circle.wait(|| gathering.has_been_given(all))?;
+    }
+    for rank in (0..size).filter(|&rank| rank != me) {
+        check(circle.wait(|| gathering.has_come(rank))?, about)?;
+    }
+    Ok(())
+}
+
+/// Writes the data of `buffer`, which is as long as `bytes`.
+#[inline]
+fn pack(buffer: &Buffer, bytes: &mut [u8]) {
+    match buffer.contiguous() {
+        Some(span) => span.read_into(bytes),
+        None => buffer.pack_into(bytes),
+    };
+}
+
+/// Reduces what all members have brought, in the order of their ranks: from the last to the first,
+/// so that one result goes through all of them.
+fn reduce_all(gathering: Gathering<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Result<()> {
+    let bytes = result.bytes()? as usize;
+    gathering.read(size - 1, bytes, |brought| result.unpack(brought));
+    for rank in (0..size - 1).rev() {
+        gathering.read(rank, bytes, |brought| fold_packed(brought, result, op))?;
+    }
+    Ok(())
+}
+
+/// `result = left op result`, where `left` is without gaps.
+fn fold_packed(left: &[u8], result: &Buffer, op: &Op) -> Result<()> {
+    let (count, datatype) = (result.count(), result.datatype());
+    let occupied = result.occupied()?;
+    if occupied.len() == left.len() && result.contiguous().is_some() {
+        return occupied.update(|inout| op.apply(left, inout, count, datatype));
+    }
+    let spread = Partial::room(result)?;
+    spread.buffer().unpack(left);
+    fold(spread.buffer(), result, op)
+}

@@ -1,0 +1,298 @@
+//! Ranks of a node that gather in any order, in many communicators, and not at the same speed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::tests::near;
+use super::*;
+use crate::comm::Communicator;
+use crate::data::{Area, Basic, Datatype, Op, UserOp};
+use crate::ids::{Dest, Mode, Source, TagSelector};
+
+/// Numbers that look random: the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn of(seed: u64, stream: u64) -> Self {
+        let mut dice = Self((seed << 16 | stream).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        dice.roll(1);
+        dice
+    }
+
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) % below
+    }
+}
+
+/// Composition of functions `x -> a * x + b` modulo 2^32: associative, and the order matters.
+fn composition() -> Op {
+    let function = |left: &[u8], inout: &mut [u8], count: u64, _: &Datatype| {
+        let load =
+            |bytes: &[u8], at: usize| u32::from_ne_bytes(bytes[at * 4..][..4].try_into().unwrap());
+        for at in (0..count as usize).map(|index| index * 2) {
+            let (a, b) = (load(left, at), load(left, at + 1));
+            let (c, d) = (load(inout, at), load(inout, at + 1));
+            let both = [a.wrapping_mul(c), a.wrapping_mul(d).wrapping_add(b)];
+            for (place, word) in inout[at * 4..].chunks_exact_mut(4).zip(both) {
+                place.copy_from_slice(&word.to_ne_bytes());
+            }
+        }
+    };
+    Op::User(UserOp {
+        function: Arc::new(function),
+        commutative: false,
+    })
+}
+
+fn compose(left: &[u32], right: &[u32]) -> Vec<u32> {
+    let pairs = left.chunks_exact(2).zip(right.chunks_exact(2));
+    pairs
+        .flat_map(|(left, right)| {
+            let (a, b) = (left[0], left[1]);
+            [
+                a.wrapping_mul(right[0]),
+                a.wrapping_mul(right[1]).wrapping_add(b),
+            ]
+        })
+        .collect()
+}
+
+/// What the process of `rank` in the world brings in `step`.
+fn brought(rank: u32, step: usize, len: usize) -> Vec<u32> {
+    let word = |at: usize| (rank + 3) * 2_654_435 + step as u32 * 97 + at as u32 * 31;
+    (0..len * 2).map(word).collect()
+}
+
+fn bytes_of(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn pairs(bytes: &mut [u8]) -> Buffer {
+    let pair = Datatype::Basic(Basic::Unsigned).contiguous(2).unwrap();
+    let all = Buffer::of_bytes(bytes);
+    Buffer::at(all.origin(), bytes.len() as u64 / 8, pair)
+}
+
+/// One rank of a random program: all ranks roll the same dice, but for the pauses.
+struct Walker {
+    steps: Dice,
+    pauses: Dice,
+    /// Communicators by slot: all ranks have one in each, but not all the same.
+    slots: Vec<Communicator>,
+    me: u32,
+    step: usize,
+}
+
+impl Walker {
+    fn new(world: Communicator, seed: u64) -> Self {
+        let me = world.rank();
+        Self {
+            steps: Dice::of(seed, 0),
+            pauses: Dice::of(seed, u64::from(me) + 1),
+            slots: vec![world],
+            me,
+            step: 0,
+        }
+    }
+
+    fn pause(&mut self) {
+        if self.pauses.roll(4) == 0 {
+            for _ in 0..self.pauses.roll(40) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn walk(&mut self) {
+        self.step += 1;
+        self.pause();
+        let slot = self.steps.roll(self.slots.len() as u64) as usize;
+        let comm = self.slots[slot].clone();
+        let root = (self.steps.roll(1 << 20) % u64::from(comm.size())) as u32;
+        let longest = [1, 6, 7, 500, 700][self.steps.roll(5) as usize];
+        let len = self.steps.roll(longest + 1) as usize;
+        match self.steps.roll(10) {
+            0 | 1 => comm.barrier().unwrap(),
+            2 | 3 => self.allreduce(&comm, len),
+            4 | 5 => self.bcast(&comm, root, len),
+            6 | 7 => self.reduce(&comm, root, len),
+            8 => self.pass_around(&comm, len),
+            _ => self.renew(&comm),
+        }
+    }
+
+    fn expected(&self, comm: &Communicator, len: usize) -> Vec<u32> {
+        let all = comm.group().members().iter();
+        all.map(|&rank| brought(rank, self.step, len))
+            .reduce(|left, right| compose(&left, &right))
+            .unwrap()
+    }
+
+    fn allreduce(&self, comm: &Communicator, len: usize) {
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let own = pairs(&mut own);
+        comm.allreduce(&Input::InPlace, &own, &composition())
+            .unwrap();
+        assert_eq!(own.pack(), bytes_of(&self.expected(comm, len)));
+    }
+
+    fn reduce(&self, comm: &Communicator, root: u32, len: usize) {
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let mut room = own.clone();
+        let result = pairs(&mut room);
+        let is_root = comm.rank() == root;
+        let own = Input::Buffer(pairs(&mut own));
+        let receive = is_root.then_some(&result);
+        comm.reduce(&own, receive, &composition(), root as i32)
+            .unwrap();
+        assert!(!is_root || result.pack() == bytes_of(&self.expected(comm, len)));
+    }
+
+    fn bcast(&self, comm: &Communicator, root: u32, len: usize) {
+        let from = comm.group().members()[root as usize];
+        let mut room = bytes_of(&brought(self.me, self.step, len));
+        comm.bcast(&Buffer::of_bytes(&mut room), root as i32)
+            .unwrap();
+        assert_eq!(room, bytes_of(&brought(from, self.step, len)));
+    }
+
+    /// A message around the communicator, with a barrier before it is waited for.
+    fn pass_around(&self, comm: &Communicator, len: usize) {
+        let (rank, size) = (comm.rank(), comm.size());
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let mut room = vec![0; own.len()];
+        let before = (rank + size - 1) % size;
+        let source = Source::Rank(before as i32);
+        let to = Dest::Rank(((rank + 1) % size) as i32);
+        let receive = comm.irecv(Area::of_bytes(&mut room), source, TagSelector::Tag(3));
+        let send = comm.isend(Area::of_bytes(&mut own), to, 3, Mode::Standard);
+        comm.barrier().unwrap();
+        for request in [receive, send] {
+            comm.engine().wait(Some(request.unwrap())).unwrap();
+        }
+        let from = comm.group().members()[before as usize];
+        assert_eq!(room, bytes_of(&brought(from, self.step, len)));
+    }
+
+    /// A communicator is made, another one freed.
+    fn renew(&mut self, comm: &Communicator) {
+        let made = match self.steps.roll(3) {
+            0 => comm.dup().unwrap(),
+            _ => {
+                let colors = 1 + self.steps.roll(3) as u32;
+                let color = Some((self.me * 7 + self.step as u32) % colors);
+                comm.split(color, -(self.me as i32)).unwrap().unwrap()
+            }
+        };
+        match self.steps.roll(6) as usize {
+            slot if (1..self.slots.len()).contains(&slot) => self.slots[slot] = made,
+            _ if self.slots.len() < 6 => self.slots.push(made),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn collectives_of_many_communicators_do_not_meet_each_other() {
+    const STEPS: usize = 600;
+    for seed in 1..=24 {
+        let size = 2 + seed as usize % 5;
+        near(size, seed % 2 == 0, &|world| {
+            println!("seed {seed}, {size} ranks");
+            let mut walker = Walker::new(world, seed);
+            (0..STEPS).for_each(|_| walker.walk());
+        });
+    }
+}
+
+#[test]
+fn places_are_used_again_but_not_before_all_have_left_them() {
+    for is_crowded in [false, true] {
+        near(3, is_crowded, &|world| {
+            let mut pauses = Dice::of(9, u64::from(world.rank()));
+            for round in 0_u32..2000 {
+                let comm = world.dup().unwrap();
+                assert!(comm.circle().is_some(), "round {round}: no place is left");
+                // Whoever is late has to find what the root left behind.
+                if comm.rank() != 0 && pauses.roll(3) == 0 {
+                    std::thread::yield_now();
+                }
+                let mut word = [round as u8, comm.rank() as u8];
+                comm.bcast(&Buffer::of_bytes(&mut word), 0).unwrap();
+                assert_eq!(word, [round as u8, 0]);
+                drop(comm);
+                let pair = world.split(Some(world.rank().min(1)), 0).unwrap().unwrap();
+                pair.barrier().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn who_finds_no_place_uses_messages() {
+    near(2, false, &|world| {
+        let all: Vec<_> = (0..100).map(|_| world.dup().unwrap()).collect();
+        let met = all.iter().filter(|comm| comm.circle().is_some()).count();
+        assert_eq!(met, 63);
+        for comm in &all {
+            comm.barrier().unwrap();
+        }
+        drop(all);
+        // Both have left: the one who comes first may not know it yet.
+        world.barrier().unwrap();
+        assert!(world.dup().unwrap().circle().is_some());
+    });
+}
+
+#[test]
+fn a_root_does_not_write_over_what_others_have_still_to_read() {
+    for is_crowded in [false, true] {
+        near(3, is_crowded, &|world| {
+            let mut pauses = Dice::of(5, u64::from(world.rank()));
+            for round in 0_u32..3000 {
+                for _ in 0..pauses.roll(3) * pauses.roll(2) {
+                    std::thread::yield_now();
+                }
+                let len = if round % 7 == 0 { 3000 } else { 8 };
+                let is_root = world.rank() == round / 50 % 3;
+                let mut room = vec![if is_root { round as u8 } else { 0 }; len];
+                let root = (round / 50 % 3) as i32;
+                world.bcast(&Buffer::of_bytes(&mut room), root).unwrap();
+                assert!(room.iter().all(|&byte| byte == round as u8));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_longer_broadcast_than_the_buffer_is_an_error() {
+    near(2, false, &|world| {
+        let mut room = vec![1; if world.rank() == 0 { 100 } else { 10 }];
+        let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
+        if world.rank() == 1 {
+            let error = outcome.unwrap_err();
+            assert!(matches!(
+                error.cause(),
+                Cause::Truncate { len: 100, room: 10 }
+            ));
+        }
+    });
+}
+
+#[test]
+fn different_collectives_at_a_time_are_an_error() {
+    for is_crowded in [false, true] {
+        let wrong = AtomicUsize::new(0);
+        near(2, is_crowded, &|world| {
+            let mut room = [0; 8];
+            let len = if world.rank() == 0 { 8 } else { 4 };
+            let part = Buffer::of_bytes(&mut room[..len]);
+            let outcome = world.allreduce(&Input::InPlace, &part, &Op::Bor);
+            wrong.fetch_add(usize::from(outcome.is_err()), Ordering::SeqCst);
+        });
+        assert_eq!(wrong.load(Ordering::SeqCst), 2, "somebody did not notice");
+    }
+}

@@ -1,0 +1,97 @@
+//! At which place of the node's memory the members of a communicator meet.
+//!
+//! Each process knows which places it may use. When a communicator is made its members tell each
+//! other (`context`), and take the first that is free for all of them. Seats belong to ranks of the
+//! node, so groups without a common member may take the same.
+//!
+//! Who has left a place may use it again when all others have left it too: until then one of them
+//! may still have to read what this process brought there.
+
+use crate::transport::shm::meeting::{Meeting, PLACES, Spot};
+
+/// The place of `MPI_COMM_WORLD`.
+pub(super) const WORLD: Spot = Spot { place: 0, last: 0 };
+
+const _: () = assert!(PLACES == u64::BITS);
+
+/// What a process offers when a communicator is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// Places that it may use, a bit each.
+    pub(super) free: u64,
+    /// It has seen no greater number of a gathering at any of them.
+    pub(super) last: u64,
+}
+
+impl Offer {
+    /// Of who would take anything.
+    pub(super) const ANY: Self = Self {
+        free: u64::MAX,
+        last: 0,
+    };
+
+    /// What both offer.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            free: self.free & other.free,
+            last: self.last.max(other.last),
+        }
+    }
+
+    /// Where they meet, if there is a place free for all of them.
+    pub(super) fn spot(self) -> Option<Spot> {
+        let place = self.free.trailing_zeros();
+        let last = self.last;
+        (place < PLACES).then_some(Spot { place, last })
+    }
+}
+
+/// The places of a process.
+#[derive(Debug)]
+pub(super) struct Places {
+    offer: Offer,
+    /// Left by this process.
+    left: Vec<Meeting>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        let offer = Offer {
+            free: !(1 << WORLD.place),
+            last: 0,
+        };
+        let left = Vec::new();
+        Self { offer, left }
+    }
+}
+
+impl Places {
+    /// What may be used. Until `settle` nobody else is offered anything.
+    pub(super) fn offer(&mut self) -> Offer {
+        let offer = &mut self.offer;
+        self.left.retain(|meeting| {
+            let is_over = meeting.is_over();
+            if is_over {
+                let Spot { place, last } = meeting.spot();
+                offer.free |= 1 << place;
+                offer.last = offer.last.max(last);
+            }
+            !is_over
+        });
+        let offered = self.offer;
+        self.offer.free = 0;
+        offered
+    }
+
+    /// Of what was offered this was taken.
+    pub(super) fn settle(&mut self, offered: Offer, taken: Option<Spot>) {
+        let taken = taken.map_or(0, |spot| 1 << spot.place);
+        self.offer.free |= offered.free & !taken;
+    }
+
+    /// This process comes to `meeting` no more.
+    pub(super) fn leave(&mut self, meeting: Meeting) {
+        meeting.leave();
+        self.left.push(meeting);
+    }
+}

@@ -1,0 +1,118 @@
+//! Waiting for others of this node who write into the shared memory, without messages.
+//!
+//! Who waits looks at what the others write, again and again, for as long as it would look for a
+//! message; then it waits like everybody else (`wait`): takes turns, gives its core to others,
+//! sleeps, and is woken.
+
+use super::Engine;
+use super::lane::Lane;
+use crate::error::{Cause, Error, Result};
+use crate::transport::shm::meeting::{Gathering, Look, Meeting, Nonsense, Spot, Who};
+use crate::transport::{Link, Peer};
+
+/// How often a waiting process looks before it takes turns.
+const LOOKS: u32 = 500;
+
+/// After so many gatherings a process takes a turn, though it may never have had to wait: messages
+/// of others are to move too.
+const GATHERINGS_PER_TURN: u64 = 32;
+
+/// Where a process meets others, and what moves its messages meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Circle<'a> {
+    engine: &'a Engine,
+    meeting: &'a Meeting,
+}
+
+impl<'a> Circle<'a> {
+    /// The members of `meeting` by way of `engine`.
+    #[must_use]
+    pub fn new(engine: &'a Engine, meeting: &'a Meeting) -> Self {
+        Self { engine, meeting }
+    }
+
+    /// Who meets.
+    #[must_use]
+    pub fn meeting(&self) -> &'a Meeting {
+        self.meeting
+    }
+
+    /// The next gathering.
+    #[inline]
+    pub fn gather(&self) -> Gathering<'a> {
+        let is_due = self.meeting.spot().last.is_multiple_of(GATHERINGS_PER_TURN);
+        if is_due && !self.engine.patience.hold.is_zero() {
+            self.engine.look(|_| ());
+        }
+        self.meeting.gather()
+    }
+
+    /// Waits until `look` finds something.
+    ///
+    /// # Errors
+    /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense.
+    #[inline]
+    pub fn wait<T>(&self, mut look: impl FnMut() -> Look<T>) -> Result<T> {
+        let looks = match self.engine.patience.hold.is_zero() {
+            true => 1,
+            false => LOOKS,
+        };
+        for _ in 0..looks {
+            if let Some(found) = look() {
+                return found.map_err(complain);
+            }
+        }
+        self.wait_long(look)
+    }
+
+    #[inline(never)]
+    fn wait_long<T>(&self, mut look: impl FnMut() -> Look<T>) -> Result<T> {
+        self.engine.wait_until(|lane| match look() {
+            Some(found) => Some(found.map_err(complain)),
+            None => lane.loss_among(self.meeting).map(Err),
+        })
+    }
+
+    /// Wakes those of `who` who sleep: what they wait for is written.
+    #[inline]
+    pub fn rouse(&self, who: Who) {
+        let sleepers = self.meeting.sleepers(who);
+        if !sleepers.is_empty() {
+            self.engine.with(|lane| lane.rouse(&sleepers));
+        }
+    }
+}
+
+/// The error for what cannot be.
+#[cold]
+pub fn complain(_: Nonsense) -> Error {
+    let what = "what a rank of this node wrote into the memory that they share makes no sense";
+    Cause::System(what.into()).into()
+}
+
+impl Engine {
+    /// Where the process with rank `me` of `group` meets the others, if all of them are on this
+    /// node and share memory.
+    #[must_use]
+    pub fn meeting(&self, spot: Spot, group: &[u32], me: u32) -> Option<Meeting> {
+        self.with(|lane| match lane.links.get(super::shortcut::NEAR) {
+            Some(Link::Shm(road)) if group.len() > 1 => road.meeting(spot, group, me as usize),
+            _ => None,
+        })
+    }
+}
+
+impl Lane {
+    /// The first member that is lost, in words.
+    fn loss_among(&self, meeting: &Meeting) -> Option<Error> {
+        let lost = self.lost.iter().find(|loss| meeting.has(loss.peer))?;
+        Some(self.loss(lost.peer))
+    }
+
+    #[cold]
+    fn rouse(&self, sleepers: &[Peer]) {
+        if let Some(Link::Shm(road)) = self.links.get(super::shortcut::NEAR) {
+            road.rouse(sleepers);
+        }
+    }
+}

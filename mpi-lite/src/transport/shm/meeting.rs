@@ -1,0 +1,524 @@
+//! Where the members of a communicator meet: small collectives without messages.
+//!
+//! At each place of the node's memory each rank has a seat: lines that it alone writes. The members
+//! of a communicator have agreed on a place when it was made, and know each other's seats there;
+//! groups without a common member may use the same place.
+//!
+//! Gatherings are numbered. A member comes to one by writing its line: what it brings, then a stamp
+//! with the number. Lines are used in turn, one for odd numbers, one for even ones. So who comes to
+//! a gathering writes over what it brought to the last but one: that must have been read by then.
+//! It has been, if its readers have come to the gathering between. Often that is known, because
+//! that was over only when all had come; otherwise [`Gathering::is_free`] looks at their stamps.
+//!
+//! Numbers only grow, those of a place's next communicator too, so that nothing is ever cleared.
+//! What others write is checked before it is used: numbers against what can be, lengths against
+//! the room there is.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU64, compiler_fence, fence};
+use std::sync::Arc;
+
+use super::super::Peer;
+use super::Shm;
+use super::segment::{ASLEEP, Area, BAG_BYTES, Bags, Seat, Slot, WORDS};
+use crate::memory::Span;
+
+pub use super::segment::PLACES;
+
+/// Bytes that fit a line.
+const LINE_BYTES: usize = (WORDS - 1) * 8;
+
+/// The most bytes that a member can bring.
+pub const BRING_BYTES: usize = BAG_BYTES;
+
+/// Low bits of a stamp: the round within the gathering. 2^15 members need no more.
+const ROUND_BITS: u32 = 4;
+
+/// The first of the two bags for results; before them are the two for what the rank brings.
+const RESULT_BAGS: usize = 2;
+
+/// What was found in the shared memory cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonsense;
+
+/// What a look finds: nothing yet, or what one looked for.
+pub type Look<T> = Option<Result<T, Nonsense>>;
+
+/// What a gathering is about: all members must say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The operation.
+    pub kind: u8,
+    /// The rank of the root, below 2^24; 0 where there is none.
+    pub root: u32,
+    /// Bytes that a member brings.
+    pub bytes: u32,
+}
+
+impl About {
+    fn encode(self) -> u64 {
+        u64::from(self.kind) | u64::from(self.root) << 8 | u64::from(self.bytes) << 32
+    }
+
+    fn decode(word: u64) -> Self {
+        Self {
+            kind: word as u8,
+            root: (word as u32) >> 8,
+            bytes: (word >> 32) as u32,
+        }
+    }
+}
+
+/// Some of the members, by rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// None of them.
+    Nobody,
+    /// This one.
+    One(usize),
+    /// All but this process.
+    Others,
+}
+
+impl Who {
+    fn encode(self) -> u64 {
+        match self {
+            Self::Nobody => 0,
+            Self::One(rank) => rank as u64 + 1,
+            Self::Others => u64::MAX,
+        }
+    }
+
+    fn decode(word: u64) -> Self {
+        match word {
+            0 => Self::Nobody,
+            u64::MAX => Self::Others,
+            rank => Self::One(rank as usize - 1),
+        }
+    }
+}
+
+/// A place, and the number of the last gathering there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Below [`PLACES`].
+    pub place: u32,
+    /// No member has seen a greater number there.
+    pub last: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    peer: Peer,
+    seat: &'static Seat,
+    bags: &'static Bags,
+    area: &'static Area,
+}
+
+/// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
+/// but one thread at a time gathers, as MPI demands.
+#[derive(Debug)]
+pub struct Meeting {
+    place: u32,
+    members: Box<[Member]>,
+    me: usize,
+    is_crowded: bool,
+    must_fence: bool,
+    /// The gathering to which this member came last.
+    at: AtomicU64,
+    /// The last one of which it knows that all have come.
+    complete: AtomicU64,
+    /// Who may still have to read what this member brought, by turn.
+    owed: [AtomicU64; 2],
+    /// Who may wait for this member to come to the next gathering, to write its line anew.
+    awaited_by: AtomicU64,
+    /// How many have come to the gatherings at which one counts.
+    counted: AtomicU64,
+    /// How many have brought something to this member alone, by turn.
+    given: [AtomicU64; 2],
+    /// All gatherings of the process.
+    gatherings: Arc<AtomicU64>,
+}
+
+impl Shm {
+    /// Where the process with rank `me` of `group` meets the others; `None` if not all of them are
+    /// on this node.
+    pub fn meeting(&self, spot: Spot, group: &[u32], me: usize) -> Option<Meeting> {
+        let Spot { place, last } = spot;
+        let member = |&rank: &u32| {
+            let local = *self.locals.get(rank as usize)?;
+            (local != u32::MAX).then(|| Member {
+                peer: Peer(rank),
+                seat: self.segment.seat(place, local),
+                bags: self.segment.bags(place, local),
+                area: self.segment.area(local),
+            })
+        };
+        let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
+        let shares_core = |member: &Member| member.area.is_crowded.load(Relaxed) != 0;
+        let needs_fence = |member: &Member| self.rest.must_fence(member.area);
+        Some(Meeting {
+            place,
+            me,
+            is_crowded: members.iter().any(shares_core),
+            must_fence: members.iter().any(needs_fence),
+            members,
+            at: AtomicU64::new(last),
+            complete: AtomicU64::new(last),
+            owed: [0, 0].map(AtomicU64::new),
+            awaited_by: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
+            given: [0, 0].map(AtomicU64::new),
+            gatherings: Arc::clone(&self.gatherings),
+        })
+    }
+
+    /// Wakes these neighbours, if they still sleep.
+    pub fn rouse(&self, sleepers: &[Peer]) {
+        for peer in sleepers {
+            let local = self.locals[peer.0 as usize];
+            self.rest.wake(local, self.segment.area(local), false);
+        }
+    }
+}
+
+impl Meeting {
+    /// How many members there are.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// This process's rank among them.
+    #[must_use]
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// Whether members share cores. All of them know the same.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
+    /// Whether `peer` is one of the members.
+    #[must_use]
+    pub fn has(&self, peer: Peer) -> bool {
+        self.members.iter().any(|member| member.peer == peer)
+    }
+
+    /// The next gathering.
+    #[inline]
+    pub fn gather(&self) -> Gathering<'_> {
+        let at = self.at.load(Relaxed) + 1;
+        self.at.store(at, Relaxed);
+        let gatherings = self.gatherings.load(Relaxed);
+        self.gatherings.store(gatherings + 1, Relaxed);
+        let awaited_by = Who::decode(self.awaited_by.load(Relaxed));
+        self.awaited_by.store(Who::Nobody.encode(), Relaxed);
+        Gathering {
+            meeting: self,
+            at,
+            awaited_by,
+        }
+    }
+
+    /// Its place, and the number of its last gathering.
+    #[must_use]
+    pub fn spot(&self) -> Spot {
+        Spot {
+            place: self.place,
+            last: self.at.load(Relaxed),
+        }
+    }
+
+    /// This member comes no more. Others may still have to read what it brought.
+    pub fn leave(&self) {
+        let seat = self.members[self.me].seat;
+        // All that is counted here is over before this member's last gathering is.
+        for count in [&seat.come, &seat.given[0], &seat.given[1]] {
+            count.0.store(0, Relaxed);
+        }
+        seat.left.0.store(self.at.load(Relaxed), Release);
+    }
+
+    /// Whether all members have left.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let at = self.at.load(Relaxed);
+        let has_left = |member: &Member| member.seat.left.0.load(Acquire) >= at;
+        self.members.iter().all(has_left)
+    }
+
+    /// Which of `who` sleep and have to be woken, once what they wait for is written.
+    #[inline]
+    pub fn sleepers(&self, who: Who) -> Vec<Peer> {
+        if who == Who::Nobody {
+            return Vec::new();
+        }
+        if self.must_fence {
+            fence(SeqCst);
+        } else {
+            compiler_fence(SeqCst);
+        }
+        let others = || self.members.iter().enumerate();
+        match who {
+            Who::Nobody => Vec::new(),
+            Who::One(rank) => self.members[rank].sleeper().into_iter().collect(),
+            Who::Others => others()
+                .filter(|&(rank, _)| rank != self.me)
+                .filter_map(|(_, member)| member.sleeper())
+                .collect(),
+        }
+    }
+}
+
+impl Member {
+    #[inline]
+    fn sleeper(&self) -> Option<Peer> {
+        let is_asleep = self.area.attention.load(Relaxed) & ASLEEP != 0;
+        is_asleep.then_some(self.peer)
+    }
+}
+
+/// One collective, seen by one member.
+#[derive(Clone, Copy, Debug)]
+pub struct Gathering<'a> {
+    meeting: &'a Meeting,
+    at: u64,
+    awaited_by: Who,
+}
+
+impl Gathering<'_> {
+    #[inline]
+    fn turn(&self) -> usize {
+        (self.at % 2) as usize
+    }
+
+    fn myself(&self) -> &Member {
+        &self.meeting.members[self.meeting.me]
+    }
+
+    /// Who may wait for this member to come, because of what was brought to the gathering before.
+    #[inline]
+    pub fn awaited_by(&self) -> Who {
+        self.awaited_by
+    }
+
+    /// This gathering can be over for `who` before it is for this member: who wants to come to the
+    /// next but one has to wait for this member to come to the next.
+    #[inline]
+    pub fn is_to_be_read_for(&self, who: Who) {
+        self.meeting.awaited_by.store(who.encode(), Relaxed);
+    }
+
+    /// Whether this member may bring something: what it brought before has been read.
+    #[inline]
+    pub fn is_free(&self) -> Look<()> {
+        let Meeting { complete, owed, .. } = self.meeting;
+        let readers = Who::decode(owed[self.turn()].load(Relaxed));
+        let is_known = readers == Who::Nobody || complete.load(Relaxed) >= self.at - 1;
+        if is_known || self.has_been_read_by(readers) {
+            return Some(Ok(()));
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn has_been_read_by(&self, readers: Who) -> bool {
+        let before = self.at - 1;
+        let has_come = |member: &Member| {
+            let line = &member.seat.brought[(before % 2) as usize];
+            line.stamp.load(Acquire) >> ROUND_BITS >= before
+        };
+        let others = || self.meeting.members.iter().enumerate();
+        match readers {
+            Who::Nobody => true,
+            Who::One(rank) => has_come(&self.meeting.members[rank]),
+            Who::Others => others().all(|(rank, one)| rank == self.meeting.me || has_come(one)),
+        }
+    }
+
+    /// Comes, and brings what `fill` writes; `readers` will read it. `is_free` has said that
+    /// it may.
+    #[inline]
+    pub fn bring(&self, about: About, readers: Who, fill: impl FnOnce(&mut [u8])) {
+        let member = self.myself();
+        let bag = member.bags.span(self.turn(), about.bytes as usize);
+        self.meeting.owed[self.turn()].store(readers.encode(), Relaxed);
+        put(
+            &member.seat.brought[self.turn()],
+            bag,
+            self.stamp(0),
+            (about, fill),
+        );
+    }
+
+    /// Tells that this member has got as far as `round` of the gathering.
+    #[inline]
+    pub fn reach(&self, round: u32) {
+        let line = &self.myself().seat.brought[self.turn()];
+        line.stamp.store(self.stamp(round), Release);
+    }
+
+    #[inline]
+    fn stamp(&self, round: u32) -> u64 {
+        self.at << ROUND_BITS | u64::from(round)
+    }
+
+    /// Whether the member of `rank` has got as far as `round`.
+    #[inline]
+    pub fn has_reached(&self, rank: usize, round: u32) -> Look<()> {
+        let line = &self.meeting.members[rank].seat.brought[self.turn()];
+        // It may have gone on already: that line has a greater number then.
+        (line.stamp.load(Acquire) >= self.stamp(round)).then_some(Ok(()))
+    }
+
+    /// What the member of `rank` has come for, once it has. It waits with going on until this
+    /// member has read what it brought.
+    #[inline]
+    pub fn has_come(&self, rank: usize) -> Look<About> {
+        self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])
+    }
+
+    #[inline]
+    fn look_at(&self, line: &Slot) -> Look<About> {
+        let at = line.stamp.load(Acquire) >> ROUND_BITS;
+        if at < self.at {
+            return None;
+        }
+        let about = About::decode(line.words[0].load(Relaxed));
+        let makes_sense = at == self.at && about.bytes as usize <= BRING_BYTES;
+        Some(makes_sense.then_some(about).ok_or(Nonsense))
+    }
+
+    /// Gives `read` the `bytes` bytes that the member of `rank` has brought; at most as many as
+    /// `has_come` has told.
+    #[inline]
+    pub fn read<R>(&self, rank: usize, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
+        let member = &self.meeting.members[rank];
+        let bag = member.bags.span(self.turn(), bytes);
+        get(&member.seat.brought[self.turn()], bag, read)
+    }
+
+    /// All have come.
+    #[inline]
+    pub fn is_complete(&self) {
+        self.meeting.complete.store(self.at, Relaxed);
+    }
+
+    /// All have come, and nobody has to read any more what this member brought, now or before.
+    #[inline]
+    pub fn is_over(&self) {
+        self.is_complete();
+        self.meeting.owed[self.turn()].store(Who::Nobody.encode(), Relaxed);
+    }
+
+    /// Comes by being counted. Answers whether this member is the last: then it releases the
+    /// others.
+    #[inline]
+    pub fn count(&self) -> Result<bool, Nonsense> {
+        let Meeting {
+            members, counted, ..
+        } = self.meeting;
+        let before = counted.load(Relaxed);
+        let all = before + members.len() as u64;
+        counted.store(all, Relaxed);
+        let number = members[0].seat.come.0.fetch_add(1, AcqRel) + 1;
+        if number <= before || number > all {
+            return Err(Nonsense);
+        }
+        Ok(number == all)
+    }
+
+    /// Tells the member of `rank` that something was brought for it alone. Answers whether it has
+    /// all now.
+    #[inline]
+    pub fn give(&self, rank: usize) -> bool {
+        let members = &self.meeting.members;
+        let given = &members[rank].seat.given[self.turn()].0;
+        // Who was given something two gatherings ago has counted it by now: whole rounds are over.
+        (given.fetch_add(1, AcqRel) + 1).is_multiple_of(members.len() as u64 - 1)
+    }
+
+    /// How many gave something to this member when all have.
+    pub fn all_given(&self) -> u64 {
+        let given = &self.meeting.given[self.turn()];
+        let all = given.load(Relaxed) + self.meeting.members.len() as u64 - 1;
+        given.store(all, Relaxed);
+        all
+    }
+
+    /// Whether `all` that others bring for this member is there.
+    pub fn has_been_given(&self, all: u64) -> Look<()> {
+        let given = self.myself().seat.given[self.turn()].0.load(Acquire);
+        let is_right = if given > all { Err(Nonsense) } else { Ok(()) };
+        (given >= all).then_some(is_right)
+    }
+
+    /// Ends a gathering at which all were counted, with what `fill` writes.
+    #[inline]
+    pub fn release(&self, about: About, fill: impl FnOnce(&mut [u8])) {
+        let first = &self.meeting.members[0];
+        let bag = first
+            .bags
+            .span(RESULT_BAGS + self.turn(), about.bytes as usize);
+        put(
+            &first.seat.results[self.turn()],
+            bag,
+            self.stamp(0),
+            (about, fill),
+        );
+    }
+
+    /// Whether the gathering has ended.
+    #[inline]
+    pub fn is_released(&self) -> Look<About> {
+        self.look_at(&self.meeting.members[0].seat.results[self.turn()])
+    }
+
+    /// Gives `read` the `bytes` bytes of the result.
+    #[inline]
+    pub fn read_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
+        let first = &self.meeting.members[0];
+        let bag = first.bags.span(RESULT_BAGS + self.turn(), bytes);
+        get(&first.seat.results[self.turn()], bag, read)
+    }
+}
+
+/// What lies in a line, aligned as functions of the program may expect it.
+#[repr(align(16))]
+struct Inline([u8; LINE_BYTES]);
+
+/// Writes a line, or a bag that is told of by the line.
+#[inline]
+fn put(line: &Slot, bag: Span, stamp: u64, (about, fill): (About, impl FnOnce(&mut [u8]))) {
+    if bag.len() > LINE_BYTES {
+        bag.update(fill);
+    } else if !bag.is_empty() {
+        let mut inline = Inline([0; LINE_BYTES]);
+        fill(&mut inline.0[..bag.len()]);
+        let words = line.words[1..].iter().zip(inline.0.as_chunks::<8>().0);
+        for (word, bytes) in words.take(bag.len().div_ceil(8)) {
+            word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        }
+    }
+    line.words[0].store(about.encode(), Relaxed);
+    line.stamp.store(stamp, Release);
+}
+
+/// Reads what `put` has written. What neighbours can write is copied before it is used.
+#[inline]
+fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
+    if bag.len() > LINE_BYTES {
+        let mut copy = Vec::with_capacity(bag.len());
+        bag.append_to(&mut copy);
+        return read(&copy);
+    }
+    let mut inline = Inline([0; LINE_BYTES]);
+    let words = line.words[1..].iter().zip(inline.0.as_chunks_mut::<8>().0);
+    for (word, bytes) in words.take(bag.len().div_ceil(8)) {
+        *bytes = word.load(Relaxed).to_ne_bytes();
+    }
+    read(&inline.0[..bag.len()])
+}
