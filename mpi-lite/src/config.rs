@@ -196,8 +196,8 @@ settings! {
     /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it
     /// at each look; `block`, asleep at once.
     wait: wait = "auto", "MPILITE_WAIT";
-    /// Microseconds that a waiting rank spins before it sleeps; 0 sleeps at once.
-    spin_us: optional = "1000, or 0 if there are more ranks than cores", "MPILITE_SPIN_US";
+    /// Microseconds that a waiting rank stays awake before it sleeps; 0 sleeps at once.
+    spin_us: optional = "1000", "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
     lost_s: number = 120, "MPILITE_LOST_S";
     /// Milliseconds between the looks of the thread that acknowledges while the program computes.

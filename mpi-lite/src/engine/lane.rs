@@ -2,6 +2,7 @@
 
 use super::envelope::Envelope;
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
+use super::patience::Habit;
 use super::protocol::{self, Unmatched};
 use super::request::{Place, Request, Requests, Status};
 use super::send::{Burst, Sending, Spare};
@@ -16,13 +17,6 @@ use crate::transport::{Arrival, Event, Landed, Landing, Link, Lost, Peer, Tallie
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
-
-/// After a wait in which offering the core helped, so many do it at once, before one tries again
-/// whether keeping it is better.
-const YIELDING_WAITS: u32 = 32;
-
-/// So many tests in vain are followed by an offer of the core, where ranks share cores.
-const VAIN_TESTS: u32 = 8;
 
 /// A message on its way in: the link and the link's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,10 +124,7 @@ pub struct Lane {
     pub(super) lost: Vec<Loss>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     is_closing: bool,
-    /// So many waits from now on offer the core at once.
-    yielding_waits: u32,
-    /// Tests without success since one offered the core.
-    vain_tests: u32,
+    pub(super) habit: Habit,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
     pub(super) hosts: Vec<String>,
@@ -165,8 +156,7 @@ impl Lane {
             attached: None,
             lost: Vec::new(),
             is_closing: false,
-            yielding_waits: 0,
-            vain_tests: 0,
+            habit: Habit::default(),
             settings,
             counters: Messages::default(),
             hosts,
@@ -258,28 +248,6 @@ impl Lane {
         }
         let event = self.links[link].poll(now);
         event.map(|event| self.handle(link, event)).is_some()
-    }
-
-    /// A wait is over; `helped` says whether only after the core was offered to others. Then whom
-    /// we wait for may need it: the next waits do not keep it either.
-    #[inline]
-    pub(super) fn note_wait(&mut self, helped: bool) {
-        self.yielding_waits = match (self.yielding_waits, helped) {
-            (0, true) => YIELDING_WAITS,
-            (waits, _) => waits.saturating_sub(1),
-        };
-    }
-
-    /// Whether the program has tested so often without success that it is waiting.
-    pub(super) fn is_tested_in_vain(&mut self) -> bool {
-        self.vain_tests = (self.vain_tests + 1) % VAIN_TESTS;
-        self.vain_tests == 0
-    }
-
-    /// Whether who waits offers its core at once.
-    #[inline]
-    pub(super) fn gives_way(&self) -> bool {
-        self.yielding_waits > 0
     }
 
     /// When a turn is due even if nothing arrives.

@@ -1,7 +1,8 @@
 //! Matching, requests, protocol choice, progress and waiting: what moves messages.
 //!
 //! A [`Lane`] is one lock's worth of state and never blocks; the [`Engine`] around it is what
-//! blocks (`wait`) and keeps acknowledging while the program computes (`ticker`).
+//! blocks (`wait`, as `patience` says) and keeps acknowledging while the program computes
+//! (`ticker`).
 
 mod completion;
 pub mod envelope;
@@ -9,6 +10,7 @@ mod lane;
 mod lock;
 pub mod matching;
 mod meet;
+mod patience;
 pub mod protocol;
 mod receive;
 mod request;
@@ -27,11 +29,11 @@ pub use completion::{Any, Array, Indexed};
 pub use lane::{Attached, Counters, Lane, Survey};
 use lock::Lock;
 pub use meet::{Circle, complain};
+pub use patience::Patience;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
 pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
 pub use ticker::Ticker;
-pub use wait::Patience;
 
 use crate::clock::Clock;
 use crate::transport::Transport;

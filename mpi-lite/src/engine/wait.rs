@@ -2,74 +2,19 @@
 //!
 //! Who waits takes turns itself: it spins for a while, because an answer within microseconds is
 //! the common case and waking a sleeping process costs ten times as much; then it gives the core
-//! to others a few times; then it sleeps on the links' descriptors until something arrives or a
-//! deadline of the protocol is due.
+//! to others; then it sleeps on the links' descriptors until something arrives or a deadline of
+//! the protocol is due. When it does what, `patience` says.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
+use super::patience::{Next, Wait};
 use crate::clock::Instant;
-
-/// How long a waiting thread stays awake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// Time to spin, before it sleeps.
-    pub spin: Duration,
-    /// Time of that in which it keeps its core; from then on it offers it to others at each turn.
-    pub hold: Duration,
-    /// How often it offers its core at least, before it sleeps.
-    pub yields: u32,
-}
-
-impl Patience {
-    /// Whoever waits keeps its core for ever.
-    pub const SPINNING: Self = Self {
-        spin: Duration::MAX,
-        hold: Duration::MAX,
-        yields: 0,
-    };
-
-    /// Whoever waits offers its core at each look.
-    pub const YIELDING: Self = Self {
-        spin: Duration::MAX,
-        hold: Duration::ZERO,
-        yields: 0,
-    };
-
-    /// Whoever waits sleeps at once.
-    pub const BLOCKING: Self = Self {
-        spin: Duration::ZERO,
-        hold: Duration::ZERO,
-        yields: 0,
-    };
-
-    /// The policy for `local` ranks on `cores` cores: with a core each, spinning disturbs nobody;
-    /// otherwise whoever we wait for needs our core.
-    #[must_use]
-    pub fn of(local: usize, cores: usize) -> Self {
-        if local <= cores {
-            // A blocked rank is to be quiet after its first millisecond. And cores are never
-            // quite ours: two ranks that happen to share one must not spin against each other.
-            Self {
-                spin: Duration::from_millis(1),
-                hold: Duration::from_micros(20),
-                yields: 0,
-            }
-        } else {
-            Self {
-                spin: Duration::ZERO,
-                hold: Duration::ZERO,
-                yields: 2,
-            }
-        }
-    }
-}
 
 /// A descriptor on which threads sleep until another rings it.
 pub(super) fn bell() -> std::io::Result<OwnedFd> {
@@ -116,36 +61,41 @@ impl Engine {
     ) -> T {
         let mut now = self.clock.now();
         let mut begin = None;
-        let (mut yields, mut looks) = (0, 0_u32);
+        let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
             self.count_turn();
             let (worked, answer) = turn(&mut lane, now, &mut ready);
             if let Some(answer) = answer {
-                lane.note_wait(yields > 0);
+                wait.end(&mut lane.habit);
                 return answer;
             }
             looks += 1;
-            if worked || yields > 0 || looks.is_multiple_of(LOOKS_PER_TIME) {
+            if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
                 now = self.clock.now();
             }
             if worked {
                 begin = None;
-                yields = 0;
+                wait.restart();
                 continue;
             }
             let waited = now.since(*begin.get_or_insert(now));
-            if waited < self.patience.hold && !lane.gives_way() {
+            match wait.next(&self.patience, &lane.habit, waited) {
                 // Asking the system is pause enough.
-                continue;
-            }
-            if waited < self.patience.spin || yields < self.patience.yields {
-                yields += 1;
-                lane.unlocked(std::thread::yield_now);
-            } else {
-                if let Some(answer) = self.sleep(&mut lane, &mut ready) {
-                    return answer;
+                Next::Nothing => {}
+                Next::Offer => {
+                    lane.unlocked(std::thread::yield_now);
+                    let back = self.clock.now();
+                    wait.note_offer(&self.patience, back.since(now));
+                    now = back;
                 }
-                now = self.clock.now();
+                Next::Sleep => {
+                    wait.note_sleep();
+                    if let Some(answer) = self.sleep(&mut lane, &mut ready) {
+                        wait.end(&mut lane.habit);
+                        return answer;
+                    }
+                    now = self.clock.now();
+                }
             }
         }
     }
@@ -164,7 +114,7 @@ impl Engine {
         self.count_turn();
         let now = self.clock.now();
         let worked = lane.turn(now);
-        if !worked && self.patience.hold.is_zero() && lane.is_tested_in_vain() {
+        if !worked && self.patience.hold.is_zero() && lane.habit.is_tested_in_vain() {
             // A program that tests in a loop keeps those from their core that it waits for.
             lane.unlocked(std::thread::yield_now);
         }
@@ -226,16 +176,5 @@ impl Engine {
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _ = rustix::io::write(self.bell.as_fd(), &1u64.to_ne_bytes());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_has_no_core_of_its_own_does_not_spin() {
-        assert!(Patience::of(3, 2).spin.is_zero());
-        assert!(!Patience::of(2, 2).spin.is_zero());
     }
 }
