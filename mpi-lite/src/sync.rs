@@ -1,8 +1,14 @@
-//! Fences and barriers, under names in whose place the models put their own
+//! Atomics, fences and barriers, under names in whose place the models put their own
 //! (`mpi-lite/tests/models/`). Decision 0024.
-#![expect(unsafe_code, reason = "membarrier is a bare system call")]
+#![expect(
+    unsafe_code,
+    reason = "a bare system call, and a register that Rust does not name"
+)]
 
-pub(crate) use core::sync::atomic::{compiler_fence, fence};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence, fence};
+pub(crate) use std::thread::yield_now;
+
+pub(crate) use parking_lot::Mutex;
 
 /// What membarrier(2) can do.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +18,10 @@ pub(crate) enum Barrier {
     Everybody = 1 << 1,
     /// This process passes the barriers of [`Barrier::Everybody`] from now on.
     JoinEverybody = 1 << 2,
+    /// Every running thread of this process passes a barrier.
+    Own = 1 << 3,
+    /// [`Barrier::Own`] is wanted from now on.
+    JoinOwn = 1 << 4,
 }
 
 /// Asks for it; `false` if the system does not do it. When it answers, every thread that it is for
@@ -19,4 +29,24 @@ pub(crate) enum Barrier {
 pub(crate) fn membarrier(barrier: Barrier) -> bool {
     // SAFETY: a system call on no memory.
     unsafe { libc::syscall(libc::SYS_membarrier, barrier as i32, 0, 0) == 0 }
+}
+
+/// A word that no other thread has at the same time, never 0.
+#[inline(always)]
+pub(crate) fn this_thread() -> usize {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    {
+        let this: usize;
+        // SAFETY: the ABI keeps the address of the thread's control block there; it only reads.
+        unsafe {
+            core::arch::asm!("mov {}, fs:0", out(reg) this,
+                options(nostack, preserves_flags, pure, readonly));
+        }
+        this
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+    {
+        std::thread_local!(static MARK: u8 = const { 0 });
+        MARK.with(|mark| core::ptr::from_ref(mark).addr())
+    }
 }

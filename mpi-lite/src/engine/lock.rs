@@ -14,40 +14,13 @@ use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence};
 
-use parking_lot::Mutex;
-
-const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
-const PRIVATE_EXPEDITED: i32 = 1 << 3;
+use crate::sync::{
+    AtomicBool, AtomicUsize, Barrier, Mutex, compiler_fence, membarrier, this_thread, yield_now,
+};
 
 /// Nobody.
 const NOBODY: usize = 0;
-
-fn membarrier(command: i32) -> bool {
-    // SAFETY: a system call on no memory.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
-
-/// A word that no other thread has at the same time, never `NOBODY`.
-#[inline(always)]
-fn this_thread() -> usize {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-    {
-        let this: usize;
-        // SAFETY: the ABI keeps the address of the thread's control block there; it only reads.
-        unsafe {
-            core::arch::asm!("mov {}, fs:0", out(reg) this,
-                options(nostack, preserves_flags, pure, readonly));
-        }
-        this
-    }
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-    {
-        std::thread_local!(static MARK: u8 = const { 0 });
-        MARK.with(|mark| core::ptr::from_ref(mark).addr())
-    }
-}
 
 /// A value that one thread at a time has, nearly always the one that made the lock.
 #[derive(Debug)]
@@ -68,7 +41,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 impl<T> Lock<T> {
     /// A lock whose owner is the calling thread.
     pub(super) fn new(value: T) -> Self {
-        let has_barrier = membarrier(REGISTER_PRIVATE_EXPEDITED);
+        let has_barrier = membarrier(Barrier::JoinOwn);
         Self {
             owner: AtomicUsize::new(if has_barrier { this_thread() } else { NOBODY }),
             is_inside: AtomicBool::new(false),
@@ -86,6 +59,11 @@ impl<T> Lock<T> {
         } else {
             self.lock_by_mutex()
         }
+    }
+
+    /// Whether somebody need not take the mutex.
+    pub(super) fn is_owned(&self) -> bool {
+        self.owner.load(Relaxed) != NOBODY
     }
 
     /// The owner goes in, if nobody else wants to.
@@ -130,7 +108,7 @@ impl<T> Lock<T> {
                 "membarrier(2) failed, though it was there before"
             );
             while self.is_inside.load(Acquire) {
-                std::thread::yield_now();
+                yield_now();
             }
             // The value stays wanted: an owner that was just about to enter must not.
             self.owner.store(NOBODY, Relaxed);
@@ -141,7 +119,7 @@ impl<T> Lock<T> {
     /// Tells the owner, and makes sure that it knows or is seen inside. Answers whether it could.
     fn want(&self) -> bool {
         self.is_wanted.store(true, SeqCst);
-        membarrier(PRIVATE_EXPEDITED)
+        membarrier(Barrier::Own)
     }
 
     /// The value, unless somebody has it. Who visits now and then leaves the lock to its owner.
@@ -153,8 +131,7 @@ impl<T> Lock<T> {
         }
         core::mem::forget(self.mutex.try_lock()?);
         let guard = self.guard(false);
-        let is_owned = self.owner.load(Relaxed) != NOBODY;
-        if is_owned && (!self.want() || self.is_inside.load(Acquire)) {
+        if self.is_owned() && (!self.want() || self.is_inside.load(Acquire)) {
             return None;
         }
         Some(guard)
@@ -162,7 +139,7 @@ impl<T> Lock<T> {
 
     #[cold]
     fn leave_by_mutex(&self) {
-        if self.owner.load(Relaxed) != NOBODY {
+        if self.is_owned() {
             self.is_wanted.store(false, Release);
         }
         // SAFETY: the guard that leaves has the mutex.
@@ -230,104 +207,5 @@ impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         self.leave();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-    use std::time::Duration;
-
-    use super::{Lock, NOBODY};
-    use crate::clock::Clock;
-
-    /// Two words that are always equal, unless two threads have them at once.
-    #[derive(Default)]
-    struct Pair(u64, u64);
-
-    impl Pair {
-        fn count(&mut self) {
-            assert_eq!(self.0, self.1);
-            self.0 += 1;
-            core::hint::black_box(&mut *self);
-            self.1 += 1;
-        }
-    }
-
-    #[test]
-    fn an_owner_and_a_visitor_never_have_it_at_once() {
-        const OWNERS_TURNS: u64 = if cfg!(miri) { 200 } else { 2_000_000 };
-        let lock = Lock::new(Pair::default());
-        let visits = std::thread::scope(|scope| {
-            let visitor = scope.spawn(|| {
-                let mut visits = 0;
-                loop {
-                    let Some(mut pair) = lock.visit() else {
-                        continue;
-                    };
-                    if pair.0 >= OWNERS_TURNS {
-                        return visits;
-                    }
-                    pair.count();
-                    visits += 1;
-                }
-            });
-            for _ in 0..OWNERS_TURNS {
-                lock.lock().count();
-            }
-            visitor.join().expect("it finds nothing wrong")
-        });
-        let pair = lock.lock();
-        assert_eq!(pair.0, OWNERS_TURNS + visits);
-    }
-
-    #[test]
-    fn a_second_thread_that_locks_makes_it_a_mutex_for_all() {
-        const TURNS: u64 = if cfg!(miri) { 50 } else { 200_000 };
-        let lock = Lock::new(Pair::default());
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| (0..TURNS).for_each(|_| lock.lock().count()));
-            }
-            (0..TURNS).for_each(|_| lock.lock().count());
-        });
-        assert_eq!(lock.owner.load(Relaxed), NOBODY);
-        assert_eq!(lock.lock().0, 3 * TURNS);
-    }
-
-    #[test]
-    fn others_have_their_turn_while_the_owner_is_away() {
-        let lock = Lock::new(Pair::default());
-        let clock = Clock::start();
-        let deadline = clock.now().plus(Duration::from_secs(60));
-        std::thread::scope(|scope| {
-            let visitor = scope.spawn(|| {
-                while clock.now() < deadline {
-                    if let Some(mut pair) = lock.visit() {
-                        pair.count();
-                        return true;
-                    }
-                }
-                false
-            });
-            let mut pair = lock.lock();
-            while pair.0 == 0 && clock.now() < deadline {
-                pair.unlocked(std::thread::yield_now);
-            }
-            assert_eq!(pair.0, 1);
-            drop(pair);
-            assert!(visitor.join().expect("it finds nothing wrong"));
-        });
-    }
-
-    #[test]
-    fn the_value_is_there_after_a_panic_outside() {
-        let lock = Lock::new(Pair::default());
-        let outcome = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
-            lock.lock()
-                .unlocked(|| std::panic::resume_unwind(Box::new(())));
-        }));
-        assert!(outcome.is_err());
-        lock.lock().count();
     }
 }

@@ -8,6 +8,8 @@ mod completion;
 pub mod envelope;
 mod lane;
 mod lock;
+#[cfg(test)]
+mod lock_tests;
 pub mod matching;
 mod meet;
 mod patience;

@@ -8,6 +8,7 @@
 //!
 //! `LOOM_MAX_PREEMPTIONS=n` (2 if not set) tries orders with more interruptions of each side.
 
+mod engine;
 mod memory;
 mod shm;
 mod sync;

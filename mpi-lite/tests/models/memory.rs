@@ -6,6 +6,8 @@ use std::cell::{Cell, RefCell};
 
 use loom::cell::UnsafeCell;
 
+use crate::sync::interrupt;
+
 /// Memory of a process, in pieces of which each has one value.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -104,6 +106,7 @@ impl Span {
     }
 
     fn pieces(&self) -> &'static [Piece] {
+        interrupt();
         let memory = Memory::of(self.address);
         let first = (self.address - memory.address) / memory.bytes_of_piece;
         let end = (self.address + self.len - memory.address).div_ceil(memory.bytes_of_piece);

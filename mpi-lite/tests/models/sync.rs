@@ -1,4 +1,8 @@
 //! Atomics, fences and barriers of the models: loom's, weakened where a mistake is planted.
+#![expect(
+    unsafe_code,
+    reason = "a method that is unsafe where the library has it from"
+)]
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +22,8 @@ pub(crate) enum Role {
     Claims,
     Copied,
     Failed,
+    Inside,
+    Wanted,
 }
 
 /// A mistake that a model must find.
@@ -45,10 +51,13 @@ thread_local! {
     /// All threads of a model are one thread of the system.
     static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
     static MAIN: Cell<Option<loom::thread::ThreadId>> = const { Cell::new(None) };
+    static FLAGS: Cell<usize> = const { Cell::new(0) };
+    static THREADS: Cell<usize> = const { Cell::new(0) };
     static MACHINE: Cell<Option<&'static Machine>> = const { Cell::new(None) };
 }
 
 loom::thread_local! {
+    static NUMBER: usize = THREADS.replace(THREADS.get() + 1) + 1;
     static IS_INTERRUPTED: Cell<bool> = Cell::new(false);
 }
 
@@ -62,6 +71,8 @@ fn explore(bug: Option<Bug>, model: impl Fn() + Send + Sync + 'static) {
     builder.max_branches = builder.max_branches.max(20_000);
     builder.check(move || {
         PLANTED.set(bug);
+        FLAGS.set(0);
+        THREADS.set(0);
         MAIN.set(Some(loom::thread::current().id()));
         let machine = Machine {
             asked: of_loom::AtomicU32::new(0),
@@ -186,11 +197,119 @@ pub(crate) fn compiler_fence(_: Ordering) {
     interrupt();
 }
 
+/// The flags of a lock: the first one that is made says who is inside, the second one who wants to
+/// be.
+#[derive(Debug)]
+pub(crate) struct AtomicBool(AtomicU32);
+
+impl AtomicBool {
+    pub(crate) fn new(is_set: bool) -> Self {
+        assert!(!is_set, "no flag begins so");
+        let role = if FLAGS.replace(FLAGS.get() + 1).is_multiple_of(2) {
+            Role::Inside
+        } else {
+            Role::Wanted
+        };
+        Self(AtomicU32::new(role))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> bool {
+        self.0.load(order) != 0
+    }
+
+    pub(crate) fn store(&self, is_set: bool, order: Ordering) {
+        self.0.store(u32::from(is_set), order);
+    }
+}
+
+/// The owner of a lock.
+#[derive(Debug)]
+pub(crate) struct AtomicUsize(of_loom::AtomicUsize);
+
+impl AtomicUsize {
+    pub(crate) fn new(word: usize) -> Self {
+        Self(of_loom::AtomicUsize::new(word))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> usize {
+        interrupt();
+        self.0.load(order)
+    }
+
+    pub(crate) fn store(&self, word: usize, order: Ordering) {
+        interrupt();
+        self.0.store(word, order);
+    }
+}
+
+/// A mutex that can be unlocked by who has forgotten its guard.
+#[derive(Debug)]
+pub(crate) struct Mutex<T> {
+    is_locked: of_loom::AtomicBool,
+    _value: T,
+}
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        let is_locked = of_loom::AtomicBool::new(false);
+        Self {
+            is_locked,
+            _value: value,
+        }
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard> {
+        interrupt();
+        let locked = self
+            .is_locked
+            .compare_exchange(false, true, Acquire, Relaxed);
+        locked.is_ok().then(|| MutexGuard)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard {
+        loop {
+            match self.try_lock() {
+                Some(guard) => return guard,
+                None => loom::thread::yield_now(),
+            }
+        }
+    }
+
+    /// # Safety
+    /// None: a wrong call is a wrong model.
+    pub(crate) unsafe fn force_unlock(&self) {
+        interrupt();
+        self.is_locked.store(false, Release);
+    }
+}
+
+/// Is forgotten.
+#[derive(Debug)]
+pub(crate) struct MutexGuard;
+
+impl Drop for MutexGuard {
+    fn drop(&mut self) {
+        unreachable!("the lock forgets it");
+    }
+}
+
+pub(crate) fn yield_now() {
+    interrupt();
+    loom::thread::yield_now();
+}
+
+/// A number of this thread, never 0.
+pub(crate) fn this_thread() -> usize {
+    NUMBER.with(|number| *number)
+}
+
 /// The commands of membarrier(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Barrier {
     Everybody,
     JoinEverybody,
+    Own,
+    JoinOwn,
 }
 
 /// How membarrier(2) reaches the other side.
@@ -210,7 +329,8 @@ fn machine() -> &'static Machine {
 /// thread passes a full barrier, somewhere between two of its steps; so does the caller at both
 /// ends. Which two steps those are loom chooses: see [`interrupt`].
 pub(crate) fn membarrier(barrier: Barrier) -> bool {
-    if barrier == Barrier::JoinEverybody || is_planted(Bug::NoBarrier) {
+    let joins = matches!(barrier, Barrier::JoinEverybody | Barrier::JoinOwn);
+    if joins || is_planted(Bug::NoBarrier) {
         return true;
     }
     let machine = machine();
@@ -224,7 +344,7 @@ pub(crate) fn membarrier(barrier: Barrier) -> bool {
 }
 
 /// Before each step of a thread that others may interrupt: perhaps one has.
-fn interrupt() {
+pub(crate) fn interrupt() {
     if !IS_INTERRUPTED.with(Cell::get) {
         return;
     }
