@@ -20,7 +20,7 @@ impl Shm {
         }
         if let Landing::Into(span) = landing {
             self.inward[from as usize].write_inline(span.part(0, note.bytes));
-            self.next_slot(from, 0);
+            self.next_slot(from, None);
             return Landed::Whole(None);
         }
         self.keep_short(fresh, landing)
@@ -39,7 +39,7 @@ impl Shm {
         } else {
             Landed::Whole(Some(body))
         };
-        self.next_slot(from, 0);
+        self.next_slot(from, None);
         landed
     }
 
@@ -56,11 +56,11 @@ impl Shm {
         if kind == Kind::Long {
             let room = Room::of(landing, len, &mut self.shelf);
             let index = self.enter(fresh, room, 0);
-            self.next_slot(from, 0);
+            self.next_slot(from, None);
             self.fetch(index);
             return Landed::Coming;
         }
-        let Some(piece) = self.inward[from as usize].ring.body(note.bytes) else {
+        let Some(piece) = self.inward[from as usize].ring.body(note) else {
             unreachable!("`look` has checked the length");
         };
         let bytes = note.bytes as u64;
@@ -82,7 +82,7 @@ impl Shm {
                 Landed::Coming
             }
         };
-        self.next_slot(from, note.bytes);
+        self.next_slot(from, Some(note));
         landed
     }
 

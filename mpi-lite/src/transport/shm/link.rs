@@ -115,15 +115,11 @@ impl Outward {
         let mut at = 0;
         while at < len {
             let piece = body.part(at, EAGER_PIECE_BYTES);
-            self.push_piece(kind, piece, [context, tag, len as u64]);
+            self.ring
+                .push_body(kind as u8, piece, [context, tag, len as u64]);
             (kind, at) = (Kind::More, at + piece.len());
         }
         true
-    }
-
-    fn push_piece<const COUNT: usize>(&mut self, kind: Kind, piece: Span, words: [u64; COUNT]) {
-        self.ring.body(piece.len()).copy_from(piece);
-        self.ring.push(kind.note(piece.len()), words);
     }
 
     /// Writes a slot without a body, if there is room.
@@ -145,7 +141,8 @@ impl Outward {
         let piece = rest.part(0, EAGER_PIECE_BYTES);
         let has_room = self.ring.has_room(1, piece.len());
         has_room.then(|| {
-            self.push_piece(Kind::Piece, piece, [u64::from(name)]);
+            self.ring
+                .push_body(Kind::Piece as u8, piece, [u64::from(name)]);
             piece.len()
         })
     }

@@ -29,10 +29,7 @@ impl Kind {
     /// A slot of this kind that tells of so many bytes.
     #[inline]
     pub(super) fn note(self, bytes: usize) -> Note {
-        Note {
-            kind: self as u8,
-            bytes,
-        }
+        Note::new(self as u8, bytes)
     }
 
     #[inline]

@@ -44,7 +44,7 @@ impl Shm {
             };
             inward.write_inline(span.part(0, note.bytes));
             self.next += 1;
-            self.next_slot(caller, 0);
+            self.next_slot(caller, None);
             return Short::Taken;
         }
         Short::Nothing
@@ -114,11 +114,11 @@ impl Shm {
         let (first, second) = (inward.ring.word(0), inward.ring.word(1));
         let makes_sense = match kind {
             Kind::More => match inward.current {
-                Some(index) => self.take_piece(from, index, note.bytes),
+                Some(index) => self.take_piece(from, index, note),
                 None => false,
             },
             Kind::Piece => match u32::try_from(first) {
-                Ok(index) => self.take_piece(from, index, note.bytes),
+                Ok(index) => self.take_piece(from, index, note),
                 Err(_) => false,
             },
             Kind::Ask => self.hear_ask(from, first, second),
@@ -126,23 +126,25 @@ impl Shm {
             Kind::Short | Kind::Body | Kind::Long => false,
         };
         if makes_sense {
-            self.next_slot(from, note.bytes);
+            let has_body = matches!(kind, Kind::More | Kind::Piece);
+            self.next_slot(from, has_body.then_some(note));
         }
         makes_sense
     }
 
     /// A slot is done with. Its sender may wait for room.
     #[inline]
-    pub(super) fn next_slot(&mut self, from: u32, bytes: usize) {
-        if self.inward[from as usize].ring.take(bytes) {
+    pub(super) fn next_slot(&mut self, from: u32, body: Option<Note>) {
+        if self.inward[from as usize].ring.take(body) {
             let outward = &self.outward[from as usize];
             self.rest.wake(from, outward.area, outward.must_fence);
         }
     }
 
-    pub(super) fn take_piece(&mut self, from: u32, index: u32, bytes: usize) -> bool {
+    pub(super) fn take_piece(&mut self, from: u32, index: u32, note: Note) -> bool {
+        let bytes = note.bytes;
         let inward = &mut self.inward[from as usize];
-        let piece = inward.ring.body(bytes);
+        let piece = inward.ring.body(note);
         let message = self
             .incoming
             .get_mut(index)

@@ -6,6 +6,10 @@
 //! slot has the stamp of a former round. How far the receiver is it says now and then, not each
 //! time: that line travels once for a quarter of the ring.
 //!
+//! The ring of bytes is used as far as it is needed: in its second half the receiver tells when all
+//! is taken, and the sender then starts over. So the second half of a road with little on it is
+//! hardly ever touched.
+//!
 //! What the other side writes is checked before it is used: lengths against the ring, kinds against
 //! those there are. A neighbour that has gone mad gets an error, never memory of ours.
 #![expect(
@@ -22,7 +26,7 @@ use crate::memory::Span;
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
 
 /// The longest body, or piece of one, that goes through the ring at once.
-pub(super) const PIECE_BYTES: usize = BODIES / 4;
+pub(super) const PIECE_BYTES: usize = BODIES / 8;
 
 /// Where bodies begin.
 const LINE: u64 = 64;
@@ -35,21 +39,39 @@ const KIND_BITS: u32 = 32;
 pub(super) struct Note {
     /// One of the kinds of the level above, at most 255.
     pub(super) kind: u8,
-    /// Bytes, below 2^24: of what lies in the slot or in the ring of bodies.
+    /// Bytes, below 2^23: of what lies in the slot or in the ring of bodies.
     pub(super) bytes: usize,
+    /// The body lies at the start of the ring, wherever the one before it ended.
+    starts_over: bool,
 }
 
+/// Bit of a stamp: [`Note::starts_over`].
+const STARTS_OVER: u32 = 1 << 31;
+
 impl Note {
+    /// A slot of this kind that tells of so many bytes.
+    #[inline]
+    pub(super) const fn new(kind: u8, bytes: usize) -> Self {
+        Self {
+            kind,
+            bytes,
+            starts_over: false,
+        }
+    }
+
     #[inline]
     fn encode(self) -> u64 {
-        u64::from(self.kind) | (self.bytes as u64) << 8
+        let start = if self.starts_over { STARTS_OVER } else { 0 };
+        u64::from(self.kind) | (self.bytes as u64) << 8 | u64::from(start)
     }
 
     #[inline]
     fn decode(word: u64) -> Self {
+        let word = word as u32;
         Self {
             kind: word as u8,
-            bytes: (word as u32 >> 8) as usize,
+            bytes: ((word & !STARTS_OVER) >> 8) as usize,
+            starts_over: word & STARTS_OVER != 0,
         }
     }
 }
@@ -58,6 +80,21 @@ impl Note {
 #[inline]
 fn stamp(at: u64, note: Note) -> u64 {
     (at + 1) << KIND_BITS | note.encode()
+}
+
+/// A part of the ring of bodies: the other side hears of each that is done with.
+const QUARTER: u64 = BODIES as u64 / 4;
+
+/// Whether a position is in the second half of the ring.
+#[inline]
+fn is_behind(at: u64) -> bool {
+    at % BODIES as u64 >= BODIES as u64 / 2
+}
+
+/// The next position at the start of the ring.
+#[inline]
+fn next_start(at: u64) -> u64 {
+    at.next_multiple_of(BODIES as u64)
 }
 
 /// Position in the ring of bodies where `bytes` bytes lie in one stretch, and the one behind them.
@@ -110,17 +147,25 @@ impl Position {
 pub(super) struct Producer {
     pair: &'static Pair,
     position: Position,
+    /// The next body starts over.
+    starts_over: bool,
 }
 
 impl Producer {
     pub(super) fn new(pair: &'static Pair) -> Self {
-        let position = Position::default();
-        Self { pair, position }
+        Self {
+            pair,
+            position: Position::default(),
+            starts_over: false,
+        }
     }
 
     /// Whether there is room for so many slots, and a body in one stretch.
     #[inline]
     pub(super) fn has_room(&mut self, slots: usize, bytes: usize) -> bool {
+        if bytes > 0 && is_behind(self.position.bytes_at) {
+            self.start_over();
+        }
         self.seems_to_have_room(slots, bytes) || {
             self.look();
             self.seems_to_have_room(slots, bytes)
@@ -140,6 +185,17 @@ impl Producer {
         at + slots as u64 <= known + SLOTS as u64 && (bytes == 0 || has_bytes())
     }
 
+    /// In the second half: starts over if all is taken. Earlier it would not pay: to write lines
+    /// that the receiver still has close by takes longer.
+    fn start_over(&mut self) {
+        self.look();
+        let position = &mut self.position;
+        if position.bytes_known == position.bytes_at {
+            position.bytes_at = next_start(position.bytes_at);
+            self.starts_over = true;
+        }
+    }
+
     #[cold]
     fn look(&mut self) {
         let taken = &self.pair.taken;
@@ -152,17 +208,28 @@ impl Producer {
         }
     }
 
-    /// Where a body of `bytes` bytes is to be written. `has_room` has said that there is room.
-    #[inline]
-    pub(super) fn body(&mut self, bytes: usize) -> Span {
-        let (at, end) = stretch(self.position.bytes_at, bytes);
+    /// Writes a body to the ring, and the next slot, which tells of it. `has_room` has said that
+    /// there is room.
+    pub(super) fn push_body<const COUNT: usize>(
+        &mut self,
+        kind: u8,
+        body: Span,
+        words: [u64; COUNT],
+    ) {
+        let (at, end) = stretch(self.position.bytes_at, body.len());
         self.position.bytes_at = end;
-        span(self.pair, at, bytes)
+        span(self.pair, at, body.len()).copy_from(body);
+        let starts_over = core::mem::take(&mut self.starts_over);
+        let note = Note {
+            starts_over,
+            ..Note::new(kind, body.len())
+        };
+        self.push(note, words);
     }
 
-    /// Writes the next slot. `has_room` has said that there is room, and the body that it tells
-    /// of is written. How many words there are the compiler knows: a loop that counts costs more
-    /// than words that nobody reads.
+    /// Writes the next slot, which tells of no body in the ring. `has_room` has said that there is
+    /// room. How many words there are the compiler knows: a loop that counts costs more than words
+    /// that nobody reads.
     #[inline(always)]
     pub(super) fn push<const COUNT: usize>(&mut self, note: Note, words: [u64; COUNT]) {
         const { assert!(COUNT <= WORDS) };
@@ -222,26 +289,36 @@ impl Consumer {
 
     /// The body in the ring that the slot tells of.
     #[inline]
-    pub(super) fn body(&self, bytes: usize) -> Option<Span> {
-        if bytes > PIECE_BYTES {
+    pub(super) fn body(&self, note: Note) -> Option<Span> {
+        if note.bytes > PIECE_BYTES {
             return None;
         }
-        let (at, _) = stretch(self.position.bytes_at, bytes);
-        Some(span(self.pair, at, bytes))
+        let (at, _) = self.stretch(note);
+        Some(span(self.pair, at, note.bytes))
     }
 
-    /// The slot, and a body of so many bytes, are done with. Answers whether the sender learns of
-    /// it.
     #[inline]
-    pub(super) fn take(&mut self, bytes: usize) -> bool {
-        let position = &mut self.position;
-        position.step();
-        fetch_ahead(self.pair, position.index);
-        if bytes > 0 {
-            (_, position.bytes_at) = stretch(position.bytes_at, bytes);
+    fn stretch(&self, note: Note) -> (u64, u64) {
+        let at = self.position.bytes_at;
+        stretch(
+            if note.starts_over { next_start(at) } else { at },
+            note.bytes,
+        )
+    }
+
+    /// The slot is done with, and the body in the ring that it told of. Answers whether the sender
+    /// learns of it.
+    #[inline]
+    pub(super) fn take(&mut self, body: Option<Note>) -> bool {
+        self.position.step();
+        fetch_ahead(self.pair, self.position.index);
+        let mut is_worth_it = self.position.at - self.position.known >= SLOTS as u64 / 4;
+        if let Some(note) = body {
+            let (_, end) = self.stretch(note);
+            self.position.bytes_at = end;
+            is_worth_it |= end / QUARTER != self.position.bytes_known / QUARTER
+                || (is_behind(end) && self.peek().is_none());
         }
-        let is_worth_it = position.at - position.known >= SLOTS as u64 / 4
-            || position.bytes_at - position.bytes_known >= BODIES as u64 / 4;
         if is_worth_it {
             self.tell();
         }

@@ -28,7 +28,7 @@ pub(super) const SLOTS: usize = 124;
 pub(super) const WORDS: usize = 7;
 
 /// Bytes of a pair's ring of bodies.
-pub(super) const BODIES: usize = 1 << 16;
+pub(super) const BODIES: usize = 1 << 18;
 
 /// Long messages of a pair that both sides may copy at once.
 pub(super) const TRANSFERS: usize = 3;
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_many_ranks_is_bounded() {
-        assert!(segment_bytes(256) < 1 << 33);
-        assert!(segment_bytes(RANKS_MAX) < 1 << 37);
+        assert!(segment_bytes(256) < 1 << 35);
+        assert!(segment_bytes(RANKS_MAX) < 1 << 39);
     }
 }

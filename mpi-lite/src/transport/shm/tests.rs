@@ -5,14 +5,15 @@
 )]
 
 use core::sync::atomic::Ordering::Relaxed;
+use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use super::super::{ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport};
 use super::note::Kind;
-use super::segment::{Pair, SLOTS};
-use super::{Place, Room, Shm, segment_bytes};
+use super::segment::{BODIES, Pair, SLOTS};
+use super::{EAGER_BYTES, Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
 use crate::memory::Span;
 
@@ -26,8 +27,21 @@ pub(in super::super) fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> 
 
 /// The same; perhaps they say that they share cores.
 pub(crate) fn crowd(count: u32, copies_across: bool, is_crowded: bool) -> Vec<Shm> {
+    neighbours_in(&memory(count), count, (copies_across, is_crowded))
+}
+
+/// Memory for so many ranks.
+fn memory(count: u32) -> OwnedFd {
     let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&memory, segment_bytes(count)).unwrap();
+    memory
+}
+
+fn neighbours_in(
+    memory: &OwnedFd,
+    count: u32,
+    (copies_across, is_crowded): (bool, bool),
+) -> Vec<Shm> {
     let bells: Vec<_> = (0..count)
         .map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap())
         .collect();
@@ -104,6 +118,25 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
         }
     }
     (whole, false)
+}
+
+#[test]
+fn a_road_with_little_on_it_touches_no_more_than_half_of_its_ring() {
+    let memory = memory(2);
+    let mut roads = neighbours_in(&memory, 2, (false, false));
+    let touched = || fstat(&memory).unwrap().st_blocks * 512;
+    let before = touched();
+    for number in 0..1000 {
+        let mut body = body(number, 1 + number as usize * 7 % EAGER_BYTES);
+        send(&mut roads[0], 1, number * 5 + 1, &mut body);
+        let mut come = Vec::new();
+        while come.is_empty() {
+            come = receive(&mut roads[1]).0;
+        }
+        assert!(come == [body], "message {number}");
+    }
+    let one_more = EAGER_BYTES + size_of::<Pair>() - BODIES;
+    assert!(touched() - before <= (BODIES / 2 + one_more) as i64);
 }
 
 #[test]

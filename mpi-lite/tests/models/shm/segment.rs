@@ -7,7 +7,7 @@ use crate::sync::{AtomicU32, AtomicU64, Role};
 
 pub(super) const SLOTS: usize = 8;
 pub(super) const WORDS: usize = 3;
-pub(super) const BODIES: usize = 512;
+pub(super) const BODIES: usize = 1024;
 
 pub(super) const ASLEEP: u32 = 1;
 

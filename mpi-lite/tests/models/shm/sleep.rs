@@ -6,7 +6,7 @@ use super::ring::{Consumer, Note, Producer};
 use super::segment::{Area, Pair, SLOTS};
 use crate::sync::{Bug, check, interrupted, is_planted};
 
-const NOTE: Note = Note { kind: 1, bytes: 0 };
+const NOTE: Note = Note::new(1, 0);
 
 /// How a rank wakes the one that sleeps.
 struct Waker {
@@ -86,7 +86,7 @@ fn wait_for_messages(is_crowded: bool) {
     let mut ring = Consumer::new(pair);
     for _ in 0..MESSAGES {
         sleeper.sleep_until(|| ring.peek().is_some());
-        ring.take(0);
+        ring.take(None);
     }
     sender.join().expect("it ends");
 }
@@ -102,7 +102,7 @@ fn wait_for_room(is_crowded: bool) {
     let receiver = waker.run(move |waker| {
         let mut ring = Consumer::new(pair);
         for _ in 0..2 {
-            if ring.take(0) {
+            if ring.take(None) {
                 waker.wake();
             }
         }
