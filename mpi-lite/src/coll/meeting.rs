@@ -9,7 +9,7 @@ use super::partial::{Partial, fold};
 use crate::data::{Buffer, Op};
 use crate::engine::{Circle, complain};
 use crate::error::{Cause, Result};
-use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, Nonsense, Who};
+use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Nonsense, Who};
 
 /// The most bytes for which a gathering is worth while.
 pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
@@ -168,7 +168,7 @@ pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Res
     if len > room {
         return Err(Cause::Truncate { len, room }.into());
     }
-    gathering.read(root, theirs.bytes as usize, |bytes| buffer.unpack(bytes));
+    take(gathering, (root, theirs.bytes as usize), buffer);
     Ok(())
 }
 
@@ -224,23 +224,54 @@ fn pack(buffer: &Buffer, bytes: &mut [u8]) {
     };
 }
 
+/// Lays down what the member of `rank` has brought.
+#[inline]
+fn take(gathering: Gathering<'_>, (rank, bytes): (usize, usize), buffer: &Buffer) {
+    match buffer.contiguous() {
+        Some(span) => gathering.copy(rank, bytes, span),
+        None => {
+            gathering.read(rank, bytes, |brought| buffer.unpack(brought));
+        }
+    }
+}
+
 /// Reduces what all members have brought, in the order of their ranks: from the last to the first,
 /// so that one result goes through all of them.
 fn reduce_all(gathering: Gathering<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Result<()> {
     let bytes = result.bytes()? as usize;
-    gathering.read(size - 1, bytes, |brought| result.unpack(brought));
+    if bytes <= LINE_BYTES && result.datatype().has_no_gaps() {
+        return reduce_lines(gathering, (size, bytes), (result, op));
+    }
+    take(gathering, (size - 1, bytes), result);
     for rank in (0..size - 1).rev() {
         gathering.read(rank, bytes, |brought| fold_packed(brought, result, op))?;
     }
     Ok(())
 }
 
+/// The same for what fits a line and looks the same in memory.
+#[inline]
+fn reduce_lines(
+    gathering: Gathering<'_>,
+    (size, bytes): (usize, usize),
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let mut upper = gathering.line(size - 1);
+    for rank in (0..size - 1).rev() {
+        let lower = gathering.line(rank);
+        let inout = &mut upper.0[..bytes];
+        op.apply(&lower.0[..bytes], inout, result.count(), result.datatype())?;
+    }
+    result.unpack(&upper.0[..bytes]);
+    Ok(())
+}
+
 /// `result = left op result`, where `left` is without gaps.
 fn fold_packed(left: &[u8], result: &Buffer, op: &Op) -> Result<()> {
-    let (count, datatype) = (result.count(), result.datatype());
-    let occupied = result.occupied()?;
-    if occupied.len() == left.len() && result.contiguous().is_some() {
-        return occupied.update(|inout| op.apply(left, inout, count, datatype));
+    if result.datatype().has_no_gaps() {
+        let (count, datatype) = (result.count(), result.datatype());
+        let change = |inout: &mut [u8]| op.apply(left, inout, count, datatype);
+        return result.occupied()?.update(change);
     }
     let spread = Partial::room(result)?;
     spread.buffer().unpack(left);

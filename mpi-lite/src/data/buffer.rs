@@ -214,7 +214,16 @@ impl Buffer {
 
     /// The message as one run of bytes; `None` if it must be packed.
     #[must_use]
+    #[inline]
     pub fn contiguous(&self) -> Option<Span> {
+        if self.datatype.has_no_gaps() {
+            return run(self.origin, self.count, &self.datatype).ok();
+        }
+        self.contiguous_by_layout()
+    }
+
+    #[inline(never)]
+    fn contiguous_by_layout(&self) -> Option<Span> {
         if self.count == 0 || self.datatype.size() == 0 {
             return Some(Span::EMPTY);
         }

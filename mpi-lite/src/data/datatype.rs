@@ -254,7 +254,7 @@ impl Datatype {
     /// Whether it is a predefined one without padding, as almost all are: what any number of
     /// elements occupies is what it holds.
     #[inline]
-    pub(super) fn has_no_gaps(&self) -> bool {
+    pub(crate) fn has_no_gaps(&self) -> bool {
         matches!(self, Self::Basic(basic) if basic.has_no_gaps())
     }
 

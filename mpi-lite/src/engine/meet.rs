@@ -76,10 +76,15 @@ impl<'a> Circle<'a> {
     /// Wakes those of `who` who sleep: what they wait for is written.
     #[inline]
     pub fn rouse(&self, who: Who) {
-        let sleepers = self.meeting.sleepers(who);
-        if !sleepers.is_empty() {
-            self.engine.with(|lane| lane.rouse(&sleepers));
+        if self.meeting.has_sleepers(who) {
+            self.ring(who);
         }
+    }
+
+    #[cold]
+    fn ring(&self, who: Who) {
+        let sleepers = self.meeting.sleepers(who);
+        self.engine.with(|lane| lane.rouse(&sleepers));
     }
 }
 
@@ -109,7 +114,6 @@ impl Lane {
         Some(self.loss(lost.peer))
     }
 
-    #[cold]
     fn rouse(&self, sleepers: &[Peer]) {
         if let Some(Link::Shm(road)) = self.links.get(super::shortcut::NEAR) {
             road.rouse(sleepers);

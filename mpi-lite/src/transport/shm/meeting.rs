@@ -26,7 +26,7 @@ use crate::memory::Span;
 pub use super::segment::PLACES;
 
 /// Bytes that fit a line.
-const LINE_BYTES: usize = (WORDS - 1) * 8;
+pub const LINE_BYTES: usize = (WORDS - 1) * 8;
 
 /// The most bytes that a member can bring.
 pub const BRING_BYTES: usize = BAG_BYTES;
@@ -250,34 +250,42 @@ impl Meeting {
         self.members.iter().all(has_left)
     }
 
-    /// Which of `who` sleep and have to be woken, once what they wait for is written.
+    /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.
     #[inline]
-    pub fn sleepers(&self, who: Who) -> Vec<Peer> {
+    pub fn has_sleepers(&self, who: Who) -> bool {
         if who == Who::Nobody {
-            return Vec::new();
+            return false;
         }
         if self.must_fence {
             fence(SeqCst);
         } else {
             compiler_fence(SeqCst);
         }
-        let others = || self.members.iter().enumerate();
         match who {
-            Who::Nobody => Vec::new(),
-            Who::One(rank) => self.members[rank].sleeper().into_iter().collect(),
-            Who::Others => others()
-                .filter(|&(rank, _)| rank != self.me)
-                .filter_map(|(_, member)| member.sleeper())
-                .collect(),
+            Who::Nobody => false,
+            Who::One(rank) => self.members[rank].is_asleep(),
+            // This process is not.
+            Who::Others => self.members.iter().any(Member::is_asleep),
         }
+    }
+
+    /// The sleepers among `who`.
+    #[must_use]
+    pub fn sleepers(&self, who: Who) -> Vec<Peer> {
+        let some = match who {
+            Who::Nobody => &[],
+            Who::One(rank) => core::slice::from_ref(&self.members[rank]),
+            Who::Others => &self.members[..],
+        };
+        let sleepers = some.iter().filter(|member| member.is_asleep());
+        sleepers.map(|member| member.peer).collect()
     }
 }
 
 impl Member {
     #[inline]
-    fn sleeper(&self) -> Option<Peer> {
-        let is_asleep = self.area.attention.load(Relaxed) & ASLEEP != 0;
-        is_asleep.then_some(self.peer)
+    fn is_asleep(&self) -> bool {
+        self.area.attention.load(Relaxed) & ASLEEP != 0
     }
 }
 
@@ -401,6 +409,22 @@ impl Gathering<'_> {
         get(&member.seat.brought[self.turn()], bag, read)
     }
 
+    /// The line that the member of `rank` has brought.
+    #[inline]
+    pub fn line(&self, rank: usize) -> Line {
+        Line::read(&self.meeting.members[rank].seat.brought[self.turn()])
+    }
+
+    /// Copies the `bytes` bytes that the member of `rank` has brought.
+    #[inline]
+    pub fn copy(&self, rank: usize, bytes: usize, to: Span) {
+        if bytes <= LINE_BYTES {
+            to.write(0, &self.line(rank).0[..bytes]);
+        } else {
+            to.copy_from(self.meeting.members[rank].bags.span(self.turn(), bytes));
+        }
+    }
+
     /// All have come.
     #[inline]
     pub fn is_complete(&self) {
@@ -486,9 +510,30 @@ impl Gathering<'_> {
     }
 }
 
-/// What lies in a line, aligned as functions of the program may expect it.
+/// What a line says beside its stamp, aligned as functions of the program may expect it.
+#[derive(Debug)]
 #[repr(align(16))]
-struct Inline([u8; LINE_BYTES]);
+pub struct Line(pub [u8; LINE_BYTES]);
+
+impl Line {
+    #[inline]
+    fn read(line: &Slot) -> Self {
+        let mut bytes = [0; LINE_BYTES];
+        let places = bytes.as_chunks_mut::<8>().0.iter_mut();
+        for (place, word) in places.zip(&line.words[1..]) {
+            *place = word.load(Relaxed).to_ne_bytes();
+        }
+        Self(bytes)
+    }
+
+    #[inline]
+    fn write(&self, line: &Slot) {
+        let words = self.0.as_chunks::<8>().0.iter();
+        for (word, place) in words.zip(&line.words[1..]) {
+            place.store(u64::from_ne_bytes(*word), Relaxed);
+        }
+    }
+}
 
 /// Writes a line, or a bag that is told of by the line.
 #[inline]
@@ -496,12 +541,9 @@ fn put(line: &Slot, bag: Span, stamp: u64, (about, fill): (About, impl FnOnce(&m
     if bag.len() > LINE_BYTES {
         bag.update(fill);
     } else if !bag.is_empty() {
-        let mut inline = Inline([0; LINE_BYTES]);
-        fill(&mut inline.0[..bag.len()]);
-        let words = line.words[1..].iter().zip(inline.0.as_chunks::<8>().0);
-        for (word, bytes) in words.take(bag.len().div_ceil(8)) {
-            word.store(u64::from_ne_bytes(*bytes), Relaxed);
-        }
+        let mut words = Line([0; LINE_BYTES]);
+        fill(&mut words.0[..bag.len()]);
+        words.write(line);
     }
     line.words[0].store(about.encode(), Relaxed);
     line.stamp.store(stamp, Release);
@@ -515,10 +557,5 @@ fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
         bag.append_to(&mut copy);
         return read(&copy);
     }
-    let mut inline = Inline([0; LINE_BYTES]);
-    let words = line.words[1..].iter().zip(inline.0.as_chunks_mut::<8>().0);
-    for (word, bytes) in words.take(bag.len().div_ceil(8)) {
-        *bytes = word.load(Relaxed).to_ne_bytes();
-    }
-    read(&inline.0[..bag.len()])
+    read(&Line::read(line).0[..bag.len()])
 }
