@@ -121,6 +121,11 @@ fn a_rank_killed_in_the_middle_of_a_transfer_ends_the_job() {
 }
 
 #[test]
+fn a_rank_killed_among_barriers_ends_the_job() {
+    kill_in("barrier");
+}
+
+#[test]
 fn a_rank_killed_while_the_others_are_in_finalize_ends_the_job() {
     kill_in("finalize");
 }

@@ -4,6 +4,7 @@
  *     victim compute         everybody computes
  *     victim receive         everybody is blocked in MPI_Recv
  *     victim transfer        everybody exchanges 16 MiB messages, again and again
+ *     victim barrier         everybody goes through barriers, again and again
  *     victim finalize        rank 1 computes, the others are in MPI_Finalize
  *     victim exit CODE       rank 1 calls exit(CODE), the others are blocked in MPI_Recv
  *     victim leave           rank 1 returns 0 without MPI_Finalize, the others are blocked
@@ -58,6 +59,14 @@ static void transfer(void)
     }
 }
 
+static void synchronize(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    say_ready();
+    for (;;)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* The process that makes the file is the victim. */
 static void stay_out_of_init(const char *file)
 {
@@ -80,6 +89,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(where, "transfer") == 0)
         transfer();
+    if (strcmp(where, "barrier") == 0)
+        synchronize();
     say_ready();
     if (strcmp(where, "compute") == 0 || (strcmp(where, "finalize") == 0 && rank == 1))
         compute();
