@@ -250,6 +250,15 @@ impl Lane {
         event.map(|event| self.handle(link, event)).is_some()
     }
 
+    /// Bytes that were moved, though nothing was heard of it.
+    #[inline]
+    pub(super) fn copied_bytes(&self) -> u64 {
+        match self.links.get(NEAR) {
+            Some(Link::Shm(road)) => road.copied_bytes(),
+            _ => 0,
+        }
+    }
+
     /// When a turn is due even if nothing arrives.
     #[must_use]
     pub fn wake_at(&self) -> Option<Instant> {
@@ -371,7 +380,7 @@ impl Lane {
         let (body, landing) = match choice {
             Unmatched::TakeIn => {
                 self.take_in(len);
-                (Body::Coming(inbound), Landing::Bounce)
+                (Body::Coming(inbound), Landing::Bounce(len))
             }
             Unmatched::Wait => (Body::Held(inbound), Landing::Later),
         };
@@ -420,7 +429,7 @@ impl Lane {
     fn landing(&self, request: Request) -> Landing {
         match self.requests.place(request) {
             Place::Run(span) => Landing::Into(span),
-            Place::Scattered(_) => Landing::Bounce,
+            place @ Place::Scattered(_) => Landing::Bounce(place.room()),
         }
     }
 

@@ -25,6 +25,13 @@ pub(super) fn bell() -> std::io::Result<OwnedFd> {
 /// tenth as long as looking.
 const LOOKS_PER_TIME: u32 = 8;
 
+/// Whether more was copied than when it was last asked: then a long message moves.
+fn moves_on(before: &mut Option<u64>, copied: u64) -> bool {
+    before
+        .replace(copied)
+        .is_some_and(|before| before != copied)
+}
+
 impl Engine {
     /// Takes turns until `ready` answers something.
     #[inline(always)]
@@ -60,7 +67,7 @@ impl Engine {
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
     ) -> T {
         let mut now = self.clock.now();
-        let mut begin = None;
+        let (mut begin, mut copied) = (None, None);
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
             self.count_turn();
@@ -82,6 +89,10 @@ impl Engine {
             match wait.next(&self.patience, &lane.habit, waited) {
                 // Asking the system is pause enough.
                 Next::Nothing => {}
+                _ if moves_on(&mut copied, lane.copied_bytes()) => {
+                    begin = None;
+                    wait.restart();
+                }
                 Next::Offer => {
                     lane.unlocked(std::thread::yield_now);
                     let back = self.clock.now();

@@ -73,7 +73,7 @@ impl Transport for Loopback {
                 span.copy_from(body);
                 self.arrived(arrival, token, None);
             }
-            Landing::Bounce => {
+            Landing::Bounce(_) => {
                 let mut copy = Vec::with_capacity(body.len());
                 body.append_to(&mut copy);
                 self.arrived(arrival, token, Some(copy));

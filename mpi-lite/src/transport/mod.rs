@@ -54,8 +54,9 @@ pub struct Arrival(pub u32);
 pub enum Landing {
     /// Into this memory. What does not fit is dropped, the message still arrives.
     Into(Span),
-    /// Into a buffer of the transport, which comes up with [`Event::Arrived`].
-    Bounce,
+    /// Into a buffer of the transport, which comes up with [`Event::Arrived`]: at most so many
+    /// bytes, however long its sender says that it is. What does not fit is dropped.
+    Bounce(u64),
     /// Not yet: `land` will be called again. No more of the message is asked for.
     Later,
 }

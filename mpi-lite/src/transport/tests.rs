@@ -298,7 +298,7 @@ fn messages_of_a_pair_are_announced_in_the_order_in_which_they_were_sent() {
             &mut heard,
             |arrival, len| {
                 announced.push((arrival, len));
-                Landing::Bounce
+                Landing::Bounce(u64::MAX)
             },
             |heard| heard.arrived.len() == 60 && heard.sent.len() == 60,
         );
@@ -357,7 +357,7 @@ fn a_message_that_lands_later_is_not_sent_before_and_lets_others_pass() {
                         held = Some(arrival);
                         return Landing::Later;
                     }
-                    Landing::Bounce
+                    Landing::Bounce(u64::MAX)
                 },
                 |heard| !heard.sent.is_empty() && !heard.arrived.is_empty(),
             );
@@ -410,7 +410,7 @@ fn both_ends_send_at_once() {
             .unwrap();
         let mut heard = Heard::default();
         let enough = |heard: &Heard| heard.arrived.len() == 2 && heard.sent.len() == 2;
-        rig.run(&mut heard, |_, _| Landing::Bounce, enough);
+        rig.run(&mut heard, |_, _| Landing::Bounce(u64::MAX), enough);
         for (envelope, bounced) in heard.arrived {
             let expected = if envelope[0] == 1 { &left } else { &right };
             assert!(bounced.as_ref() == Some(expected), "{name}");

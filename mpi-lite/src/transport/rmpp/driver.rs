@@ -447,11 +447,12 @@ impl Driver {
                 span.write(0, first);
                 Place::Into(span)
             }
-            Landing::Bounce if first.len() as u64 == message.body_len => {
+            Landing::Bounce(_) if first.len() as u64 == message.body_len => {
                 Place::Bounce(first.to_vec())
             }
-            Landing::Bounce => {
-                let len = usize::try_from(message.body_len).expect("a range of memory");
+            Landing::Bounce(most) => {
+                let len = message.body_len.min(most);
+                let len = usize::try_from(len).expect("a range of memory");
                 let mut buffer = vec![0; len];
                 Span::of(&mut buffer).write(0, first);
                 Place::Bounce(buffer)

@@ -69,7 +69,7 @@ impl Shm {
                 span.copy_from(piece);
                 Landed::Whole(None)
             }
-            Landing::Bounce if bytes == len => {
+            Landing::Bounce(_) if bytes == len => {
                 let mut body = self.shelf.take();
                 piece.append_to(&mut body);
                 Landed::Whole(Some(body))
@@ -198,6 +198,8 @@ impl Shm {
             if let (Some(transfer), Some(neighbour)) = (message.transfer, outward.reach()) {
                 let transfer = &outward.pair.transfers[transfer as usize];
                 self.counters.bytes_written += transfer::help(neighbour, message.body, transfer);
+                // It may sleep until this is done.
+                self.rest.wake(message.to, outward.area, outward.must_fence);
             }
         }
     }

@@ -104,9 +104,9 @@ impl Room {
     fn of(landing: Landing, len: u64, shelf: &mut Shelf) -> Self {
         match landing {
             Landing::Into(span) => Self::Into(span),
-            Landing::Bounce => {
+            Landing::Bounce(most) => {
                 let mut buffer = shelf.take();
-                buffer.resize(usize::try_from(len).unwrap_or(0), 0);
+                buffer.resize(usize::try_from(len.min(most)).unwrap_or(0), 0);
                 Self::Bounce(buffer)
             }
             Landing::Later => Self::Kept(shelf.take()),
@@ -306,6 +306,19 @@ impl Shm {
         self.copying.len() + self.behind.len() + self.shared.len() > 0
     }
 
+    /// Whether a long message could move that is on its way in. Where all that is left of one is
+    /// with its sender, the sender wakes us.
+    fn may_copy_on(&self) -> bool {
+        let mut all = self.copying.iter();
+        all.any(|(_, copying)| !copying.waits_for_sender())
+    }
+
+    /// Bytes of long messages that this rank has copied: what it did when it has nothing to tell.
+    #[inline]
+    pub(crate) fn copied_bytes(&self) -> u64 {
+        self.counters.bytes_read + self.counters.bytes_written
+    }
+
     /// A body that came by [`Landing::Bounce`] is done with: the next one may have its buffer.
     #[inline]
     pub(crate) fn give_back(&mut self, body: Vec<u8>) {
@@ -376,7 +389,7 @@ impl Transport for Shm {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let is_busy = !self.events.is_empty() || !self.copying.is_empty();
+        let is_busy = !self.events.is_empty() || self.may_copy_on();
         is_busy.then_some(Instant::ZERO)
     }
 
@@ -389,11 +402,15 @@ impl Transport for Shm {
     }
 
     fn begin_rest(&mut self) -> bool {
-        self.rest.begin();
+        let is_sure = self.rest.begin();
+        if !is_sure {
+            std::thread::yield_now();
+        }
         self.meet_callers();
         let has_news = |&from: &u32| self.inward[from as usize].ring.peek().is_some();
         let has_room = |&to: &u32| self.outward[to as usize].may_go_on();
-        !self.callers.iter().any(has_news) && !self.behind.iter().any(has_room)
+        let is_quiet = !self.callers.iter().any(has_news) && !self.behind.iter().any(has_room);
+        is_sure && is_quiet && !self.may_copy_on()
     }
 
     fn end_rest(&mut self) {

@@ -55,14 +55,16 @@ impl Rest {
         !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
-    /// From now on senders ring the bell. The caller looks once more before it sleeps.
-    pub(super) fn begin(&self) {
+    /// From now on senders ring the bell. The caller looks once more before it sleeps. Answers
+    /// whether that is sure: if the system has refused the barrier, who is about to send may not
+    /// ring, and the caller must not sleep.
+    pub(super) fn begin(&self) -> bool {
         self.area.attention.fetch_or(ASLEEP, SeqCst);
         if self.pays {
-            membarrier(Barrier::Everybody);
-        } else {
-            fence(SeqCst);
+            return membarrier(Barrier::Everybody);
         }
+        fence(SeqCst);
+        true
     }
 
     pub(super) fn end(&self) {

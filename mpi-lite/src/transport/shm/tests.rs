@@ -10,7 +10,9 @@ use std::os::fd::OwnedFd;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
-use super::super::{ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport};
+use super::super::{
+    Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
+};
 use super::note::Kind;
 use super::segment::{BODIES, Pair, SLOTS};
 use super::{EAGER_BYTES, Place, Room, Shm, segment_bytes};
@@ -106,7 +108,7 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
                 let landing = if len > 1 << 20 {
                     Landing::Into(Span::EMPTY)
                 } else {
-                    Landing::Bounce
+                    Landing::Bounce(u64::MAX)
                 };
                 if let Landed::Whole(bounced) = road.land(arrival, landing) {
                     whole.extend(bounced);
@@ -223,14 +225,15 @@ fn nonsense_in_the_memory_ends_in_a_lost_neighbour_or_in_wrong_bytes_never_out_o
     assert!(lost > 100, "only {lost} of 2000 were noticed");
 }
 
+fn is_rung(road: &Shm) -> bool {
+    let bell = road.wake_on().unwrap();
+    let none = Timespec::default();
+    poll(&mut [PollFd::new(&bell, PollFlags::IN)], Some(&none)).unwrap() > 0
+}
+
 #[test]
 fn who_sleeps_is_woken_by_a_message_and_by_room() {
     let mut roads = neighbours(2, true);
-    let is_rung = |road: &Shm| {
-        let bell = road.wake_on().unwrap();
-        let none = Timespec::default();
-        poll(&mut [PollFd::new(&bell, PollFlags::IN)], Some(&none)).unwrap() > 0
-    };
     assert!(roads[1].begin_rest());
     send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
     assert!(is_rung(&roads[1]));
@@ -306,7 +309,7 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
         roads[1].keep_bodies_away(false);
         let mut come = Vec::new();
         for arrival in held {
-            roads[1].land(arrival, Landing::Bounce);
+            roads[1].land(arrival, Landing::Bounce(u64::MAX));
         }
         while come.len() < bodies.len() {
             come.extend(receive(&mut roads[1]).0);
@@ -336,4 +339,83 @@ fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
         let heard: Vec<_> = (0..20).flat_map(|_| receive(&mut roads[2]).0).collect();
         assert_eq!(heard, [[1]]);
     }
+}
+
+/// The message that is announced next.
+fn announced(road: &mut Shm) -> (Arrival, u64) {
+    let announced = (0..20).find_map(|_| road.poll(Instant::ZERO));
+    let Some(Event::Arriving { arrival, len, .. }) = announced else {
+        panic!("a message is announced, not {announced:?}");
+    };
+    (arrival, len)
+}
+
+/// A long message that both sides may copy, and where it goes.
+struct LongMessage {
+    roads: Vec<Shm>,
+    body: Vec<u8>,
+    place: Vec<u8>,
+}
+
+impl LongMessage {
+    /// The receiver knows where it goes, and has copied nothing.
+    fn landed(bytes: usize) -> Self {
+        let (body, place) = (body(1, bytes), vec![0; bytes]);
+        let roads = neighbours(2, true);
+        let mut this = Self { roads, body, place };
+        send(&mut this.roads[0], 1, 1, &mut this.body);
+        let arrival = announced(&mut this.roads[1]).0;
+        let landing = Landing::Into(Span::of(&mut this.place));
+        assert_eq!(this.roads[1].land(arrival, landing), Landed::Coming);
+        this
+    }
+}
+
+#[test]
+fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
+    let mut message = LongMessage::landed(16 << 20);
+    for rank in [0, 1] {
+        let before = message.roads[rank].copied_bytes();
+        assert!(message.roads[rank].poll(Instant::ZERO).is_none());
+        let copied = message.roads[rank].copied_bytes() - before;
+        assert!((1..=1 << 20).contains(&copied), "{copied} bytes");
+    }
+}
+
+#[test]
+fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
+    let mut message = LongMessage::landed(1 << 20);
+    let transfer = &message.roads[0].outward[1].pair.transfers[0];
+    // The sender has taken all, and was stopped before it had copied anything.
+    let claims = transfer.claims.swap(4 << 32, Relaxed);
+    assert_eq!(claims, 0, "nobody has begun");
+    let [sender, receiver] = &mut message.roads[..] else {
+        unreachable!("two roads");
+    };
+    assert!(receiver.poll(Instant::ZERO).is_none());
+    assert_eq!(receiver.wake_at(), None);
+    assert!(receiver.begin_rest());
+    assert!(!is_rung(receiver));
+    transfer.copied.store(4, Relaxed);
+    assert!(sender.poll(Instant::ZERO).is_none());
+    assert!(is_rung(receiver), "its sender is done");
+    assert_eq!(receiver.wake_at(), Some(Instant::ZERO));
+    receiver.end_rest();
+    assert!(matches!(
+        receiver.poll(Instant::ZERO),
+        Some(Event::Arrived { .. })
+    ));
+}
+
+#[test]
+fn a_bounced_message_takes_no_more_memory_than_its_receive_has_room_for() {
+    let mut roads = neighbours(2, false);
+    let words = [1, 2, super::LONGEST_BYTES, u64::from(u32::MAX) << 32, 1];
+    assert!(roads[0].outward[1].push_note(Kind::Long, words));
+    roads[0].announce(1);
+    let (arrival, len) = announced(&mut roads[1]);
+    assert_eq!(len, super::LONGEST_BYTES);
+    assert_eq!(roads[1].land(arrival, Landing::Bounce(100)), Landed::Coming);
+    let (_, message) = roads[1].incoming.iter().next().unwrap();
+    assert!(matches!(&message.room, Room::Bounce(buffer) if buffer.len() == 100));
 }

@@ -84,6 +84,12 @@ impl Transfer {
         }
     }
 
+    /// Whether all chunks are taken.
+    fn is_taken(&self, cut: Cut) -> bool {
+        let claims = self.claims.load(Acquire);
+        (claims & u64::from(u32::MAX)) + (claims >> 32) >= u64::from(cut.chunks())
+    }
+
     /// Chunks that the sender has taken.
     fn taken_at_the_back(&self) -> u32 {
         (self.claims.load(Acquire) >> 32) as u32
@@ -169,6 +175,15 @@ impl Copying {
         }
     }
 
+    /// Whether nothing is left to do but to wait for what the sender has taken.
+    pub(super) fn waits_for_sender(&self) -> bool {
+        self.transfer.is_some_and(|transfer| {
+            let back = transfer.taken_at_the_back();
+            let is_awaited = transfer.copied.load(Acquire) < back && back <= self.cut.chunks();
+            is_awaited && transfer.is_taken(self.cut) && transfer.failed.load(Acquire) == 0
+        })
+    }
+
     /// How many bytes were copied since the last time.
     pub(super) fn take_count(&mut self) -> u64 {
         core::mem::take(&mut self.bytes)
@@ -203,26 +218,23 @@ impl Copying {
     }
 }
 
-/// The sender's part: copies chunks of `body` until all are taken, if the receiver has said where
-/// the message goes. Answers the bytes copied.
+/// The sender's part: copies a chunk of `body`, if the receiver has said where the message goes
+/// and one is left. Answers the bytes copied.
 pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
-    let mut bytes = 0;
     if place == 0 || transfer.failed.load(Relaxed) != 0 {
-        return bytes;
+        return 0;
     }
     let cut = Cut::of(body.len());
-    while let Some(number) = transfer.claim(cut, Side::Back) {
-        let (at, len) = cut.chunk(number);
-        if neighbour
-            .write(place + at as u64, body.part(at, len))
-            .is_err()
-        {
-            transfer.failed.store(1, Release);
-            break;
-        }
-        transfer.copied.fetch_add(1, Release);
-        bytes += len as u64;
+    let Some(number) = transfer.claim(cut, Side::Back) else {
+        return 0;
+    };
+    let (at, len) = cut.chunk(number);
+    let there = place + at as u64;
+    if neighbour.write(there, body.part(at, len)).is_err() {
+        transfer.failed.store(1, Release);
+        return 0;
     }
-    bytes
+    transfer.copied.fetch_add(1, Release);
+    len as u64
 }
