@@ -255,7 +255,10 @@ impl Neighbours {
                 bells: bells.iter().map(copy).collect(),
                 ranks: vec![0, 1],
                 me,
-                is_crowded: false,
+                cores: shm::Cores {
+                    allowed: [u64::MAX; 16],
+                    most: u32::MAX,
+                },
                 copies_across,
             };
             let road = Shm::new(place, 2).expect("a mapping");

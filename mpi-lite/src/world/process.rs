@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::placement::begin_apart;
+use super::placement::{begin_apart, cores};
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::Communicator;
@@ -44,19 +44,25 @@ impl Process {
         let assignment = boot.assignment().clone();
         let clock = Clock::start();
         let me = Peer(assignment.rank);
-        let mut links = vec![Link::Loopback(Loopback::new(me))];
-        let neighbours = join_neighbours(&mut boot, &assignment, &settings)?;
+        let mut neighbours = join_neighbours(&mut boot, &assignment, &settings)?;
         let has_neighbours = neighbours.is_some();
-        links.extend(neighbours.map(Link::Shm));
         let is_alone = has_neighbours && assignment.local_size == assignment.size;
+        let mut network = None;
         if is_alone {
             // Nobody starts before all have mapped the memory.
             boot.exchange(&[]).map_err(failed)?;
         } else if assignment.size > 1 {
-            let network = join_network(&mut boot, &assignment, &settings, clock)?;
-            links.push(Link::Rmpp(network));
+            network = Some(join_network(&mut boot, &assignment, &settings, clock)?);
         }
-        let patience = patience(&settings, &assignment);
+        let local = assignment.local_size as usize;
+        let cores = neighbours.as_ref().map_or_else(own_cores, Shm::cores);
+        if let Some(road) = &mut neighbours {
+            road.settle(local > cores);
+        }
+        let mut links = vec![Link::Loopback(Loopback::new(me))];
+        links.extend(neighbours.map(Link::Shm));
+        links.extend(network.map(Link::Rmpp));
+        let patience = patience(&settings, local, cores);
         let tick = Duration::from_millis(settings.tick_ms.max(1));
         let mut lane = Lane::new(me, links, settings, assignment.hosts.clone());
         if has_neighbours {
@@ -66,7 +72,9 @@ impl Process {
         let engine = Engine::new(lane, clock, patience).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
         let (world, own) = Communicator::predefined(&engine, me.0, assignment.size);
-        begin_apart(assignment.local_rank, assignment.local_size);
+        // All ranks of the job have its key; eight bits of it tell nobody the rest.
+        let job = u32::from(assignment.key[0]);
+        begin_apart(assignment.local_rank, assignment.local_size, job);
         let (boot, ticker) = (Mutex::new(boot), Mutex::new(Some(ticker)));
         Ok(Self {
             boot,
@@ -167,7 +175,7 @@ fn join_neighbours(
         bells: shared.bells,
         ranks: assignment.neighbours.clone(),
         me: assignment.local_rank,
-        is_crowded: crowd(assignment) > 1,
+        cores: cores(),
         copies_across: settings.copy_across,
     };
     let road = Shm::new(place, assignment.size);
@@ -204,19 +212,20 @@ fn join_network(
     Ok(bound.connect(me, &cards, &assignment.key, (settings, clock)))
 }
 
-fn cores() -> usize {
+/// The cores that this rank may use, as far as it can see.
+fn own_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Ranks for each core of this node, rounded up.
+/// Ranks for each core of this node, rounded up, as this rank sees it.
 fn crowd(assignment: &Assignment) -> u32 {
-    let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
+    let cores = u32::try_from(own_cores()).unwrap_or(u32::MAX);
     assignment.local_size.div_ceil(cores).max(1)
 }
 
-fn patience(settings: &Settings, assignment: &Assignment) -> Patience {
+fn patience(settings: &Settings, local: usize, cores: usize) -> Patience {
     let mut patience = match settings.wait {
-        Wait::Auto => Patience::of(assignment.local_size as usize, cores()),
+        Wait::Auto => Patience::of(local, cores),
         Wait::Spin => Patience::SPINNING,
         Wait::Yield => Patience::YIELDING,
         Wait::Block => Patience::BLOCKING,

@@ -155,12 +155,11 @@ impl Shm {
             })
         };
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
-        let shares_core = |member: &Member| member.area.is_crowded.load(Relaxed) != 0;
         let needs_fence = |member: &Member| self.rest.must_fence(member.area);
         Some(Meeting {
             place,
             me,
-            is_crowded: members.iter().any(shares_core),
+            is_crowded: self.rest.is_crowded(),
             must_fence: members.iter().any(needs_fence),
             members,
             at: AtomicU64::new(last),

@@ -6,6 +6,7 @@
 //! (`transfer`), or, where the system forbids that, it goes through the ring as well.
 
 mod bells;
+mod cores;
 mod landing;
 mod link;
 pub mod meeting;
@@ -29,6 +30,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use bells::Bells;
+pub use cores::{CORES_MAX, Cores};
 use link::{Inward, Outward};
 use note::Kind;
 pub(crate) use receiving::Short;
@@ -73,8 +75,8 @@ pub struct Place {
     pub ranks: Vec<u32>,
     /// This rank's local rank.
     pub me: u32,
-    /// Whether ranks share cores.
-    pub is_crowded: bool,
+    /// What this rank may use of the node.
+    pub cores: Cores,
     /// Whether long messages may be copied straight from one process to the other.
     pub copies_across: bool,
 }
@@ -223,12 +225,12 @@ impl Shm {
             bells,
             ranks,
             me,
-            is_crowded,
+            cores,
             copies_across,
         } = place;
         let count = u32::try_from(ranks.len()).map_err(io::Error::other)?;
         let segment = Segment::map(&memory, count)?;
-        let rest = Rest::new(segment.area(me), Bells::new(bells, me), is_crowded);
+        let rest = Rest::new(segment.area(me), Bells::new(bells, me), false);
         let mut locals = vec![u32::MAX; size as usize];
         for (&rank, local) in ranks.iter().zip(0..) {
             locals[rank as usize] = local;
@@ -239,7 +241,7 @@ impl Shm {
         if copies_across {
             area.present(std::process::id(), (witness_at, *witness));
         }
-        area.is_crowded.store(u64::from(is_crowded), Relaxed);
+        area.cores.write(&cores);
         let outward = |to| Outward::new(segment.area(to), segment.pair(me, to));
         Ok(Self {
             me,

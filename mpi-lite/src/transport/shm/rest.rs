@@ -19,6 +19,8 @@ use crate::sync::{Barrier, compiler_fence, fence, membarrier};
 pub(super) struct Rest {
     area: &'static Area,
     bells: Bells,
+    /// Ranks share cores.
+    is_crowded: bool,
     /// This rank's senders do not fence: it does, before it sleeps.
     pays: bool,
     /// This rank passes the barriers of others.
@@ -36,10 +38,22 @@ impl Rest {
         Self {
             area,
             bells,
+            is_crowded,
             pays,
             is_registered,
             rung: Cell::new(0),
         }
+    }
+
+    /// Says whether ranks share cores, if that was not known before. All ranks say the same, before
+    /// one sends to another.
+    pub(super) fn settle(&mut self, is_crowded: bool) {
+        self.is_crowded = is_crowded;
+        self.pays = self.is_registered && !is_crowded;
+    }
+
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded
     }
 
     pub(super) fn rung(&self) -> u64 {
@@ -52,7 +66,7 @@ impl Rest {
 
     /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
     pub(super) fn must_fence(&self, area: &Area) -> bool {
-        !self.is_registered || area.needs_fence.load(Acquire) != 0
+        self.is_crowded || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
     /// From now on senders ring the bell. The caller looks once more before it sleeps. Answers

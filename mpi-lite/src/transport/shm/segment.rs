@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::cores::Seen;
 use crate::memory::Span;
 
 /// Most ranks of a node that share memory.
@@ -166,11 +167,11 @@ pub(super) struct Area {
     pub(super) witness: AtomicU64,
     /// Senders have to make their stores visible themselves before they look at `attention`.
     pub(super) needs_fence: AtomicU64,
-    /// Ranks share cores, as this one sees it.
-    pub(super) is_crowded: AtomicU64,
-    rest: [u64; 3],
+    rest: [u64; 4],
     /// Who has ever sent something to it, a bit for each rank of the node.
     pub(super) callers: [AtomicU64; RANKS_MAX as usize / 64],
+    /// What it may use of the machine.
+    pub(super) cores: Seen,
 }
 
 impl core::fmt::Debug for Area {
@@ -225,7 +226,7 @@ impl Area {
     }
 }
 
-const _: () = assert!(size_of::<Pair>() == 8192 + BODIES && size_of::<Area>() == 256);
+const _: () = assert!(size_of::<Pair>() == 8192 + BODIES && size_of::<Area>() == 448);
 const _: () = assert!(size_of::<Seat>() == 512 && size_of::<Bags>() == BAGS * BAG_BYTES);
 
 /// Bytes of the areas, in whole pages.

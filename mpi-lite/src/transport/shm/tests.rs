@@ -15,7 +15,7 @@ use super::super::{
 };
 use super::note::Kind;
 use super::segment::{BODIES, Pair, SLOTS};
-use super::{EAGER_BYTES, Place, Room, Shm, segment_bytes};
+use super::{Cores, EAGER_BYTES, Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
 use crate::memory::Span;
 
@@ -52,12 +52,18 @@ fn neighbours_in(
         bells: bells.iter().map(|bell| bell.try_clone().unwrap()).collect(),
         ranks: (0..count).collect(),
         me,
-        is_crowded,
+        cores: Cores {
+            allowed: core::array::from_fn(|word| if word == 1 { 1 << (me % 64) } else { 0 }),
+            most: 3,
+        },
         copies_across,
     };
-    (0..count)
-        .map(|me| Shm::new(place(me), count).unwrap())
-        .collect()
+    let road = |me| {
+        let mut road = Shm::new(place(me), count).unwrap();
+        road.settle(is_crowded);
+        road
+    };
+    (0..count).map(road).collect()
 }
 
 /// Numbers that look random: the same for the same seed.
@@ -418,4 +424,13 @@ fn a_bounced_message_takes_no_more_memory_than_its_receive_has_room_for() {
     assert_eq!(roads[1].land(arrival, Landing::Bounce(100)), Landed::Coming);
     let (_, message) = roads[1].incoming.iter().next().unwrap();
     assert!(matches!(&message.room, Room::Bounce(buffer) if buffer.len() == 100));
+}
+
+#[test]
+fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
+    // Each rank may use a core of its own, all together three.
+    for (ranks, cores) in [(1, 1), (2, 2), (5, 3)] {
+        let roads = neighbours(ranks, true);
+        assert!(roads.iter().all(|road| road.cores() == cores), "{ranks}");
+    }
 }

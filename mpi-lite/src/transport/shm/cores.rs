@@ -1,0 +1,63 @@
+//! Which cores the ranks of a node may use.
+//!
+//! A rank sees what it may use itself. Some jobs bind each rank to a core of its own, so each sees
+//! one core, and yet they share none. So each writes down what it sees, and all count together.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::Shm;
+
+/// Cores that are told apart.
+pub const CORES_MAX: usize = 1024;
+
+/// A bit for each core.
+pub(super) const WORDS: usize = CORES_MAX / 64;
+
+/// What a rank sees of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// The cores that it may run on, a bit for each.
+    pub allowed: [u64; WORDS],
+    /// So many it may use at a time, all ranks together.
+    pub most: u32,
+}
+
+/// The same where neighbours read it.
+#[repr(C)]
+pub(super) struct Seen {
+    allowed: [AtomicU64; WORDS],
+    most: AtomicU64,
+}
+
+impl Seen {
+    pub(super) fn write(&self, cores: &Cores) {
+        for (place, &word) in self.allowed.iter().zip(&cores.allowed) {
+            place.store(word, Relaxed);
+        }
+        self.most.store(u64::from(cores.most), Relaxed);
+    }
+}
+
+impl Shm {
+    /// How many cores the ranks of this node have together: the same for all of them, once all
+    /// have come.
+    #[must_use]
+    pub fn cores(&self) -> usize {
+        let (mut allowed, mut most) = ([0; WORDS], u64::MAX);
+        for rank in 0..self.peers.len() as u32 {
+            let seen = &self.segment.area(rank).cores;
+            for (word, place) in allowed.iter_mut().zip(&seen.allowed) {
+                *word |= place.load(Relaxed);
+            }
+            most = most.min(seen.most.load(Relaxed));
+        }
+        let count: u32 = allowed.iter().map(|word: &u64| word.count_ones()).sum();
+        u64::from(count).min(most).max(1) as usize
+    }
+
+    /// Whether ranks of this node share cores; all of them say the same, before anything is sent.
+    pub fn settle(&mut self, is_crowded: bool) {
+        self.rest.settle(is_crowded);
+    }
+}
