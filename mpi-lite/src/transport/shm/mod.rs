@@ -220,16 +220,22 @@ impl Shm {
     /// # Errors
     /// The memory cannot be mapped.
     pub fn new(place: Place, size: u32) -> io::Result<Self> {
+        let count = u32::try_from(place.ranks.len()).map_err(io::Error::other)?;
+        let segment = Segment::map(&place.memory, count)?;
+        Ok(Self::on(segment, place, size))
+    }
+
+    /// The same, when the memory is mapped.
+    fn on(segment: Segment, place: Place, size: u32) -> Self {
         let Place {
-            memory,
+            memory: _,
             bells,
             ranks,
             me,
             cores,
             copies_across,
         } = place;
-        let count = u32::try_from(ranks.len()).map_err(io::Error::other)?;
-        let segment = Segment::map(&memory, count)?;
+        let count = segment.ranks();
         let rest = Rest::new(segment.area(me), Bells::new(bells, me), false);
         let mut locals = vec![u32::MAX; size as usize];
         for (&rank, local) in ranks.iter().zip(0..) {
@@ -237,13 +243,13 @@ impl Shm {
         }
         let witness = Box::new(witness_word());
         let area = segment.area(me);
-        let witness_at = core::ptr::from_ref(&*witness).addr() as u64;
+        let witness_at = core::ptr::from_ref(&*witness).expose_provenance() as u64;
         if copies_across {
             area.present(std::process::id(), (witness_at, *witness));
         }
         area.cores.write(&cores);
         let outward = |to| Outward::new(segment.area(to), segment.pair(me, to));
-        Ok(Self {
+        Self {
             me,
             locals,
             peers: ranks.into_iter().map(Peer).collect(),
@@ -268,7 +274,7 @@ impl Shm {
             counters: Shared::default(),
             gatherings: Arc::default(),
             _witness: witness,
-        })
+        }
     }
 }
 

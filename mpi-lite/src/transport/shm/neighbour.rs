@@ -17,11 +17,14 @@ impl Neighbour {
     /// process (in another container) is not mistaken for it.
     pub(super) fn of(area: &Area) -> Option<Self> {
         let process = libc::pid_t::try_from(area.process.load(Acquire)).ok()?;
+        if process <= 0 {
+            return None;
+        }
         let witness = area.witness.load(Acquire);
         let mut seen = [0; 8];
         let this = Self(process);
         let is_read = this.read(area.witness_at.load(Acquire), Span::of(&mut seen));
-        (process > 0 && is_read.is_ok() && u64::from_ne_bytes(seen) == witness).then_some(this)
+        (is_read.is_ok() && u64::from_ne_bytes(seen) == witness).then_some(this)
     }
 
     /// Fills `to` with what is at `address` of the process.
@@ -29,7 +32,7 @@ impl Neighbour {
         self.copy(address, to, |pid, here, there| {
             // SAFETY: `here` is a span, whose creator vouched for its memory; what is `there` the
             // system checks.
-            unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
+            unsafe { system::readv(pid, here, there) }
         })
     }
 
@@ -37,7 +40,7 @@ impl Neighbour {
     pub(super) fn write(self, address: u64, from: Span) -> io::Result<()> {
         self.copy(address, from, |pid, here, there| {
             // SAFETY: as above.
-            unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+            unsafe { system::writev(pid, here, there) }
         })
     }
 
@@ -64,5 +67,51 @@ impl Neighbour {
             }
         }
         Ok(())
+    }
+}
+
+/// What the system does with one range of each process.
+#[cfg(not(miri))]
+mod system {
+    use libc::{iovec, pid_t};
+
+    /// # Safety
+    /// `here` names memory of ours that may be written.
+    pub(super) unsafe fn readv(pid: pid_t, here: *const iovec, there: *const iovec) -> isize {
+        // SAFETY: as above; the other process the system checks.
+        unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
+    }
+
+    /// # Safety
+    /// `here` names memory of ours that may be read.
+    pub(super) unsafe fn writev(pid: pid_t, here: *const iovec, there: *const iovec) -> isize {
+        // SAFETY: as above; the other process the system checks.
+        unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+    }
+}
+
+/// Miri knows one process only: it copies within it.
+#[cfg(miri)]
+mod system {
+    use core::ptr::with_exposed_provenance_mut;
+
+    use libc::{iovec, pid_t};
+
+    pub(super) unsafe fn readv(_: pid_t, here: *const iovec, there: *const iovec) -> isize {
+        // SAFETY: the tests name memory of their own.
+        unsafe {
+            let from = with_exposed_provenance_mut::<u8>((*there).iov_base.addr());
+            core::ptr::copy(from, (*here).iov_base.cast(), (*here).iov_len);
+            (*here).iov_len.cast_signed()
+        }
+    }
+
+    pub(super) unsafe fn writev(_: pid_t, here: *const iovec, there: *const iovec) -> isize {
+        // SAFETY: as above.
+        unsafe {
+            let to = with_exposed_provenance_mut::<u8>((*there).iov_base.addr());
+            core::ptr::copy((*here).iov_base.cast(), to, (*here).iov_len);
+            (*here).iov_len.cast_signed()
+        }
     }
 }

@@ -297,6 +297,22 @@ impl Segment {
         Ok(Self { base, ranks })
     }
 
+    /// Memory of this process alone, for ranks that are all in it: Miri knows no other.
+    #[cfg(test)]
+    pub(super) fn alone(ranks: u32) -> Self {
+        let bytes = usize::try_from(segment_bytes(ranks)).expect("a few ranks");
+        let layout = std::alloc::Layout::from_size_align(bytes, 4096).expect("a few ranks");
+        // SAFETY: there are more than no bytes; nobody frees them.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) };
+        let base = Box::leak(Box::new(Base(base)));
+        Self { base, ranks }
+    }
+
+    /// How many ranks share it.
+    pub(super) fn ranks(self) -> u32 {
+        self.ranks
+    }
+
     /// The area of local rank `rank`.
     pub(super) fn area(self, rank: u32) -> &'static Area {
         assert!(rank < self.ranks, "a rank of this node");
