@@ -93,7 +93,7 @@ impl Lane {
         if !self.is_clear() {
             return Early::Nothing;
         }
-        for _ in 0..looks {
+        for look in 0..looks {
             let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
                 break;
             };
@@ -105,6 +105,7 @@ impl Lane {
             });
             let event = match (found, taken) {
                 (Short::Taken, Some((envelope, len))) => return self.done(&envelope, len, span),
+                (Short::Nothing, _) if !look.is_multiple_of(LOOKS_PER_TURN) => continue,
                 (Short::Nothing, _) => road.quiet_event(),
                 _ => road.next_event(),
             };
@@ -204,8 +205,11 @@ impl Lane {
 /// The link to the ranks of this node, if there is one.
 pub(super) const NEAR: usize = 1;
 
+/// So many looks are for a message alone, before one is for whatever there is.
+const LOOKS_PER_TURN: u32 = 8;
+
 /// How often a receive looks for its message before it becomes a request.
-const LOOKS: u32 = 500;
+const LOOKS: u32 = 1000;
 
 impl Engine {
     /// Receives and waits for the message.
