@@ -130,6 +130,8 @@ struct Sweep {
     due: u64,
     /// So many had finished when it last looked.
     finished: u64,
+    /// It looks again and again: to count what is not finished is worth while.
+    is_patient: bool,
     any_failed: bool,
 }
 
@@ -150,9 +152,10 @@ impl Sweep {
             if let Some(request) = requests.at(self.seen) {
                 match lane.requests.stand(request)? {
                     Stand::Pending => {
-                        if self.due <= self.finished {
+                        if self.is_patient && self.due <= self.finished {
                             self.due = self.finished + self.pending_in_a_row(lane, requests)?;
                         }
+                        self.is_patient = true;
                         return Ok(false);
                     }
                     Stand::Done => {}

@@ -103,10 +103,10 @@ impl<T> Lock<T> {
             return self.guard(true);
         }
         if owner != NOBODY {
-            assert!(
-                self.want(),
-                "membarrier(2) failed, though it was there before"
-            );
+            while !self.want() {
+                // The system has no memory for it just now.
+                yield_now();
+            }
             while self.is_inside.load(Acquire) {
                 yield_now();
             }

@@ -43,6 +43,8 @@ impl<'a> Circle<'a> {
         let is_due = self.meeting.spot().last.is_multiple_of(GATHERINGS_PER_TURN);
         if is_due && !self.engine.patience.hold.is_zero() {
             self.engine.look(|_| ());
+        } else {
+            self.engine.with(Lane::flush);
         }
         self.meeting.gather()
     }

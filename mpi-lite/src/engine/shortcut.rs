@@ -211,6 +211,9 @@ const LOOKS_PER_TURN: u32 = 8;
 /// How often a receive looks for its message before it becomes a request.
 const LOOKS: u32 = 1000;
 
+/// The same where the message may come from another node.
+const LOOKS_BESIDE_A_NETWORK: u32 = 16;
+
 impl Engine {
     /// Receives and waits for the message.
     ///
@@ -224,6 +227,8 @@ impl Engine {
             Early::Nothing
         } else if self.patience.hold.is_zero() {
             lane.receive_at_once(&plan, 1)
+        } else if lane.links.len() > NEAR + 1 {
+            lane.receive_at_once(&plan, LOOKS_BESIDE_A_NETWORK)
         } else {
             lane.receive_at_once(&plan, LOOKS)
         };

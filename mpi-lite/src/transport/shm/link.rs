@@ -37,11 +37,11 @@ pub(super) struct Outward {
 }
 
 impl Outward {
-    pub(super) fn new(area: &'static Area, pair: &'static Pair) -> Self {
+    pub(super) fn new(area: &'static Area, pair: &'static Pair, ranks: u32) -> Self {
         Self {
             area,
             pair,
-            ring: Producer::new(pair),
+            ring: Producer::new(pair, ranks),
             must_fence: true,
             is_known: false,
             is_closed: false,
@@ -180,10 +180,10 @@ pub(super) struct Inward {
 }
 
 impl Inward {
-    pub(super) fn new(pair: &'static Pair) -> Self {
+    pub(super) fn new(pair: &'static Pair, ranks: u32) -> Self {
         Self {
             pair,
-            ring: Consumer::new(pair),
+            ring: Consumer::new(pair, ranks),
             current: None,
         }
     }

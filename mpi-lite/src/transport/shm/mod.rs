@@ -248,7 +248,7 @@ impl Shm {
             area.present(std::process::id(), (witness_at, *witness));
         }
         area.cores.write(&cores);
-        let outward = |to| Outward::new(segment.area(to), segment.pair(me, to));
+        let outward = |to| Outward::new(segment.area(to), segment.pair(me, to), count);
         Self {
             me,
             locals,
@@ -257,7 +257,7 @@ impl Shm {
             rest,
             outward: (0..count).map(outward).collect(),
             inward: (0..count)
-                .map(|from| Inward::new(segment.pair(from, me)))
+                .map(|from| Inward::new(segment.pair(from, me), count))
                 .collect(),
             callers: Vec::new(),
             next: 0,

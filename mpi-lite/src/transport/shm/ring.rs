@@ -6,9 +6,8 @@
 //! slot has the stamp of a former round. How far the receiver is it says now and then, not each
 //! time: that line travels once for a quarter of the ring.
 //!
-//! The ring of bytes is used as far as it is needed: in its second half the receiver tells when all
-//! is taken, and the sender then starts over. So the second half of a road with little on it is
-//! hardly ever touched.
+//! The ring of bytes is used as far as it is needed: beyond its reach the receiver tells when all is
+//! taken, and the sender then starts over. So most of a road with little on it is never touched.
 //!
 //! What the other side writes is checked before it is used: lengths against the ring, kinds against
 //! those there are. A neighbour that has gone mad gets an error, never memory of ours.
@@ -85,10 +84,14 @@ fn stamp(at: u64, note: Note) -> u64 {
 /// A part of the ring of bodies: the other side hears of each that is done with.
 const QUARTER: u64 = BODIES as u64 / 4;
 
-/// Whether a position is in the second half of the ring.
-#[inline]
-fn is_behind(at: u64) -> bool {
-    at % BODIES as u64 >= BODIES as u64 / 2
+/// How far into the ring of bodies a road between two of `ranks` ranks goes, before the sender
+/// starts over if all is taken: half of it between a few, because to write lines that the receiver
+/// still has close by takes longer; less where there are many roads, whose pages add up.
+pub(super) fn reach(ranks: u32) -> u64 {
+    const FEW: u64 = 4;
+    const LEAST: u64 = 16 * 1024;
+    let most = BODIES as u64 / 2;
+    (most * FEW / u64::from(ranks.max(1))).clamp(LEAST.min(most), most)
 }
 
 /// The next position at the start of the ring.
@@ -130,6 +133,12 @@ struct Position {
 }
 
 impl Position {
+    /// Whether so much of the ring of bodies was used since its start.
+    #[inline]
+    fn is_beyond(&self, reach: u64) -> bool {
+        self.bytes_at % BODIES as u64 >= reach
+    }
+
     /// The slot is done with.
     #[inline(always)]
     fn step(&mut self) {
@@ -146,15 +155,19 @@ impl Position {
 #[derive(Debug)]
 pub(super) struct Producer {
     pair: &'static Pair,
+    /// See [`reach`].
+    reach: u64,
     position: Position,
     /// The next body starts over.
     starts_over: bool,
 }
 
 impl Producer {
-    pub(super) fn new(pair: &'static Pair) -> Self {
+    /// Of a road between two of `ranks` ranks.
+    pub(super) fn new(pair: &'static Pair, ranks: u32) -> Self {
         Self {
             pair,
+            reach: reach(ranks),
             position: Position::default(),
             starts_over: false,
         }
@@ -163,7 +176,7 @@ impl Producer {
     /// Whether there is room for so many slots, and a body in one stretch.
     #[inline]
     pub(super) fn has_room(&mut self, slots: usize, bytes: usize) -> bool {
-        if bytes > 0 && is_behind(self.position.bytes_at) {
+        if bytes > 0 && self.position.is_beyond(self.reach) {
             self.start_over();
         }
         self.seems_to_have_room(slots, bytes) || {
@@ -185,13 +198,13 @@ impl Producer {
         at + slots as u64 <= known + SLOTS as u64 && (bytes == 0 || has_bytes())
     }
 
-    /// In the second half: starts over if all is taken. Earlier it would not pay: to write lines
-    /// that the receiver still has close by takes longer.
+    /// Starts over if all is taken: then the whole ring is free.
     fn start_over(&mut self) {
         self.look();
         let position = &mut self.position;
         if position.bytes_known == position.bytes_at {
             position.bytes_at = next_start(position.bytes_at);
+            position.bytes_known = position.bytes_at;
             self.starts_over = true;
         }
     }
@@ -204,7 +217,8 @@ impl Producer {
         let position = &mut self.position;
         // Nobody can have taken what was not sent; who says so is not listened to.
         if slots <= position.at && bytes <= position.bytes_at {
-            (position.known, position.bytes_known) = (slots, bytes);
+            position.known = slots;
+            position.bytes_known = bytes.max(position.bytes_known);
         }
     }
 
@@ -264,13 +278,18 @@ fn fetch_ahead(pair: &Pair, index: usize) {
 #[derive(Debug)]
 pub(super) struct Consumer {
     pair: &'static Pair,
+    reach: u64,
     position: Position,
 }
 
 impl Consumer {
-    pub(super) fn new(pair: &'static Pair) -> Self {
-        let position = Position::default();
-        Self { pair, position }
+    /// Of a road between two of `ranks` ranks.
+    pub(super) fn new(pair: &'static Pair, ranks: u32) -> Self {
+        Self {
+            pair,
+            reach: reach(ranks),
+            position: Position::default(),
+        }
     }
 
     /// What the next slot says, if it is there.
@@ -317,7 +336,7 @@ impl Consumer {
             let (_, end) = self.stretch(note);
             self.position.bytes_at = end;
             is_worth_it |= end / QUARTER != self.position.bytes_known / QUARTER
-                || (is_behind(end) && self.peek().is_none());
+                || (self.position.is_beyond(self.reach) && self.peek().is_none());
         }
         if is_worth_it {
             self.tell();

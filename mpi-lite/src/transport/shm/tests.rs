@@ -14,6 +14,7 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
 };
 use super::note::Kind;
+use super::ring::reach;
 use super::segment::{BODIES, Pair, SLOTS, Segment};
 use super::{Cores, EAGER_BYTES, Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
@@ -138,22 +139,25 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
 
 #[test]
 #[cfg_attr(miri, ignore = "it counts the pages of a memfd")]
-fn a_road_with_little_on_it_touches_no_more_than_half_of_its_ring() {
-    let memory = memory(2);
-    let mut roads = neighbours_in(&memory, 2, (false, false));
-    let touched = || fstat(&memory).unwrap().st_blocks * 512;
-    let before = touched();
-    for number in 0..1000 {
-        let mut body = body(number, 1 + number as usize * 7 % EAGER_BYTES);
-        send(&mut roads[0], 1, number * 5 + 1, &mut body);
-        let mut come = Vec::new();
-        while come.is_empty() {
-            come = receive(&mut roads[1]).0;
+fn a_road_with_little_on_it_touches_little_more_than_its_reach() {
+    for ranks in [2, 16, 40] {
+        let memory = memory(ranks);
+        let mut roads = neighbours_in(&memory, ranks, (false, false));
+        let touched = || fstat(&memory).unwrap().st_blocks * 512;
+        let before = touched();
+        for number in 0..1000 {
+            let mut body = body(number, 1 + number as usize * 7 % EAGER_BYTES);
+            send(&mut roads[0], 1, number * 5 + 1, &mut body);
+            let mut come = Vec::new();
+            while come.is_empty() {
+                come = receive(&mut roads[1]).0;
+            }
+            assert!(come == [body], "message {number}");
         }
-        assert!(come == [body], "message {number}");
+        let one_more = EAGER_BYTES + size_of::<Pair>() - BODIES;
+        let most = reach(ranks) as usize + one_more;
+        assert!(touched() - before <= most as i64, "{ranks} ranks");
     }
-    let one_more = EAGER_BYTES + size_of::<Pair>() - BODIES;
-    assert!(touched() - before <= (BODIES / 2 + one_more) as i64);
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn kind(number: u64) -> u8 {
 }
 
 fn send(pair: &'static Pair, bodies: &[usize]) {
-    let mut ring = Producer::new(pair);
+    let mut ring = Producer::new(pair, 2);
     for (number, &bytes) in (0..).zip(bodies) {
         while !ring.has_room(1, bytes) {
             loom::thread::yield_now();
@@ -30,7 +30,7 @@ fn send(pair: &'static Pair, bodies: &[usize]) {
 }
 
 fn receive(pair: &'static Pair, bodies: &[usize]) {
-    let mut ring = Consumer::new(pair);
+    let mut ring = Consumer::new(pair, 2);
     for (number, &bytes) in (0..).zip(bodies) {
         let seen = loop {
             match ring.peek() {
@@ -73,6 +73,6 @@ fn bodies_are_overwritten_only_when_they_are_read() {
         Bug::StoresRelaxed(Role::Taken),
         Bug::LoadsRelaxed(Role::Taken),
     ];
-    // Behind the middle of the ring the sender starts over, if all is read.
+    // From the middle of the ring on the sender starts over, if all is read.
     check(&bugs, || pass(&[128, 128, 128, 128, 64, 64]));
 }

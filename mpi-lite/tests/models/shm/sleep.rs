@@ -76,14 +76,14 @@ fn wait_for_messages(is_crowded: bool) {
     let (waker, sleeper) = two(is_crowded);
     let pair = Pair::leak();
     let sender = waker.run(move |waker| {
-        let mut ring = Producer::new(pair);
+        let mut ring = Producer::new(pair, 2);
         for _ in 0..MESSAGES {
             assert!(ring.has_room(1, 0));
             ring.push(NOTE, [0]);
             waker.wake();
         }
     });
-    let mut ring = Consumer::new(pair);
+    let mut ring = Consumer::new(pair, 2);
     for _ in 0..MESSAGES {
         sleeper.sleep_until(|| ring.peek().is_some());
         ring.take(None);
@@ -94,13 +94,13 @@ fn wait_for_messages(is_crowded: bool) {
 fn wait_for_room(is_crowded: bool) {
     let (waker, sleeper) = two(is_crowded);
     let pair = Pair::leak();
-    let mut ring = Producer::new(pair);
+    let mut ring = Producer::new(pair, 2);
     for _ in 0..SLOTS {
         assert!(ring.has_room(1, 0));
         ring.push(NOTE, [0]);
     }
     let receiver = waker.run(move |waker| {
-        let mut ring = Consumer::new(pair);
+        let mut ring = Consumer::new(pair, 2);
         for _ in 0..2 {
             if ring.take(None) {
                 waker.wake();
