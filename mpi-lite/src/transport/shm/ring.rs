@@ -6,8 +6,8 @@
 //! slot has the stamp of a former round. How far the receiver is it says now and then, not each
 //! time: that line travels once for a quarter of the ring.
 //!
-//! The ring of bytes is used as far as it is needed: beyond its reach the receiver tells when all is
-//! taken, and the sender then starts over. So most of a road with little on it is never touched.
+//! The ring of bytes is used as far as it is needed: beyond its reach the receiver tells when all
+//! is taken, and the sender then starts over. So most of a road with little on it is never touched.
 //!
 //! What the other side writes is checked before it is used: lengths against the ring, kinds against
 //! those there are. A neighbour that has gone mad gets an error, never memory of ours.
