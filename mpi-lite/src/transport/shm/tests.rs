@@ -15,7 +15,7 @@ use super::super::{
 };
 use super::note::Kind;
 use super::ring::reach;
-use super::segment::{BODIES, Pair, SLOTS, Segment};
+use super::segment::{Area, BODIES, Pair, SLOTS, Segment};
 use super::{Cores, EAGER_BYTES, Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -205,22 +205,28 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
     }
 }
 
-/// Writes nonsense somewhere into the road.
-fn corrupt(pair: &Pair, dice: &mut Dice) {
+/// Writes nonsense somewhere into a road, or into what the rank at its end says of itself.
+fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
     let word = match dice.roll(3) {
         0 => dice.roll(u64::MAX),
         1 => dice.roll(70),
         _ => 1 << dice.roll(64),
     };
-    let slot = &pair.slots[dice.roll(12) as usize];
-    match dice.roll(10) {
+    let slot = &pair.slots[dice.roll(24) as usize];
+    let transfer = &pair.transfers[dice.roll(3) as usize];
+    match dice.roll(18) {
         0 => pair.taken.slots.store(word, Relaxed),
         1 => pair.taken.bytes.store(word, Relaxed),
-        2 => pair.transfers[dice.roll(3) as usize]
-            .claims
-            .store(word, Relaxed),
+        2 => transfer.claims.store(word, Relaxed),
+        3 => transfer.copied.store(word as u32, Relaxed),
+        4 => transfer.failed.store(word as u32, Relaxed),
+        5 => area.attention.store(word as u32, Relaxed),
+        6 => area.callers[dice.roll(16) as usize].store(word, Relaxed),
+        7 => area.needs_fence.store(word, Relaxed),
+        8 => area.process.store(word, Relaxed),
+        9 => area.witness_at.store(word, Relaxed),
         // The kind or the length of a slot whose turn it may be.
-        3..=5 => {
+        10..=12 => {
             slot.stamp.fetch_xor(word & u64::from(u32::MAX), Relaxed);
         }
         _ => slot.words[dice.roll(7) as usize].store(word, Relaxed),
@@ -234,13 +240,19 @@ fn nonsense_in_the_memory_ends_in_a_lost_neighbour_or_in_wrong_bytes_never_out_o
     let mut lost = 0;
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);
+        // Not with copies straight from one to the other: both ranks are this process, and who has
+        // gone mad would write into it.
         let mut roads = neighbours(2, false);
-        let mut bodies: Vec<_> = (0..12).map(|number| body(number, dice.len())).collect();
+        let mut bodies: Vec<_> = (0..24).map(|number| body(number, dice.len())).collect();
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64, body);
             if dice.roll(2) == 0 {
                 let to = dice.roll(2) as u32;
-                corrupt(roads[0].segment.pair(1 - to, to), &mut dice);
+                let segment = roads[0].segment;
+                corrupt(segment.pair(1 - to, to), segment.area(to), &mut dice);
+            }
+            if dice.roll(4) == 0 {
+                lost += u64::from(receive(&mut roads[1]).1);
             }
         }
         for turn in 0..60 {

@@ -191,8 +191,9 @@ impl Copying {
 
     fn copy(&self, number: u32) -> io::Result<()> {
         let (at, len) = self.cut.chunk(number);
-        self.neighbour
-            .read(self.address + at as u64, self.place.part(at, len))
+        // What a neighbour says of its own memory is for the system to judge.
+        let there = self.address.wrapping_add(at as u64);
+        self.neighbour.read(there, self.place.part(at, len))
     }
 
     fn finish(&self) -> Progress {
@@ -230,7 +231,7 @@ pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) -> u64
         return 0;
     };
     let (at, len) = cut.chunk(number);
-    let there = place + at as u64;
+    let there = place.wrapping_add(at as u64);
     if neighbour.write(there, body.part(at, len)).is_err() {
         transfer.failed.store(1, Release);
         return 0;
