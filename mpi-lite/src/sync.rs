@@ -5,8 +5,10 @@
     reason = "a bare system call, and a register that Rust does not name"
 )]
 
+use core::sync::atomic::AtomicU32;
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence, fence};
 pub(crate) use std::thread::yield_now;
+use std::time::Duration;
 
 pub(crate) use parking_lot::Mutex;
 
@@ -32,6 +34,26 @@ pub(crate) fn membarrier(barrier: Barrier) -> bool {
     }
     // SAFETY: a system call on no memory.
     unsafe { libc::syscall(libc::SYS_membarrier, barrier as i32, 0, 0) == 0 }
+}
+
+/// Sleeps until another thread, perhaps of another process, calls [`wake_from`] for this word, or
+/// for so long. Not at all if the word is not `seen` any more.
+pub(crate) fn sleep_on(word: &AtomicU32, seen: u32, timeout: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    // SAFETY: a word and a time that live as long as the call.
+    unsafe {
+        let (word, timeout) = (word.as_ptr(), &raw const timeout);
+        libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, seen, timeout);
+    }
+}
+
+/// Wakes who sleeps on this word.
+pub(crate) fn wake_from(word: &AtomicU32) {
+    // SAFETY: the system only takes the address.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
 }
 
 /// A word that no other thread has at the same time, never 0.

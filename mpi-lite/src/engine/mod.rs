@@ -38,7 +38,8 @@ pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
 pub use ticker::Ticker;
 
 use crate::clock::Clock;
-use crate::transport::Transport;
+use crate::transport::shm::Watch;
+use crate::transport::{Link, Transport};
 
 /// The lane of a process, and how its threads wait for it.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub struct Engine {
     doorbells: Vec<OwnedFd>,
     /// Written to when another thread has done what a sleeper waits for.
     bell: OwnedFd,
+    /// How the ticker sleeps, if there are neighbours who may wake it.
+    watch: Option<Watch<'static>>,
     sleepers: AtomicU32,
     /// Turns taken by the program's threads.
     turns: AtomicU64,
@@ -68,7 +71,12 @@ impl Engine {
             .filter_map(Transport::wake_on)
             .map(|descriptor| descriptor.try_clone_to_owned())
             .collect::<Result<_, _>>()?;
+        let watch = lane.links.iter().find_map(|link| match link {
+            Link::Shm(road) => Some(road.watch()),
+            _ => None,
+        });
         Ok(Arc::new(Self {
+            watch,
             lane: Lock::new(lane),
             clock,
             patience,

@@ -3,7 +3,7 @@
 //! While the program computes, nobody takes turns; yet peers wait for acknowledgements and lost
 //! packets must be repeated. One thread per process sees to that. It never competes with a
 //! program that is inside MPI: it looks whether turns were taken since it last looked, and takes
-//! the lane only if it is free.
+//! the lane only if it is free. Neighbours wake it for long messages (`transport::shm::rest`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,47 +49,83 @@ impl Drop for Ticker {
         self.engine.is_closed.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
+            if let Some(watch) = self.engine.watch {
+                watch.unpark();
+            }
             let _ = rustix::io::write(&self.engine.bell, &1u64.to_ne_bytes());
             let _ = thread.join();
         }
     }
 }
 
-/// Turns in a row without a look at what the program does.
-const TURNS_IN_A_ROW: u32 = 64;
+/// Turns in a row that move nothing, though something is due.
+const VAIN_TURNS: u32 = 64;
 
 fn run(engine: &Engine, tick: Duration) {
     let mut seen = u64::MAX;
-    // So many turns may still follow at once: there is more to do.
-    let mut more = 0;
+    let mut vain = 0;
     while !engine.is_closed.load(Ordering::SeqCst) {
         let turns = engine.turns.load(Ordering::Relaxed);
         let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
         seen = turns;
         if is_served {
-            std::thread::park_timeout(tick);
+            park(engine, tick);
             continue;
         }
-        if more > 0 {
-            std::thread::yield_now();
-        } else {
-            engine.doze(Some(engine.clock.now().plus(tick)));
-            more = TURNS_IN_A_ROW;
-        }
-        let Some(mut lane) = engine.lane.visit() else {
-            more = 0;
-            continue;
+        // Who sends something long rings from now on; what came before, this turn finds.
+        engine.watch.inspect(|watch| watch.begin());
+        vain = match take_turn(engine) {
+            Next::Turn => 0,
+            Next::Due if vain < VAIN_TURNS => vain + 1,
+            Next::Due | Next::Nothing => {
+                engine.doze(Some(engine.clock.now().plus(tick)));
+                engine.watch.inspect(|watch| watch.end());
+                vain = 0;
+                continue;
+            }
         };
-        if engine.sleepers.load(Ordering::SeqCst) == 0 {
-            // A bell that was rung too late for a sleeper must not wake us again and again.
-            lane.end_rest();
-        }
-        let worked = lane.turn(engine.clock.now());
-        let has_more = worked || lane.wake_at() == Some(Instant::ZERO);
-        more = if has_more { more - 1 } else { 0 };
-        drop(lane);
-        if worked {
-            engine.ring();
-        }
+        std::thread::yield_now();
     }
+}
+
+/// The program takes turns itself.
+fn park(engine: &Engine, tick: Duration) {
+    match engine.watch {
+        Some(watch) => watch.park(tick, || engine.is_closed.load(Ordering::SeqCst)),
+        None => std::thread::park_timeout(tick),
+    }
+}
+
+/// What follows a turn.
+enum Next {
+    /// Another one: this one has moved something.
+    Turn,
+    /// Another one, though this one has not.
+    Due,
+    /// Nothing.
+    Nothing,
+}
+
+fn take_turn(engine: &Engine) -> Next {
+    let Some(mut lane) = engine.lane.visit() else {
+        return Next::Nothing;
+    };
+    if engine.sleepers.load(Ordering::SeqCst) == 0 {
+        // A bell that was rung too late for a sleeper must not wake us again and again.
+        lane.end_rest();
+    }
+    let copied = lane.copied_bytes();
+    let worked = lane.turn(engine.clock.now());
+    let next = if worked || lane.copied_bytes() != copied {
+        Next::Turn
+    } else if lane.wake_at() == Some(Instant::ZERO) {
+        Next::Due
+    } else {
+        Next::Nothing
+    };
+    drop(lane);
+    if worked {
+        engine.ring();
+    }
+    next
 }

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{self as of_loom};
@@ -77,6 +78,8 @@ fn explore(bug: Option<Bug>, model: impl Fn() + Send + Sync + 'static) {
         let machine = Machine {
             asked: of_loom::AtomicU32::new(0),
             passed: of_loom::AtomicU32::new(0),
+            futex: loom::sync::Mutex::new(()),
+            woken: loom::sync::Condvar::new(),
         };
         MACHINE.set(Some(Box::leak(Box::new(machine))));
         model();
@@ -319,6 +322,9 @@ struct Machine {
     asked: of_loom::AtomicU32,
     /// How many of these calls the other side has heard.
     passed: of_loom::AtomicU32,
+    /// Who sleeps on a word, whichever it is.
+    futex: loom::sync::Mutex<()>,
+    woken: loom::sync::Condvar,
 }
 
 fn machine() -> &'static Machine {
@@ -341,6 +347,21 @@ pub(crate) fn membarrier(barrier: Barrier) -> bool {
     }
     of_loom::fence(SeqCst);
     true
+}
+
+/// futex(2), without its time-out: what must be noticed is not to be noticed late.
+pub(crate) fn sleep_on(word: &AtomicU32, seen: u32, _: Duration) {
+    let machine = machine();
+    let sleeping = machine.futex.lock().expect("no panic");
+    if word.load(SeqCst) == seen {
+        drop(machine.woken.wait(sleeping).expect("no panic"));
+    }
+}
+
+pub(crate) fn wake_from(_: &AtomicU32) {
+    let machine = machine();
+    let _sleeping = machine.futex.lock().expect("no panic");
+    machine.woken.notify_one();
 }
 
 /// Before each step of a thread that others may interrupt: perhaps one has.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Acquire;
 use super::super::{Landed, Landing};
 use super::note::Kind;
 use super::transfer::{self, Copying, Progress};
-use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source};
+use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
 use crate::memory::Span;
 
 impl Shm {
@@ -164,6 +164,7 @@ impl Shm {
         if let Some(source) = message.source.take() {
             self.counters.long_asked += 1;
             let names = [u64::from(source.name), u64::from(index)];
+            self.asking.push((from, 0));
             self.answer(from, Kind::Ask, names);
         }
     }
@@ -190,17 +191,39 @@ impl Shm {
             }
         }
         for at in (0..self.shared.len()).rev() {
-            let message = self
-                .outgoing
-                .get(self.shared[at])
-                .expect("shared ones live");
-            let outward = &mut self.outward[message.to as usize];
-            if let (Some(transfer), Some(neighbour)) = (message.transfer, outward.reach()) {
-                let transfer = &outward.pair.transfers[transfer as usize];
-                self.counters.bytes_written += transfer::help(neighbour, message.body, transfer);
-                // It may sleep until this is done.
-                self.rest.wake(message.to, outward.area, outward.must_fence);
+            self.help_with(self.shared[at]);
+        }
+        for (from, looks) in &mut self.asking {
+            if has_waited(looks) {
+                self.rest.knock(*from, self.segment.area(*from));
             }
+        }
+    }
+
+    /// Copies a part of a long message that this rank sends, or asks for the place it goes to.
+    fn help_with(&mut self, index: u32) {
+        let message = self.outgoing.get_mut(index).expect("shared ones live");
+        let outward = &mut self.outward[message.to as usize];
+        let Some(transfer) = message.transfer else {
+            return;
+        };
+        let transfer = &outward.pair.transfers[transfer as usize];
+        if !transfer.has_place() {
+            if message.asked.is_none() && has_waited(&mut message.looks) {
+                self.rest.knock(message.to, outward.area);
+            }
+            return;
+        }
+        let Some(neighbour) = outward.reach() else {
+            return;
+        };
+        let bytes = transfer::help(neighbour, message.body, transfer);
+        self.counters.bytes_written += bytes;
+        // It may sleep until this is done.
+        if bytes > 0 {
+            self.rest.rouse(message.to, outward.area);
+        } else {
+            self.rest.wake(message.to, outward.area, outward.must_fence);
         }
     }
 

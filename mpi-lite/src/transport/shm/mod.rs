@@ -35,6 +35,7 @@ use link::{Inward, Outward};
 use note::Kind;
 pub(crate) use receiving::Short;
 use rest::Rest;
+pub(crate) use rest::Watch;
 use ring::{Note, PIECE_BYTES};
 use segment::Segment;
 pub use segment::{RANKS_MAX, segment_bytes};
@@ -60,6 +61,16 @@ const EAGER_PIECE_BYTES: usize = 4096;
 
 /// Chunks of a long message that are copied before something else is looked at.
 const CHUNKS_PER_TURN: usize = 4;
+
+/// Who has looked so often in vain for an answer about a long message, some 50 us, knocks; and
+/// again after twice as many looks.
+const LOOKS_PER_KNOCK: u32 = 512;
+
+/// Counts a look in vain. Answers whether it is time to knock.
+fn has_waited(looks: &mut u32) -> bool {
+    *looks = looks.wrapping_add(1);
+    *looks >= LOOKS_PER_KNOCK && looks.is_power_of_two()
+}
 
 /// How often a rank looks for what its callers sent, before it looks for a new caller.
 const LOOKS_PER_CALLER: u32 = 8;
@@ -163,6 +174,8 @@ struct Outgoing {
     transfer: Option<u32>,
     /// The receiver has been told of it, by this name.
     is_told: bool,
+    /// How often one has looked in vain for the place that it goes to.
+    looks: u32,
     /// Bytes that have gone through the ring, and the receiver's name for it, once it asked.
     gone: usize,
     asked: Option<u32>,
@@ -204,6 +217,9 @@ pub struct Shm {
     behind: Vec<u32>,
     /// Outgoing messages that both sides may copy.
     shared: Vec<u32>,
+    /// Neighbours that were asked for a message and have sent nothing of it yet, and how often one
+    /// has looked for it in vain.
+    asking: Vec<(u32, u32)>,
     events: VecDeque<Event>,
     /// How often nothing new was found.
     looks: u32,
@@ -269,6 +285,7 @@ impl Shm {
             copying: VecDeque::new(),
             behind: Vec::new(),
             shared: Vec::new(),
+            asking: Vec::new(),
             events: VecDeque::new(),
             looks: 0,
             counters: Shared::default(),
@@ -311,7 +328,7 @@ impl Shm {
     /// Whether it has more to do than to look for short messages.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
-        self.copying.len() + self.behind.len() + self.shared.len() > 0
+        self.copying.len() + self.behind.len() + self.shared.len() + self.asking.len() > 0
     }
 
     /// Whether a long message could move that is on its way in. Where all that is left of one is
@@ -325,6 +342,11 @@ impl Shm {
     #[inline]
     pub(crate) fn copied_bytes(&self) -> u64 {
         self.counters.bytes_read + self.counters.bytes_written
+    }
+
+    /// What the ticker of this rank needs to sleep.
+    pub(crate) fn watch(&self) -> Watch<'static> {
+        self.rest.watch()
     }
 
     /// A body that came by [`Landing::Bounce`] is done with: the next one may have its buffer.
@@ -369,6 +391,7 @@ impl Transport for Shm {
             needs_match,
             transfer: None,
             is_told: false,
+            looks: 0,
             gone: 0,
             asked: None,
         });

@@ -129,6 +129,11 @@ impl Shm {
             let has_body = matches!(kind, Kind::More | Kind::Piece);
             self.next_slot(from, has_body.then_some(note));
         }
+        if makes_sense && kind == Kind::Piece {
+            self.asking.retain(|&(asked, _)| asked != from);
+            // More of them may wait for room with a sender that computes.
+            self.rest.rouse(from, self.outward[from as usize].area);
+        }
         makes_sense
     }
 
@@ -212,6 +217,7 @@ impl Shm {
         self.callers.retain(|&caller| caller != from);
         self.copying.retain(|(_, copying)| copying.from != from);
         self.behind.retain(|&to| to != from);
+        self.asking.retain(|&(asked, _)| asked != from);
         let lost = |message: &Incoming| message.from == from;
         let unfinished: Vec<u32> = places(&self.incoming, lost);
         let unsent: Vec<u32> = places(&self.outgoing, |message| message.to == from);

@@ -5,14 +5,18 @@
 //! and looking both need a barrier. The sender's would cost as much as the message itself; so the
 //! sleeper pays for both: membarrier(2) makes every running neighbour pass one. Where the system
 //! does not know that, or ranks share cores and sleep all the time, senders fence.
+//!
+//! While the program computes, the ticker sees to long messages: it sleeps as well, and those who
+//! send something long wake it as well. They fence, since that is nothing beside a long message.
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use super::bells::Bells;
-use super::segment::{ASLEEP, Area};
-use crate::sync::{Barrier, compiler_fence, fence, membarrier};
+use super::segment::{ASLEEP, Area, DOZES, PARKED};
+use crate::sync::{Barrier, compiler_fence, fence, membarrier, sleep_on, wake_from};
 
 /// How this rank sleeps, and how it wakes others.
 #[derive(Debug)]
@@ -100,12 +104,76 @@ impl Rest {
         }
     }
 
+    /// Wakes the neighbour of `area` if it sleeps, or its ticker if it computes; what it shall see
+    /// is written. For what is long, and for what somebody has to do before it can go on.
+    pub(super) fn rouse(&self, neighbour: u32, area: &Area) {
+        fence(SeqCst);
+        if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {
+            self.ring(neighbour, area);
+        }
+    }
+
+    /// Wakes the ticker of the neighbour of `area`, which has not noticed yet that its program
+    /// computes: nothing was heard of the neighbour for a while.
+    pub(super) fn knock(&self, neighbour: u32, area: &Area) {
+        self.rouse(neighbour, area);
+        if area.attention.load(Relaxed) & PARKED != 0 {
+            Watch::of(area).unpark();
+        }
+    }
+
     #[cold]
     fn ring(&self, neighbour: u32, area: &Area) {
+        const ANYBODY: u32 = ASLEEP | DOZES;
         // The first who sees it rings.
-        if area.attention.fetch_and(!ASLEEP, SeqCst) & ASLEEP != 0 {
+        if area.attention.fetch_and(!ANYBODY, SeqCst) & ANYBODY != 0 {
             self.rung.set(self.rung.get() + 1);
             self.bells.ring(neighbour);
         }
+    }
+
+    /// What the ticker of this rank needs to sleep.
+    pub(super) fn watch(&self) -> Watch<'static> {
+        Watch::of(self.area)
+    }
+}
+
+/// How the ticker of a rank sleeps: so that who sends the rank something long can wake it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch<'a> {
+    area: &'a Area,
+}
+
+impl<'a> Watch<'a> {
+    fn of(area: &'a Area) -> Self {
+        Self { area }
+    }
+
+    /// The program computes: from now on, who sends something long rings the bell. The ticker looks
+    /// once more before it sleeps.
+    pub(crate) fn begin(self) {
+        self.area.attention.fetch_or(DOZES, SeqCst);
+        fence(SeqCst);
+    }
+
+    /// The ticker is awake.
+    pub(crate) fn end(self) {
+        self.area.attention.fetch_and(!DOZES, SeqCst);
+    }
+
+    /// The program takes turns itself: the ticker sleeps until `timeout`, or until somebody to
+    /// whom nothing has been answered for a while wakes it, or `unpark` does. Not if `is_over`.
+    pub(crate) fn park(self, timeout: Duration, is_over: impl FnOnce() -> bool) {
+        let seen = self.area.attention.fetch_or(PARKED, SeqCst) | PARKED;
+        if !is_over() {
+            sleep_on(&self.area.attention, seen, timeout);
+        }
+        self.area.attention.fetch_and(!PARKED, SeqCst);
+    }
+
+    /// Wakes the ticker from `park`.
+    pub(crate) fn unpark(self) {
+        self.area.attention.fetch_and(!PARKED, SeqCst);
+        wake_from(&self.area.attention);
     }
 }

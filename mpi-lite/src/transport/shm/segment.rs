@@ -50,6 +50,12 @@ pub(super) const ASLEEP: u32 = 1;
 /// Another one: the rank has no room for bodies that nobody waits for.
 pub(super) const FULL: u32 = 2;
 
+/// Another one: the rank computes, and its ticker listens to the bell.
+pub(super) const DOZES: u32 = 4;
+
+/// Another one: its ticker sleeps on this word, because the program was in MPI when it last looked.
+pub(super) const PARKED: u32 = 8;
+
 /// One cache line: what one side writes and the other reads.
 #[repr(C, align(64))]
 pub(super) struct Slot {
@@ -157,7 +163,7 @@ impl core::fmt::Debug for Bags {
 /// What the ranks of the node know of one of them.
 #[repr(C, align(64))]
 pub(super) struct Area {
-    /// What senders have to heed: [`ASLEEP`], [`FULL`].
+    /// What senders have to heed: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
     pub(super) attention: AtomicU32,
     line: [u64; 7],
     /// Its process, and a word of its memory with what is written there: whoever can read that

@@ -5,6 +5,21 @@ use super::note::{ALONE, Kind, words_of};
 use super::{EAGER_BYTES, Shm};
 use crate::memory::Span;
 
+/// What was written to a neighbour and not yet made known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    is_something: bool,
+    /// Something that its ticker has to see to, if it computes.
+    is_long: bool,
+}
+
+impl Sent {
+    fn note(&mut self, is_long: bool) {
+        self.is_something = true;
+        self.is_long |= is_long;
+    }
+}
+
 impl Shm {
     /// Makes known what was written to `to`.
     #[inline]
@@ -15,6 +30,12 @@ impl Shm {
             outward.introduce(self.me);
         }
         self.rest.wake(to, outward.area, outward.must_fence);
+    }
+
+    /// The same for what somebody at `to` has to do something about soon, even while it computes.
+    fn call(&mut self, to: u32) {
+        self.announce(to);
+        self.rest.rouse(to, self.outward[to as usize].area);
     }
 
     /// Takes a short message whole, if there is room: it is as good as with its receiver, its body
@@ -33,40 +54,43 @@ impl Shm {
 
     /// Sends on what waits for room at `to`. Answers whether all of it went.
     pub(super) fn catch_up(&mut self, to: u32) -> bool {
-        let mut has_sent = false;
-        let all_went = self.catch_up_quietly(to, &mut has_sent);
-        if has_sent {
+        let mut sent = Sent::default();
+        let all_went = self.catch_up_quietly(to, &mut sent);
+        if sent.is_long {
+            self.call(to);
+        } else if sent.is_something {
             self.announce(to);
         }
         all_went
     }
 
-    pub(super) fn catch_up_quietly(&mut self, to: u32, has_sent: &mut bool) -> bool {
+    fn catch_up_quietly(&mut self, to: u32, sent: &mut Sent) -> bool {
         while let Some(&(kind, words)) = self.outward[to as usize].answers.front() {
             if !self.outward[to as usize].push_note(kind, words) {
                 return false;
             }
             self.outward[to as usize].answers.pop_front();
-            *has_sent = true;
+            sent.note(kind == Kind::Ask);
         }
         while let Some(&index) = self.outward[to as usize].asked.front() {
-            if !self.send_pieces(index, has_sent) {
+            if !self.send_pieces(index, sent) {
                 return false;
             }
             self.outward[to as usize].asked.pop_front();
         }
         while let Some(&index) = self.outward[to as usize].waiting.front() {
-            if !self.send_now(index) {
+            let Some(is_long) = self.send_now(index) else {
                 return false;
-            }
+            };
             self.outward[to as usize].waiting.pop_front();
-            *has_sent = true;
+            sent.note(is_long);
         }
         true
     }
 
-    /// Writes a message to its road, if there is room.
-    pub(super) fn send_now(&mut self, index: u32) -> bool {
+    /// Writes a message to its road, if there is room. Answers whether the message itself is still
+    /// here.
+    fn send_now(&mut self, index: u32) -> Option<bool> {
         let message = self
             .outgoing
             .get_mut(index)
@@ -79,7 +103,7 @@ impl Shm {
                 self.counters.messages_sent += 1;
                 self.finish_sending(index);
             }
-            return went;
+            return went.then_some(false);
         }
         if body.len() > EAGER_BYTES && message.transfer.is_none() {
             message.transfer = outward.take_transfer();
@@ -96,11 +120,11 @@ impl Shm {
         if went && message.transfer.is_some() {
             self.shared.push(index);
         }
-        went
+        went.then_some(true)
     }
 
     /// Sends the next pieces of a message that was asked for. Answers whether it is through.
-    pub(super) fn send_pieces(&mut self, index: u32, has_sent: &mut bool) -> bool {
+    fn send_pieces(&mut self, index: u32, sent: &mut Sent) -> bool {
         let message = self
             .outgoing
             .get_mut(index)
@@ -113,7 +137,7 @@ impl Shm {
                 return false;
             };
             message.gone += bytes;
-            *has_sent = true;
+            sent.note(true);
         }
         self.finish_sending(index);
         true

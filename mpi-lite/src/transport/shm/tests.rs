@@ -15,8 +15,8 @@ use super::super::{
 };
 use super::note::Kind;
 use super::ring::reach;
-use super::segment::{Area, BODIES, Pair, SLOTS, Segment};
-use super::{Cores, EAGER_BYTES, Place, Room, Shm, segment_bytes};
+use super::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
+use super::{Cores, EAGER_BYTES, LOOKS_PER_KNOCK, Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
 use crate::memory::Span;
 
@@ -291,6 +291,58 @@ fn who_sleeps_is_woken_by_a_message_and_by_room() {
     roads[0].end_rest();
     assert!(receive(&mut roads[0]).0.is_empty());
     assert_eq!(first + receive(&mut roads[1]).0.len(), MORE_THAN_FIT);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it has no poll")]
+fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
+    for copies_across in [true, false] {
+        let mut roads = neighbours(2, copies_across);
+        roads[1].watch().begin();
+        let (mut short, mut middle, mut long) = ([1], body(1, 5000), body(2, 100_000));
+        send(&mut roads[0], 1, 1, &mut short);
+        send(&mut roads[0], 1, 1, &mut middle);
+        assert!(!is_rung(&roads[1]));
+        send(&mut roads[0], 1, 1, &mut long);
+        assert!(is_rung(&roads[1]));
+        roads[1].end_rest();
+        // Now it is the sender that computes, and the pieces of the message that ring.
+        let mut rung = [false; 2];
+        let mut come = Vec::new();
+        while come.len() < 3 {
+            for (rank, is_rung_once) in rung.iter_mut().enumerate() {
+                roads[rank].watch().begin();
+                let (whole, is_lost) = receive(&mut roads[1 - rank]);
+                assert!(!is_lost);
+                come.extend(whole);
+                *is_rung_once |= is_rung(&roads[rank]);
+                roads[rank].end_rest();
+            }
+        }
+        assert_eq!(rung, [!copies_across; 2]);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it has no futex")]
+fn who_waits_in_vain_wakes_a_ticker_that_is_parked() {
+    for copies_across in [true, false] {
+        let mut roads = neighbours(2, copies_across);
+        let mut long = body(2, 100_000);
+        // The sender waits for the place of a message, the receiver for what it asked for.
+        send(&mut roads[0], 1, 1, &mut long);
+        for (waits, computes) in [(0, 1), (1, 0)] {
+            let attention = &roads[computes].segment.area(computes as u32).attention;
+            attention.fetch_or(PARKED, Relaxed);
+            assert!(receive(&mut roads[waits]).0.is_empty() || copies_across);
+            assert_ne!(attention.load(Relaxed) & PARKED, 0, "at once");
+            for _ in 0..LOOKS_PER_KNOCK + 20 {
+                receive(&mut roads[waits]);
+            }
+            let is_parked = attention.load(Relaxed) & PARKED != 0;
+            assert_eq!(is_parked, copies_across && waits == 1);
+        }
+    }
 }
 
 #[test]

@@ -84,6 +84,11 @@ impl Transfer {
         }
     }
 
+    /// Whether the receiver has said where the message goes.
+    pub(super) fn has_place(&self) -> bool {
+        self.place.load(Relaxed) != 0
+    }
+
     /// Whether all chunks are taken.
     fn is_taken(&self, cut: Cut) -> bool {
         let claims = self.claims.load(Acquire);

@@ -10,6 +10,8 @@ pub(super) const WORDS: usize = 3;
 pub(super) const BODIES: usize = 1024;
 
 pub(super) const ASLEEP: u32 = 1;
+pub(super) const DOZES: u32 = 4;
+pub(super) const PARKED: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct Slot {

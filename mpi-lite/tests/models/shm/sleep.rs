@@ -1,10 +1,15 @@
 //! Sleeping: who has something to read, or room to write, does not sleep on.
 
+use std::time::Duration;
+
+use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::Ordering::{Acquire, Release};
+
 use super::bells::Bells;
 use super::rest::Rest;
 use super::ring::{Consumer, Note, Producer};
 use super::segment::{Area, Pair, SLOTS};
-use crate::sync::{Bug, check, interrupted, is_planted};
+use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
 const NOTE: Note = Note::new(1, 0);
 
@@ -19,6 +24,12 @@ impl Waker {
     fn wake(&self) {
         if !is_planted(Bug::NoWake) {
             self.rest.wake(1, self.area, self.must_fence);
+        }
+    }
+
+    fn rouse(&self) {
+        if !is_planted(Bug::NoWake) {
+            self.rest.rouse(1, self.area);
         }
     }
 
@@ -48,6 +59,23 @@ impl Sleeper {
                 self.bell.wait();
             }
             self.rest.end();
+        }
+    }
+
+    /// The same while the program computes, as the ticker does.
+    fn doze_until(&self, mut is_there: impl FnMut() -> bool) {
+        let watch = self.rest.watch();
+        loop {
+            watch.begin();
+            if !is_planted(Bug::NoSecondLook) && is_there() {
+                return;
+            }
+            self.bell.wait();
+            watch.end();
+            self.bell.silence();
+            if is_there() {
+                return;
+            }
         }
     }
 }
@@ -111,6 +139,46 @@ fn wait_for_room(is_crowded: bool) {
     receiver.join().expect("it ends");
 }
 
+/// A rank that computes: its ticker waits for long messages.
+fn wait_for_long_messages() {
+    const MESSAGES: usize = 2;
+    // The sender fences, whoever else pays for short messages.
+    let (waker, sleeper) = two(true);
+    let pair = Pair::leak();
+    let sender = waker.run(move |waker| {
+        let mut ring = Producer::new(pair, 2);
+        for _ in 0..MESSAGES {
+            assert!(ring.has_room(1, 0));
+            ring.push(NOTE, [0]);
+            waker.rouse();
+        }
+    });
+    let mut ring = Consumer::new(pair, 2);
+    for _ in 0..MESSAGES {
+        sleeper.doze_until(|| ring.peek().is_some());
+        ring.take(None);
+    }
+    sender.join().expect("it ends");
+}
+
+/// A ticker that is parked when it is told to end, or about to be.
+fn end_while_parked() {
+    let (_, sleeper) = two(true);
+    let watch = sleeper.rest.watch();
+    let is_over: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
+    let ender = loom::thread::spawn(move || {
+        is_over.store(1, Release);
+        if !is_planted(Bug::NoWake) {
+            watch.unpark();
+        }
+    });
+    while is_over.load(Acquire) == 0 {
+        let look = || !is_planted(Bug::NoSecondLook) && is_over.load(Acquire) != 0;
+        watch.park(Duration::MAX, look);
+    }
+    ender.join().expect("it ends");
+}
+
 /// Ranks that share cores sleep all the time: both sides fence.
 const CROWDED: &[Bug] = &[
     Bug::NoFence { of_waker: true },
@@ -140,4 +208,19 @@ fn room_wakes_its_sender_where_both_fence() {
 #[test]
 fn room_wakes_its_sender_where_who_sleeps_pays() {
     check(APART, || wait_for_room(false));
+}
+
+#[test]
+fn a_long_message_wakes_the_ticker_of_a_rank_that_computes() {
+    check(CROWDED, wait_for_long_messages);
+}
+
+#[test]
+fn a_ticker_that_is_about_to_park_hears_that_it_is_over() {
+    let bugs = [
+        Bug::StoresRelaxed(Role::Attention),
+        Bug::NoSecondLook,
+        Bug::NoWake,
+    ];
+    check(&bugs, end_while_parked);
 }
