@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering::Acquire;
 
 use super::super::{Landed, Landing};
-use super::note::Kind;
+use super::link::RegisteredWords;
+use super::note::{ALONE, Kind};
 use super::transfer::{self, Copying, Progress};
 use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
 use crate::memory::Span;
@@ -53,6 +54,9 @@ impl Shm {
             kind,
             ..
         } = fresh;
+        if kind == Kind::Registered {
+            return self.land_registered(fresh, landing);
+        }
         if kind == Kind::Long {
             let room = Room::of(landing, len, &mut self.shelf);
             let index = self.enter(fresh, room, 0);
@@ -86,16 +90,52 @@ impl Shm {
         landed
     }
 
+    /// The same for a short one whose sender waits to hear of its match.
+    fn land_registered(&mut self, fresh: Fresh, landing: Landing) -> Landed {
+        let Fresh { from, note, .. } = fresh;
+        let (name, words) = self.inward[from as usize].registered();
+        if matches!(landing, Landing::Later) {
+            self.enter(fresh, Room::Registered(words), note.bytes as u64);
+            self.next_slot(from, None);
+            return Landed::Coming;
+        }
+        self.next_slot(from, None);
+        self.deliver((from, name), (note.bytes, words), landing)
+    }
+
+    /// Puts a registered message where it belongs, and its sender hears of it.
+    fn deliver(
+        &mut self,
+        (from, name): (u32, u32),
+        (bytes, words): (usize, RegisteredWords),
+        landing: Landing,
+    ) -> Landed {
+        let mut room = Room::of(landing, bytes as u64, &mut self.shelf);
+        if let Some(span) = room.span() {
+            span.part(0, bytes).write_words(|number| words[number]);
+        }
+        self.answer(from, Kind::Done, [name.into(), 0]);
+        Landed::Whole(room.into_body())
+    }
+
     pub(super) fn enter(&mut self, fresh: Fresh, room: Room, come: u64) -> u32 {
         let Fresh {
             from, len, kind, ..
         } = fresh;
         let ring = &self.inward[from as usize].ring;
-        let source = (kind == Kind::Long).then(|| Source {
-            name: ring.word(3) as u32,
-            transfer: (ring.word(3) >> 32) as u32,
-            address: ring.word(4),
-        });
+        let source = match kind {
+            Kind::Long => Some(Source {
+                name: ring.word(3) as u32,
+                transfer: (ring.word(3) >> 32) as u32,
+                address: ring.word(4),
+            }),
+            Kind::Registered => Some(Source {
+                name: self.inward[from as usize].registered().0,
+                transfer: ALONE,
+                address: 0,
+            }),
+            _ => None,
+        };
         let index = self.incoming.insert(Incoming {
             from,
             len,
@@ -115,6 +155,11 @@ impl Shm {
         };
         if matches!(landing, Landing::Later) {
             return Landed::Coming;
+        }
+        if let (Room::Registered(words), Some(source)) = (&message.room, message.source) {
+            let (from, body) = (message.from, (message.len as usize, *words));
+            self.incoming.remove(index);
+            return self.deliver((from, source.name), body, landing);
         }
         let room = Room::of(landing, message.len, &mut self.shelf);
         let kept = core::mem::replace(&mut message.room, room);

@@ -5,13 +5,16 @@ use std::collections::VecDeque;
 use super::super::EnvelopeBytes;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
-use super::ring::{Consumer, INLINE_BYTES, Producer};
+use super::ring::{Consumer, INLINE_BYTES, Producer, REGISTERED_BYTES};
 use super::segment::{Area, Pair, TRANSFERS};
 use super::{EAGER_BYTES, EAGER_PIECE_BYTES};
 use crate::memory::Span;
 
 /// Words of a message in front of its body.
 const ENVELOPE_WORDS: usize = 2;
+
+/// A body of at most [`REGISTERED_BYTES`].
+pub(super) type RegisteredWords = [u64; REGISTERED_BYTES / 8];
 
 /// The road to a neighbour.
 #[derive(Debug)]
@@ -105,6 +108,23 @@ impl Outward {
         true
     }
 
+    /// Writes a short message that needs an answer, if there is room.
+    pub(super) fn push_registered(
+        &mut self,
+        envelope: &EnvelopeBytes,
+        body: Span,
+        name: u32,
+    ) -> bool {
+        let has_room = self.ring.has_room(1, 0);
+        if has_room {
+            let [context, tag] = words_of(envelope);
+            let [first, second, third, fourth] = body.to_words();
+            let words = [context, tag, name.into(), first, second, third, fourth];
+            self.ring.push(Kind::Registered.note(body.len()), words);
+        }
+        has_room
+    }
+
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
         let len = body.len();
         if !self.ring.has_room(len.div_ceil(EAGER_PIECE_BYTES), len) {
@@ -192,6 +212,14 @@ impl Inward {
     #[inline]
     pub(super) fn envelope_words(&self) -> [u64; 2] {
         [self.ring.word(0), self.ring.word(1)]
+    }
+
+    /// The sender's name for the message in the slot, and its body as words: what a
+    /// [`Kind::Registered`] has behind its envelope.
+    pub(super) fn registered(&self) -> (u32, RegisteredWords) {
+        let name = self.ring.word(ENVELOPE_WORDS) as u32;
+        let body = core::array::from_fn(|number| self.ring.word(ENVELOPE_WORDS + 1 + number));
+        (name, body)
     }
 
     /// Fills `place` with the start of the body in the slot.

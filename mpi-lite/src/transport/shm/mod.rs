@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use bells::Bells;
 pub use cores::{CORES_MAX, Cores};
-use link::{Inward, Outward};
+use link::{Inward, Outward, RegisteredWords};
 use note::Kind;
 pub(crate) use receiving::Short;
 use rest::Rest;
@@ -109,6 +109,8 @@ struct Incoming {
 enum Room {
     /// Not landed: what has come so far.
     Kept(Vec<u8>),
+    /// Not landed: all of it, whose sender waits to hear of the match.
+    Registered(RegisteredWords),
     Into(Span),
     Bounce(Vec<u8>),
 }
@@ -129,7 +131,7 @@ impl Room {
     /// The memory, if the message has landed.
     fn span(&mut self) -> Option<Span> {
         match self {
-            Self::Kept(_) => None,
+            Self::Kept(_) | Self::Registered(_) => None,
             Self::Into(span) => Some(*span),
             Self::Bounce(buffer) => Some(Span::of(buffer)),
         }
@@ -146,7 +148,7 @@ impl Room {
     fn into_body(self) -> Option<Vec<u8>> {
         match self {
             Self::Bounce(buffer) => Some(buffer),
-            Self::Kept(_) | Self::Into(_) => None,
+            Self::Kept(_) | Self::Registered(_) | Self::Into(_) => None,
         }
     }
 }

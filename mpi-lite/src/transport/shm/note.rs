@@ -23,6 +23,9 @@ pub(super) enum Kind {
     Piece = 6,
     /// Back to the sender: the message has been copied. Its sender's name for it.
     Done = 7,
+    /// A message that fits the slot, whose sender waits to hear of its match: envelope, its
+    /// sender's name for it, body.
+    Registered = 8,
 }
 
 impl Kind {
@@ -42,6 +45,7 @@ impl Kind {
             5 => Self::Ask,
             6 => Self::Piece,
             7 => Self::Done,
+            8 => Self::Registered,
             _ => return None,
         })
     }

@@ -2,7 +2,7 @@
 
 use super::super::{Arrival, EnvelopeBytes, Event, Lost, Token};
 use super::note::{Kind, envelope_of};
-use super::ring::{INLINE_BYTES, Note};
+use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES};
 use super::{EAGER_BYTES, Fresh, Incoming, LONGEST_BYTES, Room, Shm};
 use crate::memory::Span;
 use crate::slab::Slab;
@@ -69,6 +69,9 @@ impl Shm {
                 Some(Kind::Short) if note.bytes <= INLINE_BYTES => {
                     return Some(self.arriving(from, (note, Kind::Short), note.bytes as u64));
                 }
+                Some(Kind::Registered) if note.bytes <= REGISTERED_BYTES => {
+                    return Some(self.arriving(from, (note, Kind::Registered), note.bytes as u64));
+                }
                 Some(kind @ (Kind::Body | Kind::Long)) => {
                     let len = inward.ring.word(2);
                     if !makes_sense(kind, note.bytes, len) {
@@ -123,7 +126,7 @@ impl Shm {
             },
             Kind::Ask => self.hear_ask(from, first, second),
             Kind::Done => self.hear_done(from, first),
-            Kind::Short | Kind::Body | Kind::Long => false,
+            Kind::Short | Kind::Body | Kind::Long | Kind::Registered => false,
         };
         if makes_sense {
             let has_body = matches!(kind, Kind::More | Kind::Piece);

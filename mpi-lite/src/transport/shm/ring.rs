@@ -24,6 +24,9 @@ use crate::memory::Span;
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
 
+/// The same behind an envelope and a name.
+pub(super) const REGISTERED_BYTES: usize = INLINE_BYTES - 8;
+
 /// The longest body, or piece of one, that goes through the ring at once.
 pub(super) const PIECE_BYTES: usize = BODIES / 8;
 

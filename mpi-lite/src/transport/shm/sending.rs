@@ -2,6 +2,7 @@
 
 use super::super::{EnvelopeBytes, Event, Peer};
 use super::note::{ALONE, Kind, words_of};
+use super::ring::REGISTERED_BYTES;
 use super::{EAGER_BYTES, Shm};
 use crate::memory::Span;
 
@@ -88,8 +89,8 @@ impl Shm {
         true
     }
 
-    /// Writes a message to its road, if there is room. Answers whether the message itself is still
-    /// here.
+    /// Writes a message to its road, if there is room. Answers whether somebody has to do something
+    /// about it soon: the message itself is still here, or its sender waits for the match.
     fn send_now(&mut self, index: u32) -> Option<bool> {
         let message = self
             .outgoing
@@ -104,6 +105,15 @@ impl Shm {
                 self.finish_sending(index);
             }
             return went.then_some(false);
+        }
+        if body.len() <= REGISTERED_BYTES {
+            let went = outward.push_registered(&envelope, body, index);
+            if went {
+                self.counters.messages_sent += 1;
+                message.is_told = true;
+            }
+            // Its body is not here any more; but a synchronous send waits for its match.
+            return went.then_some(message.needs_match);
         }
         if body.len() > EAGER_BYTES && message.transfer.is_none() {
             message.transfer = outward.take_transfer();

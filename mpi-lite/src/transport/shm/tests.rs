@@ -14,7 +14,7 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
 };
 use super::note::Kind;
-use super::ring::reach;
+use super::ring::{REGISTERED_BYTES, reach};
 use super::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
 use super::{Cores, EAGER_BYTES, LOOKS_PER_KNOCK, Place, Room, Shm, segment_bytes};
 use crate::clock::Instant;
@@ -410,6 +410,49 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
         come.sort();
         bodies.sort();
         assert!(come == bodies, "bytes differ");
+    }
+}
+
+/// The sends that a road has finished.
+fn finished(road: &mut Shm) -> Vec<Token> {
+    // It does not look for new callers each time.
+    let events = (0..20).filter_map(|_| road.poll(Instant::ZERO));
+    let sent = events.map(|event| match event {
+        Event::Sent { token } => token,
+        other => panic!("nothing was sent here: {other:?}"),
+    });
+    sent.collect()
+}
+
+#[test]
+fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
+    for len in 0..=REGISTERED_BYTES {
+        let mut roads = neighbours(2, true);
+        let mut body = body(1, len);
+        let message = Outbound {
+            envelope: &[3; ENVELOPE_BYTES],
+            body: Span::of(&mut body),
+            token: Token(7),
+            is_awaited: true,
+            needs_match: true,
+        };
+        roads[0].send(Peer(1), message).unwrap();
+        let (arrival, announced_len) = announced(&mut roads[1]);
+        assert_eq!(announced_len, len as u64);
+        assert_eq!(roads[1].land(arrival, Landing::Later), Landed::Coming);
+        assert!(roads[1].poll(Instant::ZERO).is_none());
+        assert_eq!(finished(&mut roads[0]), []);
+        // The receive has room for one byte less, or for more.
+        let room = if len % 2 == 0 { len + 9 } else { len - 1 };
+        let mut place = vec![0xee; room];
+        let landed = roads[1].land(arrival, Landing::Into(Span::of(&mut place)));
+        assert_eq!(landed, Landed::Whole(None));
+        let come = len.min(room);
+        assert_eq!(place[..come], body[..come]);
+        assert!(place[come..].iter().all(|&byte| byte == 0xee), "{place:?}");
+        assert_eq!(finished(&mut roads[0]), [Token(7)]);
+        assert_eq!(roads[1].counters().bytes_read, 0, "it was not fetched");
+        assert!(roads[0].is_quiet() && roads[1].incoming.is_empty());
     }
 }
 
