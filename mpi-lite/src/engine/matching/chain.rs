@@ -3,56 +3,77 @@
 
 const NONE: u32 = u32::MAX;
 
-/// First and last place of a list.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Chain {
-    first: u32,
-    last: u32,
-}
+/// Bit of a chain of more than one place.
+const MANY: u32 = 1 << 31;
+
+/// The first place of a list, and whether others follow it. One word, because there is one for each
+/// label of a deep queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chain(u32);
 
 impl Chain {
-    pub(super) const EMPTY: Self = Self {
-        first: NONE,
-        last: NONE,
-    };
+    pub(super) const EMPTY: Self = Self(NONE);
 
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.first == NONE
+    fn alone(place: u32) -> Self {
+        assert!(place < NONE & !MANY, "fewer than 2^31 things wait");
+        Self(place)
+    }
+
+    fn followed(place: u32) -> Self {
+        Self(place | MANY)
     }
 
     #[inline]
-    pub(super) fn first(&self) -> Option<u32> {
-        (!self.is_empty()).then_some(self.first)
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == NONE
+    }
+
+    fn is_many(self) -> bool {
+        self.0 & MANY != 0
+    }
+
+    #[inline]
+    pub(super) fn first(self) -> Option<u32> {
+        (!self.is_empty()).then_some(self.0 & !MANY)
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
+    /// Of the first place, the last one.
     before: u32,
     after: u32,
 }
 
-/// The neighbours of each place in the one chain that it is in. That of a place that is alone is
+/// The neighbours of each place in the one chain that it is in. Those of a place that is alone are
 /// not looked at: most chains are of one place, and memory that is not touched costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
     pub(super) fn append(&mut self, chain: &mut Chain, place: u32) {
-        let last = std::mem::replace(&mut chain.last, place);
-        if last == NONE {
-            chain.first = place;
+        let last = Chain::alone(place);
+        let Some(first) = chain.first() else {
+            *chain = last;
             return;
-        }
-        let before = match chain.first {
-            first if first == last => NONE,
-            _ => self.0[last as usize].before,
         };
-        let after = place;
-        self.set(last, Link { before, after });
-        let (before, after) = (last, NONE);
+        let before = if chain.is_many() {
+            let before = self.at(first).before;
+            self.at(first).before = place;
+            self.at(before).after = place;
+            before
+        } else {
+            let (before, after) = (place, place);
+            self.set(first, Link { before, after });
+            first
+        };
+        let after = NONE;
         self.set(place, Link { before, after });
+        *chain = Chain::followed(first);
+    }
+
+    fn at(&mut self, place: u32) -> &mut Link {
+        &mut self.0[place as usize]
     }
 
     fn set(&mut self, place: u32, link: Link) {
@@ -64,18 +85,23 @@ impl Links {
     }
 
     pub(super) fn remove(&mut self, chain: &mut Chain, place: u32) {
-        if chain.first == chain.last {
+        let Some(mut first) = chain.first().filter(|_| chain.is_many()) else {
             *chain = Chain::EMPTY;
             return;
+        };
+        let Link { before, after } = *self.at(place);
+        if place == first {
+            first = after;
+            self.at(first).before = before;
+        } else {
+            self.at(before).after = after;
+            let behind = if after == NONE { first } else { after };
+            self.at(behind).before = before;
         }
-        let Link { before, after } = self.0[place as usize];
-        match before {
-            NONE => chain.first = after,
-            before => self.0[before as usize].after = after,
-        }
-        match after {
-            NONE => chain.last = before,
-            after => self.0[after as usize].before = before,
-        }
+        *chain = if self.at(first).after == NONE {
+            Chain::alone(first)
+        } else {
+            Chain::followed(first)
+        };
     }
 }

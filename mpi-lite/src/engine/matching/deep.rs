@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::index::Index;
-use super::key::{Shape, Side};
+use super::key::{Label, Shape, Side};
 use crate::slab::Key;
 
 /// Who waits at a place.
@@ -40,6 +40,15 @@ const FEW: usize = 64;
 fn stands<S>(places: &[Option<Waiting<S>>], &(sequence, place): &(u64, u32)) -> bool {
     let waiting = places[place as usize].as_ref();
     waiting.is_some_and(|waiting| waiting.sequence == sequence)
+}
+
+/// What an index of a shape asks for: the label of who waits at a place.
+fn label_in<S: Side>(places: &[Option<Waiting<S>>], shape: Shape) -> impl Fn(u32) -> Label {
+    move |place| {
+        let waiting = places[place as usize].as_ref();
+        let label = waiting.and_then(|waiting| waiting.side.label(shape));
+        label.expect("who is in an index has its place")
+    }
 }
 
 impl<S> Default for Deep<S> {
@@ -80,7 +89,11 @@ impl<S: Side> Deep<S> {
         assert!(before.is_none(), "those who wait differ in their index");
         for shape in Shape::ALL {
             if let Some(label) = side.label(shape).filter(|_| self.is_kept[shape as usize]) {
-                self.indices[shape as usize].append(label, key.index);
+                self.indices[shape as usize].append(
+                    label,
+                    key.index,
+                    label_in(&self.places, shape),
+                );
             }
         }
     }
@@ -102,37 +115,53 @@ impl<S: Side> Deep<S> {
 
     /// The earliest of the first of each shape.
     fn search(&mut self, other: &S::Other) -> Option<u32> {
+        self.keep(other);
         let mut earliest = None;
         for shape in Shape::ALL {
             let Some(label) = other.label(shape) else {
                 continue;
             };
-            self.keep(shape);
-            let place = self.indices[shape as usize].first(label);
+            let index = &self.indices[shape as usize];
+            let place = index.first(label, label_in(&self.places, shape));
             let numbered = place.map(|place| (self.waiting(place).sequence, place));
             earliest = earliest.into_iter().chain(numbered).min();
         }
         earliest.map(|(_, place)| place)
     }
 
-    /// From now on there is an index of this shape.
+    /// From now on there is an index of each shape that `other` is sought by.
     #[inline]
-    fn keep(&mut self, shape: Shape) {
-        if !self.is_kept[shape as usize] {
-            self.enter_all(shape);
+    fn keep(&mut self, other: &S::Other) {
+        let lacks = |shape: Shape| !self.is_kept[shape as usize] && other.label(shape).is_some();
+        let new = Shape::ALL.map(lacks);
+        if new != [false; 4] {
+            self.enter_all(new);
         }
     }
 
+    /// Makes the indices of these shapes.
     #[cold]
-    fn enter_all(&mut self, shape: Shape) {
-        self.is_kept[shape as usize] = true;
-        let mut index = std::mem::take(&mut self.indices[shape as usize]);
-        for (key, side) in self.iter() {
-            if let Some(label) = side.label(shape) {
-                index.append(label, key.index);
+    fn enter_all(&mut self, new: [bool; 4]) {
+        let mut indices = std::mem::take(&mut self.indices);
+        let shapes = || Shape::ALL.into_iter().filter(|&shape| new[shape as usize]);
+        let mut counts = [0; 4];
+        for (_, side) in self.iter() {
+            for shape in shapes() {
+                counts[shape as usize] += usize::from(side.label(shape).is_some());
             }
         }
-        self.indices[shape as usize] = index;
+        for shape in shapes() {
+            self.is_kept[shape as usize] = true;
+            indices[shape as usize].reserve(counts[shape as usize]);
+        }
+        for (key, side) in self.iter() {
+            for shape in shapes() {
+                if let Some(label) = side.label(shape) {
+                    indices[shape as usize].append(label, key.index, label_in(&self.places, shape));
+                }
+            }
+        }
+        self.indices = indices;
     }
 
     /// Takes out whom `key` names. Answers whether it was there.
@@ -146,7 +175,11 @@ impl<S: Side> Deep<S> {
         };
         for shape in Shape::ALL {
             if let Some(label) = side.label(shape).filter(|_| self.is_kept[shape as usize]) {
-                self.indices[shape as usize].remove(label, key.index);
+                self.indices[shape as usize].remove(
+                    label,
+                    key.index,
+                    label_in(&self.places, shape),
+                );
             }
         }
         self.len -= 1;

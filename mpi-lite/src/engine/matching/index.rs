@@ -3,61 +3,81 @@
 use super::chain::{Chain, Links};
 use super::key::Label;
 
-/// Slots of the smallest table.
-const FEWEST: usize = 256;
+/// Slots of a line, and so many neighbouring tags lie side by side: who goes through them, up or
+/// down, finds most of them in memory that it has just touched.
+const BLOCK: usize = 8;
 
-/// A label and the places that have it; the chain of a free slot is empty.
+/// Lines of the smallest table.
+const FEWEST: usize = 32;
+
+/// The places of a label, and where the label is sought first. The label itself its first place
+/// knows, which who finds it needs next: a table of a few million bytes is soon out of reach of the
+/// caches, so each byte of it counts.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    label: Label,
+    home: u32,
     chain: Chain,
 }
 
 const FREE: Slot = Slot {
-    label: Label {
-        context: 0,
-        source: 0,
-        tag: 0,
-    },
+    home: 0,
     chain: Chain::EMPTY,
 };
 
-/// An open-addressing table of chains. It keeps its memory, so a steady load does not allocate.
+/// A cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Block([Slot; BLOCK]);
+
+/// An open-addressing table of chains. It keeps its memory, so a steady load does not allocate. Its
+/// user knows the label of each place.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    slots: Vec<Slot>,
+    blocks: Vec<Block>,
     used: usize,
     links: Links,
 }
 
 impl Index {
-    /// Adds `place` behind all others with this label.
-    pub(super) fn append(&mut self, label: Label, place: u32) {
-        if self.used * 2 >= self.slots.len() {
-            self.grow();
+    /// Makes room for so many labels in all.
+    pub(super) fn reserve(&mut self, labels: usize) {
+        let room = (2 * labels / BLOCK + 1).next_power_of_two().max(FEWEST);
+        if room > self.blocks.len() {
+            self.grow(room);
         }
-        let at = self.position(label);
-        let slot = &mut self.slots[at];
-        if slot.chain.is_empty() {
-            slot.label = label;
+    }
+
+    /// Adds `place` behind all others with this label.
+    pub(super) fn append(&mut self, label: Label, place: u32, label_of: impl Fn(u32) -> Label) {
+        if self.used * 2 >= self.blocks.len() * BLOCK {
+            self.grow((self.blocks.len() * 2).max(FEWEST));
+        }
+        let home = home(label);
+        let at = self.position(home, |first| label_of(first) == label);
+        if self.slot(at).chain.is_empty() {
             self.used += 1;
         }
+        let slot = &mut self.blocks[at / BLOCK].0[at % BLOCK];
+        slot.home = home;
         self.links.append(&mut slot.chain, place);
     }
 
     /// The first place with this label.
     #[inline]
-    pub(super) fn first(&self, label: Label) -> Option<u32> {
+    pub(super) fn first(&self, label: Label, label_of: impl Fn(u32) -> Label) -> Option<u32> {
         if self.used == 0 {
             return None;
         }
-        self.slots[self.position(label)].chain.first()
+        let at = self.position(home(label), |first| label_of(first) == label);
+        self.slot(at).chain.first()
     }
 
     /// Takes out `place`, which has this label.
-    pub(super) fn remove(&mut self, label: Label, place: u32) {
-        let at = self.position(label);
-        let chain = &mut self.slots[at].chain;
+    pub(super) fn remove(&mut self, label: Label, place: u32, label_of: impl Fn(u32) -> Label) {
+        let at = self.position(home(label), |first| {
+            first == place || label_of(first) == label
+        });
+        let chain = &mut self.blocks[at / BLOCK].0[at % BLOCK].chain;
         self.links.remove(chain, place);
         if chain.is_empty() {
             self.used -= 1;
@@ -65,66 +85,75 @@ impl Index {
         }
     }
 
-    /// Where the label is, or the free slot where it would be.
     #[inline]
-    fn position(&self, label: Label) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = home(label) & mask;
-        while !self.slots[at].chain.is_empty() && self.slots[at].label != label {
-            at = (at + 1) & mask;
+    fn slot(&self, at: usize) -> &Slot {
+        &self.blocks[at / BLOCK].0[at % BLOCK]
+    }
+
+    #[inline]
+    fn mask(&self) -> usize {
+        self.blocks.len() * BLOCK - 1
+    }
+
+    /// Where the slot is whose first place `is_it`, or the free slot where it would be.
+    #[inline]
+    fn position(&self, home: u32, is_it: impl Fn(u32) -> bool) -> usize {
+        let mask = self.mask();
+        let mut at = home as usize & mask;
+        loop {
+            let slot = self.slot(at);
+            match slot.chain.first() {
+                Some(first) if slot.home != home || !is_it(first) => at = (at + 1) & mask,
+                _ => return at,
+            }
         }
-        at
     }
 
     /// The slot at `hole` has become free: moves back what has had to go past it.
     fn close(&mut self, mut hole: usize) {
-        let mask = self.slots.len() - 1;
+        let mask = self.mask();
         let mut at = hole;
         loop {
             at = (at + 1) & mask;
-            let slot = self.slots[at];
+            let slot = *self.slot(at);
             if slot.chain.is_empty() {
                 break;
             }
             // Unless that would put it before its home.
-            let way = at.wrapping_sub(home(slot.label)) & mask;
+            let way = at.wrapping_sub(slot.home as usize) & mask;
             if way >= at.wrapping_sub(hole) & mask {
-                self.slots[hole] = slot;
+                self.blocks[hole / BLOCK].0[hole % BLOCK] = slot;
                 hole = at;
             }
         }
-        self.slots[hole] = FREE;
+        self.blocks[hole / BLOCK].0[hole % BLOCK] = FREE;
     }
 
     #[cold]
-    fn grow(&mut self) {
-        let room = (self.slots.len() * 2).max(FEWEST);
-        let old = std::mem::replace(&mut self.slots, vec![FREE; room]);
-        for slot in old.into_iter().filter(|slot| !slot.chain.is_empty()) {
-            let at = self.position(slot.label);
-            self.slots[at] = slot;
+    fn grow(&mut self, room: usize) {
+        let old = std::mem::replace(&mut self.blocks, vec![Block([FREE; BLOCK]); room]);
+        let slots = old.into_iter().flat_map(|Block(slots)| slots);
+        for slot in slots.filter(|slot| !slot.chain.is_empty()) {
+            let at = self.position(slot.home, |_| false);
+            self.blocks[at / BLOCK].0[at % BLOCK] = slot;
         }
     }
 }
-
-/// So many neighbouring tags lie side by side: who goes through them, up or down, finds most of
-/// them in memory that it has just touched.
-const BLOCK: u32 = 8;
 
 /// Where a label is sought first, before the table's size cuts it. Both halves of a product take
 /// part: the lower one spreads labels that differ in low bits, the upper one those that differ in
 /// high bits only, like tags that are multiples of a power of two. The words are digits of pi,
 /// which are as good as any; the second factor is odd, so that the lower half loses nothing.
 #[inline]
-fn home(label: Label) -> usize {
+fn home(label: Label) -> u32 {
     let tag = label.tag.cast_unsigned();
-    let low = u64::from(label.source) << 32 | u64::from(tag / BLOCK);
+    let low = u64::from(label.source) << 32 | u64::from(tag / BLOCK as u32);
     let low = u128::from(low ^ 0x243f_6a88_85a3_08d3);
     let high = u128::from(u64::from(label.context) << 1 ^ 0x1319_8a2e_0370_7345);
     let product = low * high;
-    let block = (product ^ (product >> 64)) as usize;
-    let within = label.source.wrapping_add(tag) % BLOCK;
-    block.wrapping_mul(BLOCK as usize) + within as usize
+    let block = (product ^ (product >> 64)) as u32;
+    let within = label.source.wrapping_add(tag) % BLOCK as u32;
+    block.wrapping_mul(BLOCK as u32) + within
 }
 
 #[cfg(test)]
@@ -153,25 +182,28 @@ mod tests {
         ) {
             let mut index = Index::default();
             let mut lists = BTreeMap::<_, VecDeque<u32>>::new();
+            let labels = steps.iter().map(|&(source, tag, _)| label(0, source, tag));
+            let labels: Vec<_> = labels.collect();
+            let label_of = |place: u32| labels[place as usize];
             for (place, (source, tag, at)) in (0..).zip(steps) {
                 let label = label(0, source, tag);
                 let list = lists.entry((source, tag)).or_default();
                 match list.remove(at) {
-                    Some(old) => index.remove(label, old),
+                    Some(old) => index.remove(label, old, label_of),
                     None => {
-                        index.append(label, place);
+                        index.append(label, place, label_of);
                         list.push_back(place);
                     }
                 }
-                prop_assert_eq!(index.first(label), list.front().copied());
+                prop_assert_eq!(index.first(label, label_of), list.front().copied());
             }
             for ((source, tag), list) in lists {
                 let label = label(0, source, tag);
                 for place in list {
-                    prop_assert_eq!(index.first(label), Some(place));
-                    index.remove(label, place);
+                    prop_assert_eq!(index.first(label, label_of), Some(place));
+                    index.remove(label, place, label_of);
                 }
-                prop_assert_eq!(index.first(label), None);
+                prop_assert_eq!(index.first(label, label_of), None);
             }
             prop_assert_eq!(index.used, 0);
         }
@@ -180,13 +212,14 @@ mod tests {
     /// How many slots past its home a label lies, on the average.
     fn way(labels: impl Iterator<Item = Label>) -> f64 {
         let mut index = Index::default();
-        for (place, label) in (0..).zip(labels) {
-            index.append(label, place);
+        let labels: Vec<_> = labels.collect();
+        for (place, &label) in (0..).zip(&labels) {
+            index.append(label, place, |place| labels[place as usize]);
         }
-        let mask = index.slots.len() - 1;
-        let used = index.slots.iter().enumerate();
-        let used = used.filter(|(_, slot)| !slot.chain.is_empty());
-        let ways = used.map(|(at, slot)| at.wrapping_sub(home(slot.label)) & mask);
+        let mask = index.mask();
+        let slots = index.blocks.iter().flat_map(|Block(slots)| slots);
+        let used = slots.enumerate().filter(|(_, slot)| !slot.chain.is_empty());
+        let ways = used.map(|(at, slot)| at.wrapping_sub(slot.home as usize) & mask);
         ways.sum::<usize>() as f64 / index.used as f64
     }
 
