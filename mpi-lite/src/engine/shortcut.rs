@@ -65,21 +65,19 @@ impl Lane {
         let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
             return false;
         };
-        let mut taken = None;
         let found = road.take_short(|envelope, len| {
             let envelope = Envelope::decode(&envelope);
             let (request, span) = posted.take_first(&envelope, |request| requests.run(request))?;
-            taken = Some((request, envelope, len, span.len()));
-            Some(span)
+            Some((span, (request, envelope, len, span.len())))
         });
-        let event = match (found, taken) {
-            (Short::Taken, Some((request, envelope, len, room))) => {
+        let event = match found {
+            Short::Taken((request, envelope, len, room)) => {
                 let (status, error) = self.outcome(&envelope, len as u64, room as u64);
                 self.requests.finish(request, status, error);
                 return true;
             }
-            (Short::Nothing, _) => road.quiet_event(),
-            _ => road.next_event(),
+            Short::Nothing => road.quiet_event(),
+            Short::Other => road.next_event(),
         };
         event.map(|event| self.handle(NEAR, event)).is_some()
     }
@@ -97,17 +95,19 @@ impl Lane {
             let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
                 break;
             };
-            let mut taken = None;
             let found = road.take_short(|envelope, len| {
                 let envelope = Envelope::decode(&envelope);
-                taken = pattern.fits(&envelope).then_some((envelope, len as u64));
-                taken.map(|_| span)
+                let fits = pattern.fits(&envelope);
+                fits.then_some((span, (envelope, len as u64)))
             });
-            let event = match (found, taken) {
-                (Short::Taken, Some((envelope, len))) => return self.done(&envelope, len, span),
-                (Short::Nothing, _) if !look.is_multiple_of(LOOKS_PER_TURN) => continue,
-                (Short::Nothing, _) => road.quiet_event(),
-                _ => road.next_event(),
+            let event = match found {
+                Short::Taken((envelope, len)) => return self.done(&envelope, len, span),
+                Short::Nothing if !look.is_multiple_of(LOOKS_PER_TURN) => {
+                    core::hint::spin_loop();
+                    continue;
+                }
+                Short::Nothing => road.quiet_event(),
+                Short::Other => road.next_event(),
             };
             if event.is_none() && !road.is_busy() {
                 continue;

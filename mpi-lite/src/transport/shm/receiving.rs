@@ -9,9 +9,9 @@ use crate::slab::Slab;
 
 /// What [`Shm::take_short`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Short {
-    /// A short message; it is where `place` has said.
-    Taken,
+pub(crate) enum Short<T> {
+    /// A short message; it is where `place` has said, and this is what else it has said.
+    Taken(T),
     /// Something else: the next event.
     Other,
     /// No slot.
@@ -22,10 +22,10 @@ impl Shm {
     /// Takes the next message if it is short and `place` knows, by its envelope and length, where
     /// it goes. Nothing is left of it here.
     #[inline(always)]
-    pub(crate) fn take_short(
+    pub(crate) fn take_short<T>(
         &mut self,
-        place: impl FnOnce(EnvelopeBytes, usize) -> Option<Span>,
-    ) -> Short {
+        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
+    ) -> Short<T> {
         if !self.events.is_empty() {
             return Short::Other;
         }
@@ -39,13 +39,14 @@ impl Shm {
             if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
                 return Short::Other;
             }
-            let Some(span) = place(envelope_of(inward.envelope_words()), note.bytes) else {
+            let placed = place(envelope_of(inward.envelope_words()), note.bytes);
+            let Some((span, more)) = placed else {
                 return Short::Other;
             };
             inward.write_inline(span.part(0, note.bytes));
             self.next += 1;
             self.next_slot(caller, None);
-            return Short::Taken;
+            return Short::Taken(more);
         }
         Short::Nothing
     }
