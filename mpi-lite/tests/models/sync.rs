@@ -46,6 +46,8 @@ pub(crate) enum Bug {
     NoSecondLook,
     /// The other side is not told that there is something.
     NoWake,
+    /// Both sides begin with the baton.
+    TwoBatons,
 }
 
 thread_local! {

@@ -1,8 +1,10 @@
 //! What a rank knows of its road to a neighbour, and of the road from it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::super::EnvelopeBytes;
+use super::baton::Baton;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Producer, REGISTERED_BYTES};
@@ -40,11 +42,16 @@ pub(super) struct Outward {
 }
 
 impl Outward {
-    pub(super) fn new(area: &'static Area, pair: &'static Pair, ranks: u32) -> Self {
+    pub(super) fn new(
+        area: &'static Area,
+        pair: &'static Pair,
+        baton: Arc<Baton>,
+        ranks: u32,
+    ) -> Self {
         Self {
             area,
             pair,
-            ring: Producer::new(pair, ranks),
+            ring: Producer::new(pair, baton, ranks),
             must_fence: true,
             is_known: false,
             is_closed: false,
@@ -200,10 +207,10 @@ pub(super) struct Inward {
 }
 
 impl Inward {
-    pub(super) fn new(pair: &'static Pair, ranks: u32) -> Self {
+    pub(super) fn new(pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
         Self {
             pair,
-            ring: Consumer::new(pair, ranks),
+            ring: Consumer::new(pair, baton, ranks),
             current: None,
         }
     }

@@ -5,6 +5,7 @@
 //! receiver knows where it goes; then both copy it straight from one memory to the other
 //! (`transfer`), or, where the system forbids that, it goes through the ring as well.
 
+mod baton;
 mod bells;
 mod cores;
 mod landing;
@@ -29,6 +30,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use baton::Baton;
 use bells::Bells;
 pub use cores::{CORES_MAX, Cores};
 use link::{Inward, Outward, RegisteredWords};
@@ -266,17 +268,26 @@ impl Shm {
             area.present(std::process::id(), (witness_at, *witness));
         }
         area.cores.write(&cores);
-        let outward = |to| Outward::new(segment.area(to), segment.pair(me, to), count);
+        let baton = |other: u32| {
+            let pair = segment.pair(me.min(other), me.max(other));
+            Baton::new(&pair.relay, me < other)
+        };
+        let batons: Vec<Arc<Baton>> = (0..count).map(baton).collect();
+        let roads = (0..).zip(&batons).map(|(other, baton)| {
+            let (area, out) = (segment.area(other), segment.pair(me, other));
+            let outward = Outward::new(area, out, Arc::clone(baton), count);
+            let inward = Inward::new(segment.pair(other, me), Arc::clone(baton), count);
+            (outward, inward)
+        });
+        let (outward, inward) = roads.unzip();
         Self {
             me,
             locals,
             peers: ranks.into_iter().map(Peer).collect(),
             segment,
             rest,
-            outward: (0..count).map(outward).collect(),
-            inward: (0..count)
-                .map(|from| Inward::new(segment.pair(from, me), count))
-                .collect(),
+            outward,
+            inward,
             callers: Vec::new(),
             next: 0,
             met: [0; RANKS_MAX as usize / 64],
@@ -440,7 +451,7 @@ impl Transport for Shm {
             std::thread::yield_now();
         }
         self.meet_callers();
-        let has_news = |&from: &u32| self.inward[from as usize].ring.peek().is_some();
+        let has_news = |&from: &u32| self.inward[from as usize].ring.has_news();
         let has_room = |&to: &u32| self.outward[to as usize].may_go_on();
         let is_quiet = !self.callers.iter().any(has_news) && !self.behind.iter().any(has_room);
         is_sure && is_quiet && !self.may_copy_on()

@@ -31,7 +31,7 @@ impl Shm {
         }
         for _ in 0..self.callers.len() {
             let caller = self.next_caller();
-            let inward = &self.inward[caller as usize];
+            let inward = &mut self.inward[caller as usize];
             let Some(note) = inward.ring.peek() else {
                 self.next += 1;
                 continue;
@@ -64,7 +64,7 @@ impl Shm {
     #[inline(always)]
     pub(super) fn look(&mut self, from: u32) -> Option<Event> {
         loop {
-            let inward = &self.inward[from as usize];
+            let inward = &mut self.inward[from as usize];
             let note = inward.ring.peek()?;
             match Kind::of(note.kind) {
                 Some(Kind::Short) if note.bytes <= INLINE_BYTES => {

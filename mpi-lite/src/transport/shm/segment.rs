@@ -31,6 +31,10 @@ pub(super) const WORDS: usize = 7;
 /// Bytes of a pair's ring of bodies.
 pub(super) const BODIES: usize = 1 << 18;
 
+/// The longest body that goes with a baton. Longer ones are quicker through the ring, where the
+/// receiver need not bring all of their lines from far.
+pub(super) const RELAY_BYTES: usize = 2048;
+
 /// Long messages of a pair that both sides may copy at once.
 pub(super) const TRANSFERS: usize = 3;
 
@@ -92,6 +96,28 @@ pub(super) struct Pair {
     pub(super) transfers: [Transfer; TRANSFERS],
     pub(super) slots: [Slot; SLOTS],
     pub(super) bodies: Bodies,
+    /// Used on the road from the lower to the higher of two ranks, for both directions.
+    pub(super) relay: Relay,
+}
+
+/// What two ranks pass to each other: a slot, and room for a short body. `baton` says whose it is.
+#[repr(C, align(4096))]
+pub(super) struct Relay {
+    pub(super) slot: Slot,
+    body: UnsafeCell<[u8; RELAY_BYTES]>,
+}
+
+// SAFETY: both sides reach the bytes through raw pointers only; the slot's stamp hands them over
+// with release and acquire.
+unsafe impl Sync for Relay {}
+
+impl Relay {
+    /// The first `bytes` bytes of the room for a body, or all.
+    pub(super) fn body(&self, bytes: usize) -> Span {
+        assert!(bytes <= RELAY_BYTES, "within the room");
+        // SAFETY: within the room, which only the side that has the baton touches.
+        unsafe { Span::new(self.body.get().cast(), bytes) }
+    }
 }
 
 /// A ring of bytes; `ring` says who may touch which of them.
@@ -189,6 +215,22 @@ impl core::fmt::Debug for Area {
     }
 }
 
+impl core::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Slot")
+            .field("stamp", &self.stamp)
+            .finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Relay")
+            .field("slot", &self.slot)
+            .finish_non_exhaustive()
+    }
+}
+
 impl core::fmt::Debug for Pair {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Pair").finish_non_exhaustive()
@@ -232,7 +274,7 @@ impl Area {
     }
 }
 
-const _: () = assert!(size_of::<Pair>() == 8192 + BODIES && size_of::<Area>() == 448);
+const _: () = assert!(size_of::<Pair>() == 8192 + BODIES + 4096 && size_of::<Area>() == 448);
 const _: () = assert!(size_of::<Seat>() == 512 && size_of::<Bags>() == BAGS * BAG_BYTES);
 
 /// Bytes of the areas, in whole pages.

@@ -212,7 +212,10 @@ fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
         1 => dice.roll(70),
         _ => 1 << dice.roll(64),
     };
-    let slot = &pair.slots[dice.roll(24) as usize];
+    let slot = match dice.roll(25) {
+        24 => &pair.relay.slot,
+        number => &pair.slots[number as usize],
+    };
     let transfer = &pair.transfers[dice.roll(3) as usize];
     match dice.roll(18) {
         0 => pair.taken.slots.store(word, Relaxed),

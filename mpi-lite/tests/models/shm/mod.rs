@@ -4,6 +4,8 @@ mod bells;
 mod neighbour;
 mod segment;
 
+#[path = "../../../src/transport/shm/baton.rs"]
+mod baton;
 #[path = "../../../src/transport/shm/rest.rs"]
 #[allow(dead_code, reason = "the models do not use all of it")]
 mod rest;

@@ -2,12 +2,13 @@
 
 use std::array::from_fn;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Span};
 use crate::sync::{AtomicU32, AtomicU64, Role};
 
 pub(super) const SLOTS: usize = 8;
 pub(super) const WORDS: usize = 3;
 pub(super) const BODIES: usize = 1024;
+pub(super) const RELAY_BYTES: usize = 64;
 
 pub(super) const ASLEEP: u32 = 1;
 pub(super) const DOZES: u32 = 4;
@@ -17,6 +18,28 @@ pub(super) const PARKED: u32 = 8;
 pub(super) struct Slot {
     pub(super) stamp: AtomicU64,
     pub(super) words: [AtomicU64; WORDS],
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            stamp: AtomicU64::new(Role::Stamp),
+            words: from_fn(|_| AtomicU64::new(Role::Word)),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Relay {
+    pub(super) slot: Slot,
+    /// Only its address is used.
+    body: [u8; RELAY_BYTES],
+}
+
+impl Relay {
+    pub(super) fn body(&self, bytes: usize) -> Span {
+        Span::at(self.body.as_ptr().addr() as u64, bytes)
+    }
 }
 
 #[derive(Debug)]
@@ -49,24 +72,26 @@ pub(super) struct Pair {
     pub(super) taken: Taken,
     pub(super) slots: [Slot; SLOTS],
     pub(super) bodies: Bodies,
+    pub(super) relay: Relay,
 }
 
 impl Pair {
     pub(super) fn leak() -> &'static Self {
-        let slot = |_| Slot {
-            stamp: AtomicU64::new(Role::Stamp),
-            words: from_fn(|_| AtomicU64::new(Role::Word)),
-        };
         let this: &'static Self = Box::leak(Box::new(Self {
             taken: Taken {
                 slots: AtomicU64::new(Role::Taken),
                 bytes: AtomicU64::new(Role::Taken),
             },
-            slots: from_fn(slot),
+            slots: from_fn(|_| Slot::new()),
             bodies: Bodies([0; BODIES]),
+            relay: Relay {
+                slot: Slot::new(),
+                body: [0; RELAY_BYTES],
+            },
         }));
         // Each line of the ring is watched by itself.
         Memory::at(this.bodies.start().addr(), BODIES, 64);
+        Memory::at(this.relay.body.as_ptr().addr(), RELAY_BYTES, 64);
         this
     }
 }

@@ -1,9 +1,12 @@
 //! The ring: messages come whole and in order, and no byte is touched by both sides at once.
 
+use std::sync::Arc;
+
+use super::baton::Baton;
 use super::ring::{Consumer, Note, Producer};
 use super::segment::Pair;
 use crate::memory::Memory;
-use crate::sync::{Bug, Role, check, interrupted};
+use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
 /// Where the bodies of messages come from.
 const SOURCES: usize = 0x1000;
@@ -12,9 +15,8 @@ fn kind(number: u64) -> u8 {
     u8::try_from(number).expect("a few messages") + 1
 }
 
-fn send(pair: &'static Pair, bodies: &[usize]) {
-    let mut ring = Producer::new(pair, 2);
-    for (number, &bytes) in (0..).zip(bodies) {
+fn send(ring: &mut Producer, bodies: &[usize], first: u64) {
+    for (number, &bytes) in (first..).zip(bodies) {
         while !ring.has_room(1, bytes) {
             loom::thread::yield_now();
         }
@@ -29,9 +31,8 @@ fn send(pair: &'static Pair, bodies: &[usize]) {
     }
 }
 
-fn receive(pair: &'static Pair, bodies: &[usize]) {
-    let mut ring = Consumer::new(pair, 2);
-    for (number, &bytes) in (0..).zip(bodies) {
+fn receive(ring: &mut Consumer, bodies: &[usize], first: u64) {
+    for (number, &bytes) in (first..).zip(bodies) {
         let seen = loop {
             match ring.peek() {
                 Some(seen) => break seen,
@@ -50,9 +51,42 @@ fn receive(pair: &'static Pair, bodies: &[usize]) {
 
 fn pass(bodies: &'static [usize]) {
     let pair = Pair::leak();
-    let sender = loom::thread::spawn(move || interrupted(|| send(pair, bodies)));
-    receive(pair, bodies);
+    let sender = move || {
+        let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
+        send(&mut ring, bodies, 0);
+    };
+    let sender = loom::thread::spawn(move || interrupted(sender));
+    let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
+    receive(&mut ring, bodies, 0);
     sender.join().expect("it ends");
+}
+
+/// One side of two that talk: its ends of the roads from and to the other one.
+fn side([out, back]: [&'static Pair; 2], is_first: bool) -> (Producer, Consumer) {
+    let relay = if is_first { &out.relay } else { &back.relay };
+    let baton = Baton::new(relay, is_first || is_planted(Bug::TwoBatons));
+    let producer = Producer::new(out, Arc::clone(&baton), 2);
+    (producer, Consumer::new(back, baton, 2))
+}
+
+/// Both send the same, again and again, each what the other one has just sent.
+fn talk(bodies: &'static [usize], rounds: u64) {
+    let [there, back] = [0, 1].map(|_| Pair::leak());
+    let firsts = move || (0..rounds).map(|round| round * bodies.len() as u64);
+    let first = move || {
+        let (mut out, mut ring) = side([there, back], true);
+        for first in firsts() {
+            send(&mut out, bodies, first);
+            receive(&mut ring, bodies, first + 100);
+        }
+    };
+    let first = loom::thread::spawn(move || interrupted(first));
+    let (mut out, mut ring) = side([back, there], false);
+    for first in firsts() {
+        receive(&mut ring, bodies, first);
+        send(&mut out, bodies, first + 100);
+    }
+    first.join().expect("it ends");
 }
 
 #[test]
@@ -75,4 +109,15 @@ fn bodies_are_overwritten_only_when_they_are_read() {
     ];
     // From the middle of the ring on the sender starts over, if all is read.
     check(&bugs, || pass(&[128, 128, 128, 128, 64, 64]));
+}
+
+#[test]
+fn who_has_the_baton_overwrites_only_what_it_has_read() {
+    let bugs = [
+        Bug::StoresRelaxed(Role::Stamp),
+        Bug::LoadsRelaxed(Role::Stamp),
+        Bug::TwoBatons,
+    ];
+    // The second message of each round goes through the ring.
+    check(&bugs, || talk(&[64, 0], 2));
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 
+use super::baton::Baton;
 use super::bells::Bells;
 use super::rest::Rest;
 use super::ring::{Consumer, Note, Producer};
@@ -104,14 +105,14 @@ fn wait_for_messages(is_crowded: bool) {
     let (waker, sleeper) = two(is_crowded);
     let pair = Pair::leak();
     let sender = waker.run(move |waker| {
-        let mut ring = Producer::new(pair, 2);
+        let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
         for _ in 0..MESSAGES {
             assert!(ring.has_room(1, 0));
             ring.push(NOTE, [0]);
             waker.wake();
         }
     });
-    let mut ring = Consumer::new(pair, 2);
+    let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
     for _ in 0..MESSAGES {
         sleeper.sleep_until(|| ring.peek().is_some());
         ring.take(None);
@@ -122,13 +123,13 @@ fn wait_for_messages(is_crowded: bool) {
 fn wait_for_room(is_crowded: bool) {
     let (waker, sleeper) = two(is_crowded);
     let pair = Pair::leak();
-    let mut ring = Producer::new(pair, 2);
+    let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
     for _ in 0..SLOTS {
         assert!(ring.has_room(1, 0));
         ring.push(NOTE, [0]);
     }
     let receiver = waker.run(move |waker| {
-        let mut ring = Consumer::new(pair, 2);
+        let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
         for _ in 0..2 {
             if ring.take(None) {
                 waker.wake();
@@ -146,14 +147,14 @@ fn wait_for_long_messages() {
     let (waker, sleeper) = two(true);
     let pair = Pair::leak();
     let sender = waker.run(move |waker| {
-        let mut ring = Producer::new(pair, 2);
+        let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
         for _ in 0..MESSAGES {
             assert!(ring.has_room(1, 0));
             ring.push(NOTE, [0]);
             waker.rouse();
         }
     });
-    let mut ring = Consumer::new(pair, 2);
+    let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
     for _ in 0..MESSAGES {
         sleeper.doze_until(|| ring.peek().is_some());
         ring.take(None);
