@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use mpi_lite::clock::Clock;
 use mpi_lite::config::Settings;
-use mpi_lite::data::Area;
+use mpi_lite::data::{Area, Basic, Buffer, Datatype};
 use mpi_lite::engine::envelope::Envelope;
 use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::engine::{Engine, Lane, Patience, ReceivePlan, Request, SendPlan};
 use mpi_lite::ids::{Context, Mode};
+use mpi_lite::memory::Span;
 use mpi_lite::slab::Key;
 use mpi_lite::transport::rmpp::Bound;
 use mpi_lite::transport::{Link, Loopback, Peer, Shm, shm};
@@ -28,6 +29,7 @@ struct Counting;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: everything is left to the system's allocator; counting touches a thread-local integer
@@ -35,6 +37,7 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
+        BYTES.with(|bytes| bytes.set(bytes.get() + layout.size()));
         // SAFETY: the caller keeps the contract of `alloc`, which is the same.
         unsafe { System.alloc(layout) }
     }
@@ -409,5 +412,38 @@ fn what_neighbours_find_before_it_is_asked_for_does_not_allocate() {
         assert_eq!(blocking, 0, "{bytes} bytes");
         let started = allocations_of(|| job.exchange(bytes, false));
         assert_eq!(started, 0, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn long_messages_with_gaps_are_packed_nowhere() {
+    let gaps = Datatype::Basic(Basic::Byte).vector(1, 50, 100);
+    let gaps = gaps.and_then(|one| one.resized(0, 100)).expect("a vector");
+    gaps.commit();
+    for copies_across in [true, false] {
+        let mut job = Neighbours::new(copies_across);
+        let place = |bytes: &mut [u8]| {
+            let count = bytes.len() as u64 / 100;
+            let buffer = Buffer::at(Span::of(bytes).origin(0), count, gaps.clone());
+            buffer.area().expect("a buffer")
+        };
+        let (out, room) = (place(&mut job.out), place(&mut job.room));
+        let before = BYTES.get();
+        let plan = SendPlan {
+            area: out,
+            ..job.send_plan(0)
+        };
+        let sent = job.engines[0].with(|lane| lane.send(&plan));
+        let plan = ReceivePlan {
+            area: room,
+            ..job.receive_plan(0)
+        };
+        let received = job.engines[1].with(|lane| lane.receive(plan));
+        job.finish(&[(1, received), (0, sent.expect("a send"))]);
+        let taken = BYTES.get() - before;
+        assert!(taken < LONG_BYTES / 10, "{taken} bytes were allocated");
+        let blocks = job.room.chunks(100);
+        let is_right = |block: &[u8]| block[..50] == [5; 50] && block[50..] == [0; 50];
+        assert!(blocks.into_iter().all(is_right));
     }
 }

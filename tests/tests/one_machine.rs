@@ -75,9 +75,11 @@ fn a_machine_without_a_network_is_enough() {
 
 #[test]
 fn ranks_that_may_not_reach_into_each_other_exchange_long_messages_all_the_same() {
-    let scratch = Scratch::new("no_copies");
-    let source = c_source("tests/c/point_to_point/sizes.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
-    let job = Job::mpirun(2).env("MPILITE_COPY_ACROSS", "off");
-    drop(job.arg(&binary).run().expect_code(0));
+    for program in ["point_to_point/sizes", "datatype/long_gaps"] {
+        let scratch = Scratch::new("no_copies");
+        let source = c_source(&format!("tests/c/{program}.c"));
+        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let job = Job::mpirun(2).env("MPILITE_COPY_ACROSS", "off");
+        drop(job.arg(&binary).run().expect_code(0));
+    }
 }

@@ -6,7 +6,7 @@ use super::basic::Basic;
 use super::datatype::Datatype;
 use super::layout;
 use crate::error::{Cause, Result};
-use crate::memory::{Origin, Scratch, Span};
+use crate::memory::{Origin, Scratch, Span, Way};
 
 /// Where the body of a message is, or goes: a buffer that was checked.
 #[derive(Clone, Debug)]
@@ -51,6 +51,12 @@ impl Scattered {
     /// Lays the packed `bytes` down; what does not fit is left out.
     pub fn unpack(&self, bytes: &[u8]) {
         self.buffer.unpack(bytes);
+    }
+
+    /// Copies between the data from byte `from` on and `packed`, as far as both go. Answers the
+    /// bytes copied.
+    pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
+        self.buffer.copy(from, packed, way)
     }
 }
 
@@ -246,40 +252,37 @@ impl Buffer {
     /// The data, one element after the other, without gaps.
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.bytes().map_or(0, |bytes| bytes as usize));
+        let mut out = Vec::new();
         self.append_to(&mut out);
         out
     }
 
     /// Appends the data to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        layout::runs(&self.datatype, self.count, |at, len| {
-            self.origin.at(at, len as usize).append_to(out);
-            true
-        });
+        let (before, bytes) = (out.len(), self.bytes().map_or(0, |bytes| bytes as usize));
+        out.resize(before + bytes, 0);
+        self.copy(0, Span::of(&mut out[before..]), Way::Out);
     }
 
     /// Fills `out` with the data, as far as it goes. Answers the bytes written.
     pub fn pack_into(&self, out: &mut [u8]) -> usize {
-        let mut done = 0;
-        layout::runs(&self.datatype, self.count, |at, len| {
-            done += self.origin.at(at, len as usize).read_into(&mut out[done..]);
-            done < out.len()
-        });
-        done
+        self.copy(0, Span::of(out), Way::Out)
     }
 
     /// Lays the packed `bytes` into the elements; they may be fewer than there is room for, what
     /// does not fit is left out. Answers the bytes laid down.
     pub fn unpack(&self, bytes: &[u8]) -> usize {
-        if let Some(span) = self.contiguous() {
-            return span.write(0, bytes);
-        }
+        self.copy(0, Span::of_read(bytes), Way::Into)
+    }
+
+    /// Copies between the data from byte `from` on and `packed`, as far as both go. Answers the
+    /// bytes copied.
+    pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
         let mut done = 0;
-        layout::runs(&self.datatype, self.count, |at, len| {
-            let len = (len as usize).min(bytes.len() - done);
-            done += self.origin.at(at, len).write(0, &bytes[done..done + len]);
-            done < bytes.len()
+        layout::stripes(&self.datatype, self.count, from, |stripe| {
+            let rest = packed.part(done, usize::MAX);
+            done += self.origin.copy(stripe, rest, way);
+            done < packed.len()
         });
         done
     }

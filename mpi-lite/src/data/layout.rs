@@ -2,6 +2,7 @@
 
 use super::basic::Basic;
 use super::datatype::{Block, Datatype};
+use crate::memory::Stripe;
 
 /// A range of displacements: start and end.
 pub(super) type Range = (i64, i64);
@@ -174,39 +175,58 @@ pub(super) fn is_run(item: &Datatype, count: u64) -> bool {
     item.is_dense() && (count <= 1 || item.is_contiguous())
 }
 
-/// Gives each run `(displacement, length)` of `count` elements to `sink`, in the order of the
-/// type map, neighbours joined, until it answers `false`.
-pub(super) fn runs(item: &Datatype, count: u64, mut sink: impl FnMut(i64, u64) -> bool) {
-    let mut run = (0, 0);
-    let mut join = |at: i64, len: u64| {
-        let (start, so_far) = run;
-        if start + so_far as i64 == at {
-            run.1 += len;
-            return true;
-        }
-        run = (at, len);
-        so_far == 0 || sink(start, so_far)
-    };
-    if walk(item, 0, count, &mut join) && run.1 > 0 {
-        sink(run.0, run.1);
-    }
+/// Gives the runs of bytes of `count` elements to `sink`, in the order of the type map and from
+/// data byte `skip` on, until it answers `false`. Answers whether it never did.
+pub(super) fn stripes(
+    item: &Datatype,
+    count: u64,
+    skip: u64,
+    mut sink: impl FnMut(Stripe) -> bool,
+) -> bool {
+    walk(item, (0, count), skip, &mut sink)
 }
 
-/// The walk behind [`runs`]; answers whether to go on.
-fn walk<F: FnMut(i64, u64) -> bool>(item: &Datatype, at: i64, count: u64, sink: &mut F) -> bool {
-    if count == 0 || item.size() == 0 {
+/// The walk behind [`stripes`]: elements `at` a displacement, and how many.
+fn walk<F: FnMut(Stripe) -> bool>(
+    item: &Datatype,
+    (at, count): (i64, u64),
+    skip: u64,
+    sink: &mut F,
+) -> bool {
+    let size = item.size();
+    if size == 0 || skip >= count * size {
         return true;
     }
-    if is_run(item, count) {
-        return sink(at + item.true_lower_bound(), count * item.size());
-    }
     let extent = item.extent();
-    (0..count as i64).all(|index| walk_one(item, at + index * extent, sink))
+    if item.is_dense() {
+        let len = if item.is_contiguous() {
+            count * size
+        } else {
+            size
+        };
+        let all = Stripe {
+            at: at + item.true_lower_bound(),
+            len,
+            step: extent,
+            count: count * size / len,
+        };
+        return all.skip(skip, sink);
+    }
+    let (first, mut skip) = (skip / size, skip % size);
+    (first..count).all(|index| {
+        let skip = core::mem::take(&mut skip);
+        walk_one(item, at + index as i64 * extent, skip, sink)
+    })
 }
 
-fn walk_one<F: FnMut(i64, u64) -> bool>(item: &Datatype, at: i64, sink: &mut F) -> bool {
+fn walk_one<F: FnMut(Stripe) -> bool>(
+    item: &Datatype,
+    at: i64,
+    mut skip: u64,
+    sink: &mut F,
+) -> bool {
     let derived = match item {
-        Datatype::Basic(basic) => return walk_basic(*basic, at, sink),
+        Datatype::Basic(basic) => return walk_basic(*basic, at, skip, sink),
         Datatype::Derived(derived) => derived,
     };
     match &derived.shape {
@@ -215,24 +235,79 @@ fn walk_one<F: FnMut(i64, u64) -> bool>(item: &Datatype, at: i64, sink: &mut F) 
             stride,
             blocklength,
             item,
-        } => (0..*count as i64)
-            .all(|index| walk(item, at + index * stride, *blocklength, &mut *sink)),
+        } => {
+            let len = blocklength * item.size();
+            if len == 0 {
+                return true;
+            }
+            if is_run(item, *blocklength) {
+                let all = Stripe {
+                    at: at + item.true_lower_bound(),
+                    len,
+                    step: *stride,
+                    count: *count,
+                };
+                return all.skip(skip, sink);
+            }
+            let first = skip / len;
+            skip %= len;
+            (first..*count).all(|index| {
+                let skip = core::mem::take(&mut skip);
+                walk(item, (at + index as i64 * stride, *blocklength), skip, sink)
+            })
+        }
         Shape::Listed(blocks) => blocks.iter().all(|block| {
+            let len = block.count * block.datatype.size();
+            if skip >= len {
+                skip -= len;
+                return true;
+            }
+            let skip = core::mem::take(&mut skip);
             walk(
                 &block.datatype,
-                at + block.displacement,
-                block.count,
-                &mut *sink,
+                (at + block.displacement, block.count),
+                skip,
+                sink,
             )
         }),
     }
 }
 
-fn walk_basic<F: FnMut(i64, u64) -> bool>(basic: Basic, at: i64, sink: &mut F) -> bool {
+fn walk_basic<F: FnMut(Stripe) -> bool>(basic: Basic, at: i64, skip: u64, sink: &mut F) -> bool {
     match basic.machine().pair() {
-        None => sink(at, basic.size()),
+        None => Stripe::run(at, basic.size()).skip(skip, sink),
         Some((first, second, gap)) => {
-            sink(at, first.size()) && sink(at + gap as i64, second.size())
+            let rest = skip.saturating_sub(first.size());
+            Stripe::run(at, first.size()).skip(skip, sink)
+                && Stripe::run(at + gap as i64, second.size()).skip(rest, sink)
         }
+    }
+}
+
+impl Stripe {
+    fn run(at: i64, len: u64) -> Self {
+        Self {
+            at,
+            len,
+            step: 0,
+            count: 1,
+        }
+    }
+
+    /// Gives what is left without the first `skip` bytes to `sink`, in one or two parts.
+    fn skip<F: FnMut(Self) -> bool>(mut self, skip: u64, sink: &mut F) -> bool {
+        let (first, skip) = (skip / self.len, skip % self.len);
+        if first >= self.count {
+            return true;
+        }
+        self.at += first as i64 * self.step;
+        self.count -= first;
+        if skip > 0 {
+            let run = Self::run(self.at + skip as i64, self.len - skip);
+            self.at += self.step;
+            self.count -= 1;
+            return sink(run) && (self.count == 0 || sink(self));
+        }
+        sink(self)
     }
 }

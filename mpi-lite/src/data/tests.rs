@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::Cause;
-use crate::memory::{Origin, Span};
+use crate::memory::{Origin, Span, Way};
 
 /// The type map: `(displacement, bytes)` of every machine value, in order; and the bounds.
 #[derive(Clone, Debug)]
@@ -222,6 +222,13 @@ proptest! {
         let mut half = vec![0; packed.len() / 2];
         prop_assert_eq!(buffer.pack_into(&mut half), half.len());
         prop_assert_eq!(&half[..], &packed[..half.len()]);
+        for (from, most) in [(1, 5), (packed.len() / 3, 7), (packed.len() / 2, usize::MAX)] {
+            let rest = &packed[from.min(packed.len())..];
+            let rest = &rest[..rest.len().min(most)];
+            let mut piece = vec![0; rest.len()];
+            prop_assert_eq!(buffer.copy(from as u64, Span::of(&mut piece), Way::Out), rest.len());
+            prop_assert_eq!(&piece[..], rest, "from byte {}", from);
+        }
         if let Some(run) = buffer.contiguous() {
             let mut bytes = Vec::new();
             run.append_to(&mut bytes);
@@ -244,6 +251,14 @@ proptest! {
         }
         let buffer = over(Span::of(&mut memory), first, count, &datatype);
         prop_assert_eq!(buffer.unpack(message), message.len());
+        prop_assert_eq!(&memory, &expected);
+        // The same in pieces.
+        memory.fill(0);
+        let buffer = over(Span::of(&mut memory), first, count, &datatype);
+        for (number, piece) in message.chunks(5).enumerate() {
+            let done = buffer.copy(number as u64 * 5, Span::of_read(piece), Way::Into);
+            prop_assert_eq!(done, piece.len());
+        }
         prop_assert_eq!(memory, expected);
     }
 }

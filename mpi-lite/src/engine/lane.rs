@@ -13,6 +13,7 @@ use crate::counters::{Messages, Rows};
 use crate::error::{Cause, Error};
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
+use crate::transport::shm::SCATTERED_FROM;
 use crate::transport::{Arrival, Event, Landed, Landing, Link, Lost, Peer, Tallies, Transport};
 
 /// Events of one link in one turn, so that no link starves the others.
@@ -349,7 +350,7 @@ impl Lane {
     pub(super) fn arriving(&mut self, inbound: Inbound, envelope: Envelope, len: u64) {
         let (purpose, landing) = match self.posted.take(&envelope) {
             Some(request) => {
-                let landing = self.landing(request);
+                let landing = self.landing(inbound, len, request);
                 (
                     Purpose::Receive {
                         request,
@@ -426,10 +427,17 @@ impl Lane {
     }
 
     /// Where the message for `request` lands: in place if the buffer is one span.
-    fn landing(&self, request: Request) -> Landing {
+    fn landing(&mut self, inbound: Inbound, len: u64, request: Request) -> Landing {
         match self.requests.place(request) {
             Place::Run(span) => Landing::Into(span),
-            place @ Place::Scattered(_) => Landing::Bounce(place.room()),
+            Place::Scattered(place) => {
+                if let Link::Shm(road) = &mut self.links[inbound.link]
+                    && len > SCATTERED_FROM
+                {
+                    road.lands_scattered(Box::new(place.clone()));
+                }
+                Landing::Bounce(place.len())
+            }
         }
     }
 
@@ -451,7 +459,7 @@ impl Lane {
         };
         match body {
             Body::Held(inbound) => {
-                let landing = self.landing(request);
+                let landing = self.landing(inbound, len, request);
                 self.take_purpose(inbound);
                 self.land(inbound, purpose, landing);
             }

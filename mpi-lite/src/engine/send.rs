@@ -12,7 +12,8 @@ use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
 use crate::memory::Span;
-use crate::transport::{Outbound, Peer, Refusal, Token, Transport};
+use crate::transport::shm::SCATTERED_FROM;
+use crate::transport::{Link, Outbound, Peer, Refusal, Token, Transport};
 
 /// `MPI_BSEND_OVERHEAD`: what a buffered send takes beside its bytes. Source: MPI 5.0, 3.6.
 pub const BUFFERED_OVERHEAD_BYTES: u64 = 512;
@@ -185,8 +186,14 @@ impl Lane {
         } else {
             0
         };
+        let link = self.route(to);
+        let scattered = match &plan.area {
+            Area::Scattered(place) if !is_copied && self.goes_scattered(link, len) => Some(place),
+            _ => None,
+        };
         let (body, copy) = match plan.area {
             Area::Run(span) if !is_copied => (span, None),
+            _ if scattered.is_some() => (Span::EMPTY, None),
             ref area => {
                 let mut bytes = self.spare.take();
                 area.append_to(&mut bytes);
@@ -211,8 +218,11 @@ impl Lane {
             is_awaited: !is_copied && at_once,
             needs_match: plan.mode == Mode::Synchronous,
         };
-        let link = self.route(to);
-        if let Err(refusal) = self.links[link].send(to, message) {
+        let sent = match (&mut self.links[link], scattered) {
+            (Link::Shm(road), Some(place)) => road.send_scattered(to, &message, place.clone()),
+            (link, _) => link.send(to, message),
+        };
+        if let Err(refusal) = sent {
             return Err(self.take_back(token, refusal, to, len));
         }
         self.kept_bytes += kept;
@@ -226,6 +236,11 @@ impl Lane {
             self.links[link].flush();
         }
         Ok(request)
+    }
+
+    /// Whether a message with gaps goes without being packed first.
+    fn goes_scattered(&self, link: usize, len: u64) -> bool {
+        len > SCATTERED_FROM && matches!(self.links[link], Link::Shm(_))
     }
 
     /// The link did not take a message: nobody waits for it, and this is why.

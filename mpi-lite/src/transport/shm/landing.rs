@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::Acquire;
 
 use super::super::{Landed, Landing};
 use super::link::RegisteredWords;
-use super::note::{ALONE, Kind};
+use super::note::{ALONE, Kind, NOWHERE};
 use super::transfer::{self, Copying, Progress};
 use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
+use crate::data::Scattered;
 use crate::memory::Span;
 
 impl Shm {
@@ -58,10 +59,13 @@ impl Shm {
             return self.land_registered(fresh, landing);
         }
         if kind == Kind::Long {
-            let room = Room::of(landing, len, &mut self.shelf);
+            let is_later = matches!(landing, Landing::Later);
+            let room = self.room(landing, len);
             let index = self.enter(fresh, room, 0);
             self.next_slot(from, None);
-            self.fetch(index);
+            if !is_later {
+                self.fetch(index);
+            }
             return Landed::Coming;
         }
         let Some(piece) = self.inward[from as usize].ring.body(note) else {
@@ -79,7 +83,7 @@ impl Shm {
                 Landed::Whole(Some(body))
             }
             _ => {
-                let mut room = Room::of(landing, len, &mut self.shelf);
+                let mut room = self.room(landing, len);
                 room.put(0, piece);
                 let index = self.enter(fresh, room, bytes);
                 self.inward[from as usize].current = (bytes < len).then_some(index);
@@ -118,6 +122,19 @@ impl Shm {
         Landed::Whole(room.into_body())
     }
 
+    /// Says that the message that is landed next goes there, not into a bounce buffer.
+    #[cold]
+    pub(crate) fn lands_scattered(&mut self, place: Box<Scattered>) {
+        self.scattered = Some(place);
+    }
+
+    fn room(&mut self, landing: Landing, len: u64) -> Room {
+        match self.scattered.take() {
+            Some(place) => Room::Scattered(place),
+            None => Room::of(landing, len, &mut self.shelf),
+        }
+    }
+
     pub(super) fn enter(&mut self, fresh: Fresh, room: Room, come: u64) -> u32 {
         let Fresh {
             from, len, kind, ..
@@ -149,8 +166,9 @@ impl Shm {
 
     /// A message that was kept lands.
     pub(super) fn land_kept(&mut self, index: u32, landing: Landing) -> Landed {
-        let Some(message) = self.incoming.get_mut(index) else {
+        let Some(message) = self.incoming.get(index) else {
             // Its sender is lost: the event that tells so has come up already.
+            self.scattered = None;
             return Landed::Coming;
         };
         if matches!(landing, Landing::Later) {
@@ -161,7 +179,9 @@ impl Shm {
             self.incoming.remove(index);
             return self.deliver((from, source.name), body, landing);
         }
-        let room = Room::of(landing, message.len, &mut self.shelf);
+        let len = message.len;
+        let room = self.room(landing, len);
+        let message = self.incoming.get_mut(index).expect("just seen");
         let kept = core::mem::replace(&mut message.room, room);
         let Room::Kept(mut bytes) = kept else {
             unreachable!("the engine lands a message once");
@@ -182,7 +202,12 @@ impl Shm {
     /// A message that is with its sender has landed: it is copied, or asked for.
     pub(super) fn fetch(&mut self, index: u32) {
         let message = self.incoming.get_mut(index).expect("just entered");
-        let (Some(place), Some(source)) = (message.room.span(), message.source) else {
+        let Some(source) = message.source else {
+            return;
+        };
+        let place = message.room.span().filter(|_| source.address != NOWHERE);
+        let Some(place) = place else {
+            self.ask(index);
             return;
         };
         let (from, bytes) = (message.from, message.len);
@@ -249,20 +274,19 @@ impl Shm {
     fn help_with(&mut self, index: u32) {
         let message = self.outgoing.get_mut(index).expect("shared ones live");
         let outward = &mut self.outward[message.to as usize];
-        let Some(transfer) = message.transfer else {
-            return;
-        };
-        let transfer = &outward.pair.transfers[transfer as usize];
-        if !transfer.has_place() {
+        let transfers = &outward.pair.transfers;
+        let transfer = message.transfer.map(|number| &transfers[number as usize]);
+        let placed = transfer.filter(|transfer| transfer.has_place());
+        let (Some(transfer), Some(body)) = (placed, message.body.span()) else {
             if message.asked.is_none() && has_waited(&mut message.looks) {
                 self.rest.knock(message.to, outward.area);
             }
             return;
-        }
+        };
         let Some(neighbour) = outward.reach() else {
             return;
         };
-        let bytes = transfer::help(neighbour, message.body, transfer);
+        let bytes = transfer::help(neighbour, body, transfer);
         self.counters.bytes_written += bytes;
         // It may sleep until this is done.
         if bytes > 0 {

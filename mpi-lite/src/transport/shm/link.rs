@@ -9,7 +9,7 @@ use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Producer, REGISTERED_BYTES};
 use super::segment::{Area, Pair, TRANSFERS};
-use super::{EAGER_BYTES, EAGER_PIECE_BYTES};
+use super::{Body, EAGER_BYTES, EAGER_PIECE_BYTES};
 use crate::memory::Span;
 
 /// Words of a message in front of its body.
@@ -17,6 +17,13 @@ const ENVELOPE_WORDS: usize = 2;
 
 /// A body of at most [`REGISTERED_BYTES`].
 pub(super) type RegisteredWords = [u64; REGISTERED_BYTES / 8];
+
+/// In pieces of how many bytes a message of `len` goes that was asked for: long ones, since each
+/// costs its slot, its look and the first bytes that nobody copies meanwhile; but some eight.
+fn asked_piece_bytes(len: usize) -> usize {
+    let eighth = (len / 8).next_multiple_of(EAGER_PIECE_BYTES);
+    eighth.clamp(EAGER_PIECE_BYTES, EAGER_BYTES)
+}
 
 /// The road to a neighbour.
 #[derive(Debug)]
@@ -162,15 +169,16 @@ impl Outward {
         has_room
     }
 
-    /// Writes a piece of a message that was asked for by this name, if there is room. Answers its
-    /// length.
-    pub(super) fn push_asked(&mut self, name: u32, rest: Span) -> Option<usize> {
-        let piece = rest.part(0, EAGER_PIECE_BYTES);
-        let has_room = self.ring.has_room(1, piece.len());
+    /// Writes the next piece of a message that was asked for by this name, from byte `at` of its
+    /// body on, if there is room. Answers its length.
+    pub(super) fn push_asked(&mut self, name: u32, body: &Body, at: usize) -> Option<usize> {
+        let bytes = (body.len() - at).min(asked_piece_bytes(body.len()));
+        let has_room = self.ring.has_room(1, bytes);
         has_room.then(|| {
-            self.ring
-                .push_body(Kind::Piece as u8, piece, [u64::from(name)]);
-            piece.len()
+            let kind = (Kind::Piece as u8, bytes);
+            let fill = |room: Span| body.write_to(at, room);
+            self.ring.push_filled(kind, [u64::from(name)], fill);
+            bytes
         })
     }
 

@@ -7,6 +7,7 @@
 
 mod baton;
 mod bells;
+mod body;
 mod cores;
 mod landing;
 mod link;
@@ -32,8 +33,9 @@ use std::sync::Arc;
 
 use baton::Baton;
 use bells::Bells;
+use body::{Body, Room};
 pub use cores::{CORES_MAX, Cores};
-use link::{Inward, Outward, RegisteredWords};
+use link::{Inward, Outward};
 use note::Kind;
 pub(crate) use receiving::Short;
 use rest::Rest;
@@ -49,11 +51,14 @@ use super::{
 };
 use crate::clock::Instant;
 use crate::counters::Shared;
-use crate::memory::Span;
+use crate::data::Scattered;
 use crate::slab::Slab;
 
 /// The longest message that goes through the ring without being asked for.
 const EAGER_BYTES: usize = PIECE_BYTES;
+
+/// A message longer than this goes from gaps, and into gaps, without being packed first.
+pub(crate) const SCATTERED_FROM: u64 = EAGER_BYTES as u64;
 
 /// No process has more memory.
 const LONGEST_BYTES: u64 = 1 << 47;
@@ -106,55 +111,6 @@ struct Incoming {
     source: Option<Source>,
 }
 
-/// Where the bytes of a message on its way in are put.
-#[derive(Debug)]
-enum Room {
-    /// Not landed: what has come so far.
-    Kept(Vec<u8>),
-    /// Not landed: all of it, whose sender waits to hear of the match.
-    Registered(RegisteredWords),
-    Into(Span),
-    Bounce(Vec<u8>),
-}
-
-impl Room {
-    fn of(landing: Landing, len: u64, shelf: &mut Shelf) -> Self {
-        match landing {
-            Landing::Into(span) => Self::Into(span),
-            Landing::Bounce(most) => {
-                let mut buffer = shelf.take();
-                buffer.resize(usize::try_from(len.min(most)).unwrap_or(0), 0);
-                Self::Bounce(buffer)
-            }
-            Landing::Later => Self::Kept(shelf.take()),
-        }
-    }
-
-    /// The memory, if the message has landed.
-    fn span(&mut self) -> Option<Span> {
-        match self {
-            Self::Kept(_) | Self::Registered(_) => None,
-            Self::Into(span) => Some(*span),
-            Self::Bounce(buffer) => Some(Span::of(buffer)),
-        }
-    }
-
-    fn put(&mut self, at: usize, piece: Span) {
-        if let Self::Kept(bytes) = self {
-            piece.append_to(bytes);
-        } else if let Some(span) = self.span() {
-            span.part(at, piece.len()).copy_from(piece);
-        }
-    }
-
-    fn into_body(self) -> Option<Vec<u8>> {
-        match self {
-            Self::Bounce(buffer) => Some(buffer),
-            Self::Kept(_) | Self::Registered(_) | Self::Into(_) => None,
-        }
-    }
-}
-
 /// Where the bytes of a long message are.
 #[derive(Clone, Copy, Debug)]
 struct Source {
@@ -171,7 +127,7 @@ struct Source {
 struct Outgoing {
     to: u32,
     envelope: EnvelopeBytes,
-    body: Span,
+    body: Body,
     token: Token,
     /// Its sender waits for the match.
     needs_match: bool,
@@ -215,6 +171,8 @@ pub struct Shm {
     incoming: Slab<Incoming>,
     outgoing: Slab<Outgoing>,
     shelf: Shelf,
+    /// Where the message lands that lands next, unless in one stretch.
+    scattered: Option<Box<Scattered>>,
     /// Incoming messages that are being copied.
     copying: VecDeque<(u32, Copying)>,
     /// Neighbours that something waits for to be sent to.
@@ -295,6 +253,7 @@ impl Shm {
             incoming: Slab::default(),
             outgoing: Slab::default(),
             shelf: Shelf::default(),
+            scattered: None,
             copying: VecDeque::new(),
             behind: Vec::new(),
             shared: Vec::new(),
@@ -385,32 +344,8 @@ impl Transport for Shm {
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        let Outbound {
-            envelope,
-            body,
-            token,
-            needs_match,
-            ..
-        } = message;
-        let to = self.locals[to.0 as usize];
-        if self.outward[to as usize].is_closed {
-            return Err(Refusal::Lost);
-        }
-        let index = self.outgoing.insert(Outgoing {
-            to,
-            envelope: *envelope,
-            body,
-            token,
-            needs_match,
-            transfer: None,
-            is_told: false,
-            looks: 0,
-            gone: 0,
-            asked: None,
-        });
-        self.outward[to as usize].waiting.push_back(index);
-        self.hurry(to);
-        Ok(())
+        let body = Body::Run(message.body);
+        self.send_body(to, &message, body)
     }
 
     #[inline]

@@ -51,6 +51,9 @@ impl Kind {
     }
 }
 
+/// The address of a message that is not in one stretch: it must be asked for.
+pub(super) const NOWHERE: u64 = 0;
+
 /// No transfer: the sender has no part in the copy.
 pub(super) const ALONE: u32 = u32::MAX;
 

@@ -237,18 +237,31 @@ impl Producer {
         body: Span,
         words: [u64; COUNT],
     ) {
-        if let Some(room) = self.baton.room(body.len()) {
+        self.push_filled((kind, body.len()), words, |room| {
             room.copy_from(body);
+        });
+    }
+
+    /// The same for a body of so many bytes that `fill` writes.
+    #[inline]
+    pub(super) fn push_filled<const COUNT: usize>(
+        &mut self,
+        (kind, bytes): (u8, usize),
+        words: [u64; COUNT],
+        fill: impl FnOnce(Span),
+    ) {
+        if let Some(room) = self.baton.room(bytes) {
+            fill(room);
             hand_on(room.address(), room.len());
-            return self.push(Note::new(kind, body.len()), words);
+            return self.push(Note::new(kind, bytes), words);
         }
-        let (at, end) = stretch(self.position.bytes_at, body.len());
+        let (at, end) = stretch(self.position.bytes_at, bytes);
         self.position.bytes_at = end;
-        span(self.pair, at, body.len()).copy_from(body);
+        fill(span(self.pair, at, bytes));
         let starts_over = core::mem::take(&mut self.starts_over);
         let note = Note {
             starts_over,
-            ..Note::new(kind, body.len())
+            ..Note::new(kind, bytes)
         };
         self.push(note, words);
     }

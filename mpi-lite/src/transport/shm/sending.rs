@@ -1,9 +1,13 @@
 //! Messages on their way out.
 
-use super::super::{EnvelopeBytes, Event, Peer};
-use super::note::{ALONE, Kind, words_of};
+#[cfg(doc)]
+use super::super::Transport;
+use super::super::{EnvelopeBytes, Event, Outbound, Peer, Refusal};
+use super::note::{ALONE, Kind, NOWHERE, words_of};
 use super::ring::REGISTERED_BYTES;
-use super::{EAGER_BYTES, Shm};
+use super::segment::TRANSFERS;
+use super::{Body, EAGER_BYTES, Outgoing, Shm};
+use crate::data::Scattered;
 use crate::memory::Span;
 
 /// What was written to a neighbour and not yet made known.
@@ -53,6 +57,47 @@ impl Shm {
         true
     }
 
+    /// Sends a message with gaps between its bytes. It is longer than [`EAGER_BYTES`]: what is
+    /// shorter is better packed.
+    ///
+    /// # Errors
+    /// As [`Transport::send`], which is for all others.
+    pub(crate) fn send_scattered(
+        &mut self,
+        to: Peer,
+        message: &Outbound<'_>,
+        body: Box<Scattered>,
+    ) -> Result<(), Refusal> {
+        self.send_body(to, message, Body::Scattered(body))
+    }
+
+    pub(super) fn send_body(
+        &mut self,
+        to: Peer,
+        message: &Outbound<'_>,
+        body: Body,
+    ) -> Result<(), Refusal> {
+        let to = self.locals[to.0 as usize];
+        if self.outward[to as usize].is_closed {
+            return Err(Refusal::Lost);
+        }
+        let index = self.outgoing.insert(Outgoing {
+            to,
+            envelope: *message.envelope,
+            body,
+            token: message.token,
+            needs_match: message.needs_match,
+            transfer: None,
+            is_told: false,
+            looks: 0,
+            gone: 0,
+            asked: None,
+        });
+        self.outward[to as usize].waiting.push_back(index);
+        self.hurry(to);
+        Ok(())
+    }
+
     /// Sends on what waits for room at `to`. Answers whether all of it went.
     pub(super) fn catch_up(&mut self, to: u32) -> bool {
         let mut sent = Sent::default();
@@ -97,8 +142,10 @@ impl Shm {
             .get_mut(index)
             .expect("it waits in the road's queue");
         let outward = &mut self.outward[message.to as usize];
-        let (envelope, body) = (message.envelope, message.body);
-        if !message.needs_match && body.len() <= EAGER_BYTES && !outward.area.is_full() {
+        let (envelope, len) = (message.envelope, message.body.len());
+        let span = message.body.span();
+        let is_short = !message.needs_match && len <= EAGER_BYTES && !outward.area.is_full();
+        if let Some(body) = span.filter(|_| is_short) {
             let went = outward.push_message(&envelope, body);
             if went {
                 self.counters.messages_sent += 1;
@@ -106,7 +153,7 @@ impl Shm {
             }
             return went.then_some(false);
         }
-        if body.len() <= REGISTERED_BYTES {
+        if let Some(body) = span.filter(|_| len <= REGISTERED_BYTES) {
             let went = outward.push_registered(&envelope, body, index);
             if went {
                 self.counters.messages_sent += 1;
@@ -115,20 +162,23 @@ impl Shm {
             // Its body is not here any more; but a synchronous send waits for its match.
             return went.then_some(message.needs_match);
         }
-        if body.len() > EAGER_BYTES && message.transfer.is_none() {
+        if span.is_some() && len > EAGER_BYTES && message.transfer.is_none() {
             message.transfer = outward.take_transfer();
         }
         let name = u64::from(index) | u64::from(message.transfer.unwrap_or(ALONE)) << 32;
         let [context, tag] = words_of(&envelope);
-        let words = [context, tag, body.len() as u64, name, body.address()];
+        let address = span.map_or(NOWHERE, |span| span.address());
+        let words = [context, tag, len as u64, name, address];
         let went = outward.push_note(Kind::Long, words);
         if went {
             self.counters.messages_sent += 1;
             self.counters.long_sent += 1;
             message.is_told = true;
-        }
-        if went && message.transfer.is_some() {
-            self.shared.push(index);
+            // What is watched is looked at in each turn: a few are enough to wake who computes.
+            let is_watched = span.is_none() && self.shared.len() < TRANSFERS;
+            if message.transfer.is_some() || is_watched {
+                self.shared.push(index);
+            }
         }
         went.then_some(true)
     }
@@ -142,8 +192,7 @@ impl Shm {
         let outward = &mut self.outward[message.to as usize];
         let name = message.asked.expect("the receiver has asked");
         while message.gone < message.body.len() {
-            let rest = message.body.part(message.gone, usize::MAX);
-            let Some(bytes) = outward.push_asked(name, rest) else {
+            let Some(bytes) = outward.push_asked(name, &message.body, message.gone) else {
                 return false;
             };
             message.gone += bytes;
@@ -158,6 +207,8 @@ impl Shm {
         let message = self.outgoing.remove(index).expect("it was being sent");
         if let Some(transfer) = message.transfer {
             self.outward[message.to as usize].free_transfer(transfer);
+        }
+        if !self.shared.is_empty() {
             self.shared.retain(|&other| other != index);
         }
         let token = message.token;
