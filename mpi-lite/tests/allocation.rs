@@ -21,7 +21,7 @@ use mpi_lite::ids::{Context, Mode};
 use mpi_lite::memory::Span;
 use mpi_lite::slab::Key;
 use mpi_lite::transport::rmpp::Bound;
-use mpi_lite::transport::{Link, Loopback, Peer, Shm, shm};
+use mpi_lite::transport::{Bounced, Link, Loopback, Peer, Shm, shm};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -211,7 +211,7 @@ fn deep_queues_do_not_allocate() {
             unexpected.push(UnexpectedMessage {
                 envelope: envelope(number),
                 len: 0,
-                body: Body::Whole(Vec::new()),
+                body: Body::Whole(Bounced::Buffer(Vec::new())),
             });
         }
         for number in (0..DEPTH).rev() {

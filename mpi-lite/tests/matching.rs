@@ -7,6 +7,7 @@ use mpi_lite::engine::envelope::Envelope;
 use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::ids::Context;
 use mpi_lite::slab::{Key, Table};
+use mpi_lite::transport::Bounced;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -142,7 +143,7 @@ impl Both {
             self.requests.discard(key);
         } else {
             let len = self.places.len() as u64;
-            let body = Body::Whole(Vec::new());
+            let body = Body::Whole(Bounced::Buffer(Vec::new()));
             let message = UnexpectedMessage {
                 envelope,
                 len,
@@ -332,7 +333,7 @@ fn a_receive_takes_the_message_that_came_first_whatever_it_leaves_open() {
         for (first, is_up) in (0..4).flat_map(|first| [(first, false), (first, true)]) {
             let mut unexpected = Unexpected::default();
             let mut arrive = |envelope, len| {
-                let body = Body::Whole(Vec::new());
+                let body = Body::Whole(Bounced::Buffer(Vec::new()));
                 unexpected.push(UnexpectedMessage {
                     envelope,
                     len,

@@ -14,7 +14,9 @@ use crate::error::{Cause, Error};
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
 use crate::transport::shm::SCATTERED_FROM;
-use crate::transport::{Arrival, Event, Landed, Landing, Link, Lost, Peer, Tallies, Transport};
+use crate::transport::{
+    Arrival, Bounced, Event, Landed, Landing, Link, Lost, Peer, Tallies, Transport,
+};
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
@@ -339,7 +341,7 @@ impl Lane {
             }
             Event::Arrived { arrival, bounced } => {
                 let purpose = self.take_purpose(Inbound { link, arrival });
-                self.complete(purpose, bounced);
+                self.complete(purpose, bounced.map(Bounced::Buffer));
             }
             Event::Sent { token } => self.sent(token),
             Event::Lost(lost) => self.lose(link, &lost),
@@ -477,7 +479,7 @@ impl Lane {
     }
 
     #[inline]
-    fn complete(&mut self, purpose: Purpose, bounced: Option<Vec<u8>>) {
+    fn complete(&mut self, purpose: Purpose, bounced: Option<Bounced>) {
         match purpose {
             Purpose::Receive {
                 request,

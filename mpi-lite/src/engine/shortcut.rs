@@ -15,7 +15,7 @@ use crate::data::Area;
 use crate::ids::Mode;
 use crate::memory::Span;
 use crate::transport::shm::Short;
-use crate::transport::{Event, Landed, Landing, Link, Peer, Transport};
+use crate::transport::{Bounced, Event, Landed, Landing, Link, Peer, Transport};
 
 /// What became of a receive.
 pub(super) enum Early {
@@ -190,7 +190,10 @@ impl Lane {
 
     /// The body of a message is where it belongs: its buffer is for the next one.
     #[inline]
-    pub(super) fn give_back(&mut self, body: Vec<u8>) {
+    pub(super) fn give_back(&mut self, body: Bounced) {
+        let Bounced::Buffer(body) = body else {
+            return;
+        };
         if let Some(Link::Shm(road)) = self.links.get_mut(NEAR) {
             road.give_back(body);
         }

@@ -68,7 +68,49 @@ pub enum Landed {
     Coming,
     /// The message is complete, as most short ones are; no `Arrived` follows, its name is free. The
     /// body, if it landed by [`Landing::Bounce`].
-    Whole(Option<Vec<u8>>),
+    Whole(Option<Bounced>),
+}
+
+/// The body of a message that landed by [`Landing::Bounce`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bounced {
+    /// A few bytes, which need no memory of their own.
+    Few(Few),
+    /// A buffer of the transport.
+    Buffer(Vec<u8>),
+}
+
+/// At most [`FEW_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Few {
+    bytes: [u8; FEW_BYTES],
+    len: u8,
+}
+
+/// A body of so many bytes is kept where others have the address of theirs.
+pub const FEW_BYTES: usize = 32;
+
+impl Few {
+    /// `len` bytes that `fill` writes into the memory that it is given.
+    #[inline(always)]
+    fn filled(len: usize, fill: impl FnOnce(Span)) -> Self {
+        let mut bytes = [0; FEW_BYTES];
+        fill(Span::of(&mut bytes[..len]));
+        let len = len as u8;
+        Self { bytes, len }
+    }
+}
+
+impl core::ops::Deref for Bounced {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Few(few) => &few.bytes[..usize::from(few.len)],
+            Self::Buffer(buffer) => buffer,
+        }
+    }
 }
 
 /// What comes up from a transport.

@@ -209,6 +209,7 @@ impl Rig {
                             let landing = landing(arrival, len);
                             let landed = self.links[end].land(arrival, landing);
                             if let Landed::Whole(bounced) = landed {
+                                let bounced = bounced.map(|bounced| bounced.to_vec());
                                 heard.arrived.push((envelope, bounced));
                             }
                         }

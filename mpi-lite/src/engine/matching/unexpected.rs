@@ -5,7 +5,7 @@ use super::super::lane::Inbound;
 use super::key::Pattern;
 use super::queue::Queue;
 use crate::slab::{Key, Slab};
-use crate::transport::Peer;
+use crate::transport::{Bounced, Peer};
 
 /// Where the body of an unexpected message is.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub enum Body {
     /// On its way into a buffer of the transport.
     Coming(Inbound),
     /// Here.
-    Whole(Vec<u8>),
+    Whole(Bounced),
     /// Nowhere: this peer was lost before all of it came.
     Lost(Peer),
 }
@@ -30,6 +30,9 @@ pub struct UnexpectedMessage {
     /// Where the body is.
     pub body: Body,
 }
+
+/// Thousands may wait: a cache line each.
+const _: () = assert!(size_of::<Option<UnexpectedMessage>>() == 64);
 
 /// The unexpected messages. Extracted ones (matched probes) have left the queue, but keep their
 /// place until they are received.

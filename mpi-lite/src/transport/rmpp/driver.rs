@@ -10,8 +10,8 @@ use rmpp_core::{
 };
 
 use super::super::{
-    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Lost, Outbound, Peer, Refusal,
-    Token,
+    Arrival, Bounced, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Lost, Outbound, Peer,
+    Refusal, Token,
 };
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -475,7 +475,7 @@ impl Driver {
         self.core.land(id, landing, now);
         let mut event = self.core.event_at_hand();
         if event == Some(CoreEvent::Arrived(id)) {
-            return Landed::Whole(message.place.into_body());
+            return Landed::Whole(message.place.into_body().map(Bounced::Buffer));
         }
         self.current = Some(id);
         place_in(&mut self.incoming, id.index(), message);
@@ -484,7 +484,7 @@ impl Driver {
             match at_hand {
                 CoreEvent::Arrived(whole) if whole == id => {
                     let message = take(&mut self.incoming, id.index());
-                    landed = Landed::Whole(message.place.into_body());
+                    landed = Landed::Whole(message.place.into_body().map(Bounced::Buffer));
                 }
                 other => self.note(other, now),
             }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
-use super::super::{Landed, Landing};
+use super::super::{Bounced, FEW_BYTES, Few, Landed, Landing};
 use super::link::RegisteredWords;
 use super::note::{ALONE, Kind, NOWHERE};
 use super::transfer::{self, Copying, Progress};
@@ -32,6 +32,12 @@ impl Shm {
     #[inline(never)]
     fn keep_short(&mut self, fresh: Fresh, landing: Landing) -> Landed {
         let Fresh { from, note, .. } = fresh;
+        if note.bytes <= FEW_BYTES && !matches!(landing, Landing::Later) {
+            let inward = &self.inward[from as usize];
+            let few = Few::filled(note.bytes, |span| inward.write_inline(span));
+            self.next_slot(from, None);
+            return Landed::Whole(Some(Bounced::Few(few)));
+        }
         let mut body = self.shelf.take();
         body.resize(note.bytes, 0);
         self.inward[from as usize].write_inline(Span::of(&mut body));
@@ -39,7 +45,7 @@ impl Shm {
             self.enter(fresh, Room::Kept(body), note.bytes as u64);
             Landed::Coming
         } else {
-            Landed::Whole(Some(body))
+            Landed::Whole(Some(Bounced::Buffer(body)))
         };
         self.next_slot(from, None);
         landed
@@ -80,7 +86,7 @@ impl Shm {
             Landing::Bounce(_) if bytes == len => {
                 let mut body = self.shelf.take();
                 piece.append_to(&mut body);
-                Landed::Whole(Some(body))
+                Landed::Whole(Some(Bounced::Buffer(body)))
             }
             _ => {
                 let mut room = self.room(landing, len);
@@ -114,12 +120,17 @@ impl Shm {
         (bytes, words): (usize, RegisteredWords),
         landing: Landing,
     ) -> Landed {
-        let mut room = Room::of(landing, bytes as u64, &mut self.shelf);
-        if let Some(span) = room.span() {
-            span.part(0, bytes).write_words(|number| words[number]);
-        }
+        let write = |span: Span| span.part(0, bytes).write_words(|number| words[number]);
+        let bounced = match landing {
+            Landing::Into(span) => {
+                write(span);
+                None
+            }
+            Landing::Bounce(_) => Some(Bounced::Few(Few::filled(bytes, write))),
+            Landing::Later => unreachable!("it is kept"),
+        };
         self.answer(from, Kind::Done, [name.into(), 0]);
-        Landed::Whole(room.into_body())
+        Landed::Whole(bounced)
     }
 
     /// Says that the message that is landed next goes there, not into a bounce buffer.
@@ -196,7 +207,7 @@ impl Shm {
             return Landed::Coming;
         }
         let message = self.incoming.remove(index).expect("just seen");
-        Landed::Whole(message.room.into_body())
+        Landed::Whole(message.room.into_body().map(Bounced::Buffer))
     }
 
     /// A message that is with its sender has landed: it is copied, or asked for.

@@ -126,7 +126,7 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
                     Landing::Bounce(u64::MAX)
                 };
                 if let Landed::Whole(bounced) = road.land(arrival, landing) {
-                    whole.extend(bounced);
+                    whole.extend(bounced.map(|bounced| bounced.to_vec()));
                 }
             }
             Event::Arrived { bounced, .. } => whole.extend(bounced),
