@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::index::Index;
-use super::key::{Label, Shape, Side};
+use super::key::{Label, SHAPES, Shape, Shapes, Side};
 use crate::slab::Key;
 
 /// Who waits at a place.
@@ -27,8 +27,9 @@ pub(super) struct Deep<S> {
     /// Sequence and place, also of some who have left; the first is there.
     order: VecDeque<(u64, u32)>,
     /// By shape.
-    indices: [Index; 4],
-    is_kept: [bool; 4],
+    indices: [Index; SHAPES],
+    /// The shapes that have one.
+    kept: Shapes,
     len: usize,
     sequence: u64,
 }
@@ -46,8 +47,8 @@ fn stands<S>(places: &[Option<Waiting<S>>], &(sequence, place): &(u64, u32)) -> 
 fn label_in<S: Side>(places: &[Option<Waiting<S>>], shape: Shape) -> impl Fn(u32) -> Label {
     move |place| {
         let waiting = places[place as usize].as_ref();
-        let label = waiting.and_then(|waiting| waiting.side.label(shape));
-        label.expect("who is in an index has its place")
+        let waiting = waiting.expect("who is in an index has its place");
+        waiting.side.label(shape)
     }
 }
 
@@ -57,7 +58,7 @@ impl<S> Default for Deep<S> {
             places: Vec::new(),
             order: VecDeque::new(),
             indices: Default::default(),
-            is_kept: [false; 4],
+            kept: Shapes::default(),
             len: 0,
             sequence: 0,
         }
@@ -87,14 +88,9 @@ impl<S: Side> Deep<S> {
         }
         let before = self.places[at].replace(waiting);
         assert!(before.is_none(), "those who wait differ in their index");
-        for shape in Shape::ALL {
-            if let Some(label) = side.label(shape).filter(|_| self.is_kept[shape as usize]) {
-                self.indices[shape as usize].append(
-                    label,
-                    key.index,
-                    label_in(&self.places, shape),
-                );
-            }
+        for shape in side.shapes().and(self.kept).iter() {
+            let label_of = label_in(&self.places, shape);
+            self.indices[shape.number()].append(side.label(shape), key.index, label_of);
         }
     }
 
@@ -115,53 +111,45 @@ impl<S: Side> Deep<S> {
 
     /// The earliest of the first of each shape.
     fn search(&mut self, other: &S::Other) -> Option<u32> {
-        self.keep(other);
+        let sought = other.shapes();
+        if !sought.without(self.kept).is_empty() {
+            self.enter_all(sought.without(self.kept));
+        }
         let mut earliest = None;
-        for shape in Shape::ALL {
-            let Some(label) = other.label(shape) else {
-                continue;
-            };
-            let index = &self.indices[shape as usize];
-            let place = index.first(label, label_in(&self.places, shape));
-            let numbered = place.map(|place| (self.waiting(place).sequence, place));
-            earliest = earliest.into_iter().chain(numbered).min();
+        for shape in sought.iter() {
+            let label_of = label_in(&self.places, shape);
+            let index = &self.indices[shape.number()];
+            if let Some(place) = index.first(other.label(shape), label_of) {
+                let sequence = self.waiting(place).sequence;
+                if earliest.is_none_or(|(before, _)| sequence < before) {
+                    earliest = Some((sequence, place));
+                }
+            }
         }
         earliest.map(|(_, place)| place)
     }
 
-    /// From now on there is an index of each shape that `other` is sought by.
-    #[inline]
-    fn keep(&mut self, other: &S::Other) {
-        let lacks = |shape: Shape| !self.is_kept[shape as usize] && other.label(shape).is_some();
-        let new = Shape::ALL.map(lacks);
-        if new != [false; 4] {
-            self.enter_all(new);
-        }
-    }
-
-    /// Makes the indices of these shapes.
+    /// Makes the indices of these shapes; from now on they are kept up.
     #[cold]
-    fn enter_all(&mut self, new: [bool; 4]) {
-        let mut indices = std::mem::take(&mut self.indices);
-        let shapes = || Shape::ALL.into_iter().filter(|&shape| new[shape as usize]);
-        let mut counts = [0; 4];
+    fn enter_all(&mut self, new: Shapes) {
+        let mut counts = [0; SHAPES];
         for (_, side) in self.iter() {
-            for shape in shapes() {
-                counts[shape as usize] += usize::from(side.label(shape).is_some());
+            for shape in side.shapes().and(new).iter() {
+                counts[shape.number()] += 1;
             }
         }
-        for shape in shapes() {
-            self.is_kept[shape as usize] = true;
-            indices[shape as usize].reserve(counts[shape as usize]);
+        let mut indices = std::mem::take(&mut self.indices);
+        for shape in new.iter() {
+            indices[shape.number()].reserve(counts[shape.number()]);
         }
         for (key, side) in self.iter() {
-            for shape in shapes() {
-                if let Some(label) = side.label(shape) {
-                    indices[shape as usize].append(label, key.index, label_in(&self.places, shape));
-                }
+            for shape in side.shapes().and(new).iter() {
+                let label_of = label_in(&self.places, shape);
+                indices[shape.number()].append(side.label(shape), key.index, label_of);
             }
         }
         self.indices = indices;
+        self.kept = self.kept.or(new);
     }
 
     /// Takes out whom `key` names. Answers whether it was there.
@@ -173,18 +161,13 @@ impl<S: Side> Deep<S> {
         let Some(Waiting { side, .. }) = place.take_if(is_it) else {
             return false;
         };
-        for shape in Shape::ALL {
-            if let Some(label) = side.label(shape).filter(|_| self.is_kept[shape as usize]) {
-                self.indices[shape as usize].remove(
-                    label,
-                    key.index,
-                    label_in(&self.places, shape),
-                );
-            }
+        for shape in side.shapes().and(self.kept).iter() {
+            let label_of = label_in(&self.places, shape);
+            self.indices[shape.number()].remove(side.label(shape), key.index, label_of);
         }
         self.len -= 1;
         if self.len == 0 {
-            self.is_kept = [false; 4];
+            self.kept = Shapes::default();
         }
         while let Some(entry) = self.order.front()
             && !stands(&self.places, entry)

@@ -42,7 +42,7 @@ impl Index {
     /// Makes room for so many labels in all.
     pub(super) fn reserve(&mut self, labels: usize) {
         let room = (2 * labels / BLOCK + 1).next_power_of_two().max(FEWEST);
-        if room > self.blocks.len() {
+        if labels > 0 && room > self.blocks.len() {
             self.grow(room);
         }
     }

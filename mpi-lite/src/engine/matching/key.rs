@@ -25,26 +25,75 @@ impl Pattern {
     }
 
     fn shape(&self) -> Shape {
-        match (self.source, self.tag) {
-            (Some(_), Some(_)) => Shape::Exact,
-            (None, Some(_)) => Shape::AnySource,
-            (Some(_), None) => Shape::AnyTag,
-            (None, None) => Shape::Any,
-        }
+        Shape(u8::from(self.source.is_none()) | u8::from(self.tag.is_none()) << 1)
     }
 }
 
-/// Which of source and tag a pattern leaves open.
+/// Which of source and tag a pattern leaves open: the lowest bit is for the source, the next one
+/// for the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    Exact,
-    AnySource,
-    AnyTag,
-    Any,
-}
+pub(super) struct Shape(u8);
+
+/// How many shapes there are.
+pub(super) const SHAPES: usize = 4;
 
 impl Shape {
-    pub(super) const ALL: [Self; 4] = [Self::Exact, Self::AnySource, Self::AnyTag, Self::Any];
+    #[inline]
+    pub(super) fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    fn has_source(self) -> bool {
+        self.0 & 1 == 0
+    }
+
+    fn has_tag(self) -> bool {
+        self.0 & 2 == 0
+    }
+}
+
+/// Some of the shapes, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shapes(u8);
+
+impl Shapes {
+    const ALL: Self = Self((1 << SHAPES) - 1);
+
+    #[inline]
+    fn of(shape: Shape) -> Self {
+        Self(1 << shape.0)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub(super) fn and(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
+    #[inline]
+    pub(super) fn or(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    #[inline]
+    pub(super) fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    /// Each of them.
+    #[inline]
+    pub(super) fn iter(self) -> impl Iterator<Item = Shape> {
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let shape = (left != 0).then(|| Shape(left.trailing_zeros() as u8));
+            left &= left.wrapping_sub(1);
+            shape
+        })
+    }
 }
 
 /// What patterns of one shape and the envelopes that fit them have in common: the words that the
@@ -63,8 +112,11 @@ pub(super) trait Side: Copy {
 
     fn fits(&self, other: &Self::Other) -> bool;
 
-    /// The label of this shape. An envelope has one of each, a pattern one of its own shape.
-    fn label(&self, shape: Shape) -> Option<Label>;
+    /// Of which shapes it has a label: an envelope of all, a pattern of its own.
+    fn shapes(&self) -> Shapes;
+
+    /// The label of one of these shapes.
+    fn label(&self, shape: Shape) -> Label;
 }
 
 impl Side for Pattern {
@@ -76,12 +128,17 @@ impl Side for Pattern {
     }
 
     #[inline]
-    fn label(&self, shape: Shape) -> Option<Label> {
-        (self.shape() == shape).then(|| Label {
+    fn shapes(&self) -> Shapes {
+        Shapes::of(self.shape())
+    }
+
+    #[inline]
+    fn label(&self, _own: Shape) -> Label {
+        Label {
             context: self.context.0,
             source: self.source.unwrap_or_default(),
             tag: self.tag.unwrap_or_default(),
-        })
+        }
     }
 }
 
@@ -94,17 +151,16 @@ impl Side for Envelope {
     }
 
     #[inline]
-    fn label(&self, shape: Shape) -> Option<Label> {
-        let (source, tag) = match shape {
-            Shape::Exact => (self.source, self.tag),
-            Shape::AnySource => (0, self.tag),
-            Shape::AnyTag => (self.source, 0),
-            Shape::Any => (0, 0),
-        };
-        Some(Label {
+    fn shapes(&self) -> Shapes {
+        Shapes::ALL
+    }
+
+    #[inline]
+    fn label(&self, shape: Shape) -> Label {
+        Label {
             context: self.context.0,
-            source,
-            tag,
-        })
+            source: if shape.has_source() { self.source } else { 0 },
+            tag: if shape.has_tag() { self.tag } else { 0 },
+        }
     }
 }
