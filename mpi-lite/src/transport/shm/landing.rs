@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Acquire;
 use super::super::{Bounced, FEW_BYTES, Few, Landed, Landing};
 use super::link::RegisteredWords;
 use super::note::{ALONE, Kind, NOWHERE};
-use super::transfer::{self, Copying, Progress};
+use super::transfer::{self, Copying, Progress, Side};
 use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
 use crate::data::Scattered;
 use crate::memory::Span;
@@ -230,7 +230,8 @@ impl Shm {
         let transfers = &self.inward[from as usize].pair.transfers;
         let transfer = transfers.get(source.transfer as usize);
         let there = (source.address, bytes);
-        let copying = Copying::begin((from, neighbour), there, place, transfer);
+        let side = Side::of(self.me, from);
+        let copying = Copying::begin((from, neighbour, side), there, place, transfer);
         self.copying.push_back((index, copying));
     }
 
@@ -297,7 +298,7 @@ impl Shm {
         let Some(neighbour) = outward.reach() else {
             return;
         };
-        let bytes = transfer::help(neighbour, body, transfer);
+        let bytes = transfer::help((neighbour, Side::of(self.me, message.to)), body, transfer);
         self.counters.bytes_written += bytes;
         // It may sleep until this is done.
         if bytes > 0 {

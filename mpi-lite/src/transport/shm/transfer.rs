@@ -1,9 +1,13 @@
 //! Long messages: both sides copy at once.
 //!
-//! A message is cut into chunks. The receiver takes them from the front and reads them out of the
+//! A message is cut into chunks. The receiver takes them from one end and reads them out of the
 //! sender's memory (`process_vm_readv`); a sender that has nothing else to do takes them from the
-//! back and writes them into the receiver's (`process_vm_writev`). They meet where they meet: a
+//! other and writes them into the receiver's (`process_vm_writev`). They meet where they meet: a
 //! sender that computes leaves all of it to the receiver, one that waits does half.
+//!
+//! Which end is whose does not depend on who sends: of two ranks the one with the lower number has
+//! the back. What goes to and fro between the same places thus stays with the core that copied it
+//! before; otherwise each half of it crosses to the other core each time.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::io;
@@ -46,11 +50,25 @@ impl Cut {
     }
 }
 
-/// Which side takes a chunk.
-#[derive(Clone, Copy)]
-enum Side {
+/// From which end a side takes its chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
     Front,
     Back,
+}
+
+impl Side {
+    /// That of rank `me` in its dealings with rank `other`, whoever sends.
+    pub(super) fn of(me: u32, other: u32) -> Self {
+        if me > other { Self::Front } else { Self::Back }
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Front => Self::Back,
+            Self::Back => Self::Front,
+        }
+    }
 }
 
 impl Transfer {
@@ -95,9 +113,13 @@ impl Transfer {
         (claims & u64::from(u32::MAX)) + (claims >> 32) >= u64::from(cut.chunks())
     }
 
-    /// Chunks that the sender has taken.
-    fn taken_at_the_back(&self) -> u32 {
-        (self.claims.load(Acquire) >> 32) as u32
+    /// Chunks that were taken from that end.
+    fn taken_by(&self, side: Side) -> u32 {
+        let claims = self.claims.load(Acquire);
+        match side {
+            Side::Front => claims as u32,
+            Side::Back => (claims >> 32) as u32,
+        }
     }
 }
 
@@ -119,6 +141,7 @@ pub(super) enum Progress {
 pub(super) struct Copying {
     /// Whose message it is.
     pub(super) from: u32,
+    side: Side,
     neighbour: Neighbour,
     /// Where the message is in the sender's memory.
     address: u64,
@@ -134,7 +157,7 @@ pub(super) struct Copying {
 impl Copying {
     /// `place` takes in a message of `bytes` bytes at `address`; what does not fit is left out.
     pub(super) fn begin(
-        (from, neighbour): (u32, Neighbour),
+        (from, neighbour, side): (u32, Neighbour, Side),
         (address, bytes): (u64, u64),
         place: Span,
         transfer: Option<&'static Transfer>,
@@ -153,6 +176,7 @@ impl Copying {
         let cut = Cut::of(bytes);
         Self {
             from,
+            side,
             neighbour,
             address,
             place,
@@ -166,7 +190,7 @@ impl Copying {
     /// Copies the next chunk.
     pub(super) fn go_on(&mut self) -> Progress {
         let next = match self.transfer {
-            Some(transfer) => transfer.claim(self.cut, Side::Front),
+            Some(transfer) => transfer.claim(self.cut, self.side),
             None => (self.alone < self.cut.chunks()).then_some(self.alone),
         };
         let Some(number) = next else {
@@ -183,8 +207,8 @@ impl Copying {
     /// Whether nothing is left to do but to wait for what the sender has taken.
     pub(super) fn waits_for_sender(&self) -> bool {
         self.transfer.is_some_and(|transfer| {
-            let back = transfer.taken_at_the_back();
-            let is_awaited = transfer.copied.load(Acquire) < back && back <= self.cut.chunks();
+            let taken = transfer.taken_by(self.side.other());
+            let is_awaited = transfer.copied.load(Acquire) < taken && taken <= self.cut.chunks();
             is_awaited && transfer.is_taken(self.cut) && transfer.failed.load(Acquire) == 0
         })
     }
@@ -205,18 +229,21 @@ impl Copying {
         let Some(transfer) = self.transfer else {
             return Progress::Done;
         };
-        let back = transfer.taken_at_the_back();
-        if back > self.cut.chunks() {
+        let (taken, chunks) = (transfer.taken_by(self.side.other()), self.cut.chunks());
+        if taken > chunks {
             return Progress::Failed;
         }
-        if transfer.copied.load(Acquire) >= back {
+        if transfer.copied.load(Acquire) >= taken {
             return Progress::Done;
         }
         if transfer.failed.load(Acquire) == 0 {
             return Progress::Waiting;
         }
-        let chunks = self.cut.chunks();
-        let rest = (chunks.saturating_sub(back)..chunks).try_for_each(|number| self.copy(number));
+        let mut left = match self.side {
+            Side::Front => chunks - taken..chunks,
+            Side::Back => 0..taken,
+        };
+        let rest = left.try_for_each(|number| self.copy(number));
         match rest {
             Ok(()) => Progress::Done,
             Err(_) => Progress::Failed,
@@ -226,13 +253,13 @@ impl Copying {
 
 /// The sender's part: copies a chunk of `body`, if the receiver has said where the message goes
 /// and one is left. Answers the bytes copied.
-pub(super) fn help(neighbour: Neighbour, body: Span, transfer: &Transfer) -> u64 {
+pub(super) fn help((neighbour, side): (Neighbour, Side), body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
     if place == 0 || transfer.failed.load(Relaxed) != 0 {
         return 0;
     }
     let cut = Cut::of(body.len());
-    let Some(number) = transfer.claim(cut, Side::Back) else {
+    let Some(number) = transfer.claim(cut, side) else {
         return 0;
     };
     let (at, len) = cut.chunk(number);

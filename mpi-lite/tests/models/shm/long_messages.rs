@@ -7,7 +7,7 @@ use loom::thread::yield_now;
 
 use super::neighbour::Neighbour;
 use super::segment::Transfer;
-use super::transfer::{Copying, Progress, help};
+use super::transfer::{Copying, Progress, Side, help};
 use crate::memory::{Memory, Span};
 use crate::sync::{Bug, Role, check};
 
@@ -28,29 +28,36 @@ fn wait_for(note: &AtomicU32, number: u32) {
     }
 }
 
-/// The sender, who waits and therefore helps.
-fn send(body: Span, transfer: &Transfer, notes: &Notes, messages: u32, neighbour: Neighbour) {
+/// The sender, who waits and therefore helps, from one end.
+fn send(
+    body: Span,
+    transfer: &Transfer,
+    notes: &Notes,
+    messages: u32,
+    (neighbour, side): (Neighbour, Side),
+) {
     for number in 1..=messages {
         body.fill(u64::from(number));
         transfer.reset();
         notes.told.store(number, Release);
         while notes.done.load(Acquire) < number {
-            help(neighbour, body, transfer);
+            help((neighbour, side), body, transfer);
             yield_now();
         }
     }
     body.fill(0);
 }
 
-/// The receiver. Answers how often each piece of its room was written.
-fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32) -> Vec<u32> {
+/// The receiver, who copies from the other end. Answers how often each piece of its room was written.
+fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32, side: Side) -> Vec<u32> {
     let room = Memory::at(ROOM, BYTES, PIECE);
     let neighbour = Neighbour { writable_from: 0 };
     for number in 1..=messages {
         room.span().fill(0);
         wait_for(&notes.told, number);
         let there = (BODY as u64, BYTES as u64);
-        let mut copying = Copying::begin((0, neighbour), there, room.span(), Some(transfer));
+        let from = (0, neighbour, side);
+        let mut copying = Copying::begin(from, there, room.span(), Some(transfer));
         loop {
             match copying.go_on() {
                 Progress::Going => {}
@@ -65,8 +72,9 @@ fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32) -> Vec<u32
     room.writes()
 }
 
-/// Both sides; the system lets the sender write from this address on.
-fn copy(messages: u32, writable_from: usize) -> Vec<u32> {
+/// Both sides; the system lets the sender write from this address on. The receiver is `me`, the
+/// sender `other`.
+fn copy(messages: u32, writable_from: usize, (me, other): (u32, u32)) -> Vec<u32> {
     let body = Memory::at(BODY, BYTES, PIECE).span();
     let transfer = Transfer::leak();
     let notes: &Notes = Box::leak(Box::new(Notes {
@@ -76,8 +84,11 @@ fn copy(messages: u32, writable_from: usize) -> Vec<u32> {
     let neighbour = Neighbour {
         writable_from: writable_from as u64,
     };
-    let sender = loom::thread::spawn(move || send(body, transfer, notes, messages, neighbour));
-    let writes = receive(transfer, notes, messages);
+    let sender = loom::thread::spawn(move || {
+        let helper = (neighbour, Side::of(other, me));
+        send(body, transfer, notes, messages, helper);
+    });
+    let writes = receive(transfer, notes, messages, Side::of(me, other));
     sender.join().expect("it ends");
     writes
 }
@@ -92,17 +103,19 @@ fn every_byte_is_copied_once_and_the_body_free_when_all_are_there() {
         Bug::StoresRelaxed(Role::Copied),
         Bug::LoadsRelaxed(Role::Copied),
     ];
-    check(&bugs, || {
-        let writes = copy(1, 0);
+    let copy = |ranks| {
+        let writes = copy(1, 0, ranks);
         // Once by whoever owned the room before, once by the copy.
         assert!(writes.iter().all(|&writes| writes == 2), "{writes:?}");
-    });
+    };
+    check(&bugs, move || copy((1, 0)));
+    check(&bugs, move || copy((0, 1)));
 }
 
 #[test]
 fn a_transfer_is_used_again_as_soon_as_its_message_is_done() {
     check(&[Bug::Torn(Role::Claims)], || {
-        let writes = copy(2, 0);
+        let writes = copy(2, 0, (1, 0));
         assert!(writes.iter().all(|&writes| writes == 4), "{writes:?}");
     });
 }
@@ -111,6 +124,10 @@ fn a_transfer_is_used_again_as_soon_as_its_message_is_done() {
 fn what_the_sender_may_not_write_the_receiver_reads() {
     let bugs = [Bug::OneTooMany(Role::Copied)];
     check(&bugs, || {
-        copy(1, ROOM + 2 * BYTES / 3);
+        copy(1, ROOM + 2 * BYTES / 3, (1, 0));
+    });
+    // From the front it may write nothing.
+    check(&bugs, || {
+        copy(1, ROOM + 2 * BYTES / 3, (0, 1));
     });
 }
