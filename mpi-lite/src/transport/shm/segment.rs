@@ -81,7 +81,9 @@ pub(super) struct Taken {
 pub(super) struct Transfer {
     /// Where the message goes in the receiver's memory; 0: not known yet.
     pub(super) place: AtomicU64,
-    /// Chunks that are taken: from the front, by the receiver; from the back, by the sender.
+    /// Its bytes: what is not meant for this place must not be written there.
+    pub(super) bytes: AtomicU64,
+    /// Chunks that are taken: from the front, and above 32 bits from the back.
     pub(super) claims: AtomicU64,
     /// Chunks that the sender has copied.
     pub(super) copied: AtomicU32,
@@ -241,6 +243,7 @@ impl core::fmt::Debug for Transfer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Transfer")
             .field("place", &self.place)
+            .field("bytes", &self.bytes)
             .field("claims", &self.claims)
             .finish_non_exhaustive()
     }

@@ -546,6 +546,20 @@ fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
 }
 
 #[test]
+fn a_sender_writes_nothing_to_a_place_for_something_shorter() {
+    const BYTES: usize = 1 << 20;
+    let mut message = LongMessage::landed(BYTES);
+    let transfer = &message.roads[0].outward[1].pair.transfers[0];
+    // As if its receiver had taken it for another one.
+    assert_eq!(transfer.bytes.swap(1000, Relaxed), BYTES as u64);
+    assert!(message.roads[0].poll(Instant::ZERO).is_none());
+    assert_eq!(message.roads[0].copied_bytes(), 0);
+    transfer.bytes.store(BYTES as u64, Relaxed);
+    assert!(message.roads[0].poll(Instant::ZERO).is_none());
+    assert_ne!(message.roads[0].copied_bytes(), 0);
+}
+
+#[test]
 fn a_bounced_message_takes_no_more_memory_than_its_receive_has_room_for() {
     let mut roads = neighbours(2, false);
     let words = [1, 2, super::LONGEST_BYTES, u64::from(u32::MAX) << 32, 1];

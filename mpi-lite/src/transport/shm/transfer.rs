@@ -171,6 +171,7 @@ impl Copying {
         // The sender knows nothing of what is left out.
         let transfer = transfer.filter(|_| is_whole);
         if let Some(transfer) = transfer {
+            transfer.bytes.store(bytes as u64, Relaxed);
             transfer.place.store(place.address(), Release);
         }
         let cut = Cut::of(bytes);
@@ -255,7 +256,8 @@ impl Copying {
 /// and one is left. Answers the bytes copied.
 pub(super) fn help((neighbour, side): (Neighbour, Side), body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
-    if place == 0 || transfer.failed.load(Relaxed) != 0 {
+    let is_meant = transfer.bytes.load(Relaxed) == body.len() as u64;
+    if place == 0 || !is_meant || transfer.failed.load(Relaxed) != 0 {
         return 0;
     }
     let cut = Cut::of(body.len());

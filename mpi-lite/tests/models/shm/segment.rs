@@ -51,6 +51,7 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) place: AtomicU64,
+    pub(super) bytes: AtomicU64,
     pub(super) claims: AtomicU64,
     pub(super) copied: AtomicU32,
     pub(super) failed: AtomicU32,
@@ -60,6 +61,7 @@ impl Transfer {
     pub(super) fn leak() -> &'static Self {
         Box::leak(Box::new(Self {
             place: AtomicU64::new(Role::Place),
+            bytes: AtomicU64::new(Role::Word),
             claims: AtomicU64::new(Role::Claims),
             copied: AtomicU32::new(Role::Copied),
             failed: AtomicU32::new(Role::Failed),
