@@ -67,7 +67,7 @@ impl Lane {
         };
         let found = road.take_short(|envelope, len| {
             let envelope = Envelope::decode(&envelope);
-            let (request, span) = posted.take_first(&envelope, |request| requests.run(request))?;
+            let (request, span) = posted.take_if(&envelope, |request| requests.run(request))?;
             Some((span, (request, envelope, len, span.len())))
         });
         let event = match found {

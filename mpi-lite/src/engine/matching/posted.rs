@@ -24,18 +24,16 @@ impl Posted {
         self.queue.take(envelope).map(Request)
     }
 
-    /// Takes the first receive of all, if `envelope` fits it and `place` knows where its message
-    /// goes.
+    /// Takes the first receive that `envelope` fits, if it is quickly found and `place` knows where
+    /// its message goes. If not, [`Posted::take`] may find one all the same.
     #[inline(always)]
-    pub fn take_first<T>(
+    pub fn take_if<T>(
         &mut self,
         envelope: &Envelope,
         place: impl FnOnce(Request) -> Option<T>,
     ) -> Option<(Request, T)> {
-        let first = Request(self.queue.first(envelope)?);
-        let place = place(first)?;
-        self.queue.drop_first();
-        Some((first, place))
+        let taken = self.queue.take_if(envelope, |key| place(Request(key)))?;
+        Some((Request(taken.0), taken.1))
     }
 
     /// Takes a receive back. Answers whether it was still waiting.

@@ -73,17 +73,39 @@ impl<S: Side> Queue<S> {
         }
     }
 
-    /// The first of a queue that is not deep, if it fits.
+    /// Takes the first that fits, if it is quickly found and `place` has an answer for it: of a
+    /// short queue the first of all, of a deep one any.
     #[inline(always)]
-    pub(super) fn first(&self, other: &S::Other) -> Option<Key> {
-        let (side, key) = self.short.front()?;
-        side.fits(other).then_some(*key)
+    pub(super) fn take_if<T>(
+        &mut self,
+        other: &S::Other,
+        place: impl FnOnce(Key) -> Option<T>,
+    ) -> Option<(Key, T)> {
+        let Some(&(side, key)) = self.short.front() else {
+            return if self.room > 0 {
+                None
+            } else {
+                self.take_deep_if(other, place)
+            };
+        };
+        if !side.fits(other) {
+            return None;
+        }
+        let place = place(key)?;
+        self.short.pop_front();
+        Some((key, place))
     }
 
-    /// Takes it out.
-    #[inline(always)]
-    pub(super) fn drop_first(&mut self) {
-        self.short.pop_front();
+    #[inline(never)]
+    fn take_deep_if<T>(
+        &mut self,
+        other: &S::Other,
+        place: impl FnOnce(Key) -> Option<T>,
+    ) -> Option<(Key, T)> {
+        let key = self.deep.find(other)?;
+        let place = place(key)?;
+        self.remove_deep(key);
+        Some((key, place))
     }
 
     /// Takes the first that fits.
