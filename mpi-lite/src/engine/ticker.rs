@@ -58,6 +58,9 @@ impl Drop for Ticker {
     }
 }
 
+/// A program that waits in MPI takes turns more often than this.
+const A_TURN: Duration = Duration::from_micros(20);
+
 /// Turns in a row that move nothing, though something is due.
 const VAIN_TURNS: u32 = 64;
 
@@ -69,11 +72,13 @@ fn run(engine: &Engine, tick: Duration) {
         let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
         seen = turns;
         if is_served {
-            park(engine, tick);
+            if park(engine, tick) {
+                // Somebody has knocked: a program that is in MPI takes a turn soon.
+                seen = engine.turns.load(Ordering::Relaxed);
+                park(engine, A_TURN);
+            }
             continue;
         }
-        // Who sends something long rings from now on; what came before, this turn finds.
-        engine.watch.inspect(|watch| watch.begin());
         vain = match take_turn(engine) {
             Next::Turn => 0,
             Next::Due if vain < VAIN_TURNS => vain + 1,
@@ -88,11 +93,14 @@ fn run(engine: &Engine, tick: Duration) {
     }
 }
 
-/// The program takes turns itself.
-fn park(engine: &Engine, tick: Duration) {
+/// The program takes turns itself. Answers whether somebody thinks that it does not.
+fn park(engine: &Engine, time: Duration) -> bool {
     match engine.watch {
-        Some(watch) => watch.park(tick, || engine.is_closed.load(Ordering::SeqCst)),
-        None => std::thread::park_timeout(tick),
+        Some(watch) => watch.park(time, || engine.is_closed.load(Ordering::SeqCst)),
+        None => {
+            std::thread::park_timeout(time);
+            false
+        }
     }
 }
 
@@ -114,6 +122,9 @@ fn take_turn(engine: &Engine) -> Next {
         // A bell that was rung too late for a sleeper must not wake us again and again.
         lane.end_rest();
     }
+    // Who sends something long rings from now on, and nobody silences that before the ticker has
+    // heard it; what came before, this turn finds.
+    engine.watch.inspect(|watch| watch.begin());
     let copied = lane.copied_bytes();
     let worked = lane.turn(engine.clock.now());
     let next = if worked || lane.copied_bytes() != copied {

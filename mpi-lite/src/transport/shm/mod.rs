@@ -394,6 +394,8 @@ impl Transport for Shm {
 
     fn end_rest(&mut self) {
         self.rest.end();
+        // Who woke us may never have sent anything before.
+        self.meet_callers();
     }
 
     fn keep_bodies_away(&mut self, away: bool) {

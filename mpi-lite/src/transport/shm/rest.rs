@@ -163,12 +163,13 @@ impl<'a> Watch<'a> {
 
     /// The program takes turns itself: the ticker sleeps until `timeout`, or until somebody to
     /// whom nothing has been answered for a while wakes it, or `unpark` does. Not if `is_over`.
-    pub(crate) fn park(self, timeout: Duration, is_over: impl FnOnce() -> bool) {
+    /// Answers whether it was woken.
+    pub(crate) fn park(self, timeout: Duration, is_over: impl FnOnce() -> bool) -> bool {
         let seen = self.area.attention.fetch_or(PARKED, SeqCst) | PARKED;
         if !is_over() {
             sleep_on(&self.area.attention, seen, timeout);
         }
-        self.area.attention.fetch_and(!PARKED, SeqCst);
+        self.area.attention.fetch_and(!PARKED, SeqCst) & PARKED == 0
     }
 
     /// Wakes the ticker from `park`.

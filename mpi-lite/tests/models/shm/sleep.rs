@@ -175,7 +175,7 @@ fn end_while_parked() {
     });
     while is_over.load(Acquire) == 0 {
         let look = || !is_planted(Bug::NoSecondLook) && is_over.load(Acquire) != 0;
-        watch.park(Duration::MAX, look);
+        let _ = watch.park(Duration::MAX, look);
     }
     ender.join().expect("it ends");
 }
