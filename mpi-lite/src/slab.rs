@@ -28,27 +28,28 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     /// Puts `thing` in a free place and answers its index.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, thing: T) -> u32 {
         let index = self.free;
-        self.len += 1;
-        match self.places.get_mut(index as usize) {
-            Some(place) => {
-                let Place::Free(next) = *place else {
-                    unreachable!("the list of free places leads to free places");
-                };
-                self.free = next;
-                *place = Place::Full(thing);
-            }
-            None => self.extend(thing),
+        if self.places.len() <= index as usize {
+            self.extend();
         }
+        self.len += 1;
+        let place = &mut self.places[index as usize];
+        let Place::Free(next) = *place else {
+            unreachable!("the list of free places leads to free places");
+        };
+        self.free = next;
+        *place = Place::Full(thing);
         index
     }
 
+    /// Makes a free place. It does not get the thing that is to go there: so a thing is written
+    /// where it stays, and never to the stack first.
     #[cold]
-    fn extend(&mut self, thing: T) {
-        self.places.push(Place::Full(thing));
-        self.free = u32::try_from(self.places.len()).expect("fewer than 2^32 things at a time");
+    fn extend(&mut self) {
+        let next = u32::try_from(self.places.len() + 1).expect("fewer than 2^32 things at a time");
+        self.places.push(Place::Free(next));
     }
 
     /// The index that the next `insert` will answer.
@@ -159,7 +160,7 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     /// Puts `thing` in and answers its name.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, thing: T) -> Key {
         self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;

@@ -52,7 +52,7 @@ impl Communicator {
     #[inline(always)]
     pub fn irecv(&self, area: Area, source: Source, tag: TagSelector) -> Result<Request> {
         let plan = self.receive_plan(area, source, tag)?;
-        Ok(self.engine().with(|lane| lane.receive(plan)))
+        Ok(self.engine().start_receive(plan))
     }
 
     /// Receives and waits for the message.

@@ -138,7 +138,7 @@ struct Sweep {
 impl Sweep {
     /// Whether all are finished.
     #[inline(always)]
-    fn is_over(&mut self, lane: &Lane, requests: impl Array) -> Result<bool> {
+    fn is_over(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         let before = core::mem::replace(&mut self.finished, lane.requests.finished());
         // While nothing happens it looks nevertheless: the array may name a request twice.
         if before != self.finished && self.finished < self.due {
@@ -147,13 +147,14 @@ impl Sweep {
         self.go_on(lane, requests)
     }
 
-    fn go_on(&mut self, lane: &Lane, requests: impl Array) -> Result<bool> {
+    fn go_on(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         while self.seen < requests.count() {
             if let Some(request) = requests.at(self.seen) {
                 match lane.requests.stand(request)? {
                     Stand::Pending => {
                         if self.is_patient && self.due <= self.finished {
-                            self.due = self.finished + self.pending_in_a_row(lane, requests)?;
+                            let pending = self.pending_in_a_row(lane, requests)?;
+                            self.due = lane.requests.await_more(pending);
                         }
                         self.is_patient = true;
                         return Ok(false);

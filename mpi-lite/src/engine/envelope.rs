@@ -32,24 +32,32 @@ impl Envelope {
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
         let flags = if self.synchronous { SYNCHRONOUS } else { 0 };
-        let words = [self.context.0, self.source, self.tag.cast_unsigned(), flags];
+        // In halves, as the transports read it: a processor that reads as a whole what it has just
+        // written in parts waits until all that it wrote before has left it, even far away.
+        let halves = [
+            (self.context.0, self.source),
+            (self.tag.cast_unsigned(), flags),
+        ];
         let mut bytes = EnvelopeBytes::default();
-        for (field, word) in bytes.chunks_exact_mut(4).zip(words) {
-            field.copy_from_slice(&word.to_be_bytes());
+        for (half, (high, low)) in bytes.chunks_exact_mut(8).zip(halves) {
+            let word = u64::from(high) << 32 | u64::from(low);
+            half.copy_from_slice(&word.to_be_bytes());
         }
         bytes
     }
 
     #[inline]
     pub(crate) fn decode(bytes: &EnvelopeBytes) -> Self {
-        let word = |at: usize| {
-            u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes of sixteen"))
+        let half = |at: usize| {
+            u64::from_be_bytes(bytes[at..at + 8].try_into().expect("half of sixteen bytes"))
         };
+        let (high, low) = (|word: u64| (word >> 32) as u32, |word: u64| word as u32);
+        let (first, second) = (half(0), half(8));
         Self {
-            context: Context(word(0)),
-            source: word(4),
-            tag: word(8).cast_signed(),
-            synchronous: word(12) & SYNCHRONOUS != 0,
+            context: Context(high(first)),
+            source: low(first),
+            tag: high(second).cast_signed(),
+            synchronous: low(second) & SYNCHRONOUS != 0,
         }
     }
 }

@@ -247,7 +247,7 @@ impl Lane {
     #[inline(always)]
     fn take_event(&mut self, link: usize, now: Instant) -> bool {
         if link == NEAR && self.has_neighbours() {
-            return self.take_near_event();
+            return self.take_near_events();
         }
         let event = self.links[link].poll(now);
         event.map(|event| self.handle(link, event)).is_some()

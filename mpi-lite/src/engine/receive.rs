@@ -1,5 +1,6 @@
 //! Receiving, probing, cancelling.
 
+use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Lane, Loss};
 use super::matching::{Pattern, UnexpectedMessage};
@@ -36,9 +37,18 @@ fn status_of_message(message: &UnexpectedMessage) -> Status {
     status_of(&message.envelope, message.len)
 }
 
+impl Engine {
+    /// Starts a receive. It is laid down here for good in the place where it waits, without being
+    /// copied from place to place: a processor waits when it copies what it has just written.
+    #[inline(always)]
+    pub fn start_receive(&self, plan: ReceivePlan) -> Request {
+        self.lane.lock().receive(plan)
+    }
+}
+
 impl Lane {
     /// Starts a receive.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, plan: ReceivePlan) -> Request {
         let Some(pattern) = plan.pattern else {
             return self.requests.open_done(None, Status::FROM_NULL);
@@ -53,7 +63,7 @@ impl Lane {
         self.requests.open_persistent(plan)
     }
 
-    #[inline]
+    #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
         match self.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),

@@ -242,6 +242,8 @@ pub(super) struct Requests {
     table: Table<Operation>,
     /// How many operations have finished so far.
     finished: u64,
+    /// Before so many have finished, who waits has no use for looking.
+    due: u64,
 }
 
 impl Requests {
@@ -255,8 +257,20 @@ impl Requests {
         self.finished
     }
 
+    /// Whether as many have finished as somebody waits for.
+    #[inline(always)]
+    pub(super) fn is_due(&self) -> bool {
+        self.due <= self.finished
+    }
+
+    /// Somebody waits until so many more have finished.
+    pub(super) fn await_more(&mut self, count: u64) -> u64 {
+        self.due = self.finished + count;
+        self.due
+    }
+
     /// An operation that has begun. `area` is where a receive puts its message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open(&mut self, context: Option<Context>, area: Area) -> Request {
         match area {
             Area::Run(span) => self.insert(Operation::new(context, Phase::Active(span))),

@@ -27,6 +27,18 @@ pub(super) enum Early {
     Nothing,
 }
 
+/// What has come from the ranks of this node.
+enum Near {
+    Nothing,
+    /// A short message, for the first posted receive.
+    Short,
+    /// Anything else.
+    Event,
+}
+
+/// So many short messages are taken before somebody looks whether they are those that are awaited.
+const AT_ONCE: u32 = 8;
+
 impl Lane {
     /// Sends a message that the road takes whole, body and all. Answers whether it did.
     #[inline]
@@ -58,12 +70,26 @@ impl Lane {
         matches!(self.links.get(NEAR), Some(Link::Shm(_)))
     }
 
-    /// Handles the next event from the ranks of this node. Answers whether there was one.
+    /// Handles the next event from the ranks of this node, and short messages before it that are
+    /// for the first posted receives, as long as nobody need know of these. Answers whether there
+    /// was anything.
     #[inline(never)]
-    pub(super) fn take_near_event(&mut self) -> bool {
+    pub(super) fn take_near_events(&mut self) -> bool {
+        for done in 0..AT_ONCE {
+            match self.take_near_event() {
+                Near::Nothing => return done > 0,
+                Near::Short if !self.requests.is_due() => {}
+                Near::Short | Near::Event => return true,
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn take_near_event(&mut self) -> Near {
         let (posted, requests) = (&mut self.posted, &mut self.requests);
         let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
-            return false;
+            return Near::Nothing;
         };
         let found = road.take_short(|envelope, len| {
             let envelope = Envelope::decode(&envelope);
@@ -74,12 +100,15 @@ impl Lane {
             Short::Taken((request, envelope, len, room)) => {
                 let (status, error) = self.outcome(&envelope, len as u64, room as u64);
                 self.requests.finish(request, status, error);
-                return true;
+                return Near::Short;
             }
             Short::Nothing => road.quiet_event(),
             Short::Other => road.next_event(),
         };
-        event.map(|event| self.handle(NEAR, event)).is_some()
+        match event.map(|event| self.handle(NEAR, event)) {
+            None => Near::Nothing,
+            Some(()) => Near::Event,
+        }
     }
 
     /// Looks `looks` times for the message of a receive that would be the only one.

@@ -45,7 +45,9 @@ impl Shm {
             };
             inward.write_inline(span.part(0, note.bytes));
             self.next += 1;
-            self.next_slot(caller, None);
+            if inward.ring.take(None) {
+                self.make_room_known(caller);
+            }
             return Short::Taken(more);
         }
         Short::Nothing
@@ -145,9 +147,14 @@ impl Shm {
     #[inline]
     pub(super) fn next_slot(&mut self, from: u32, body: Option<Note>) {
         if self.inward[from as usize].ring.take(body) {
-            let outward = &self.outward[from as usize];
-            self.rest.wake(from, outward.area, outward.must_fence);
+            self.make_room_known(from);
         }
+    }
+
+    /// A sender has room again, and may wait for it.
+    fn make_room_known(&self, sender: u32) {
+        let outward = &self.outward[sender as usize];
+        self.rest.wake(sender, outward.area, outward.must_fence);
     }
 
     pub(super) fn take_piece(&mut self, from: u32, index: u32, note: Note) -> bool {

@@ -411,7 +411,7 @@ impl Consumer {
 
     /// The slot is done with, and the body in the ring that it told of. Answers whether the sender
     /// learns of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, body: Option<Note>) -> bool {
         let body = body.filter(|&note| self.relayed(note).is_none());
         self.baton.keep(self.slot);
@@ -430,6 +430,7 @@ impl Consumer {
         is_worth_it
     }
 
+    #[inline(never)]
     fn tell(&mut self) {
         let (taken, position) = (&self.pair.taken, &mut self.position);
         taken.slots.store(position.at, Release);
