@@ -79,10 +79,13 @@ impl Baton {
     }
 
     /// What was found in `slot` is done with: if it came with the baton, this side has that now.
+    /// Answers whether it did.
     #[inline(always)]
-    pub(super) fn keep(&self, slot: &'static Slot) {
-        if core::ptr::eq(slot, &self.relay.slot) {
+    pub(super) fn keep(&self, slot: &'static Slot) -> bool {
+        let is_it = core::ptr::eq(slot, &self.relay.slot);
+        if is_it {
             self.is_here.store(true, Relaxed);
         }
+        is_it
     }
 }

@@ -281,11 +281,12 @@ impl Producer {
         if let Some(slot) = self.baton.slot() {
             write(slot);
             self.baton.pass(stamp);
-            hand_on(core::ptr::from_ref(slot).addr() as u64, size_of::<Slot>());
+            hand_on_slot(slot);
         } else {
             let slot = &self.pair.slots[self.position.index];
             write(slot);
             slot.stamp.store(stamp, Release);
+            hand_on_slot(slot);
         }
         self.position.step();
     }
@@ -308,8 +309,8 @@ fn fetch_ahead(pair: &Pair, index: usize) {
     let _ = slot;
 }
 
-/// Moves what is written out of this processor's own caches, to where the other one finds it sooner
-/// and has it for itself. A hint: processors that do not know it do nothing.
+/// Moves what the other side needs next out of this processor's own caches, to where it is found
+/// sooner and belongs to nobody. A hint: processors that do not know it do nothing.
 #[inline(always)]
 fn hand_on(start: u64, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -322,6 +323,11 @@ fn hand_on(start: u64, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (start, bytes);
+}
+
+#[inline(always)]
+fn hand_on_slot(slot: &Slot) {
+    hand_on(core::ptr::from_ref(slot).addr() as u64, size_of::<Slot>());
 }
 
 /// The receiver's end. What the sender does not know of is less than a quarter of the slots and of
@@ -414,7 +420,9 @@ impl Consumer {
     #[inline(always)]
     pub(super) fn take(&mut self, body: Option<Note>) -> bool {
         let body = body.filter(|&note| self.relayed(note).is_none());
-        self.baton.keep(self.slot);
+        if !self.baton.keep(self.slot) {
+            hand_on_slot(self.slot);
+        }
         self.position.step();
         fetch_ahead(self.pair, self.position.index);
         let mut is_worth_it = self.position.at - self.position.known >= SLOTS as u64 / 4;
