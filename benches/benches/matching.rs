@@ -8,6 +8,7 @@ use mpi_lite::engine::envelope::Envelope;
 use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::ids::Context;
 use mpi_lite::slab::Key;
+use mpi_lite::transport::Bounced;
 
 const DEPTHS: [usize; 6] = [1, 16, 64, 1000, 20_000, 200_000];
 
@@ -92,7 +93,7 @@ fn pass_unexpected(queue: &mut Unexpected, order: &[u32], open: Open) {
         queue.push(UnexpectedMessage {
             envelope: envelope(number, open),
             len: u64::from(number),
-            body: Body::Whole(Vec::new()),
+            body: Body::Whole(Bounced::Buffer(Vec::new())),
         });
     }
     for &number in order {
