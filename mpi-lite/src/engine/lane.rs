@@ -243,6 +243,19 @@ impl Lane {
         (worked, ready(self))
     }
 
+    /// Looks after what a turn does not come to that ends with the message that was waited for:
+    /// links to other nodes, and neighbours' long messages and first ones.
+    pub(super) fn look_around(&mut self, now: Instant) {
+        if let Some(Link::Shm(road)) = self.links.get_mut(NEAR) {
+            road.tidy_up();
+        }
+        let has_neighbours = self.has_neighbours();
+        for link in (0..self.links.len()).filter(|&link| link != NEAR || !has_neighbours) {
+            let mut events = 0..EVENTS_PER_TURN;
+            while events.next().is_some() && self.take_event(link, now) {}
+        }
+    }
+
     /// Handles the next event of a link. Answers whether there was one.
     #[inline(always)]
     fn take_event(&mut self, link: usize, now: Instant) -> bool {

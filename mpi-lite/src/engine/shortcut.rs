@@ -254,7 +254,7 @@ impl Engine {
     pub fn receive(&self, plan: ReceivePlan) -> crate::error::Result<Completion> {
         let mut lane = self.lane.lock();
         lane.flush();
-        self.count_turn();
+        self.count_turn(&mut lane);
         let early = if !lane.has_neighbours() {
             Early::Nothing
         } else if self.patience.hold.is_zero() {

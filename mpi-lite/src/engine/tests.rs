@@ -7,13 +7,15 @@ use std::time::Duration;
 use rmpp_core::Config;
 use rmpp_core::sim::Faults;
 
+use super::matching::Pattern;
 use super::*;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::{Area, Buffer};
 use crate::error::{Cause, Error};
-use crate::ids::{Context, Mode};
+use crate::ids::{Context, Mode, Source};
+use crate::transport::shm::tests::crowd;
 use crate::transport::sim::Air;
 use crate::transport::{Link, Loopback, Peer};
 
@@ -93,8 +95,8 @@ fn lost() -> Error {
     .into()
 }
 
-fn anything() -> matching::Pattern {
-    matching::Pattern {
+fn anything() -> Pattern {
+    Pattern {
         context: Context::WORLD,
         source: None,
         tag: None,
@@ -342,4 +344,73 @@ fn what_one_process_counts_as_sent_the_other_counts_as_received() {
     assert_eq!(row(&left, "rmpp_sent_last_rts"), 3);
     assert_eq!(row(&right, "rmpp_received_last_rts"), 3);
     assert_eq!(row(&left, "udp_datagrams_sent"), 0, "there is no socket");
+}
+
+/// Receives of any message at rank 0, while `flooder` always has another one on its road. Answers
+/// whether what rank 2 sent, later than the first of these, is among so many.
+fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
+    const ENOUGH: usize = 2000;
+    let mut engines = crowd(3, false, false)
+        .into_iter()
+        .zip(0..)
+        .map(|(road, me)| {
+            let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
+            let hosts = vec!["here".into(); 3];
+            let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+            lane.lead_to_neighbours((0..3).filter(|&other| other != me).map(Peer));
+            Engine::new(lane, Clock::start(), Patience::of(3, 3)).unwrap()
+        });
+    let [receiver, flooder, other] = [(); 3].map(|()| engines.next().unwrap());
+    let send = |engine: &Engine, source| {
+        let plan = SendPlan {
+            to: Some(Peer(0)),
+            context: Context::WORLD,
+            source,
+            tag: 1,
+            mode: Mode::Standard,
+            area: Area::EMPTY,
+        };
+        engine.send(&plan).unwrap();
+    };
+    (0..50).for_each(|_| send(&flooder, 1));
+    (0..ENOUGH).any(|number| {
+        if number == 10 {
+            send(&other, 2);
+        }
+        send(&flooder, 1);
+        let pattern = Some(Pattern {
+            context: Context::WORLD,
+            source: None,
+            tag: Some(1),
+        });
+        let area = Area::EMPTY;
+        receive(&receiver, ReceivePlan { pattern, area }).source == Source::Rank(2)
+    })
+}
+
+#[test]
+fn a_neighbour_that_never_stops_does_not_keep_others_from_a_rank_that_receives() {
+    let status = |completion: Completion| completion.into_result().unwrap();
+    assert!(
+        hears_of_another(|engine, plan| status(engine.receive(plan).unwrap())),
+        "blocking receives"
+    );
+    assert!(
+        hears_of_another(|engine, plan| {
+            let request = engine.start_receive(plan);
+            status(engine.wait(Some(request)).unwrap())
+        }),
+        "waits"
+    );
+    assert!(
+        hears_of_another(|engine, plan| {
+            let request = engine.start_receive(plan);
+            loop {
+                if let Some(end) = engine.test(Some(request)).unwrap() {
+                    return status(end);
+                }
+            }
+        }),
+        "tests"
+    );
 }

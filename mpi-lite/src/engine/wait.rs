@@ -25,6 +25,10 @@ pub(super) fn bell() -> std::io::Result<OwnedFd> {
 /// tenth as long as looking.
 const LOOKS_PER_TIME: u32 = 8;
 
+/// So many turns, most of which may have been cut short, until somebody looks around. A prime, so that
+/// no program always has it in the same place.
+const TURNS_PER_LOOK_AROUND: u64 = 61;
+
 /// Whether more was copied than when it was last asked: then a long message moves.
 fn moves_on(before: &mut Option<u64>, copied: u64) -> bool {
     before
@@ -70,7 +74,7 @@ impl Engine {
         let (mut begin, mut copied) = (None, None);
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
-            self.count_turn();
+            self.count_turn(&mut lane);
             let (worked, answer) = turn(&mut lane, now, &mut ready);
             if let Some(answer) = answer {
                 wait.end(&mut lane.habit);
@@ -111,18 +115,28 @@ impl Engine {
         }
     }
 
-    /// Notes that somebody takes a turn; who has the lane is the only one who writes.
+    /// Notes that somebody takes a turn; who has the lane is the only one who writes. The ticker
+    /// relies on it, so it looks around now and then: most turns end with the message that was
+    /// waited for, and a neighbour that sends one after the other would keep all others waiting.
     #[inline]
-    pub(super) fn count_turn(&self) {
-        let turns = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turns + 1, Ordering::Relaxed);
+    pub(super) fn count_turn(&self, lane: &mut Lane) {
+        let turns = self.turns.load(Ordering::Relaxed) + 1;
+        self.turns.store(turns, Ordering::Relaxed);
+        if turns.is_multiple_of(TURNS_PER_LOOK_AROUND) {
+            self.look_around(lane);
+        }
+    }
+
+    #[cold]
+    fn look_around(&self, lane: &mut Lane) {
+        lane.look_around(self.clock.now());
     }
 
     /// Takes one turn and looks: for the calls that test.
     #[inline]
     pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
         let mut lane = self.lane.lock();
-        self.count_turn();
+        self.count_turn(&mut lane);
         let now = self.clock.now();
         let worked = lane.turn(now);
         if !worked && self.patience.hold.is_zero() && lane.habit.is_tested_in_vain() {

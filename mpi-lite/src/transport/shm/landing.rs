@@ -330,7 +330,7 @@ impl Shm {
 
     /// What needs no answer within nanoseconds: long messages, what waits for room, new callers.
     #[inline]
-    pub(super) fn tidy_up(&mut self) {
+    pub(crate) fn tidy_up(&mut self) {
         self.looks = self.looks.wrapping_add(1);
         if self.is_busy() {
             self.work();
