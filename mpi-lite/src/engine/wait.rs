@@ -25,8 +25,8 @@ pub(super) fn bell() -> std::io::Result<OwnedFd> {
 /// tenth as long as looking.
 const LOOKS_PER_TIME: u32 = 8;
 
-/// So many turns, most of which may have been cut short, until somebody looks around. A prime, so that
-/// no program always has it in the same place.
+/// So many turns, most of which may have been cut short, until somebody looks around. A prime, so
+/// that no program always has it in the same place.
 const TURNS_PER_LOOK_AROUND: u64 = 61;
 
 /// Whether more was copied than when it was last asked: then a long message moves.
