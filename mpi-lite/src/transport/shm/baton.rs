@@ -3,45 +3,60 @@
 //! A line of the ring crosses between the processors twice for each message: to the receiver, who
 //! reads it, and back to the sender, who writes it again in the next round. Who answers in the line
 //! that brought the message has it already. So the side that has the baton passes it with the next
-//! thing it says, whatever that is, and all else goes through the ring; the order is that of the
-//! positions in their stamps, as ever.
+//! thing it says, whatever that is, and all else goes through the ring.
+//!
+//! Passes are numbered, and the sides take turns: the number says whose turn it is, and in the line
+//! there is never another one than that of the last pass or the one before. With it comes how many
+//! slots of the ring were written before: so many are read before what came with the baton.
 
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use super::segment::{RELAY_BYTES, Relay, Slot};
 use crate::memory::Span;
 
-/// Bit of a stamp: the second side has written it. So none takes its own words for the other's.
-const SECOND: u64 = 1 << 63;
+/// The upper half of the stamp of pass `number`, behind `slots` slots of the ring. Half of it each:
+/// of the passes two come into question, of the slots as many as the ring has.
+#[inline(always)]
+fn order(number: u32, slots: u64) -> u64 {
+    u64::from(number & 0xffff) << 16 | slots & 0xffff
+}
 
 /// One side's view, which its two ends of the road share.
 #[derive(Debug)]
 pub(super) struct Baton {
     relay: &'static Relay,
-    /// What this side does to its stamps, and the other one to its own.
-    mine: u64,
-    theirs: u64,
-    /// Used by one thread at a time.
-    is_here: AtomicBool,
+    is_first: bool,
+    /// Passes that this side has made or read. Used by one thread at a time.
+    passes: AtomicU32,
 }
 
 impl Baton {
     /// Of one of the two sides; the first one has the baton at the beginning.
     pub(super) fn new(relay: &'static Relay, is_first: bool) -> Arc<Self> {
-        let (mine, theirs) = if is_first { (0, SECOND) } else { (SECOND, 0) };
         Arc::new(Self {
             relay,
-            mine,
-            theirs,
-            is_here: AtomicBool::new(is_first),
+            is_first,
+            passes: AtomicU32::new(0),
         })
     }
 
     #[inline(always)]
+    fn passes(&self) -> u32 {
+        self.passes.load(Relaxed)
+    }
+
+    #[inline(always)]
     fn is_here(&self) -> bool {
-        self.is_here.load(Relaxed)
+        self.passes().is_multiple_of(2) == self.is_first
+    }
+
+    #[inline(always)]
+    fn count(&self) -> u32 {
+        let number = self.passes().wrapping_add(1);
+        self.passes.store(number, Relaxed);
+        number
     }
 
     /// Where the next thing is to be written, if this side has the baton.
@@ -56,19 +71,25 @@ impl Baton {
         (self.is_here() && bytes <= RELAY_BYTES).then(|| self.relay.body(bytes))
     }
 
-    /// All is written but the stamp: passes the baton.
+    /// The words are written, and before them so many slots of the ring: passes the baton, with
+    /// what the slot says.
     #[inline(always)]
-    pub(super) fn pass(&self, stamp: u64) {
-        self.is_here.store(false, Relaxed);
-        self.relay.slot.stamp.store(stamp ^ self.mine, Release);
+    pub(super) fn pass(&self, slots: u64, says: u32) {
+        let stamp = order(self.count(), slots) << 32 | u64::from(says);
+        self.relay.slot.stamp.store(stamp, Release);
     }
 
-    /// The stamp that the other side has written, or that of an older thing. What this side
-    /// received last it must not see again.
+    /// The slot and what it says, if the other side has passed the baton and so many slots of the
+    /// ring were written before.
     #[inline(always)]
-    pub(super) fn look(&self) -> Option<(&'static Slot, u64)> {
+    pub(super) fn look(&self, slots: u64) -> Option<(&'static Slot, u32)> {
+        if self.is_here() {
+            return None;
+        }
         let slot = &self.relay.slot;
-        (!self.is_here()).then(|| (slot, slot.stamp.load(Acquire) ^ self.theirs))
+        let stamp = slot.stamp.load(Acquire);
+        let next = order(self.passes().wrapping_add(1), slots);
+        (stamp >> 32 == next).then_some((slot, stamp as u32))
     }
 
     /// The body that came along with what was found in `slot`.
@@ -84,7 +105,7 @@ impl Baton {
     pub(super) fn keep(&self, slot: &'static Slot) -> bool {
         let is_it = core::ptr::eq(slot, &self.relay.slot);
         if is_it {
-            self.is_here.store(true, Relaxed);
+            self.count();
         }
         is_it
     }

@@ -64,26 +64,26 @@ impl Note {
     }
 
     #[inline]
-    fn encode(self) -> u64 {
+    fn encode(self) -> u32 {
         let start = if self.starts_over { STARTS_OVER } else { 0 };
-        u64::from(self.kind) | (self.bytes as u64) << 8 | u64::from(start)
+        u32::from(self.kind) | (self.bytes as u32) << 8 | start
     }
 
     #[inline]
-    fn decode(word: u64) -> Self {
-        let word = word as u32;
+    fn decode(says: u32) -> Self {
         Self {
-            kind: word as u8,
-            bytes: ((word & !STARTS_OVER) >> 8) as usize,
-            starts_over: word & STARTS_OVER != 0,
+            kind: says as u8,
+            bytes: ((says & !STARTS_OVER) >> 8) as usize,
+            starts_over: says & STARTS_OVER != 0,
         }
     }
 }
 
-/// The stamp of position `at`.
+/// The stamp of position `at`, where the slot says this. A slot has this one or that of the round
+/// before, so that it does not matter that only a part of the position fits.
 #[inline]
-fn stamp(at: u64, note: Note) -> u64 {
-    (at + 1) << KIND_BITS | note.encode()
+fn stamp(at: u64, says: u32) -> u64 {
+    (at + 1) << KIND_BITS | u64::from(says)
 }
 
 /// A part of the ring of bodies: the other side hears of each that is done with.
@@ -277,18 +277,18 @@ impl Producer {
                 place.store(word, Relaxed);
             }
         };
-        let stamp = stamp(self.position.at, note);
         if let Some(slot) = self.baton.slot() {
             write(slot);
-            self.baton.pass(stamp);
+            self.baton.pass(self.position.at, note.encode());
             hand_on_slot(slot);
         } else {
             let slot = &self.pair.slots[self.position.index];
             write(slot);
-            slot.stamp.store(stamp, Release);
+            slot.stamp
+                .store(stamp(self.position.at, note.encode()), Release);
             hand_on_slot(slot);
+            self.position.step();
         }
-        self.position.step();
     }
 }
 
@@ -371,14 +371,13 @@ impl Consumer {
     #[inline(always)]
     fn find(&self) -> Option<(&'static Slot, Note)> {
         let Position { at, index, .. } = self.position;
-        let is_next = |stamp| stamp >> KIND_BITS == (at + 1) & u64::from(u32::MAX);
         let slot = &self.pair.slots[index];
-        let stamp = slot.stamp.load(Acquire);
-        if is_next(stamp) {
-            return Some((slot, Note::decode(stamp)));
+        let word = slot.stamp.load(Acquire);
+        // In this order: what went with the baton before the slot was written is there by now.
+        if let Some((slot, says)) = self.baton.look(at) {
+            return Some((slot, Note::decode(says)));
         }
-        let (slot, stamp) = self.baton.look()?;
-        is_next(stamp).then(|| (slot, Note::decode(stamp)))
+        (word >> KIND_BITS == stamp(at, 0) >> KIND_BITS).then(|| (slot, Note::decode(word as u32)))
     }
 
     /// Word `number` of the slot that `peek` has told of.
@@ -422,9 +421,9 @@ impl Consumer {
         let body = body.filter(|&note| self.relayed(note).is_none());
         if !self.baton.keep(self.slot) {
             hand_on_slot(self.slot);
+            self.position.step();
+            fetch_ahead(self.pair, self.position.index);
         }
-        self.position.step();
-        fetch_ahead(self.pair, self.position.index);
         let mut is_worth_it = self.position.at - self.position.known >= SLOTS as u64 / 4;
         if let Some(note) = body {
             let (_, end) = self.stretch(note);

@@ -580,3 +580,34 @@ fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
         assert!(roads.iter().all(|road| road.cores() == cores), "{ranks}");
     }
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stamp_lasts() {
+    // Passes of the baton and slots of the ring are told by 16 bits each.
+    const ROUNDS: u64 = (1 << 16) + 100;
+    let mut roads = neighbours(2, true);
+    let mut numbers = [0_u64; 2];
+    let mut say = |roads: &mut [Shm], from: usize| {
+        let number = numbers[from].to_ne_bytes();
+        let mut envelope = [0; ENVELOPE_BYTES];
+        envelope[..8].copy_from_slice(&number);
+        assert!(roads[from].offer(Peer(1 - from as u32), &envelope, Span::EMPTY));
+        let arriving = (0..20).find_map(|_| roads[1 - from].next_event());
+        let Some(Event::Arriving {
+            envelope: heard,
+            arrival,
+            ..
+        }) = arriving
+        else {
+            panic!("message {} of {from}: {arriving:?}", numbers[from]);
+        };
+        roads[1 - from].land(arrival, Landing::Into(Span::EMPTY));
+        assert_eq!(heard, envelope, "message {} of {from}", numbers[from]);
+        numbers[from] += 1;
+    };
+    for round in 0..ROUNDS {
+        (0..=round % 5).for_each(|_| say(&mut roads, 0));
+        say(&mut roads, 1);
+    }
+}
