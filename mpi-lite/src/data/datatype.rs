@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::basic::Basic;
-use super::layout::{Bounds, Range, Shape};
+use super::layout::{Bounds, List, Range, Shape};
 use crate::error::{Cause, Result};
 
 /// The deepest tree of datatypes: walking it is recursive, and the stack is finite.
@@ -112,7 +112,7 @@ impl Datatype {
             count,
             datatype: self.clone(),
         };
-        Self::build(Shape::Listed(blocks.iter().map(block).collect()))
+        Self::build(Shape::Listed(List::new(blocks.iter().map(block).collect())))
     }
 
     /// Blocks of different datatypes. Its extent is rounded up to the alignment of the members,
@@ -121,7 +121,7 @@ impl Datatype {
     /// # Errors
     /// [`Cause::Datatype`] if it is too large.
     pub fn structure(blocks: Vec<Block>) -> Result<Self> {
-        let mut derived = Self::derive(Shape::Listed(blocks))?;
+        let mut derived = Self::derive(Shape::Listed(List::new(blocks)))?;
         if let (false, Some((lower, upper))) = (derived.bounded, derived.bounds.marks) {
             let padding = (lower - upper).rem_euclid(derived.alignment as i64);
             let upper = upper.checked_add(padding).ok_or(TOO_LARGE)?;

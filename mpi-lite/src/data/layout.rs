@@ -66,7 +66,33 @@ pub(super) enum Shape {
         item: Datatype,
     },
     /// Blocks in the order of the type map.
-    Listed(Vec<Block>),
+    Listed(List),
+}
+
+/// Blocks, and where the data of each ends.
+#[derive(Debug)]
+pub(super) struct List {
+    blocks: Vec<Block>,
+    /// Bytes of data up to the end of each block.
+    ends: Vec<u64>,
+}
+
+impl List {
+    pub(super) fn new(blocks: Vec<Block>) -> Self {
+        let ends = blocks.iter().scan(0u64, |end, block| {
+            *end = end.saturating_add(block.count.saturating_mul(block.datatype.size()));
+            Some(*end)
+        });
+        let ends = ends.collect();
+        Self { blocks, ends }
+    }
+
+    /// The blocks from that one on which has data byte `skip`, and where in it that is.
+    fn from(&self, skip: u64) -> (&[Block], u64) {
+        let first = self.ends.partition_point(|&end| end <= skip);
+        let before = first.checked_sub(1).map_or(0, |last| self.ends[last]);
+        (&self.blocks[first..], skip - before)
+    }
 }
 
 impl Shape {
@@ -74,7 +100,7 @@ impl Shape {
     pub(super) fn items(&self) -> impl Iterator<Item = &Datatype> {
         let (one, many) = match self {
             Self::Strided { item, .. } => (Some(item), [].as_slice()),
-            Self::Listed(blocks) => (None, blocks.as_slice()),
+            Self::Listed(list) => (None, list.blocks.as_slice()),
         };
         one.into_iter()
             .chain(many.iter().map(|block| &block.datatype))
@@ -89,7 +115,7 @@ impl Shape {
                 item,
                 ..
             } => count.checked_mul(*blocklength)?.checked_mul(item.size())?,
-            Self::Listed(blocks) => blocks.iter().try_fold(0u64, |sum, block| {
+            Self::Listed(list) => list.blocks.iter().try_fold(0u64, |sum, block| {
                 sum.checked_add(block.count.checked_mul(block.datatype.size())?)
             })?,
         };
@@ -108,12 +134,15 @@ impl Shape {
                 let block = item.bounds().repeated(0, *blocklength, item.extent())?;
                 block.repeated(0, *count, *stride)
             }
-            Self::Listed(blocks) => blocks.iter().try_fold(Bounds::default(), |all, block| {
-                let item = &block.datatype;
-                let one = item.bounds();
-                let one = one.repeated(block.displacement, block.count, item.extent())?;
-                Some(all.joined(one))
-            }),
+            Self::Listed(list) => list
+                .blocks
+                .iter()
+                .try_fold(Bounds::default(), |all, block| {
+                    let item = &block.datatype;
+                    let one = item.bounds();
+                    let one = one.repeated(block.displacement, block.count, item.extent())?;
+                    Some(all.joined(one))
+                }),
         }
     }
 
@@ -129,9 +158,9 @@ impl Shape {
                 let block = blocklength.wrapping_mul(item.size());
                 is_run(item, *blocklength) && (*count <= 1 || *stride as u64 == block)
             }
-            Self::Listed(blocks) => {
+            Self::Listed(list) => {
                 let mut end = None;
-                blocks
+                list.blocks
                     .iter()
                     .filter(|block| block.count > 0 && block.datatype.size() > 0)
                     .all(|block| {
@@ -156,10 +185,10 @@ impl Shape {
     pub(super) fn elements(&self, bytes: u64) -> Option<u64> {
         match self {
             Self::Strided { item, .. } => item.elements(bytes),
-            Self::Listed(blocks) => {
+            Self::Listed(list) => {
                 let mut left = bytes;
                 let mut sum = 0u64;
-                for block in blocks {
+                for block in &list.blocks {
                     let here = left.min(block.count * block.datatype.size());
                     sum = sum.checked_add(block.datatype.elements(here)?)?;
                     left -= here;
@@ -256,20 +285,14 @@ fn walk_one<F: FnMut(Stripe) -> bool>(
                 walk(item, (at + index as i64 * stride, *blocklength), skip, sink)
             })
         }
-        Shape::Listed(blocks) => blocks.iter().all(|block| {
-            let len = block.count * block.datatype.size();
-            if skip >= len {
-                skip -= len;
-                return true;
-            }
-            let skip = core::mem::take(&mut skip);
-            walk(
-                &block.datatype,
-                (at + block.displacement, block.count),
-                skip,
-                sink,
-            )
-        }),
+        Shape::Listed(list) => {
+            let (blocks, mut skip) = list.from(skip);
+            blocks.iter().all(|block| {
+                let skip = core::mem::take(&mut skip);
+                let elements = (at + block.displacement, block.count);
+                walk(&block.datatype, elements, skip, sink)
+            })
+        }
     }
 }
 
