@@ -114,6 +114,8 @@ static void exchange(void)
         MPI_Iprobe(peer, TAG + 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     for (i = 0; i < BATCH; i++)
         near_receive_unexpected();
+    /* Else the other rank's next message could come while this one still probes. */
+    meet();
     MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
     meet();
     near_answer();
