@@ -30,7 +30,7 @@ pub(crate) struct Path {
     pub(crate) early: List,
     /// The message whose unscheduled block came last (rule U).
     pub(crate) block: Option<Key>,
-    /// When a held message is asked after again.
+    /// When held messages are asked after again.
     pub(crate) held_due: Instant,
     /// When the acknowledgement owed goes out alone; `NEVER`: none is owed.
     pub(crate) ack_due: Instant,
@@ -61,6 +61,8 @@ pub(crate) struct Path {
     pub(crate) backoff: u8,
     /// The same for held messages.
     pub(crate) held_backoff: u8,
+    /// What was heard of held messages since they were asked after last (rule H).
+    pub(crate) held_news: HeldNews,
     /// Whether this path is in the endpoint's list of paths with something open.
     pub(crate) listed: bool,
     /// The same for the list of paths with an acknowledgement owed.
@@ -69,6 +71,18 @@ pub(crate) struct Path {
     pub(crate) gap: bool,
     /// Declared lost (rule T).
     pub(crate) lost: bool,
+}
+
+/// What the answers to held messages say of the others, the strongest last.
+// Rule H.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum HeldNews {
+    /// Nothing: the receiver is not at them.
+    None,
+    /// One is held no longer: the receiver is at them, and it may be that another answer was lost.
+    Answered,
+    /// One had ended before it was asked after: its answer was lost, and most likely not it alone.
+    AnswerLost,
 }
 
 impl Path {
@@ -94,6 +108,7 @@ impl Path {
         granted: 0,
         backoff: 0,
         held_backoff: 0,
+        held_news: HeldNews::None,
         listed: false,
         owing: false,
         gap: false,

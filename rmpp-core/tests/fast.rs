@@ -109,6 +109,57 @@ fn rule_k_no_acknowledgement_passes_a_held_message_before_its_sender_knows() {
 }
 
 #[test]
+fn rule_h_lost_ends_of_many_held_messages_are_asked_for_in_a_fraction_of_a_second() {
+    let mut wire = fast();
+    wire.landing = Some(Landing::Later);
+    wire.send_many(20_000, 0, 1, 8);
+    wire.run();
+    // So long that nobody expects an end soon.
+    for _ in 0..20 {
+        wire.now = wire.now.plus(1000 * MS);
+        wire.timeouts();
+        wire.run();
+    }
+    assert!(wire.events[0].is_empty(), "all are held");
+    wire.land_all(1, Landing::Accept);
+    let ends = wire.take_all(1);
+    let got_through = ends.iter().step_by(2).cloned().collect::<Vec<_>>();
+    wire.give_all(&got_through);
+    let mut waited_ms = 0;
+    while wire.events[0].len() < 20_000 {
+        wire.now = wire.now.plus(MS);
+        wire.timeouts();
+        wire.run();
+        waited_ms += 1;
+        assert!(waited_ms < 500, "{} ended", wire.events[0].len());
+    }
+}
+
+#[test]
+fn rule_h_who_receives_held_messages_slowly_is_not_asked_for_all_others() {
+    let mut wire = fast();
+    wire.landing = Some(Landing::Later);
+    wire.send_many(2000, 0, 1, 8);
+    wire.run();
+    wire.trace.clear();
+    for _ in 0..100 {
+        wire.land_first(1, Landing::Accept);
+        wire.run();
+        wire.now = wire.now.plus(10 * MS);
+        wire.timeouts();
+        wire.run();
+    }
+    let ended = wire.events[0].len();
+    assert_eq!(ended, 100);
+    let asked = wire
+        .kinds()
+        .iter()
+        .filter(|kind| **kind == "LAST_RTS")
+        .count();
+    assert!(asked <= 100 * 16, "{asked} questions");
+}
+
+#[test]
 fn rule_k_nothing_is_remembered_of_what_ended() {
     let mut wire = fast();
     wire.send(0, 1, 8);

@@ -12,6 +12,7 @@ use crate::list::List;
 use crate::outgoing::states::{Action, Input, State};
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
+use crate::peer::HeldNews;
 use crate::time::Instant;
 use crate::timers;
 
@@ -81,7 +82,7 @@ impl Endpoint {
             }
         }
         self.measure(index, header.info2, now);
-        self.begin_block(index);
+        self.begin_block(index, now);
         let limit = self.limit_of(index, header);
         let message = &mut self.outgoing[index];
         message.grant = header.info1;
@@ -91,9 +92,9 @@ impl Endpoint {
     }
 
     /// A message is granted something: no first packet of it is due, and it has been answered.
-    fn begin_block(&mut self, index: u32) {
+    fn begin_block(&mut self, index: u32, now: Instant) {
         if self.outgoing[index].place != Place::Sending {
-            self.paths[self.outgoing[index].to as usize].held_backoff = 0;
+            self.note_news_of_held(index, HeldNews::Answered, now);
             self.promote(index, Place::Sending);
         }
         let message = &mut self.outgoing[index];
@@ -139,7 +140,7 @@ impl Endpoint {
         let step = self.outgoing[index].step(Input::Cts, &self.config);
         step.ok_or(Dropped::Unexpected)?;
         let tries = self.outgoing[index].tries;
-        self.begin_block(index);
+        self.begin_block(index, now);
         self.paths[from as usize].backoff = 0;
         let limit = self.limit_of(index, header);
         let obey_old = self.config.has(Bug::ObeyOldNak);
@@ -192,6 +193,12 @@ impl Endpoint {
             _ => Event::Cancelled,
         };
         self.measure(index, header.info2, now);
+        let news = if later_attempt(header.info2, self.outgoing[index].held_at) {
+            HeldNews::AnswerLost
+        } else {
+            HeldNews::Answered
+        };
+        self.note_news_of_held(index, news, now);
         if !self.config.caps.has(Caps::LAZY) {
             let hint = self.outgoing_header(index, Kind::Gch);
             self.answer(from, hint);
@@ -209,7 +216,11 @@ impl Endpoint {
         now: Instant,
     ) -> Result<(), Dropped> {
         let index = self.answered(from, header)?;
-        let step = self.outgoing[index].step(Input::Hint, &self.config);
+        let message = &mut self.outgoing[index];
+        if later_attempt(header.info2, message.held_at) {
+            message.held_at = header.info2;
+        }
+        let step = message.step(Input::Hint, &self.config);
         let (state, action) = step.ok_or(Dropped::Unexpected)?;
         if self.config.caps.has(Caps::LAZY) {
             // So that acknowledgements may pass it (rule K).
@@ -232,6 +243,20 @@ impl Endpoint {
             self.wake = self.wake.min(path.held_due);
         }
         Ok(())
+    }
+
+    /// A message that may be a held one is answered: others are asked after soon.
+    // Rule H.
+    fn note_news_of_held(&mut self, index: u32, news: HeldNews, now: Instant) {
+        let message = &self.outgoing[index];
+        if message.place != Place::Held {
+            return;
+        }
+        let path = &mut self.paths[message.to as usize];
+        path.held_news = path.held_news.max(news);
+        let soon = now.plus_ns(self.timeouts.wait_ns(path, 0));
+        path.held_due = path.held_due.min(soon);
+        self.wake = self.wake.min(path.held_due);
     }
 
     /// Takes the round trip when the answer is to the present attempt (Karn's rule, made sharper

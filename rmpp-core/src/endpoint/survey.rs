@@ -121,6 +121,7 @@ impl Hash for Path {
             deviation_ns: _,
             backoff: _,
             held_backoff: _,
+            held_news: _,
             unconfirmed,
             early,
             block,

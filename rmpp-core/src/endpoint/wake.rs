@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::ids::NodeId;
 use crate::list::List;
 use crate::outgoing::states::{Action, Input, State};
-use crate::peer::Path;
+use crate::peer::{HeldNews, Path};
 use crate::time::{Instant, nanoseconds};
 
 /// Of many held messages at least so many are asked after at once.
@@ -97,34 +97,46 @@ impl Endpoint {
     }
 
     /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
+    /// If one was, at once and many of them; if the receiver is at them, a few.
     // Rule H.
     fn tick_held(&mut self, to: u32, now: Instant) {
-        let path = &self.paths[to as usize];
+        let path = &mut self.paths[to as usize];
         let count = path.held.len();
         if count == 0 {
             return;
         }
         if path.held_due <= now {
-            let turns = (count / 4).clamp(HELD_AT_ONCE, HELD_AT_MOST).min(count);
-            for _ in 0..turns {
-                self.ask_after_held(to);
-            }
-            let path = &mut self.paths[to as usize];
-            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, path.held_backoff));
-            path.held_backoff = path.held_backoff.saturating_add(1);
+            let many = (count / 4).clamp(HELD_AT_ONCE, HELD_AT_MOST);
+            let news = core::mem::replace(&mut path.held_news, HeldNews::None);
+            let (most, backoff, next_backoff) = match news {
+                HeldNews::None => (many, path.held_backoff, path.held_backoff.saturating_add(1)),
+                HeldNews::Answered => (HELD_AT_ONCE, path.held_backoff, path.held_backoff),
+                HeldNews::AnswerLost => (many, 0, 1),
+            };
+            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, backoff));
+            path.held_backoff = next_backoff;
+            self.ask_after_held(to, most.min(count));
         }
         self.wake = self.wake.min(self.paths[to as usize].held_due);
     }
 
-    fn ask_after_held(&mut self, to: u32) {
+    /// Asks after the next `turns` held messages, there are that many; after fewer if those fill a
+    /// first-packet window.
+    // Rule H. Rule M.
+    fn ask_after_held(&mut self, to: u32, turns: usize) {
         let mut held = self.paths[to as usize].held;
-        let index = held
-            .head()
-            .expect("as many turns as there are held messages");
-        held.remove(&mut self.outgoing, index);
-        held.push_back(&mut self.outgoing, index);
+        let mut room = self.config.first_window_bytes;
+        for _ in 0..turns {
+            let index = held.head().expect("as many as there are turns");
+            held.remove(&mut self.outgoing, index);
+            held.push_back(&mut self.outgoing, index);
+            self.open_again(index);
+            room = room.saturating_sub(self.outgoing[index].charge);
+            if room == 0 {
+                break;
+            }
+        }
         self.paths[to as usize].held = held;
-        self.open_again(index);
     }
 
     /// Messages whose block or NULL was not answered.

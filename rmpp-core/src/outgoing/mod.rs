@@ -34,6 +34,8 @@ pub(crate) struct Outgoing {
     pub(crate) tries: u8,
     /// How often it has been tried again (`info2`).
     pub(crate) attempt: u16,
+    /// The latest attempt that the receiver has answered by saying that it holds the message.
+    pub(crate) held_at: u16,
     /// Size of the current grant (`info1`).
     pub(crate) grant: u16,
     /// Whether its first packet (or the NULL in its place) is to go out (again).
@@ -92,6 +94,7 @@ impl Outgoing {
             opened: false,
             tries: 0,
             attempt: 0,
+            held_at: 0,
             grant: 0,
             opener_due: false,
             nak: 0,

@@ -199,6 +199,16 @@ impl Wire {
         self.collect();
     }
 
+    /// Lands the first one that was announced on a node and not landed.
+    pub(crate) fn land_first(&mut self, at: u32, landing: Landing) {
+        let first = self.announced.iter().position(|entry| entry.0 == at);
+        let (_, id) = self
+            .announced
+            .remove(first.expect("a message that has not landed"));
+        self.nodes[at as usize].land(id, landing, self.now);
+        self.collect();
+    }
+
     /// Carries packets until none is left; no time passes.
     pub(crate) fn run(&mut self) {
         loop {
