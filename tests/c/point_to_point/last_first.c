@@ -1,6 +1,6 @@
 /* ranks: 2; transports: all; MPI 5.0 3.5 */
-/* Messages of one tag, many times what a rank keeps of them, and behind them one of another tag that
- * is received first. LAST_FIRST_MESSAGES=1000000 makes it a million. */
+/* Messages of one tag, many times what a rank keeps of them, and behind them one of another tag
+ * that is received first. LAST_FIRST_MESSAGES=1000000 makes it a million. */
 #include "../check.h"
 
 enum { LEN = 64, TAG = 1, LAST = 2 };
