@@ -100,7 +100,12 @@ fn two(is_crowded: bool) -> (Waker, Sleeper) {
     (waker, sleeper)
 }
 
-fn wait_for_messages(is_crowded: bool) {
+/// Two messages, each of which wakes its receiver.
+fn wait_for_messages(
+    is_crowded: bool,
+    wake: fn(&Waker),
+    sleep_until: fn(&Sleeper, &mut dyn FnMut() -> bool),
+) {
     const MESSAGES: usize = 2;
     let (waker, sleeper) = two(is_crowded);
     let pair = Pair::leak();
@@ -109,15 +114,29 @@ fn wait_for_messages(is_crowded: bool) {
         for _ in 0..MESSAGES {
             assert!(ring.has_room(1, 0));
             ring.push(NOTE, [0]);
-            waker.wake();
+            wake(&waker);
         }
     });
     let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
     for _ in 0..MESSAGES {
-        sleeper.sleep_until(|| ring.peek().is_some());
+        sleep_until(&sleeper, &mut || ring.peek().is_some());
         ring.take(None);
     }
     sender.join().expect("it ends");
+}
+
+fn wait_for_short_messages(is_crowded: bool) {
+    wait_for_messages(is_crowded, Waker::wake, |sleeper, is_there| {
+        sleeper.sleep_until(is_there);
+    });
+}
+
+/// A rank that computes: its ticker waits for long messages, whose sender fences whoever else pays
+/// for short ones.
+fn wait_for_long_messages() {
+    wait_for_messages(true, Waker::rouse, |sleeper, is_there| {
+        sleeper.doze_until(is_there);
+    });
 }
 
 fn wait_for_room(is_crowded: bool) {
@@ -138,28 +157,6 @@ fn wait_for_room(is_crowded: bool) {
     });
     sleeper.sleep_until(|| ring.has_room(2, 0));
     receiver.join().expect("it ends");
-}
-
-/// A rank that computes: its ticker waits for long messages.
-fn wait_for_long_messages() {
-    const MESSAGES: usize = 2;
-    // The sender fences, whoever else pays for short messages.
-    let (waker, sleeper) = two(true);
-    let pair = Pair::leak();
-    let sender = waker.run(move |waker| {
-        let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
-        for _ in 0..MESSAGES {
-            assert!(ring.has_room(1, 0));
-            ring.push(NOTE, [0]);
-            waker.rouse();
-        }
-    });
-    let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
-    for _ in 0..MESSAGES {
-        sleeper.doze_until(|| ring.peek().is_some());
-        ring.take(None);
-    }
-    sender.join().expect("it ends");
 }
 
 /// A ticker that is parked when it is told to end, or about to be.
@@ -193,12 +190,12 @@ const APART: &[Bug] = &[Bug::NoBarrier, Bug::NoSecondLook, Bug::NoWake];
 
 #[test]
 fn a_message_wakes_its_receiver_where_both_fence() {
-    check(CROWDED, || wait_for_messages(true));
+    check(CROWDED, || wait_for_short_messages(true));
 }
 
 #[test]
 fn a_message_wakes_its_receiver_where_who_sleeps_pays() {
-    check(APART, || wait_for_messages(false));
+    check(APART, || wait_for_short_messages(false));
 }
 
 #[test]
