@@ -115,9 +115,7 @@ impl Shape {
                 item,
                 ..
             } => count.checked_mul(*blocklength)?.checked_mul(item.size())?,
-            Self::Listed(list) => list.blocks.iter().try_fold(0u64, |sum, block| {
-                sum.checked_add(block.count.checked_mul(block.datatype.size())?)
-            })?,
+            Self::Listed(list) => list.ends.last().copied().unwrap_or(0),
         };
         (size <= isize::MAX as u64).then_some(size)
     }
