@@ -92,21 +92,25 @@ impl Baton {
         (stamp >> 32 == next).then_some((slot, stamp as u32))
     }
 
+    #[inline(always)]
+    fn is_relay(&self, slot: &'static Slot) -> bool {
+        core::ptr::eq(slot, &self.relay.slot)
+    }
+
     /// The body that came along with what was found in `slot`.
     #[inline]
     pub(super) fn brought(&self, slot: &'static Slot, bytes: usize) -> Option<Span> {
-        let is_it = core::ptr::eq(slot, &self.relay.slot);
-        (is_it && bytes <= RELAY_BYTES).then(|| self.relay.body(bytes))
+        (self.is_relay(slot) && bytes <= RELAY_BYTES).then(|| self.relay.body(bytes))
     }
 
     /// What was found in `slot` is done with: if it came with the baton, this side has that now.
     /// Answers whether it did.
     #[inline(always)]
     pub(super) fn keep(&self, slot: &'static Slot) -> bool {
-        let is_it = core::ptr::eq(slot, &self.relay.slot);
-        if is_it {
+        let is_relay = self.is_relay(slot);
+        if is_relay {
             self.count();
         }
-        is_it
+        is_relay
     }
 }

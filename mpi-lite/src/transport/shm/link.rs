@@ -7,7 +7,7 @@ use super::super::EnvelopeBytes;
 use super::baton::Baton;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
-use super::ring::{Consumer, INLINE_BYTES, Producer, REGISTERED_BYTES};
+use super::ring::{Consumer, INLINE_BYTES, Note, Producer, REGISTERED_BYTES};
 use super::segment::{Area, Pair, TRANSFERS};
 use super::{Body, EAGER_BYTES, EAGER_PIECE_BYTES};
 use crate::memory::Span;
@@ -112,14 +112,10 @@ impl Outward {
         if body.len() > INLINE_BYTES {
             return body.len() <= EAGER_BYTES && self.push_pieces(envelope, body);
         }
-        if !self.ring.has_room(1, 0) {
-            return false;
-        }
         let [context, tag] = words_of(envelope);
         let [first, second, third, fourth, fifth] = body.to_words();
         let words = [context, tag, first, second, third, fourth, fifth];
-        self.ring.push(Kind::Short.note(body.len()), words);
-        true
+        self.push_slot(Kind::Short.note(body.len()), words)
     }
 
     /// Writes a short message that needs an answer, if there is room.
@@ -129,14 +125,10 @@ impl Outward {
         body: Span,
         name: u32,
     ) -> bool {
-        let has_room = self.ring.has_room(1, 0);
-        if has_room {
-            let [context, tag] = words_of(envelope);
-            let [first, second, third, fourth] = body.to_words();
-            let words = [context, tag, name.into(), first, second, third, fourth];
-            self.ring.push(Kind::Registered.note(body.len()), words);
-        }
-        has_room
+        let [context, tag] = words_of(envelope);
+        let [first, second, third, fourth] = body.to_words();
+        let words = [context, tag, name.into(), first, second, third, fourth];
+        self.push_slot(Kind::Registered.note(body.len()), words)
     }
 
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
@@ -162,9 +154,14 @@ impl Outward {
         kind: Kind,
         words: [u64; COUNT],
     ) -> bool {
+        self.push_slot(kind.note(0), words)
+    }
+
+    #[inline(always)]
+    fn push_slot<const COUNT: usize>(&mut self, note: Note, words: [u64; COUNT]) -> bool {
         let has_room = self.ring.has_room(1, 0);
         if has_room {
-            self.ring.push(kind.note(0), words);
+            self.ring.push(note, words);
         }
         has_room
     }
