@@ -61,8 +61,9 @@ pub(crate) struct Path {
     pub(crate) backoff: u8,
     /// The same for held messages.
     pub(crate) held_backoff: u8,
-    /// What was heard of held messages since they were asked after last (rule H).
-    pub(crate) held_news: HeldNews,
+    /// Whether held messages were answered since they were asked after last, and of how many an
+    /// answer before had been lost (rule H).
+    pub(crate) held_news: Option<u16>,
     /// Whether this path is in the endpoint's list of paths with something open.
     pub(crate) listed: bool,
     /// The same for the list of paths with an acknowledgement owed.
@@ -71,18 +72,6 @@ pub(crate) struct Path {
     pub(crate) gap: bool,
     /// Declared lost (rule T).
     pub(crate) lost: bool,
-}
-
-/// What the answers to held messages say of the others, the strongest last.
-// Rule H.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum HeldNews {
-    /// Nothing: the receiver is not at them.
-    None,
-    /// One is held no longer: the receiver is at them, and it may be that another answer was lost.
-    Answered,
-    /// One had ended before it was asked after: its answer was lost, and most likely not it alone.
-    AnswerLost,
 }
 
 impl Path {
@@ -108,7 +97,7 @@ impl Path {
         granted: 0,
         backoff: 0,
         held_backoff: 0,
-        held_news: HeldNews::None,
+        held_news: None,
         listed: false,
         owing: false,
         gap: false,

@@ -12,7 +12,6 @@ use crate::list::List;
 use crate::outgoing::states::{Action, Input, State};
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
-use crate::peer::HeldNews;
 use crate::time::Instant;
 use crate::timers;
 
@@ -94,7 +93,7 @@ impl Endpoint {
     /// A message is granted something: no first packet of it is due, and it has been answered.
     fn begin_block(&mut self, index: u32, now: Instant) {
         if self.outgoing[index].place != Place::Sending {
-            self.note_news_of_held(index, HeldNews::Answered, now);
+            self.note_held_answered(index, false, now);
             self.promote(index, Place::Sending);
         }
         let message = &mut self.outgoing[index];
@@ -193,12 +192,8 @@ impl Endpoint {
             _ => Event::Cancelled,
         };
         self.measure(index, header.info2, now);
-        let news = if later_attempt(header.info2, self.outgoing[index].held_at) {
-            HeldNews::AnswerLost
-        } else {
-            HeldNews::Answered
-        };
-        self.note_news_of_held(index, news, now);
+        let had_ended = later_attempt(header.info2, self.outgoing[index].held_at);
+        self.note_held_answered(index, had_ended, now);
         if !self.config.caps.has(Caps::LAZY) {
             let hint = self.outgoing_header(index, Kind::Gch);
             self.answer(from, hint);
@@ -245,15 +240,18 @@ impl Endpoint {
         Ok(())
     }
 
-    /// A message that may be a held one is answered: others are asked after soon.
+    /// A message is answered. If it is a held one, others are asked after soon: the receiver is at
+    /// them, and their answers may be lost. One was if this message had ended before it was asked
+    /// after.
     // Rule H.
-    fn note_news_of_held(&mut self, index: u32, news: HeldNews, now: Instant) {
+    fn note_held_answered(&mut self, index: u32, had_ended: bool, now: Instant) {
         let message = &self.outgoing[index];
         if message.place != Place::Held {
             return;
         }
         let path = &mut self.paths[message.to as usize];
-        path.held_news = path.held_news.max(news);
+        let lost = path.held_news.unwrap_or(0);
+        path.held_news = Some(lost.saturating_add(had_ended.into()));
         let soon = now.plus_ns(self.timeouts.wait_ns(path, 0));
         path.held_due = path.held_due.min(soon);
         self.wake = self.wake.min(path.held_due);

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::ids::NodeId;
 use crate::list::List;
 use crate::outgoing::states::{Action, Input, State};
-use crate::peer::{HeldNews, Path};
+use crate::peer::Path;
 use crate::time::{Instant, nanoseconds};
 
 /// Of many held messages at least so many are asked after at once.
@@ -97,7 +97,7 @@ impl Endpoint {
     }
 
     /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
-    /// If one was, at once and many of them; if the receiver is at them, a few.
+    /// If some were, soon and four for each of those; if the receiver is at them, the oldest one.
     // Rule H.
     fn tick_held(&mut self, to: u32, now: Instant) {
         let path = &mut self.paths[to as usize];
@@ -106,16 +106,18 @@ impl Endpoint {
             return;
         }
         if path.held_due <= now {
-            let many = (count / 4).clamp(HELD_AT_ONCE, HELD_AT_MOST);
-            let news = core::mem::replace(&mut path.held_news, HeldNews::None);
-            let (most, backoff, next_backoff) = match news {
-                HeldNews::None => (many, path.held_backoff, path.held_backoff.saturating_add(1)),
-                HeldNews::Answered => (HELD_AT_ONCE, path.held_backoff, path.held_backoff),
-                HeldNews::AnswerLost => (many, 0, 1),
+            let many = |number: usize| number.clamp(HELD_AT_ONCE, HELD_AT_MOST);
+            let (turns, backoff) = match path.held_news.take() {
+                None => {
+                    let backoff = path.held_backoff;
+                    path.held_backoff = backoff.saturating_add(1);
+                    (many(count / 4), backoff)
+                }
+                Some(0) => (1, path.held_backoff),
+                Some(lost) => (many(4 * usize::from(lost)), 0),
             };
             path.held_due = now.plus_ns(self.timeouts.wait_ns(path, backoff));
-            path.held_backoff = next_backoff;
-            self.ask_after_held(to, most.min(count));
+            self.ask_after_held(to, turns.min(count));
         }
         self.wake = self.wake.min(self.paths[to as usize].held_due);
     }
