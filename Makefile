@@ -83,17 +83,15 @@ soak:
 	RMPP_NODES=10000 $(SOAK_TEST) --test cluster -- --nocapture --test-threads=1
 	LOOM_MAX_PREEMPTIONS=3 nice $(CARGO) test --package mpi-lite --test models
 
-# Unit tests under Miri, which finds undefined behaviour: those of the core, and of what mpi-lite does
-# with raw memory, the roads of shared memory above all. There, ranks share a heap instead of a
-# mapping; and a Box whose word a neighbour reads is no aliasing that stacked borrows knows.
+# Unit tests under Miri, which finds undefined behaviour: those of what mpi-lite does with raw memory,
+# the roads of shared memory above all; the core has no unsafe code. There, ranks share a heap instead
+# of a mapping; and a Box whose word a neighbour reads is no aliasing that stacked borrows knows.
 MIRI = $(CARGO) +nightly miri
 miri:
 	@$(MIRI) --version >/dev/null 2>&1 || \
 	  { echo "miri: not installed; rustup +nightly component add miri rust-src"; exit 1; }
-	$(MIRI) test --package rmpp-core --lib -- --skip exhaustively --skip random
 	MIRIFLAGS="-Zmiri-ignore-leaks -Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-tree-borrows" \
-	  $(MIRI) test --package mpi-lite --lib -- transport::shm::tests memory:: slab:: shelf:: \
-  --skip a_turn_copies --skip who_waits_for_what
+	  $(MIRI) test --package mpi-lite --lib -- transport::shm::tests memory:: slab:: shelf::
 
 clean:
 	$(CARGO) clean

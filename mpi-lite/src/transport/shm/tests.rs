@@ -510,6 +510,7 @@ impl LongMessage {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it cannot reach into another process")]
 fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
     let mut message = LongMessage::landed(16 << 20);
     for rank in [0, 1] {
@@ -521,6 +522,7 @@ fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it cannot reach into another process")]
 fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
     let mut message = LongMessage::landed(1 << 20);
     let transfer = &message.roads[0].outward[1].pair.transfers[0];
@@ -546,6 +548,7 @@ fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it cannot reach into another process")]
 fn a_sender_writes_nothing_to_a_place_for_something_shorter() {
     const BYTES: usize = 1 << 20;
     let mut message = LongMessage::landed(BYTES);
