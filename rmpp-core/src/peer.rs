@@ -32,6 +32,8 @@ pub(crate) struct Path {
     pub(crate) block: Option<Key>,
     /// When held messages are asked after again.
     pub(crate) held_due: Instant,
+    /// When those are that may have been answered in vain; `NEVER`: no `suspects`.
+    pub(crate) suspects_due: Instant,
     /// When the acknowledgement owed goes out alone; `NEVER`: none is owed.
     pub(crate) ack_due: Instant,
     /// Bytes under way before their first packet is acknowledged (rule M).
@@ -61,9 +63,8 @@ pub(crate) struct Path {
     pub(crate) backoff: u8,
     /// The same for held messages.
     pub(crate) held_backoff: u8,
-    /// Whether held messages were answered since they were asked after last, and of how many an
-    /// answer before had been lost (rule H).
-    pub(crate) held_news: Option<u16>,
+    /// How many held messages are asked after beside that, because others were answered.
+    pub(crate) suspects: u16,
     /// Whether this path is in the endpoint's list of paths with something open.
     pub(crate) listed: bool,
     /// The same for the list of paths with an acknowledgement owed.
@@ -83,6 +84,7 @@ impl Path {
         early: List::EMPTY,
         block: None,
         held_due: Instant::NEVER,
+        suspects_due: Instant::NEVER,
         ack_due: Instant::NEVER,
         pending_bytes: 0,
         unasked_bytes: 0,
@@ -97,7 +99,7 @@ impl Path {
         granted: 0,
         backoff: 0,
         held_backoff: 0,
-        held_news: None,
+        suspects: 0,
         listed: false,
         owing: false,
         gap: false,

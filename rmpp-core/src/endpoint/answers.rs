@@ -1,7 +1,7 @@
 //! Packets that answer an outgoing message: CTS, MSGEND, MSGDROP, and GCH for a held one.
 
 use super::Endpoint;
-use super::wake::PROBES;
+use super::wake::{HELD_AT_MOST, HELD_AT_ONCE, PROBES};
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::Bug;
@@ -14,6 +14,11 @@ use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 use crate::timers;
+
+/// So many held messages are asked after when another one was answered, and so many more for each
+/// whose answer came late enough to be its second.
+// Rule H.
+const SUSPECTS: u16 = 2;
 
 /// A peer that answers, but is not given what it asks for, is asked after at this pace at least.
 // Rule T.
@@ -93,7 +98,8 @@ impl Endpoint {
     /// A message is granted something: no first packet of it is due, and it has been answered.
     fn begin_block(&mut self, index: u32, now: Instant) {
         if self.outgoing[index].place != Place::Sending {
-            self.note_held_answered(index, false, now);
+            // A CTS need not echo the attempt.
+            self.note_held_answered(index, self.outgoing[index].attempt, now);
             self.promote(index, Place::Sending);
         }
         let message = &mut self.outgoing[index];
@@ -192,8 +198,7 @@ impl Endpoint {
             _ => Event::Cancelled,
         };
         self.measure(index, header.info2, now);
-        let had_ended = later_attempt(header.info2, self.outgoing[index].held_at);
-        self.note_held_answered(index, had_ended, now);
+        self.note_held_answered(index, header.info2, now);
         if !self.config.caps.has(Caps::LAZY) {
             let hint = self.outgoing_header(index, Kind::Gch);
             self.answer(from, hint);
@@ -212,11 +217,11 @@ impl Endpoint {
     ) -> Result<(), Dropped> {
         let index = self.answered(from, header)?;
         let message = &mut self.outgoing[index];
+        let step = message.step(Input::Hint, &self.config);
+        let (state, action) = step.ok_or(Dropped::Unexpected)?;
         if later_attempt(header.info2, message.held_at) {
             message.held_at = header.info2;
         }
-        let step = message.step(Input::Hint, &self.config);
-        let (state, action) = step.ok_or(Dropped::Unexpected)?;
         if self.config.caps.has(Caps::LAZY) {
             // So that acknowledgements may pass it (rule K).
             let confirmation = self.outgoing_header(index, Kind::Gch);
@@ -231,30 +236,47 @@ impl Endpoint {
         }
         self.outgoing[index].state = state;
         self.promote(index, Place::Held);
-        let path = &mut self.paths[from as usize];
-        if path.held.len() == 1 {
-            path.held_backoff = 0;
-            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, 0));
-            self.wake = self.wake.min(path.held_due);
-        }
+        self.ask_anew(from, now);
         Ok(())
     }
 
-    /// A message is answered. If it is a held one, others are asked after soon: the receiver is at
-    /// them, and their answers may be lost. One was if this message had ended before it was asked
-    /// after.
+    /// A message has become a held one: where there are few, all are asked after as if it were the
+    /// first.
     // Rule H.
-    fn note_held_answered(&mut self, index: u32, had_ended: bool, now: Instant) {
+    fn ask_anew(&mut self, to: u32, now: Instant) {
+        let path = &mut self.paths[to as usize];
+        if path.held.len() == 1 {
+            path.held_due = Instant::NEVER;
+            path.suspects_due = Instant::NEVER;
+            path.suspects = 0;
+        }
+        if path.held.len() <= HELD_AT_ONCE {
+            path.held_backoff = 0;
+            let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
+            path.held_due = path.held_due.min(due);
+            self.wake = self.wake.min(path.held_due);
+        }
+    }
+
+    /// A message is answered in its attempt `attempt`. If it was held, its receiver is at the held
+    /// ones, and the answers of others may be lost; the more so if this is not its first answer.
+    // Rule H.
+    fn note_held_answered(&mut self, index: u32, attempt: u16, now: Instant) {
         let message = &self.outgoing[index];
         if message.place != Place::Held {
             return;
         }
+        // Nobody has said that it is held since it was asked after.
+        let was_lost = later_attempt(attempt, message.held_at);
         let path = &mut self.paths[message.to as usize];
-        let lost = path.held_news.unwrap_or(0);
-        path.held_news = Some(lost.saturating_add(had_ended.into()));
-        let soon = now.plus_ns(self.timeouts.wait_ns(path, 0));
-        path.held_due = path.held_due.min(soon);
-        self.wake = self.wake.min(path.held_due);
+        path.suspects = if was_lost {
+            (path.suspects + SUSPECTS).min(HELD_AT_MOST as u16)
+        } else {
+            path.suspects.max(SUSPECTS)
+        };
+        let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
+        path.suspects_due = path.suspects_due.min(due);
+        self.wake = self.wake.min(path.suspects_due);
     }
 
     /// Takes the round trip when the answer is to the present attempt (Karn's rule, made sharper

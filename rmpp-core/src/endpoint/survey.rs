@@ -121,7 +121,8 @@ impl Hash for Path {
             deviation_ns: _,
             backoff: _,
             held_backoff: _,
-            held_news: _,
+            suspects,
+            suspects_due,
             unconfirmed,
             early,
             block,
@@ -140,6 +141,7 @@ impl Hash for Path {
         (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
         (unasked_bytes, unasked, acked, owed, granted, owing, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
+        (suspects, suspects_due).hash(state);
         (silent_since, listed, lost).hash(state);
     }
 }

@@ -13,9 +13,9 @@ use crate::peer::Path;
 use crate::time::{Instant, nanoseconds};
 
 /// Of many held messages at least so many are asked after at once.
-const HELD_AT_ONCE: usize = 16;
+pub(super) const HELD_AT_ONCE: usize = 16;
 /// And at most so many.
-const HELD_AT_MOST: usize = 1024;
+pub(super) const HELD_AT_MOST: usize = 1024;
 /// In the fast profile so many repetitions follow the first before the timeout is doubled.
 pub(super) const PROBES: u8 = 3;
 
@@ -97,7 +97,6 @@ impl Endpoint {
     }
 
     /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
-    /// If some were, soon and four for each of those; if the receiver is at them, the oldest one.
     // Rule H.
     fn tick_held(&mut self, to: u32, now: Instant) {
         let path = &mut self.paths[to as usize];
@@ -106,35 +105,46 @@ impl Endpoint {
             return;
         }
         if path.held_due <= now {
-            let many = |number: usize| number.clamp(HELD_AT_ONCE, HELD_AT_MOST);
-            let (turns, backoff) = match path.held_news.take() {
-                None => {
-                    let backoff = path.held_backoff;
-                    path.held_backoff = backoff.saturating_add(1);
-                    (many(count / 4), backoff)
-                }
-                Some(0) => (1, path.held_backoff),
-                Some(lost) => (many(4 * usize::from(lost)), 0),
-            };
-            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, backoff));
-            self.ask_after_held(to, turns.min(count));
+            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, path.held_backoff));
+            path.held_backoff = path.held_backoff.saturating_add(1);
+            self.ask_after_held(to, (count / 4).clamp(HELD_AT_ONCE, HELD_AT_MOST));
         }
         self.wake = self.wake.min(self.paths[to as usize].held_due);
+        self.tick_suspects(to, now);
     }
 
-    /// Asks after the next `turns` held messages, there are that many; after fewer if those fill a
-    /// first-packet window.
+    /// Those that others make suspect are asked after soon; half as many the next time, should that
+    /// be lost too.
+    // Rule H.
+    fn tick_suspects(&mut self, to: u32, now: Instant) {
+        let path = &mut self.paths[to as usize];
+        if path.suspects_due <= now {
+            let turns = path.suspects.into();
+            path.suspects /= 2;
+            path.suspects_due = match path.suspects {
+                0 => Instant::NEVER,
+                _ => now.plus_ns(self.timeouts.wait_ns(path, 0)),
+            };
+            self.ask_after_held(to, turns);
+        }
+        self.wake = self.wake.min(self.paths[to as usize].suspects_due);
+    }
+
+    /// Asks after the next held messages: `turns` of them, or all, or as many as a first-packet
+    /// window has room for.
     // Rule H. Rule M.
     fn ask_after_held(&mut self, to: u32, turns: usize) {
         let mut held = self.paths[to as usize].held;
-        let mut room = self.config.first_window_bytes;
-        for _ in 0..turns {
-            let index = held.head().expect("as many as there are turns");
+        let mut bytes = 0;
+        for _ in 0..turns.min(held.len()) {
+            let index = held.head().expect("there are as many as turns");
+            // The system keeps as much beside those of a packet as `charge_of` says.
+            let shape = self.outgoing[index].shape(self.config.packet_bytes);
+            bytes += 1024 + shape.first_bytes() as u64;
             held.remove(&mut self.outgoing, index);
             held.push_back(&mut self.outgoing, index);
             self.open_again(index);
-            room = room.saturating_sub(self.outgoing[index].charge);
-            if room == 0 {
+            if bytes >= self.config.first_window_bytes {
                 break;
             }
         }
