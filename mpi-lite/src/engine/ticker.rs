@@ -80,6 +80,10 @@ fn run(engine: &Engine, tick: Duration) {
             continue;
         }
         vain = match take_turn(engine) {
+            Next::Park => {
+                park(engine, tick);
+                continue;
+            }
             Next::Turn => 0,
             Next::Due if vain < VAIN_TURNS => vain + 1,
             Next::Due | Next::Nothing => {
@@ -106,6 +110,8 @@ fn park(engine: &Engine, time: Duration) -> bool {
 
 /// What follows a turn.
 enum Next {
+    /// A tick without one: the program is inside MPI, it has the lane.
+    Park,
     /// Another one: this one has moved something.
     Turn,
     /// Another one, though this one has not.
@@ -116,7 +122,7 @@ enum Next {
 
 fn take_turn(engine: &Engine) -> Next {
     let Some(mut lane) = engine.lane.visit() else {
-        return Next::Nothing;
+        return Next::Park;
     };
     if engine.sleepers.load(Ordering::SeqCst) == 0 {
         // A bell that was rung too late for a sleeper must not wake us again and again.
