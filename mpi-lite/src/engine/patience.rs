@@ -141,9 +141,13 @@ impl Wait {
         self.has_slept = true;
     }
 
-    /// Something has happened: the waiting begins anew.
-    pub(super) fn restart(&mut self) {
-        self.has_offered = false;
+    /// Something has happened, but not all that is waited for: the next wait begins. If nothing
+    /// was done in this one it was none.
+    #[inline]
+    pub(super) fn restart(&mut self, habit: &mut Habit) {
+        if self.has_offered || self.has_slept {
+            core::mem::take(self).end(habit);
+        }
     }
 
     /// It is over. If only after the core was offered to others, whom we wait for may need it: the
@@ -217,6 +221,20 @@ mod tests {
             wait.end(&mut habit);
         }
         assert_eq!(next(&patience, &habit, Duration::ZERO), Next::Offer);
+    }
+
+    #[test]
+    fn a_wait_for_many_messages_tries_again_as_soon_as_many_waits_for_one() {
+        let (patience, mut habit, mut wait) =
+            (Patience::of(2, 2), Habit::default(), Wait::default());
+        wait.note_offer(&patience, LONG);
+        wait.restart(&mut habit);
+        for _ in 0..SLEEPING_WAITS {
+            assert_eq!(wait.next(&patience, &habit, LONG / 10), Next::Sleep);
+            wait.note_sleep();
+            wait.restart(&mut habit);
+        }
+        assert_eq!(wait.next(&patience, &habit, LONG / 10), Next::Offer);
     }
 
     #[test]

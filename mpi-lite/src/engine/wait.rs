@@ -86,7 +86,7 @@ impl Engine {
             }
             if worked {
                 begin = None;
-                wait.restart();
+                wait.restart(&mut lane.habit);
                 continue;
             }
             let waited = now.since(*begin.get_or_insert(now));
@@ -95,7 +95,7 @@ impl Engine {
                 Next::Nothing => {}
                 _ if moves_on(&mut copied, lane.copied_bytes()) => {
                     begin = None;
-                    wait.restart();
+                    wait.restart(&mut lane.habit);
                 }
                 Next::Offer => {
                     lane.unlocked(std::thread::yield_now);
