@@ -1,7 +1,7 @@
 //! Packets that answer an outgoing message: CTS, MSGEND, MSGDROP, and GCH for a held one.
 
 use super::Endpoint;
-use super::wake::{HELD_AT_MOST, HELD_AT_ONCE, PROBES};
+use super::wake::PROBES;
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::Bug;
@@ -14,11 +14,6 @@ use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 use crate::timers;
-
-/// So many held messages are asked after when another one was answered, and so many more for each
-/// whose answer came late enough to be its second.
-// Rule H.
-const SUSPECTS: u16 = 2;
 
 /// A peer that answers, but is not given what it asks for, is asked after at this pace at least.
 // Rule T.
@@ -238,45 +233,6 @@ impl Endpoint {
         self.promote(index, Place::Held);
         self.ask_anew(from, now);
         Ok(())
-    }
-
-    /// A message has become a held one: where there are few, all are asked after as if it were the
-    /// first.
-    // Rule H.
-    fn ask_anew(&mut self, to: u32, now: Instant) {
-        let path = &mut self.paths[to as usize];
-        if path.held.len() == 1 {
-            path.held_due = Instant::NEVER;
-            path.suspects_due = Instant::NEVER;
-            path.suspects = 0;
-        }
-        if path.held.len() <= HELD_AT_ONCE {
-            path.held_backoff = 0;
-            let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
-            path.held_due = path.held_due.min(due);
-            self.wake = self.wake.min(path.held_due);
-        }
-    }
-
-    /// A message is answered in its attempt `attempt`. If it was held, its receiver is at the held
-    /// ones, and the answers of others may be lost; the more so if this is not its first answer.
-    // Rule H.
-    fn note_held_answered(&mut self, index: u32, attempt: u16, now: Instant) {
-        let message = &self.outgoing[index];
-        if message.place != Place::Held {
-            return;
-        }
-        // Nobody has said that it is held since it was asked after.
-        let was_lost = later_attempt(attempt, message.held_at);
-        let path = &mut self.paths[message.to as usize];
-        path.suspects = if was_lost {
-            (path.suspects + SUSPECTS).min(HELD_AT_MOST as u16)
-        } else {
-            path.suspects.max(SUSPECTS)
-        };
-        let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
-        path.suspects_due = path.suspects_due.min(due);
-        self.wake = self.wake.min(path.suspects_due);
     }
 
     /// Takes the round trip when the answer is to the present attempt (Karn's rule, made sharper

@@ -4,6 +4,7 @@ mod acks;
 mod answers;
 mod arrivals;
 mod awaited;
+mod held;
 mod queues;
 mod sift;
 #[cfg(feature = "sim")]

@@ -12,10 +12,6 @@ use crate::outgoing::states::{Action, Input, State};
 use crate::peer::Path;
 use crate::time::{Instant, nanoseconds};
 
-/// Of many held messages at least so many are asked after at once.
-pub(super) const HELD_AT_ONCE: usize = 16;
-/// And at most so many.
-pub(super) const HELD_AT_MOST: usize = 1024;
 /// In the fast profile so many repetitions follow the first before the timeout is doubled.
 pub(super) const PROBES: u8 = 3;
 
@@ -94,61 +90,6 @@ impl Endpoint {
         self.open_again(index);
         let path = &mut self.paths[to as usize];
         path.backoff = path.backoff.saturating_add(1);
-    }
-
-    /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
-    // Rule H.
-    fn tick_held(&mut self, to: u32, now: Instant) {
-        let path = &mut self.paths[to as usize];
-        let count = path.held.len();
-        if count == 0 {
-            return;
-        }
-        if path.held_due <= now {
-            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, path.held_backoff));
-            path.held_backoff = path.held_backoff.saturating_add(1);
-            self.ask_after_held(to, (count / 4).clamp(HELD_AT_ONCE, HELD_AT_MOST));
-        }
-        self.wake = self.wake.min(self.paths[to as usize].held_due);
-        self.tick_suspects(to, now);
-    }
-
-    /// Those that others make suspect are asked after soon; half as many the next time, should that
-    /// be lost too.
-    // Rule H.
-    fn tick_suspects(&mut self, to: u32, now: Instant) {
-        let path = &mut self.paths[to as usize];
-        if path.suspects_due <= now {
-            let turns = path.suspects.into();
-            path.suspects /= 2;
-            path.suspects_due = match path.suspects {
-                0 => Instant::NEVER,
-                _ => now.plus_ns(self.timeouts.wait_ns(path, 0)),
-            };
-            self.ask_after_held(to, turns);
-        }
-        self.wake = self.wake.min(self.paths[to as usize].suspects_due);
-    }
-
-    /// Asks after the next held messages: `turns` of them, or all, or as many as a first-packet
-    /// window has room for.
-    // Rule H. Rule M.
-    fn ask_after_held(&mut self, to: u32, turns: usize) {
-        let mut held = self.paths[to as usize].held;
-        let mut bytes = 0;
-        for _ in 0..turns.min(held.len()) {
-            let index = held.head().expect("there are as many as turns");
-            // The system keeps as much beside those of a packet as `charge_of` says.
-            let shape = self.outgoing[index].shape(self.config.packet_bytes);
-            bytes += 1024 + shape.first_bytes() as u64;
-            held.remove(&mut self.outgoing, index);
-            held.push_back(&mut self.outgoing, index);
-            self.open_again(index);
-            if bytes >= self.config.first_window_bytes {
-                break;
-            }
-        }
-        self.paths[to as usize].held = held;
     }
 
     /// Messages whose block or NULL was not answered.

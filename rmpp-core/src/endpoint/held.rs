@@ -1,0 +1,110 @@
+//! Asking after the messages that a peer holds (rule H): an answer may have been lost.
+
+use super::Endpoint;
+use crate::ids::later_attempt;
+use crate::outgoing::Place;
+use crate::time::Instant;
+
+/// Of many held messages at least so many are asked after at once.
+const AT_ONCE: usize = 16;
+/// And at most so many.
+const AT_MOST: u16 = 1024;
+
+/// So many held messages are asked after when another one was answered, and so many more for each
+/// whose answer came late enough to be its second.
+const SUSPECTS: u16 = 2;
+
+impl Endpoint {
+    /// A message has become a held one: where there are few, all are asked after as if it were the
+    /// first.
+    // Rule H.
+    pub(super) fn ask_anew(&mut self, to: u32, now: Instant) {
+        let path = &mut self.paths[to as usize];
+        if path.held.len() == 1 {
+            path.held_due = Instant::NEVER;
+            path.suspects_due = Instant::NEVER;
+            path.suspects = 0;
+        }
+        if path.held.len() <= AT_ONCE {
+            path.held_backoff = 0;
+            let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
+            path.held_due = path.held_due.min(due);
+            self.wake = self.wake.min(path.held_due);
+        }
+    }
+
+    /// A message is answered in its attempt `attempt`. If it was held, its receiver is at the held
+    /// ones, and the answers of others may be lost; the more so if this is not its first answer.
+    // Rule H.
+    pub(super) fn note_held_answered(&mut self, index: u32, attempt: u16, now: Instant) {
+        let message = &self.outgoing[index];
+        if message.place != Place::Held {
+            return;
+        }
+        // Nobody has said that it is held since it was asked after.
+        let was_lost = later_attempt(attempt, message.held_at);
+        let path = &mut self.paths[message.to as usize];
+        path.suspects = if was_lost {
+            (path.suspects + SUSPECTS).min(AT_MOST)
+        } else {
+            path.suspects.max(SUSPECTS)
+        };
+        let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
+        path.suspects_due = path.suspects_due.min(due);
+        self.wake = self.wake.min(path.suspects_due);
+    }
+
+    /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
+    // Rule H.
+    pub(super) fn tick_held(&mut self, to: u32, now: Instant) {
+        let path = &mut self.paths[to as usize];
+        let count = path.held.len();
+        if count == 0 {
+            return;
+        }
+        if path.held_due <= now {
+            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, path.held_backoff));
+            path.held_backoff = path.held_backoff.saturating_add(1);
+            self.ask_after_held(to, (count / 4).clamp(AT_ONCE, AT_MOST.into()));
+        }
+        self.wake = self.wake.min(self.paths[to as usize].held_due);
+        self.tick_suspects(to, now);
+    }
+
+    /// Those that others make suspect are asked after soon; half as many the next time, should that
+    /// be lost too.
+    // Rule H.
+    fn tick_suspects(&mut self, to: u32, now: Instant) {
+        let path = &mut self.paths[to as usize];
+        if path.suspects_due <= now {
+            let turns = path.suspects.into();
+            path.suspects /= 2;
+            path.suspects_due = match path.suspects {
+                0 => Instant::NEVER,
+                _ => now.plus_ns(self.timeouts.wait_ns(path, 0)),
+            };
+            self.ask_after_held(to, turns);
+        }
+        self.wake = self.wake.min(self.paths[to as usize].suspects_due);
+    }
+
+    /// Asks after the next held messages: `turns` of them, or all, or as many as a first-packet
+    /// window has room for.
+    // Rule H. Rule M.
+    fn ask_after_held(&mut self, to: u32, turns: usize) {
+        let mut held = self.paths[to as usize].held;
+        let mut bytes = 0;
+        for _ in 0..turns.min(held.len()) {
+            let index = held.head().expect("there are as many as turns");
+            let shape = self.outgoing[index].shape(self.config.packet_bytes);
+            bytes += self.charge_of(shape.first_bytes() as u64);
+            held.remove(&mut self.outgoing, index);
+            held.push_back(&mut self.outgoing, index);
+            self.open_again(index);
+            if bytes >= self.config.first_window_bytes {
+                break;
+            }
+        }
+        self.paths[to as usize].held = held;
+    }
+}
