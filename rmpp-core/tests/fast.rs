@@ -126,6 +126,11 @@ fn pass(wire: &mut Wire, time: Duration) {
     wire.run();
 }
 
+/// Whether a packet answers message `msg_num`; an acknowledgement that goes alone names none.
+fn answers(packet: &Packet, msg_num: u32) -> bool {
+    packet.header.msg_num == msg_num && !packet.header.flags.has(Flags::PURE)
+}
+
 fn questions(wire: &Wire) -> usize {
     let is_first = |packet: &&Packet| matches!(packet.header.kind, Kind::Rts | Kind::LastRts);
     wire.trace.iter().filter(is_first).count()
@@ -174,7 +179,7 @@ fn rule_h_a_lost_answer_is_found_in_seconds_however_others_are_received() {
         let lost = wire.take_all(1);
         assert_eq!(kinds(&lost), [answer]);
         let lost = lost[0].header.msg_num;
-        let is_it = |packet: &Packet| packet.header.kind == answer && packet.header.msg_num == lost;
+        let is_it = |packet: &Packet| packet.header.kind == answer && answers(packet, lost);
         let mut waited_ms = 0;
         while !wire.trace.iter().any(is_it) {
             (0..9).for_each(|_| pass(&mut wire, 100 * MS));
@@ -196,11 +201,11 @@ fn rule_h_what_looks_like_one_lost_answer_costs_a_few_questions() {
         wire.timeouts();
         let asked = wire.take_all(0);
         wire.give_all(&asked);
-        let mut answers = wire.take_all(1);
-        let all = answers.len();
-        answers.retain(|packet| packet.header.msg_num != 0);
-        is_lost = answers.len() < all;
-        wire.give_all(&answers);
+        let mut answered = wire.take_all(1);
+        let all = answered.len();
+        answered.retain(|packet| !answers(packet, 0));
+        is_lost = answered.len() < all;
+        wire.give_all(&answered);
         wire.run();
     }
     wire.trace.clear();
