@@ -71,25 +71,26 @@ fn run(engine: &Engine, tick: Duration) {
         let turns = engine.turns.load(Ordering::Relaxed);
         let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
         seen = turns;
-        if is_served {
-            if park(engine, tick) {
-                // Somebody has knocked: a program that is in MPI takes a turn soon.
-                seen = engine.turns.load(Ordering::Relaxed);
-                park(engine, A_TURN);
-            }
-            continue;
-        }
-        vain = match take_turn(engine) {
-            Next::Park => {
-                park(engine, tick);
-                continue;
-            }
+        let next = if is_served {
+            Next::Park
+        } else {
+            take_turn(engine)
+        };
+        vain = match next {
             Next::Turn => 0,
             Next::Due if vain < VAIN_TURNS => vain + 1,
             Next::Due | Next::Nothing => {
                 engine.doze(Some(engine.clock.now().plus(tick)));
                 engine.watch.inspect(|watch| watch.end());
                 vain = 0;
+                continue;
+            }
+            Next::Park => {
+                if park(engine, tick) {
+                    // Somebody has knocked: a program that is in MPI takes a turn soon.
+                    seen = engine.turns.load(Ordering::Relaxed);
+                    park(engine, A_TURN);
+                }
                 continue;
             }
         };
@@ -110,14 +111,14 @@ fn park(engine: &Engine, time: Duration) -> bool {
 
 /// What follows a turn.
 enum Next {
-    /// A tick without one: the program is inside MPI, it has the lane.
-    Park,
     /// Another one: this one has moved something.
     Turn,
     /// Another one, though this one has not.
     Due,
     /// Nothing.
     Nothing,
+    /// There was none: the program is inside MPI and takes turns itself.
+    Park,
 }
 
 fn take_turn(engine: &Engine) -> Next {
