@@ -24,6 +24,7 @@ use crate::error::{Cause, Error, Result};
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
+use crate::stdio;
 use crate::types::TypeObject;
 use crate::variables::Tools;
 
@@ -395,8 +396,12 @@ impl Library {
     }
 
     /// Ends the job with exit status `code`, and prints `line`: through the launcher, so that it
-    /// appears once, or here if there is none.
+    /// appears once, or here if there is none. What the program has printed is written out first,
+    /// since the end of the job may come sooner than this process's own.
     pub fn abort(&self, code: c_int, line: &str) -> ! {
+        if self.stage() != Stage::Forked {
+            stdio::flush();
+        }
         match self.process.get() {
             Some(process) if self.stage() == Stage::Running => process.abort(code, line),
             _ if line.is_empty() => {}

@@ -27,6 +27,7 @@ pub mod raise;
 pub mod reduce;
 pub mod request;
 pub mod status;
+pub mod stdio;
 pub mod text;
 pub mod tools;
 pub mod types;

@@ -37,6 +37,10 @@ use start::Assigner;
 /// Between the polite and the final signal when the job is ended.
 const GRACE: Duration = Duration::from_millis(250);
 
+/// The same where a rank has aborted the job: it exits by itself, and what its exit handlers write
+/// is part of its output.
+const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
+
 /// After how long in state T a rank is reported.
 pub const STOPPED_FOR: Duration = Duration::from_secs(10);
 
@@ -268,14 +272,21 @@ impl Node {
         true
     }
 
-    /// Ends all ranks, politely at first.
+    /// Ends all ranks, politely at first. A rank that has aborted the job is left to its own end.
     pub fn end(&mut self, now: Instant) {
         if self.ending == Ending::NotYet {
             // What has not been started will not be.
             self.is_started = true;
-            self.ending = Ending::Asked(now + GRACE);
+            let is_exiting = |rank: &RankProcess| rank.aborts && rank.ended.is_none();
+            let grace = match self.ranks.iter().any(is_exiting) {
+                true => LAST_WORDS_GRACE,
+                false => GRACE,
+            };
+            self.ending = Ending::Asked(now + grace);
             for rank in &mut self.ranks {
-                rank.signal_group(Signal::SIGTERM);
+                if !is_exiting(rank) {
+                    rank.signal_group(Signal::SIGTERM);
+                }
                 // A stopped process would not notice.
                 rank.signal_group(Signal::SIGCONT);
             }
@@ -349,11 +360,14 @@ impl Node {
             FromRank::Card(card) => Report::Card { rank, card },
             FromRank::Counters(counters) => Report::Counters { rank, counters },
             FromRank::Finalized => Report::Finalized { rank },
-            FromRank::Abort { code, message } => Report::Abort {
-                rank,
-                code,
-                message,
-            },
+            FromRank::Abort { code, message } => {
+                self.ranks[place].aborts = true;
+                Report::Abort {
+                    rank,
+                    code,
+                    message,
+                }
+            }
         };
         self.reports.push_back(report);
     }

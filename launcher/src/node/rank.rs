@@ -84,6 +84,8 @@ pub(super) struct RankProcess {
     pub(super) output: Option<Source>,
     pub(super) error: Option<Source>,
     pub(super) ended: Option<Ended>,
+    /// It has aborted the job and is on its way out: its exit handlers may still write.
+    pub(super) aborts: bool,
     /// Since when it is in state T, and not by our own doing.
     pub(super) stopped_since: Option<Instant>,
     has_own_group: bool,
@@ -104,6 +106,7 @@ impl RankProcess {
             output: Some(Source::new(spawned.output)),
             error: Some(Source::new(spawned.error)),
             ended: None,
+            aborts: false,
             stopped_since: None,
             has_own_group,
             is_group_gone: false,

@@ -1,0 +1,43 @@
+//! What the ranks wrote before the job was aborted reaches the user: what is still in the buffers
+//! of the rank that aborts, what its exit handlers write, and what others wrote.
+
+use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile};
+
+/// Rank 0 ends the job in each of the ways and exits with `handler`, over each transport.
+fn end_jobs(ways: &[&str], handler: &str) -> Vec<Outcome> {
+    let scratch = Scratch::new("last-words");
+    let program = compile(&c_source("tests/c/tools/last_words.c"), &scratch);
+    let program = program.unwrap_or_else(|why| panic!("{why}"));
+    let mut outcomes = Vec::new();
+    for transport in ["shm", "rmpp"] {
+        for way in ways {
+            let job = Job::mpirun(2).args(["--transport", transport]);
+            let outcome = job.arg(&program).args([*way, handler]).run();
+            assert_ne!(outcome.code, Some(0), "{}", outcome.report());
+            outcomes.push(outcome);
+        }
+    }
+    outcomes
+}
+
+#[test]
+fn a_rank_that_aborts_flushes_its_output_before_it_tells_the_launcher() {
+    for outcome in end_jobs(&["abort", "error"], "hang") {
+        drop(outcome.expect_stdout("last words\n"));
+    }
+}
+
+#[test]
+fn a_rank_that_aborts_runs_its_exit_handlers_while_the_others_are_ended() {
+    for outcome in end_jobs(&["abort", "error"], "outlive") {
+        drop(outcome.expect_stdout("last words\nrank 0 outlived rank 1\n"));
+    }
+}
+
+#[test]
+fn what_another_rank_has_written_before_an_abort_is_shown() {
+    for outcome in end_jobs(&["abort"; 10], "none") {
+        let outcome = outcome.expect_code(3).expect_stdout("last words\n");
+        drop(outcome.expect_stdout("rank 1 wrote this\n"));
+    }
+}
