@@ -64,6 +64,7 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features rmpp-core/planted,mpi-lite/sim -- -D warnings
 	$(CARGO) test --package mpi-lite-tests --test tidy
+	@CARGO="$(CARGO)" sh tests/deny.sh
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
 # Hours of simulation, exploration and fuzzing with new seeds, a system of 10,000 nodes (17 GB), and

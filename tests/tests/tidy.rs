@@ -64,6 +64,19 @@ fn a_function_of_71_lines_is_found_and_one_of_70_is_not() {
         "g();\n".repeat(69)
     );
     assert_found(&of_rust("a.rs", &method), "a.rs:3: function of 71 lines");
+    for qualifiers in [
+        "pub(in crate::a) ",
+        "pub(super) async ",
+        "unsafe extern \"C-unwind\" ",
+    ] {
+        let found = of_rust("a.rs", &format!("{qualifiers}{}", function(71)));
+        assert_found(&found, "a.rs:2: function of 71 lines");
+    }
+    let behind_tests = format!("#[cfg(test)]\nmod tests;\n{}", function(71));
+    assert_found(
+        &of_rust("a.rs", &behind_tests),
+        "a.rs:4: function of 71 lines",
+    );
     let c = format!(
         "/* Good. */\nint f(void)\n{{\n{}}}\n",
         "    g();\n".repeat(69)
@@ -94,6 +107,18 @@ fn a_file_of_601_lines_is_found_and_its_tests_do_not_count() {
         .is_empty()
     );
     assert!(of_rust("launcher/tests/a.rs", &lines(600)).is_empty());
+    // The lines behind tests count, whatever kind of item the tests are.
+    for tests in [
+        "#[cfg(test)]\nmod tests;\n",
+        "#[cfg(test)]\n#[path = \"b.rs\"]\nmod b;\n",
+        "#[cfg(all(test, unix))]\nmod tests {\n    fn f() {\n    }\n}\n",
+        "    #[cfg(test)]\n    fn f(\n        a: u8,\n    ) {\n        a\n    }\n",
+        "    #[cfg(test)]\n    field: u8,\n",
+    ] {
+        let around = |behind| format!("{}{tests}{}", lines(300), lines(behind));
+        assert!(of_rust("a.rs", &around(299)).is_empty(), "{tests}");
+        assert_found(&of_rust("a.rs", &around(300)), "601 lines");
+    }
 }
 
 #[test]
@@ -132,11 +157,14 @@ fn global_state_is_found_in_mpi_lite_and_only_there() {
     for line in [
         "static A: u8 = 0;",
         "pub static mut A: u8 = 0;",
+        "pub(super) static A: u8 = 0;",
         "thread_local! {",
+        "        std::thread_local!(static A: u8 = 0);",
     ] {
         assert_found(&of_rust("mpi-lite/src/a.rs", line), "global state");
         assert!(of_rust("mpi-capi/src/a.rs", line).is_empty());
-        assert!(of_rust("mpi-lite/src/a.rs", &format!("#[cfg(test)]\n{line}")).is_empty());
+        let behind_tests = format!("#[cfg(test)]\nmod tests;\n{line}");
+        assert_found(&of_rust("mpi-lite/src/a.rs", &behind_tests), "global state");
     }
     assert!(of_rust("mpi-lite/src/a.rs", "const A: &'static str = \"\";").is_empty());
 }
@@ -146,6 +174,9 @@ fn a_name_that_says_nothing_is_found() {
     let declare = |name: &str| of_rust("a.rs", &format!("pub struct {name} {{"));
     assert_found(&declare("PeerManager"), "PeerManager");
     assert!(declare("Manageress").is_empty());
+    let behind_tests = |name: &str| format!("#[cfg(test)]\nmod tests;\npub struct {name} {{");
+    let behind_tests = of_rust("a.rs", &behind_tests("PeerManager"));
+    assert_found(&behind_tests, "PeerManager");
 }
 
 #[test]

@@ -65,9 +65,54 @@ impl SourceFile {
         self.path == "include/mpi.h"
     }
 
-    /// The lines in front of the file's own unit tests.
+    /// The lines outside the file's own unit tests, wherever these stand: an item under
+    /// `#[cfg(test)]` or `#[cfg(all(test, ...))]` ends with `;`, `,` or `}` at its indentation.
     fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.text.lines().enumerate().map(|(i, line)| (i + 1, line));
-        lines.take_while(|(_, line)| *line != "#[cfg(test)]")
+        let mut item = Item::Product;
+        lines.filter(move |(_, line)| {
+            item = item.at(line);
+            item == Item::Product
+        })
     }
+}
+
+/// Where a line of a file stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Item {
+    /// Outside of unit tests.
+    Product,
+    /// Behind an attribute that says that the next item is for tests, at this indentation.
+    Announced(usize),
+    /// In such an item, which begins and ends at this indentation.
+    Test(usize),
+    /// The last line of such an item.
+    LastOfTest,
+}
+
+impl Item {
+    /// Where this line stands, if the line above it stands at `self`.
+    fn at(self, line: &str) -> Self {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        match self {
+            Self::Product | Self::LastOfTest if is_test_attribute(code) => Self::Announced(indent),
+            Self::Product | Self::LastOfTest => Self::Product,
+            // Further attributes and comments of the same item.
+            Self::Announced(_) if code.starts_with('#') || code.starts_with("//") => self,
+            Self::Announced(start) | Self::Test(start) if indent == start && ends_item(code) => {
+                Self::LastOfTest
+            }
+            Self::Announced(start) | Self::Test(start) => Self::Test(start),
+        }
+    }
+}
+
+fn is_test_attribute(code: &str) -> bool {
+    code.starts_with("#[cfg(test)]") || code.starts_with("#[cfg(all(test,")
+}
+
+/// Whether this line, at the indentation of its item, is the item's last one.
+fn ends_item(code: &str) -> bool {
+    code.ends_with(';') || code.ends_with('}') || code.ends_with(',')
 }
