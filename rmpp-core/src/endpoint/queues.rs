@@ -118,12 +118,19 @@ impl Endpoint {
         self.make_ready(index);
     }
 
-    /// Starts the timer of a message that has nothing to send; queues one that has.
+    /// Starts the timer of a granted message that has nothing to send; queues one that has. A
+    /// message that is still queued loses its old deadline: it starts its timer when it leaves the
+    /// queue.
     pub(super) fn arm_if_idle(&mut self, index: u32, now: Instant) {
         let message = &self.outgoing[index];
-        if message.next_data().is_some() {
+        debug_assert_eq!(
+            message.state,
+            State::Granted,
+            "only such leave the queue armed"
+        );
+        if message.next_data().is_some() || message.ready {
             self.make_ready(index);
-        } else if !message.ready {
+        } else {
             self.arm(index, now);
         }
     }
