@@ -652,3 +652,38 @@ fn rule_k_a_receiver_that_is_behind_is_asked_once_for_each_half_of_the_window() 
         .count();
     assert_eq!(asked, 2);
 }
+
+#[test]
+fn rule_o_a_gap_is_told_though_another_packet_leaves_first() {
+    let mut wire = fast();
+    wire.send_many(2, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.give(&packets[1]).expect("a message ahead of its turn");
+    wire.send(1, 0, 8);
+    let sent = wire.take_all(1);
+    let gaps = sent
+        .iter()
+        .filter(|packet| packet.header.flags.has(Flags::GAP));
+    assert_eq!(gaps.count(), 1, "{:?}", kinds(&sent));
+}
+
+#[test]
+fn rule_u_an_old_first_packet_does_not_end_the_block_of_a_newer_message() {
+    let mut wire = fast();
+    wire.send(0, 1, 8);
+    let old = wire.take(0).expect("LAST_RTS");
+    wire.give(&old).expect("a new message");
+    wire.send(0, 1, 5 * PACKET);
+    let block = wire.take_all(0);
+    wire.give(&block[0]).expect("a new message");
+    wire.give(&old).expect("rule A");
+    let answers = wire.take_all(1);
+    assert_eq!(
+        kinds(&answers),
+        [Kind::MsgEnd],
+        "nothing of the block is missing yet"
+    );
+    wire.give_all(&block[1..]);
+    wire.run();
+    assert_eq!(wire.nodes[0].counters().data_repeated, 0);
+}

@@ -42,7 +42,10 @@ impl Endpoint {
             header.ack = self.ack_for(to);
             let path = &mut self.paths[to as usize];
             path.owed = 0;
-            path.ack_due = Instant::NEVER;
+            // A gap is reported by a packet of its own (rule O).
+            if !path.gap {
+                path.ack_due = Instant::NEVER;
+            }
         }
     }
 

@@ -61,8 +61,11 @@ impl Endpoint {
     /// RTS or LAST_RTS.
     fn hear_opener(&mut self, header: &Header) -> Result<Placement, Dropped> {
         let Some(index) = self.known(header)? else {
-            self.close_block(header.src);
-            return match self.turn_of(header) {
+            let turn = self.turn_of(header);
+            if !matches!(turn, Turn::Over) {
+                self.close_block(header.src);
+            }
+            return match turn {
                 Turn::Now => Ok(self.announce(header)),
                 Turn::Over => Ok(Placement::None),
                 Turn::Later => self.keep_early(header),

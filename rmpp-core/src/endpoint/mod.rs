@@ -258,7 +258,9 @@ impl Endpoint {
     /// job's cookie and the packet's integrity.
     ///
     /// # Errors
-    /// Says why the packet was dropped; nothing but a counter has changed then.
+    /// Says why the packet was dropped. A packet that fails rule S has changed nothing but a
+    /// counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
+    /// sender, and what it acknowledges counts.
     #[inline]
     pub fn handle(
         &mut self,
