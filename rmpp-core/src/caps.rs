@@ -4,8 +4,8 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 /// A set of extensions. All nodes of a job use the same set: each publishes its own with its
-/// address, and the job uses what all have in common. The empty set is the *classic* profile, the
-/// paper to the letter; the full one is *fast*.
+/// address, and the job uses what all have in common. The empty set is the *classic* profile: the
+/// paper, with the fields of answers that it leaves unused filled (rule B); the full one is *fast*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Caps(u16);
 

@@ -14,8 +14,9 @@ pub(crate) struct Peer {
     pub(crate) next_in: u32,
 }
 
-/// The road to a peer: measured round trip, silence, and the heads of its queues. Of fixed size;
-/// losing it would cost time, never correctness.
+/// The path to a peer: measured round trip, silence, acknowledgements, and the heads of the queues
+/// of live messages. Of fixed size. Between messages the queues are empty, and what remains is worth
+/// time only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// Messages whose first packet may not yet be sent: the first-packet window is full.

@@ -217,13 +217,13 @@ impl Endpoint {
         if later_attempt(header.info2, message.held_at) {
             message.held_at = header.info2;
         }
+        // From now on it is found by its name: an acknowledgement may pass it (rule K).
+        self.enter_name(index);
         if self.config.caps.has(Caps::LAZY) {
-            // So that acknowledgements may pass it (rule K).
             let confirmation = self.outgoing_header(index, Kind::Gch);
             self.answer(from, confirmation);
         }
-        // Unless its name is taken; then it is asked after as one of which nothing was heard.
-        if action != Action::Hold || !self.enter_name(index) {
+        if action != Action::Hold {
             return Ok(());
         }
         if self.outgoing[index].attempt == header.info2 {

@@ -58,9 +58,27 @@ impl Endpoint {
         Ok(Some(index))
     }
 
+    /// The same for a packet that may begin a message. If a finished message has its name, but it
+    /// bears the number that is due, then the sender has forgotten that message and uses its name
+    /// again.
+    // Rule L.
+    fn known_or_new(&mut self, header: &Header) -> Result<Option<u32>, Dropped> {
+        let known = self.known(header);
+        let is_due = header.msg_num == self.peers[header.src as usize].next_in;
+        if known == Err(Dropped::Mismatch)
+            && is_due
+            && let Some(index) = self.incoming_at.get(header.src, header.msg_id)
+            && self.incoming[index].is_done()
+        {
+            self.forget(index);
+            return Ok(None);
+        }
+        known
+    }
+
     /// RTS or LAST_RTS.
     fn hear_opener(&mut self, header: &Header) -> Result<Placement, Dropped> {
-        let Some(index) = self.known(header)? else {
+        let Some(index) = self.known_or_new(header)? else {
             let turn = self.turn_of(header);
             if !matches!(turn, Turn::Over) {
                 self.close_block(header.src);
@@ -433,7 +451,7 @@ impl Endpoint {
     /// NULL: the number is consumed exactly once, whatever is known of the message.
     // Rule N.
     fn hear_null(&mut self, header: &Header, now: Instant) -> Result<(), Dropped> {
-        let Some(index) = self.known(header)? else {
+        let Some(index) = self.known_or_new(header)? else {
             return match self.turn_of(header) {
                 Turn::Over => Ok(()),
                 Turn::Later => {

@@ -198,7 +198,8 @@ impl Endpoint {
         let msg_num = peer.next_out;
         peer.next_out = msg_num.wrapping_add(1);
         self.counters.messages_sent += 1;
-        let mut message = Outgoing::new(to.0, self.next_msg_id, msg_num, len);
+        let msg_id = self.take_msg_id();
+        let mut message = Outgoing::new(to.0, msg_id, msg_num, len);
         message.awaited = awaited;
         message.charge = self.charge_of(len);
         Ok(OutgoingId(self.enter_outgoing(message)))
@@ -488,12 +489,9 @@ impl Endpoint {
         let is_short = message.shape(self.config.packet_bytes).is_short();
         let key = self.outgoing.insert(message);
         // Short ones are acknowledged by their numbers alone, unless they are held (rule K).
-        let is_named = !is_short || !self.config.caps.has(Caps::LAZY);
-        while is_named && !self.enter_name(key.index) {
-            self.next_msg_id = self.next_msg_id.wrapping_add(1);
-            self.outgoing[key.index].msg_id = self.next_msg_id;
+        if !is_short || !self.config.caps.has(Caps::LAZY) {
+            self.enter_name(key.index);
         }
-        self.next_msg_id = self.next_msg_id.wrapping_add(1);
         self.list_path(to);
         if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {
             self.admit(key.index);

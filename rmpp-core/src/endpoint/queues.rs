@@ -1,5 +1,7 @@
 //! Moving outgoing messages between the lists of paper §3.4.
 
+use alloc::vec::Vec;
+
 use super::{Answer, Endpoint};
 use crate::caps::Caps;
 use crate::event::Event;
@@ -12,6 +14,9 @@ use crate::time::Instant;
 
 /// How many first packets are repeated at once: as many as a grant has data packets.
 const REPEATED_AT_ONCE: usize = 16;
+
+/// Half of all msgIDs.
+pub(super) const HALF_CIRCLE: u32 = 1 << 31;
 
 impl Endpoint {
     /// Moves messages into the first-packet window as far as there is room.
@@ -48,15 +53,39 @@ impl Endpoint {
         self.open_again(index);
     }
 
-    /// Lets answers that name the message find it. Answers whether its name was free: after 2^32
-    /// messages it may still be in use by one that never ended.
+    /// The next msgID that no live message has. A live one whose name is not entered is younger
+    /// than half of the circle, so it cannot have it.
+    // Rule L.
+    #[inline]
+    pub(super) fn take_msg_id(&mut self) -> u32 {
+        loop {
+            let msg_id = self.next_msg_id;
+            if msg_id.is_multiple_of(HALF_CIRCLE) {
+                self.enter_all_names();
+            }
+            self.next_msg_id = msg_id.wrapping_add(1);
+            if self.outgoing_at.get(0, msg_id).is_none() {
+                return msg_id;
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn enter_all_names(&mut self) {
+        let live: Vec<u32> = self.outgoing.iter().map(|(index, _)| index).collect();
+        for index in live {
+            self.enter_name(index);
+        }
+    }
+
+    /// Lets answers that name the message find it.
     // Rule P1.
-    pub(super) fn enter_name(&mut self, index: u32) -> bool {
+    pub(super) fn enter_name(&mut self, index: u32) {
         let message = &mut self.outgoing[index];
         if !message.named {
             message.named = self.outgoing_at.insert(0, message.msg_id, index);
+            assert!(message.named, "two live messages have one name");
         }
-        message.named
     }
 
     /// Frees the state of a message that is in no list.

@@ -1,8 +1,10 @@
 //! A look inside for the simulator's checker; exists only with the feature `sim`.
 
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use super::Endpoint;
+use super::queues::HALF_CIRCLE;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::ids::NodeId;
@@ -83,6 +85,22 @@ impl Endpoint {
     pub fn numbers(&self, peer: NodeId) -> (u32, u32) {
         let peer = &self.peers[peer.0 as usize];
         (peer.next_out, peer.next_in)
+    }
+
+    /// The names of all outgoing messages that have not ended.
+    #[must_use]
+    pub fn live_msg_ids(&self) -> Vec<u32> {
+        self.outgoing.iter().map(|(_, m)| m.msg_id).collect()
+    }
+
+    /// Goes on as if `count` messages had been sent and had ended, to test the wrap of msgID.
+    pub fn skip_msg_ids(&mut self, count: u64) {
+        let halves = |ids: u64| ids.div_ceil(HALF_CIRCLE.into());
+        let first = u64::from(self.next_msg_id);
+        if halves(first) != halves(first + count) {
+            self.enter_all_names();
+        }
+        self.next_msg_id = self.next_msg_id.wrapping_add(count as u32);
     }
 
     /// Puts the given numbers in the place of those kept for `peer`, to test the wrap.
