@@ -2,8 +2,15 @@
 //!
 //! Source: MPI 5.0, 9.4 (error codes and classes).
 
+use std::net::SocketAddr;
+
 /// The result of everything that a program may ask for.
 pub type Result<T> = core::result::Result<T, Error>;
+
+/// ` at ADDRESS`, for messages.
+fn at(address: Option<SocketAddr>) -> String {
+    address.map_or_else(String::new, |address| format!(" at {address}"))
+}
 
 /// What is wrong with a call or with the job. One word, so that what goes well pays nothing for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,12 +117,14 @@ pub enum Cause {
     #[error("{0}")]
     Datatype(&'static str),
     /// The other side of the message is gone.
-    #[error("rank {rank} of MPI_COMM_WORLD on host {host} is lost: {reason}")]
+    #[error("rank {rank} of MPI_COMM_WORLD on host {host}{} is lost: {reason}", at(*address))]
     Lost {
         /// Its rank in `MPI_COMM_WORLD`.
         rank: u32,
         /// The host it ran on.
         host: Box<str>,
+        /// Where its socket listens, if it has one.
+        address: Option<SocketAddr>,
         /// How we know.
         reason: &'static str,
     },

@@ -1,12 +1,12 @@
 //! Five packets in a hundred are lost, by the kernel, in a network of the test's own: everything
 //! still arrives, in order and unchanged. Needs root, `unshare`, `ip` and `iptables`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use mpi_lite_tests::{
-    Job, Outcome, Process, Program, Scratch, SshFiles, c_source, compile, programs, tool,
+    Job, Outcome, Process, Program, Running, Scratch, SshFiles, c_source, compile, programs, tool,
 };
 
 /// Brings the loopback up, loses packets, runs the job, tells how many were lost.
@@ -229,32 +229,74 @@ fn iptables_beside(process: Process, words: &[&str]) {
     assert!(output.status.success(), "{command:?}: {stderr}");
 }
 
-#[test]
-fn a_network_that_is_cut_for_a_second_is_waited_for() {
+const EVERYTHING: [&str; 6] = ["INPUT", "-i", "lo", "-p", "udp", "-j"];
+
+/// Runs `faults/NAME FILE` in a network of its own until `ready` was printed that many times, and
+/// cuts the network; answers the job and a process in that network.
+fn run_and_cut(job: Job, (name, ranks, ready): (&str, usize, usize), stop: &Path) -> Cut {
     check_machine();
-    let scratch = Scratch::new("cut");
-    let steady = build("tests/c/faults/steady.c", &scratch);
-    let stop = scratch.path().join("stop");
+    let scratch = Scratch::new(name);
+    let binary = build(&format!("tests/c/faults/{name}.c"), &scratch);
     let script = "ip link set lo up && exec \"$@\"";
-    let job = Job::new("unshare").args(["-n", "sh", "-c", script, "cut"]);
-    let words = mpirun(3, steady, &[&stop.display().to_string()]);
+    let job = job.args(["-n", "sh", "-c", script, "cut"]);
+    let words = mpirun(ranks, binary, &[&stop.display().to_string()]);
     let mut job = job.args(words).start();
-    job.wait_for("ready", 3);
+    job.wait_for("ready", ready);
     let inside = *job
         .process()
         .descendants()
         .last()
         .expect("the ranks are there");
-    let everything = ["INPUT", "-i", "lo", "-p", "udp", "-j", "DROP"];
-    iptables_beside(inside, &[&["-I"], &everything[..]].concat());
+    iptables_beside(inside, &[&["-I"], &EVERYTHING[..], &["DROP"]].concat());
+    Cut {
+        job,
+        inside,
+        _program: scratch,
+    }
+}
+
+/// A job whose network is cut.
+struct Cut {
+    job: Running,
+    inside: Process,
+    _program: Scratch,
+}
+
+#[test]
+fn a_network_that_is_cut_for_a_second_is_waited_for() {
+    let scratch = Scratch::new("cut");
+    let stop = scratch.path().join("stop");
+    let cut = run_and_cut(Job::new("unshare"), ("steady", 3, 3), &stop);
     // The cut itself: what is tested is that a second without a packet does no harm.
     std::thread::sleep(Duration::from_secs(1));
-    iptables_beside(inside, &[&["-D"], &everything[..]].concat());
+    iptables_beside(cut.inside, &[&["-D"], &EVERYTHING[..], &["DROP"]].concat());
     std::fs::write(&stop, "").expect("the file that ends the job");
-    let outcome = job.finish().expect_code(0).expect_stdout("all right");
+    let outcome = cut.job.finish().expect_code(0).expect_stdout("all right");
     assert!(
         outcome.stderr.is_empty(),
         "nothing to complain about: {}",
         outcome.report()
     );
+}
+
+/// What was sent completed long ago: only Finalize is left to tell that it never arrived.
+#[test]
+fn finalize_notices_that_what_was_sent_does_not_arrive() {
+    let scratch = Scratch::new("oneway");
+    let stop = scratch.path().join("stop");
+    let job = Job::new("unshare").env("MPILITE_LOST_S", "2");
+    let cut = run_and_cut(job, ("oneway", 2, 1), &stop);
+    std::fs::write(&stop, "").expect("the file that lets the ranks go on");
+    let outcome = cut.job.finish().expect_failure();
+    let line = outcome.stderr.lines().find(|line| line.contains("lost"));
+    let line = line.unwrap_or_else(|| panic!("nobody is lost: {}", outcome.report()));
+    for word in [
+        "MPI_Finalize",
+        "rank 1 ",
+        "host ",
+        " at 127.0.0.1:",
+        "firewall",
+    ] {
+        assert!(line.contains(word), "`{word}` in: {}", outcome.report());
+    }
 }

@@ -1,6 +1,7 @@
 //! One lock's worth of the engine: links, matcher, requests. Everything here runs under the lock.
 
 use super::envelope::Envelope;
+use super::loss::Loss;
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::patience::Habit;
 use super::protocol::{self, Unmatched};
@@ -10,13 +11,10 @@ use super::shortcut::NEAR;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
-use crate::error::{Cause, Error};
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
 use crate::transport::shm::SCATTERED_FROM;
-use crate::transport::{
-    Arrival, Bounced, Event, Landed, Landing, Link, Lost, Peer, Tallies, Transport,
-};
+use crate::transport::{Arrival, Bounced, Event, Landed, Landing, Link, Peer, Tallies, Transport};
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
@@ -41,13 +39,6 @@ pub(super) enum Purpose {
     Unexpected(u32),
     /// Nobody wants it: the program finalizes.
     Nothing,
-}
-
-/// A peer that is lost, and why, in words.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Loss {
-    pub(super) peer: Peer,
-    reason: &'static str,
 }
 
 /// The buffer that the program attached for buffered sends. Source: MPI 5.0, 3.6.
@@ -426,7 +417,7 @@ impl Lane {
     }
 
     /// It is no more.
-    fn let_go(&mut self, len: u64) {
+    pub(super) fn let_go(&mut self, len: u64) {
         self.taken_in_bytes -= protocol::kept_unexpected(len);
         if self.taken_in_bytes <= self.settings.unexpected_budget_bytes / 4 && self.is_full {
             self.keep_bodies_away(false);
@@ -524,74 +515,9 @@ impl Lane {
         table[index] = Some(purpose);
     }
 
-    fn take_purpose(&mut self, inbound: Inbound) -> Purpose {
+    pub(super) fn take_purpose(&mut self, inbound: Inbound) -> Purpose {
         self.purposes[inbound.link][inbound.arrival.0 as usize]
             .take()
             .expect("a link completes what it announced")
-    }
-
-    #[cold]
-    fn lose(&mut self, link: usize, lost: &Lost) {
-        let Lost {
-            peer,
-            ref unfinished,
-            ref unsent,
-            reason,
-        } = *lost;
-        self.lost.push(Loss { peer, reason });
-        for &token in unsent {
-            self.unsent(token, peer);
-        }
-        for &arrival in unfinished {
-            match self.take_purpose(Inbound { link, arrival }) {
-                Purpose::Receive { request, .. } => self.fail(request, peer),
-                Purpose::Unexpected(place) => self.lose_unexpected(place, peer),
-                Purpose::Nothing => {}
-            }
-        }
-        // Which receives the peer could still have answered is not known here: a receive names
-        // a rank of its communicator. None may hang, so all are told.
-        for request in self.posted.extract(|_| true) {
-            self.fail(request, peer);
-        }
-    }
-
-    /// Whoever receives the message, or has probed for it, is to learn what became of it.
-    fn lose_unexpected(&mut self, place: u32, peer: Peer) {
-        let message = self
-            .unexpected
-            .get_mut(place)
-            .expect("an unexpected message has its place");
-        let body = core::mem::replace(&mut message.body, Body::Lost(peer));
-        let len = message.len;
-        if matches!(body, Body::Coming(_)) {
-            self.let_go(len);
-        }
-    }
-
-    pub(super) fn fail(&mut self, request: Request, peer: Peer) {
-        let error = self.loss(peer);
-        self.requests.finish(request, Status::EMPTY, Some(error));
-    }
-
-    /// The first peer that was lost, in words.
-    #[must_use]
-    pub fn first_loss(&self) -> Option<Error> {
-        self.lost.first().map(|loss| self.loss(loss.peer))
-    }
-
-    pub(super) fn loss(&self, peer: Peer) -> Error {
-        let reason = self
-            .lost
-            .iter()
-            .find(|loss| loss.peer == peer)
-            .map_or("nothing more is known of it", |loss| loss.reason);
-        let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);
-        Cause::Lost {
-            rank: peer.0,
-            host: host.into(),
-            reason,
-        }
-        .into()
     }
 }

@@ -10,6 +10,7 @@ mod lane;
 mod lock;
 #[cfg(test)]
 mod lock_tests;
+mod loss;
 pub mod matching;
 mod meet;
 mod patience;

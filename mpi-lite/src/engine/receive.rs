@@ -2,7 +2,8 @@
 
 use super::Engine;
 use super::envelope::Envelope;
-use super::lane::{Lane, Loss};
+use super::lane::Lane;
+use super::loss::Loss;
 use super::matching::{Pattern, UnexpectedMessage};
 use super::request::{Plan, Request, Status};
 use crate::data::Area;

@@ -90,7 +90,9 @@ fn lost() -> Error {
     Cause::Lost {
         rank: 0,
         host: "left".into(),
-        reason: "it has answered nothing for too long",
+        address: None,
+        reason: "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and does a \
+                 firewall between the hosts keep UDP away?",
     }
     .into()
 }

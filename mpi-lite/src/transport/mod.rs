@@ -21,6 +21,7 @@ pub mod tap;
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
 
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 pub use loopback::Loopback;
@@ -234,6 +235,11 @@ pub trait Transport {
 
     /// Whether everything that was sent is with its receivers.
     fn is_quiet(&self) -> bool;
+
+    /// Where the socket of `peer` listens, on a road that has sockets.
+    fn address(&self, _peer: Peer) -> Option<SocketAddr> {
+        None
+    }
 }
 
 /// A transport, one of the roads we have.
@@ -368,5 +374,9 @@ impl Transport for Link {
 
     fn is_quiet(&self) -> bool {
         each!(self, road => road.is_quiet())
+    }
+
+    fn address(&self, peer: Peer) -> Option<SocketAddr> {
+        each!(self, road => road.address(peer))
     }
 }

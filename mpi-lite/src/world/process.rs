@@ -120,11 +120,17 @@ impl Process {
     /// processes have come as far, so that nobody still needs an answer of this one.
     ///
     /// # Errors
-    /// `System`: the launcher is gone or ends the job.
+    /// `Lost`: a peer is gone, and with it maybe what was sent to it; all of it is told, also what
+    /// completed before. `System`: the launcher is gone or ends the job.
     pub fn finalize(&self) -> Result<()> {
         let system = |error: BootError| Error::from(Cause::System(error.to_string().into()));
         self.engine.with(Lane::close);
-        self.engine.wait_until(|lane| lane.is_quiet().then_some(()));
+        // A peer that is lost never comes here: nobody may wait for it below.
+        self.engine
+            .wait_until(|lane| match (lane.first_loss(), lane.is_quiet()) {
+                (Some(loss), _) => Some(Err(loss)),
+                (None, is_quiet) => is_quiet.then_some(Ok(())),
+            })?;
         let mut boot = self.boot.lock();
         // Twice: should another rank die before it comes here, this is the last that is heard.
         self.report(&mut boot, Some(self.counters()))

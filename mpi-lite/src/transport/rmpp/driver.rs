@@ -17,7 +17,8 @@ use crate::clock::Instant;
 use crate::memory::Span;
 
 /// Why a peer is lost.
-const SILENT: &str = "it has answered nothing for too long";
+const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
+                      does a firewall between the hosts keep UDP away?";
 
 #[derive(Debug)]
 struct Outgoing {

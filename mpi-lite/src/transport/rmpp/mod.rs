@@ -450,6 +450,10 @@ impl Transport for Rmpp {
     fn is_quiet(&self) -> bool {
         self.driver.is_quiet()
     }
+
+    fn address(&self, peer: Peer) -> Option<SocketAddr> {
+        self.socket.address_of(peer.0)
+    }
 }
 
 #[cfg(test)]

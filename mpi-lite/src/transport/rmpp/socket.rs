@@ -124,6 +124,12 @@ impl Socket {
             .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
+    /// Where the socket of rank `peer` listens.
+    #[must_use]
+    pub(super) fn address_of(&self, peer: u32) -> Option<SocketAddr> {
+        self.ends.peers.get(peer as usize)?.as_socket()
+    }
+
     /// Bytes of the receive buffer as the kernel counts them.
     #[must_use]
     pub(super) fn receive_buffer(&self) -> usize {

@@ -1,0 +1,88 @@
+//! Peers that answer no more: who is told, and what.
+
+use std::mem::replace;
+use std::net::SocketAddr;
+
+use super::lane::{Inbound, Lane, Purpose};
+use super::matching::Body;
+use super::request::{Request, Status};
+use crate::error::{Cause, Error};
+use crate::transport::{Lost, Peer, Transport};
+
+/// A peer that is lost, and why, in words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    pub(super) peer: Peer,
+    address: Option<SocketAddr>,
+    reason: &'static str,
+}
+
+impl Lane {
+    #[cold]
+    pub(super) fn lose(&mut self, link: usize, lost: &Lost) {
+        let Lost {
+            peer,
+            ref unfinished,
+            ref unsent,
+            reason,
+        } = *lost;
+        let address = self.links[link].address(peer);
+        self.lost.push(Loss {
+            peer,
+            address,
+            reason,
+        });
+        for &token in unsent {
+            self.unsent(token, peer);
+        }
+        for &arrival in unfinished {
+            match self.take_purpose(Inbound { link, arrival }) {
+                Purpose::Receive { request, .. } => self.fail(request, peer),
+                Purpose::Unexpected(place) => self.lose_unexpected(place, peer),
+                Purpose::Nothing => {}
+            }
+        }
+        // Which receives the peer could still have answered is not known here: a receive names
+        // a rank of its communicator. None may hang, so all are told.
+        for request in self.posted.extract(|_| true) {
+            self.fail(request, peer);
+        }
+    }
+
+    /// Whoever receives the message, or has probed for it, is to learn what became of it.
+    fn lose_unexpected(&mut self, place: u32, peer: Peer) {
+        let message = self
+            .unexpected
+            .get_mut(place)
+            .expect("an unexpected message has its place");
+        let body = replace(&mut message.body, Body::Lost(peer));
+        let len = message.len;
+        if matches!(body, Body::Coming(_)) {
+            self.let_go(len);
+        }
+    }
+
+    pub(super) fn fail(&mut self, request: Request, peer: Peer) {
+        let error = self.loss(peer);
+        self.requests.finish(request, Status::EMPTY, Some(error));
+    }
+
+    /// The first peer that was lost, in words.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<Error> {
+        self.lost.first().map(|loss| self.loss(loss.peer))
+    }
+
+    pub(super) fn loss(&self, peer: Peer) -> Error {
+        let loss = self.lost.iter().find(|loss| loss.peer == peer);
+        let reason = loss.map_or("nothing more is known of it", |loss| loss.reason);
+        let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);
+        Cause::Lost {
+            rank: peer.0,
+            host: host.into(),
+            address: loss.and_then(|loss| loss.address),
+            reason,
+        }
+        .into()
+    }
+}
