@@ -7,11 +7,13 @@ use super::Endpoint;
 use super::queues::HALF_CIRCLE;
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::ids::NodeId;
+use crate::ids::{Key, NodeId, OutgoingId};
 use crate::incoming::states::State;
+use crate::outgoing::{Outgoing, Place};
 use crate::peer::Path;
 use crate::slab::Slab;
 use crate::table::Table;
+use crate::time::Instant;
 use crate::timers::Timeouts;
 
 /// What an endpoint holds at a moment.
@@ -60,6 +62,37 @@ impl Endpoint {
         }
     }
 
+    /// An outgoing message that nothing will ever move on: it has nothing to transmit, no timer
+    /// runs for it or for the one it waits for, and no acknowledgement waits to be looked at.
+    #[must_use]
+    pub fn stranded(&self) -> Option<OutgoingId> {
+        let queued = |key: &&Key| self.outgoing.find(**key).is_some();
+        let ready = self.outgoing.iter().filter(|(_, m)| m.ready).count();
+        assert_eq!(
+            self.ready.iter().filter(queued).count(),
+            ready,
+            "queued once each"
+        );
+        if self.unsettled.is_some() {
+            return None;
+        }
+        let rings = |at: Instant| self.next_timeout().is_some_and(|wake| wake <= at);
+        let runs = |at: Instant| at != Instant::NEVER && rings(at);
+        let moves = |index: u32| self.outgoing[index].ready || runs(self.outgoing[index].deadline);
+        let stands = |(_, message): &(u32, &Outgoing)| {
+            let path = &self.paths[message.to as usize];
+            let own = message.ready || runs(message.deadline);
+            match message.place {
+                Place::Sending => !own,
+                Place::Held => !message.ready && !runs(path.held_due),
+                // The oldest one is timed, and those behind it wait for its end (rules P12, M).
+                Place::Pending | Place::Waiting => !path.pending.head().is_some_and(moves),
+            }
+        };
+        let index = self.outgoing.iter().find(stands)?.0;
+        Some(OutgoingId(self.outgoing.key(index)))
+    }
+
     /// How many message positions there are, free ones counted too.
     #[must_use]
     pub fn survey_cost(&self) -> usize {
@@ -73,7 +106,7 @@ impl Endpoint {
         let peers = size_of_val(&*self.peers) + size_of_val(&*self.paths);
         let rooms = self.incoming.bytes() + self.outgoing.bytes();
         let tables = self.incoming_at.bytes() + self.outgoing_at.bytes();
-        let queues = self.ready.capacity() * size_of::<crate::ids::Key>()
+        let queues = self.ready.capacity() * size_of::<Key>()
             + self.answers.capacity() * size_of::<super::Answer>()
             + self.events.capacity() * size_of::<crate::event::Event>()
             + self.open_paths.capacity() * size_of::<u32>();

@@ -277,13 +277,12 @@ impl Checker {
         Ok(())
     }
 
-    /// I7, I8: after each step.
-    pub(super) fn node(&self, node: u32, survey: &Survey) -> Verdict {
+    /// I7: what a node has granted.
+    pub(super) fn grants(&self, node: u32, survey: &Survey) -> Verdict {
         let Survey {
             outstanding,
             granted,
             in_grant,
-            incoming_live,
             ..
         } = *survey;
         hold!(
@@ -295,6 +294,13 @@ impl Checker {
             "I7: node {node} has granted {outstanding} of {} to {in_grant} messages",
             self.pool
         );
+        Ok(())
+    }
+
+    /// I7, I8: after each step.
+    pub(super) fn node(&self, node: u32, survey: &Survey) -> Verdict {
+        self.grants(node, survey)?;
+        let incoming_live = survey.incoming_live;
         let unfinished = self.unfinished_to[node as usize];
         hold!(
             incoming_live <= unfinished,

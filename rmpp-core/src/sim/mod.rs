@@ -13,6 +13,7 @@ mod mishaps;
 mod network;
 mod node;
 mod plan;
+mod script;
 mod traffic;
 mod witness;
 mod world;
@@ -20,6 +21,7 @@ mod world;
 pub use explore::{Case, Explored, explore};
 pub use network::{Faults, Network, Wires};
 pub use plan::{Outage, Pattern, Plan};
+pub use script::{Choices, Played, Rig, Script};
 pub use traffic::{Outcome, Traffic};
 pub use world::{Report, World};
 

@@ -1,0 +1,124 @@
+//! What a driver of the rig keeps: packets in its hand, and what its messages are called.
+
+use alloc::vec::Vec;
+use core::iter::Sum;
+use core::ops::AddAssign;
+
+use super::{Change, FIELDS};
+use crate::packet::MAX_HEADER_BYTES;
+use crate::sim::checker::{Verdict, hold};
+use crate::time::Instant;
+
+/// Bytes of the longest header that a script can write.
+pub(super) const HEADER_ROOM: usize = 72;
+const _: () = assert!(MAX_HEADER_BYTES <= HEADER_ROOM);
+
+/// A packet that was taken from a node, or made up.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) header: [u8; HEADER_ROOM],
+    pub(super) header_len: usize,
+    pub(super) len: usize,
+    /// Which message its payload is of.
+    pub(super) tag: Option<u32>,
+    pub(super) at: Instant,
+}
+
+impl Packet {
+    pub(super) fn lie(&mut self, change: Change) {
+        let Change { field, adds, value } = change;
+        let Some((_, first, count)) = field.map(|field| FIELDS[field]) else {
+            let old = if adds { self.len } else { 0 };
+            self.len = old.saturating_add(value as usize);
+            return;
+        };
+        if first + count > self.header_len {
+            return;
+        }
+        let bytes = &mut self.header[first..first + count];
+        let old = bytes
+            .iter()
+            .fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        let new = if adds { old.wrapping_add(value) } else { value };
+        bytes.copy_from_slice(&new.to_be_bytes()[8 - count..]);
+    }
+}
+
+/// Who a message is from or to, and its tag.
+pub(super) type Entry = (u32, u32);
+
+/// What a driver calls its messages: by their places, with the last tenant of each.
+pub(super) struct Names<Id>(Vec<(Id, Option<Entry>)>);
+
+impl<Id: Copy + PartialEq> Names<Id> {
+    pub(super) const EMPTY: Self = Self(Vec::new());
+
+    /// I1: a place is free when it is given out, and under a name that was never used there.
+    pub(super) fn put(&mut self, index: usize, id: Id, entry: Entry) -> Verdict {
+        match self.0.get_mut(index) {
+            Some((last, tenant)) => {
+                hold!(tenant.is_none(), "I1: place {index} is given out twice");
+                hold!(*last != id, "I1: place {index} has its last name again");
+                (*last, *tenant) = (id, Some(entry));
+            }
+            None => {
+                hold!(index == self.0.len(), "I1: place {index} is out of line");
+                self.0.push((id, Some(entry)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn get(&self, index: usize, id: Id) -> Option<Entry> {
+        let (tenant, entry) = self.0.get(index)?;
+        entry.filter(|_| *tenant == id)
+    }
+
+    pub(super) fn take(&mut self, index: usize, id: Id) -> Option<Entry> {
+        let entry = self.get(index, id)?;
+        self.0[index].1 = None;
+        Some(entry)
+    }
+
+    /// All entries of messages from or to `peer` go; answers their tags.
+    pub(super) fn lose(&mut self, peer: u32) -> Vec<u32> {
+        let all = self.0.iter_mut();
+        all.filter_map(|(_, entry)| entry.take_if(|entry| entry.0 == peer))
+            .map(|(_, tag)| tag)
+            .collect()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.iter().filter(|entry| entry.1.is_some()).count()
+    }
+}
+
+/// What a script did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// Lines of scripts.
+    pub lines: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Packets that came, true or not.
+    pub packets: u64,
+}
+
+impl AddAssign for Played {
+    fn add_assign(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.messages += other.messages;
+        self.packets += other.packets;
+    }
+}
+
+impl Sum for Played {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum += one;
+            sum
+        })
+    }
+}
