@@ -54,7 +54,8 @@ bench: stage
 	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin bench
 
 # The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots.
-# COMPARE=quick makes it short, ONLY=section,section runs these alone; ONLY=node is one machine.
+# COMPARE=quick makes it short, ONLY=section,section runs these alone; ONLY=node is one machine,
+# ONLY=network-1500 the network with an Ethernet's packets.
 compare: stage
 	COMPARE="$(COMPARE)" ONLY="$(ONLY)" MPILITE_PREFIX=$(STAGE) \
 	  $(CARGO) run --release --package mpi-lite-benches --bin compare

@@ -23,6 +23,8 @@ pub use contender::{Contender, auto, counting, kernel, neighbours, ours, peers, 
 pub use goal::{Goal, Limit};
 pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
 pub use options::Options;
-pub use place::{ETHERNET, LOOPBACK, Network, Place, check_networks, cut, disturbed};
-pub use report::{Report, goals_of, plots_folder};
+pub use place::{
+    ETHERNET, JUMBO, LOOPBACK, NETWORKS, Network, Place, check_networks, cut, disturbed,
+};
+pub use report::{Report, plots_folder};
 pub use table::{Table, short};

@@ -44,17 +44,17 @@ impl Options {
         if self.is_quick { quick } else { full }
     }
 
-    /// Whether this section is asked for.
+    /// Whether something is asked for that has these names.
     #[must_use]
-    pub fn wants(&self, section: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == section)
+    pub fn wants(&self, names: &[String]) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| names.contains(name))
     }
 
     /// What was asked for and is none of these.
     #[must_use]
-    pub fn unknown(&self, sections: &[&str]) -> Vec<&str> {
-        let names = self.only.iter().map(String::as_str);
-        names.filter(|name| !sections.contains(name)).collect()
+    pub fn unknown(&self, known: &[String]) -> Vec<&str> {
+        let unknown = self.only.iter().filter(|name| !known.contains(name));
+        unknown.map(String::as_str).collect()
     }
 }
 
@@ -62,18 +62,23 @@ impl Options {
 mod tests {
     use super::*;
 
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
     #[test]
     fn nothing_asked_for_is_a_full_comparison_of_everything() {
         let options = Options::new("", "", "");
-        assert!(options.wants("loss") && !options.is_quick);
+        assert!(options.wants(&names(&["loss"])) && !options.is_quick);
         assert_eq!(options.rounds(7, 2), 7);
     }
 
     #[test]
     fn sections_can_be_chosen_and_wrong_ones_are_found() {
         let options = Options::new("quick", "loss,incast hope", "");
-        assert!(options.wants("incast") && !options.wants("speed"));
-        assert_eq!(options.unknown(&["loss", "incast"]), ["hope"]);
+        assert!(options.wants(&names(&["incast-1500", "incast"])));
+        assert!(!options.wants(&names(&["speed-1500", "speed"])));
+        assert_eq!(options.unknown(&names(&["loss", "incast"])), ["hope"]);
         assert_eq!(options.rounds(7, 2), 2);
     }
 

@@ -44,14 +44,31 @@ pub const LOOPBACK: Network = Network {
     loss_percent: 0.0,
 };
 
-/// What Ethernet would carry: 1500 bytes, packet by packet.
+/// Packets of an Ethernet, with the offloads that an interface has as it comes.
 pub const ETHERNET: Network = Network {
     mtu_bytes: 1500,
-    is_like_a_wire: true,
-    loss_percent: 0.0,
+    ..LOOPBACK
 };
 
+/// The same with jumbo frames.
+pub const JUMBO: Network = Network {
+    mtu_bytes: 9000,
+    ..LOOPBACK
+};
+
+/// The networks on which everything is measured.
+pub const NETWORKS: [Network; 3] = [LOOPBACK, JUMBO, ETHERNET];
+
 impl Network {
+    /// The same network without offloads: packet by packet.
+    #[must_use]
+    pub fn like_a_wire(self) -> Self {
+        Self {
+            is_like_a_wire: true,
+            ..self
+        }
+    }
+
     /// The same network, of a hundred of whose packets so many are lost.
     #[must_use]
     pub fn losing(self, loss_percent: f64) -> Self {
@@ -84,7 +101,7 @@ fn has_namespaces() -> bool {
 pub fn check_networks() -> Result<(), String> {
     static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
     let check = || {
-        let network = ETHERNET.losing(1.0);
+        let network = ETHERNET.like_a_wire().losing(1.0);
         let job = Place::Own(network).job("udp", Duration::from_secs(10));
         let outcome = job.arg("true").run();
         let why = outcome.stderr.lines().next().unwrap_or_default().to_owned();
@@ -94,6 +111,18 @@ pub fn check_networks() -> Result<(), String> {
             .ok_or_else(|| format!("a network that loses packets {needs}: {why}"))
     };
     ANSWER.get_or_init(check).clone()
+}
+
+impl std::fmt::Display for Network {
+    /// What titles say of it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let offloads = if self.is_like_a_wire {
+            ", no offloads"
+        } else {
+            ""
+        };
+        write!(f, "MTU {}{offloads}", self.mtu_bytes)
+    }
 }
 
 impl Place {
@@ -158,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_network_of_its_own_has_the_mtu_and_the_loss_that_were_asked_for() {
-        let place = Place::Own(ETHERNET.losing(2.0));
+        let place = Place::Own(ETHERNET.like_a_wire().losing(2.0));
         let look = "cat /sys/class/net/lo/mtu; ethtool -k lo; iptables -S INPUT";
         let outcome = sh(place, look).run().expect_code(0);
         for expected in [

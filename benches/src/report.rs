@@ -1,7 +1,7 @@
-//! What a section has to tell, and where it is kept until the next comparison.
+//! What a section has to tell, and where its text and pictures are kept.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mpi_lite_tests::c_source;
 
@@ -14,7 +14,7 @@ use crate::table::Table;
 pub struct Report {
     text: String,
     goals: Vec<Goal>,
-    plots: Vec<(&'static str, Plot)>,
+    plots: Vec<(String, Plot)>,
 }
 
 /// Where the pictures are shown from.
@@ -23,7 +23,7 @@ pub fn plots_folder() -> PathBuf {
     c_source("docs/plots")
 }
 
-/// Where the texts of the sections wait for the whole.
+/// Where the texts of the sections are kept.
 fn texts_folder() -> PathBuf {
     c_source("target/compare")
 }
@@ -47,33 +47,27 @@ impl Report {
     }
 
     /// Adds a picture, which becomes `docs/plots/NAME.svg`.
-    pub fn plot(&mut self, name: &'static str, plot: Plot) {
-        self.plots.push((name, plot));
+    pub fn plot(&mut self, name: impl Into<String>, plot: Plot) {
+        self.plots.push((name.into(), plot));
     }
 
-    /// Writes the pictures, and the texts to where [`goals_of`] finds them.
+    /// The goals so far.
+    #[must_use]
+    pub fn goals(&self) -> &[Goal] {
+        &self.goals
+    }
+
+    /// Writes the text and the pictures.
     ///
     /// # Errors
     /// What could not be written.
     pub fn keep(&self, section: &str) -> std::io::Result<()> {
-        let goals: Vec<String> = self.goals.iter().map(ToString::to_string).collect();
         fs::create_dir_all(texts_folder())?;
-        fs::write(text_file(section, "txt"), &self.text)?;
-        fs::write(text_file(section, "goals"), goals.join("\n"))?;
+        fs::write(texts_folder().join(format!("{section}.txt")), &self.text)?;
         fs::create_dir_all(plots_folder())?;
         for (name, plot) in &self.plots {
             fs::write(plots_folder().join(format!("{name}.svg")), plot.to_svg())?;
         }
         Ok(())
     }
-}
-
-fn text_file(section: &str, ending: &str) -> PathBuf {
-    texts_folder().join(Path::new(section).with_extension(ending))
-}
-
-/// The goals of a section as they were when it ran last, a line each; none if it never ran.
-#[must_use]
-pub fn goals_of(section: &str) -> Option<String> {
-    fs::read_to_string(text_file(section, "goals")).ok()
 }

@@ -1,81 +1,81 @@
 //! `make compare`: mpi-lite beside the MPIs of this machine and beside the kernel alone.
 //!
-//! Two parts: `network`, where everybody goes over UDP or TCP, and `node`, where everybody takes
-//! the road that it chooses on one machine.
+//! Two parts: `network`, where everybody goes over UDP or TCP, each section at several packet
+//! sizes, and `node`, where everybody takes the road that it chooses on one machine.
 //!
 //! Rounds, everybody back to back in each of them; the figures are medians over the rounds, the
 //! ratios are taken within a round. `COMPARE=quick` makes fewer and shorter rounds,
-//! `ONLY=loss,node` runs these sections or parts alone (also to go on where an interruption came),
-//! and `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to `docs/plots`, texts to
-//! `target/compare`. At the end stand the goals, those of sections that did not run as they were
-//! when they last did.
+//! `ONLY=loss,network-1500,node` runs these sections or parts alone (also to go on where an
+//! interruption came), and `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to
+//! `docs/plots`, texts to `target/compare`. At the end stand the goals of what was measured.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mpi_lite_benches::sections::{SECTIONS, Section};
-use mpi_lite_benches::{Bench, Options, Report, goals_of, machine, plots_folder};
+use mpi_lite_benches::sections::{Variant, variants};
+use mpi_lite_benches::{Bench, Options, Report, machine, plots_folder};
 
-/// Whether the section could be measured and kept.
-fn run(section: &Section, bench: &Bench) -> bool {
-    println!("== {}: {}\n", section.name, section.about);
+/// The goals of a variant, a line each; none if it could not be measured and kept.
+fn run(variant: &Variant, bench: &Bench) -> Option<String> {
+    let name = variant.name();
+    println!("== {name}: {}\n", variant.about());
     let start = Instant::now();
     let mut report = Report::default();
     report.line(&format!("{}\n", machine::describe()));
-    let done = (section.run)(bench, &mut report)
-        .and_then(|()| report.keep(section.name).map_err(|error| error.to_string()));
-    if let Err(why) = &done {
-        println!("{}: not measured: {why}\n", section.name);
+    let done = variant
+        .run(bench, &mut report)
+        .and_then(|()| report.keep(&name).map_err(|error| error.to_string()));
+    println!("{name} took {:.0} s\n", start.elapsed().as_secs_f64());
+    if let Err(why) = done {
+        println!("{name}: not measured: {why}\n");
+        return None;
     }
+    Some(
+        report
+            .goals()
+            .iter()
+            .map(|goal| format!("{goal}\n"))
+            .collect(),
+    )
+}
+
+/// Complains of names that nothing has.
+fn check_names(options: &Options) -> Result<(), ExitCode> {
+    let known: Vec<String> = variants().flat_map(|variant| variant.names()).collect();
+    let unknown = options.unknown(&known);
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = variants().map(|variant| variant.name()).collect();
     eprintln!(
-        "compare: {} took {:.0} s",
-        section.name,
-        start.elapsed().as_secs_f64()
+        "compare: ONLY={}: there are {}; without the number all of that name, and the parts \
+         node, network, network-65536 ...",
+        unknown.join(","),
+        names.join(", ")
     );
-    done.is_ok()
+    Err(ExitCode::from(2))
 }
 
 fn main() -> ExitCode {
     let options = Options::from_environment();
-    let names: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
-    let parts = SECTIONS.iter().map(|section| section.part);
-    let unknown = options.unknown(&[&names[..], &parts.collect::<Vec<_>>()].concat());
-    if !unknown.is_empty() {
-        eprintln!(
-            "compare: ONLY={}: the sections are {}; network and node are parts of them",
-            unknown.join(","),
-            names.join(", ")
-        );
-        return ExitCode::from(2);
+    if let Err(code) = check_names(&options) {
+        return code;
     }
     let bench = Bench::new(options);
     for peer in &bench.peers {
         println!("{}", machine::version(peer));
     }
     println!();
-    let mut done = Vec::new();
-    let mut is_complete = true;
-    for section in SECTIONS
-        .iter()
-        .filter(|it| bench.options.wants(it.name) || bench.options.wants(it.part))
-    {
-        if run(section, &bench) {
-            done.push(section.name);
-        } else {
-            is_complete = false;
-        }
-    }
+    let wanted = variants().filter(|variant| bench.options.wants(&variant.names()));
+    let done: Vec<_> = wanted
+        .map(|variant| (variant.name(), run(&variant, &bench)))
+        .collect();
     println!("== goals: median (least to most of the rounds)\n");
-    for section in SECTIONS {
-        let earlier = if done.contains(&section.name) {
-            ""
-        } else {
-            ", from an earlier run"
-        };
-        match goals_of(section.name) {
+    for (name, goals) in &done {
+        match goals {
             Some(goals) if goals.is_empty() => {}
-            Some(goals) => println!("{}{earlier}\n{goals}", section.name),
-            None => println!("{}\n  never measured", section.name),
+            Some(goals) => println!("{name}\n{goals}"),
+            None => println!("{name}\n  not measured\n"),
         }
     }
     let failures = bench.failures();
@@ -83,6 +83,7 @@ fn main() -> ExitCode {
         println!("FAILED {failure}");
     }
     println!("\npictures: {}", plots_folder().display());
+    let is_complete = done.iter().all(|(_, goals)| goals.is_some());
     if is_complete && failures.is_empty() {
         ExitCode::SUCCESS
     } else {

@@ -7,11 +7,11 @@ use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Spread, number_after};
-use crate::place::{LOOPBACK, Place, check_networks, cut};
+use crate::place::{Network, Place, check_networks, cut};
 use crate::report::Report;
 use crate::table::Table;
 
-pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let seconds = bench.options.choose(60, 5);
     let contenders = bench.contenders(&["fast", "classic"]);
@@ -20,7 +20,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         let (ready, stop) = (file("ready"), file("stop"));
         let words = [&ready, &stop].map(|path| path.display().to_string());
         let program = Program {
-            place: Place::Own(LOOPBACK),
+            place: Place::Own(network),
             // TCP doubles its timer up to two minutes.
             limit: Duration::from_secs(seconds * 3 + 15),
             ..Program::new("outage", &words)
@@ -55,7 +55,9 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
             .find(|(name, _)| *name == who)
             .and_then(|found| found.1)
     };
-    let title = format!("seconds from the end of a cut of {seconds} s until messages flow again");
+    let title = format!(
+        "seconds from the end of a cut of {seconds} s until messages flow again, {network}"
+    );
     let mut table = Table::new(title, vec![String::new(), "seconds".to_owned()]);
     for who in &contenders {
         table.row(who.name.as_str(), vec![cell(who, of(&who.name))]);

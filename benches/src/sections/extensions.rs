@@ -6,7 +6,7 @@ use super::{in_rounds, incast, packets};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, ours};
 use crate::measurements::{Better, Measurements, lines_of, number_after};
-use crate::place::{ETHERNET, LOOPBACK, Place, check_networks};
+use crate::place::{LOOPBACK, Network, Place, check_networks};
 use crate::profile::{extensions, without};
 use crate::report::Report;
 use crate::table::{Table, short};
@@ -31,15 +31,21 @@ fn columns() -> Vec<&'static str> {
         .collect()
 }
 
-fn program(name: &'static str, words: &[&str]) -> Program {
+fn program(network: Network, name: &'static str, words: &[&str]) -> Program {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    let place = match network {
+        LOOPBACK => Place::Machine,
+        network => Place::Own(network),
+    };
     Program {
+        place,
         limit: Duration::from_secs(15),
         ..Program::new(name, &words)
     }
 }
 
-fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
+fn measure(bench: &Bench, network: Network, (who, all): (&Contender, &mut Measurements)) {
+    let program = |name, words: &[&str]| program(network, name, words);
     let sizes = LATENCIES.map(|(size, _)| size);
     for (size, figures) in lines_of(
         &bench
@@ -57,7 +63,7 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
         Some(lines_of(&output).first()?.1[0])
     };
     let lossy = |name, words: &[&str]| Program {
-        place: Place::Own(ETHERNET.losing(1.0)),
+        place: Place::Own(network.like_a_wire().losing(1.0)),
         limit: Duration::from_secs(8),
         ..program(name, words)
     };
@@ -66,10 +72,7 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
     let figures = [
         (BANDWIDTH, first(&program("bandwidth", &["1048576"]))),
         (RATE, first(&program("rate", &["8"]))),
-        (
-            PACKETS,
-            packets::count(bench, who).map(|(_, stream)| stream),
-        ),
+        (PACKETS, packets::count_stream(bench, network, who)),
         (
             FARM,
             bench
@@ -79,7 +82,7 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
         (LONG, first(&lossy("roundtrips", &["1048576", budget]))),
         (
             INCAST,
-            incast::goodput(bench, who, (8, LOOPBACK)).map(|figures| figures[0]),
+            incast::goodput(bench, who, (8, network)).map(|figures| figures[0]),
         ),
     ];
     for (what, figure) in figures {
@@ -89,16 +92,18 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
     }
 }
 
-pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let mut contenders = vec![ours("fast"), ours("classic")];
     contenders.extend(extensions().map(|(name, _)| ours(&without(name))));
     let rounds = bench.options.rounds(3, 1);
     let how = bench.how(rounds);
-    let all = in_rounds(rounds, &contenders, |who, all| measure(bench, who, all));
+    let all = in_rounds(rounds, &contenders, |who, all| {
+        measure(bench, network, (who, all));
+    });
     let title = format!(
         "each extension off: first line figures of fast, then figures divided by those of fast, \
-         {how}\n(- less is better, + more is better)"
+         {network}, {how}\n(- less is better, + more is better)"
     );
     let names = std::iter::once("profile").chain(columns());
     let mut table = Table::new(title, names.map(str::to_owned).collect());

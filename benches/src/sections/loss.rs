@@ -1,15 +1,15 @@
-//! Farm and ping-pong on an Ethernet that loses packets.
+//! Farm and ping-pong on a network that loses packets.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{in_rounds, medians, ratios};
+use super::{in_rounds, medians, plot_name, ratios};
 use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Better, Measurements, Spread, lines_of, number_after};
-use crate::place::{ETHERNET, Place, check_networks};
+use crate::place::{Network, Place, check_networks};
 use crate::plot::{LinePlot, Plot, Series, Ticks};
 use crate::report::Report;
 
@@ -38,6 +38,7 @@ const TABLES: [&str; 7] = [FARM, STALL, WAITING, SHORT, LONG, LONG_STALL, PACKET
 /// much or more loss: a comparison must end.
 struct Lossy<'a> {
     bench: &'a Bench,
+    network: Network,
     too_slow: RefCell<BTreeSet<(String, &'static str, u64)>>,
 }
 
@@ -53,7 +54,7 @@ impl Lossy<'_> {
             return None;
         }
         let program = Program {
-            place: Place::Own(ETHERNET.losing(job.loss)),
+            place: Place::Own(self.network.losing(job.loss)),
             limit: Duration::from_secs_f64(job.budget_s + if job.loss > 5.0 { 25.0 } else { 8.0 }),
             ..Program::new(name, job.words)
         };
@@ -125,13 +126,14 @@ struct Job<'a> {
     budget_s: f64,
 }
 
-pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "classic"]);
     let rounds = bench.options.rounds(3, 1);
     let how = bench.how(rounds);
     let lossy = Lossy {
         bench,
+        network: network.like_a_wire(),
         too_slow: RefCell::default(),
     };
     let all = in_rounds(rounds, &contenders, |who, all| {
@@ -152,7 +154,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         losses.iter().map(row).collect()
     };
     for subject in TABLES {
-        let title = format!("{subject} (MTU 1500, no offloads), {how}");
+        let title = format!("{subject} ({}), {how}", lossy.network);
         let rows = match subject {
             PACKETS => rows(subject, &[&LOSSES[..], &HEAVY].concat()),
             _ => rows(subject, &LOSSES),
@@ -165,13 +167,22 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         report.table(&ratios(&title, "loss", (&rows, &contenders), &all));
     }
     set_goals(report, &all);
-    report.plot("loss", Plot::Lines(draw(&contenders, &all, &how)));
+    let how = format!("{}, {how}", lossy.network);
+    let plot = Plot::Lines(draw(&contenders, &all, &how));
+    report.plot(plot_name("loss", network), plot);
     Ok(())
 }
 
 fn set_goals(report: &mut Report, all: &Measurements) {
     let at = what(FARM, 1.0);
     let mut goal = |what: &str, limit, measured| report.goal(Goal::new(what, limit, measured));
+    let lossless = what(FARM, 0.0);
+    let over_peer = all.ratio("fast", &["Open MPI tcp"], &lossless, Better::Larger);
+    goal(
+        "farm without loss / Open MPI tcp",
+        Limit::Least(1.0),
+        over_peer,
+    );
     let over_peer = all.ratio("fast", &["Open MPI tcp"], &at, Better::Larger);
     goal(
         "farm at 1 % loss / Open MPI tcp",
@@ -213,10 +224,7 @@ fn draw(contenders: &[Contender], all: &Measurements, how: &str) -> LinePlot {
     };
     LinePlot {
         title: "Task farm on a network that loses packets".to_owned(),
-        subtitle: format!(
-            "tasks of 30 KiB, results of 1 KiB, MTU 1500, no offloads, {how}; \
-             higher is better"
-        ),
+        subtitle: format!("tasks of 30 KiB, results of 1 KiB, {how}; higher is better"),
         x: Ticks::steps("packets lost", &LOSSES, "%"),
         y: "tasks/s".to_owned(),
         series: contenders.iter().map(series).collect(),

@@ -15,111 +15,170 @@ pub use speed::alone;
 use crate::bench::Bench;
 use crate::contender::Contender;
 use crate::measurements::{Better, Measurements};
+use crate::place::{LOOPBACK, NETWORKS, Network};
 use crate::report::Report;
 use crate::table::{Table, short};
 
 /// A part of the comparison.
 #[derive(Debug)]
 pub struct Section {
-    /// The name by which it is chosen.
-    pub name: &'static str,
-    /// The part of the comparison to which it belongs; a part can be chosen too.
-    pub part: &'static str,
+    name: &'static str,
+    about: &'static str,
+    measure: Measure,
+}
+
+/// Measures, and tells; the error is what this machine lacks for it.
+#[derive(Debug)]
+enum Measure {
+    /// Ranks that reach each other over a network, measured on each of [`NETWORKS`].
+    Network(fn(&Bench, &mut Report, Network) -> Result<(), String>),
+    /// Ranks on one machine, each MPI by the road that it chooses.
+    Node(fn(&Bench, &mut Report) -> Result<(), String>),
+}
+
+/// The parts of the comparison, by which their sections can be chosen.
+const NETWORK: &str = "network";
+const NODE: &str = "node";
+
+/// Everything that is compared, in the order of the report.
+const SECTIONS: &[Section] = &[
+    Section {
+        name: "speed",
+        about: "latency, bandwidth, message rate, farm on a network that loses nothing",
+        measure: Measure::Network(speed::run),
+    },
+    Section {
+        name: "packets",
+        about: "packets that a message needs",
+        measure: Measure::Network(packets::run),
+    },
+    Section {
+        name: "loss",
+        about: "farm and ping-pong on a network that loses packets",
+        measure: Measure::Network(loss::run),
+    },
+    Section {
+        name: "extensions",
+        about: "what each extension of the fast profile is worth",
+        measure: Measure::Network(extensions::run),
+    },
+    Section {
+        name: "incast",
+        about: "eight ranks send to one",
+        measure: Measure::Network(incast::run),
+    },
+    Section {
+        name: "strays",
+        about: "ten thousand stray packets a second",
+        measure: Measure::Network(strays::run),
+    },
+    Section {
+        name: "cut",
+        about: "the network is cut and healed",
+        measure: Measure::Network(cut::run),
+    },
+    Section {
+        name: "near",
+        about: "latency, bandwidth, message rate of two ranks on one machine",
+        measure: Measure::Node(node::near),
+    },
+    Section {
+        name: "crowd",
+        about: "barrier, allreduce and farm, up to more ranks than cores",
+        measure: Measure::Node(node::crowd),
+    },
+    Section {
+        name: "idle",
+        about: "what a rank uses that waits, and how soon it wakes up",
+        measure: Measure::Node(node::idle),
+    },
+    Section {
+        name: "start",
+        about: "jobs that start, meet and end",
+        measure: Measure::Node(node::start),
+    },
+    Section {
+        name: "depth",
+        about: "matching with many receives posted, or many messages unexpected",
+        measure: Measure::Node(node::depth),
+    },
+    Section {
+        name: "flood",
+        about: "memory under messages that nobody receives for a while",
+        measure: Measure::Node(node::flood),
+    },
+];
+
+/// A section, on one network if it is about networks.
+#[derive(Debug)]
+pub struct Variant {
+    section: &'static Section,
+    network: Option<Network>,
+}
+
+/// All sections, those about networks on each of [`NETWORKS`].
+pub fn variants() -> impl Iterator<Item = Variant> {
+    SECTIONS.iter().flat_map(|section| {
+        let networks = match section.measure {
+            Measure::Network(_) => NETWORKS.map(Some).to_vec(),
+            Measure::Node(_) => vec![None],
+        };
+        networks
+            .into_iter()
+            .map(move |network| Variant { section, network })
+    })
+}
+
+impl Variant {
+    /// Its own name: `speed-1500`, `near`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        named(self.section.name, self.network)
+    }
+
+    /// The names by which it is chosen: its own, those of its section and of its part.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let part = match self.section.measure {
+            Measure::Network(_) => NETWORK,
+            Measure::Node(_) => NODE,
+        };
+        let own = [self.section.name, part].map(|name| named(name, self.network));
+        let all = [self.section.name, part].map(str::to_owned);
+        [own, all].concat()
+    }
+
     /// What it is about.
-    pub about: &'static str,
+    #[must_use]
+    pub fn about(&self) -> String {
+        let on = |network: Network| format!("{}, MTU {}", self.section.about, network.mtu_bytes);
+        self.network
+            .map_or_else(|| self.section.about.to_owned(), on)
+    }
+
     /// Measures, and tells.
     ///
     /// # Errors
     /// What this machine lacks for it.
-    pub run: fn(&Bench, &mut Report) -> Result<(), String>,
+    pub fn run(&self, bench: &Bench, report: &mut Report) -> Result<(), String> {
+        match self.section.measure {
+            Measure::Network(run) => run(bench, report, self.network.unwrap_or(LOOPBACK)),
+            Measure::Node(run) => run(bench, report),
+        }
+    }
 }
 
-/// Ranks that reach each other over a network.
-const NETWORK: &str = "network";
-/// Ranks on one machine, each MPI by the road that it chooses.
-const NODE: &str = "node";
+fn named(name: &str, network: Option<Network>) -> String {
+    network.map_or_else(
+        || name.to_owned(),
+        |network| format!("{name}-{}", network.mtu_bytes),
+    )
+}
 
-/// Everything that is compared, in the order of the report.
-pub const SECTIONS: &[Section] = &[
-    Section {
-        name: "speed",
-        part: NETWORK,
-        about: "latency, bandwidth, message rate, farm on a network that loses nothing",
-        run: speed::run,
-    },
-    Section {
-        name: "packets",
-        part: NETWORK,
-        about: "packets that a message of 8 bytes needs",
-        run: packets::run,
-    },
-    Section {
-        name: "loss",
-        part: NETWORK,
-        about: "farm and ping-pong on an Ethernet that loses packets",
-        run: loss::run,
-    },
-    Section {
-        name: "extensions",
-        part: NETWORK,
-        about: "what each extension of the fast profile is worth",
-        run: extensions::run,
-    },
-    Section {
-        name: "incast",
-        part: NETWORK,
-        about: "eight ranks send to one",
-        run: incast::run,
-    },
-    Section {
-        name: "strays",
-        part: NETWORK,
-        about: "ten thousand stray packets a second",
-        run: strays::run,
-    },
-    Section {
-        name: "cut",
-        part: NETWORK,
-        about: "the network is cut and healed",
-        run: cut::run,
-    },
-    Section {
-        name: "near",
-        part: NODE,
-        about: "latency, bandwidth, message rate of two ranks on one machine",
-        run: node::near,
-    },
-    Section {
-        name: "crowd",
-        part: NODE,
-        about: "barrier, allreduce and farm, up to more ranks than cores",
-        run: node::crowd,
-    },
-    Section {
-        name: "idle",
-        part: NODE,
-        about: "what a rank uses that waits, and how soon it wakes up",
-        run: node::idle,
-    },
-    Section {
-        name: "start",
-        part: NODE,
-        about: "jobs that start, meet and end",
-        run: node::start,
-    },
-    Section {
-        name: "depth",
-        part: NODE,
-        about: "matching with many receives posted, or many messages unexpected",
-        run: node::depth,
-    },
-    Section {
-        name: "flood",
-        part: NODE,
-        about: "memory under messages that nobody receives for a while",
-        run: node::flood,
-    },
-];
+/// The name of a picture of this network.
+fn plot_name(name: &str, network: Network) -> String {
+    named(name, Some(network))
+}
 
 /// Everybody once in each round, each round beginning with another, so that nobody always runs
 /// after the same one.
@@ -253,12 +312,26 @@ mod tests {
     }
 
     #[test]
-    fn sections_have_names_of_their_own_and_parts_too() {
-        let mut names: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
-        names.extend([NETWORK, NODE]);
+    fn variants_have_names_of_their_own_and_parts_too() {
+        let mut names: Vec<_> = SECTIONS.iter().map(|it| it.name.to_owned()).collect();
+        names.extend([NETWORK, NODE].map(str::to_owned));
+        let of_networks = variants().filter(|it| it.network.is_some());
+        names.extend(of_networks.map(|it| it.name()));
+        let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), SECTIONS.len() + 2);
-        assert!(SECTIONS.iter().all(|it| [NETWORK, NODE].contains(&it.part)));
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn every_section_of_the_network_is_measured_at_three_packet_sizes() {
+        let chosen = |name: &str| {
+            let chosen = variants().filter(|it| it.names().contains(&name.to_owned()));
+            chosen.map(|it| it.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen("loss"), ["loss-65536", "loss-9000", "loss-1500"]);
+        assert_eq!(chosen("incast-1500"), ["incast-1500"]);
+        assert_eq!(chosen("network").len(), 3 * chosen("network-1500").len());
+        assert_eq!(chosen("near"), ["near"]);
     }
 }

@@ -1,66 +1,98 @@
-//! How many packets a short message needs, counted by the network interface.
+//! How many packets a message needs, counted by the network interface.
 
 use std::time::Duration;
 
-use super::{cell, in_rounds, medians};
+use super::{cell, in_rounds, medians, plot_name};
 use crate::bench::{Bench, Program};
 use crate::contender::{Contender, counting};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Measurements, lines_of};
-use crate::place::{ETHERNET, Place, check_networks};
+use crate::place::{Network, Place, check_networks};
 use crate::plot::{Bar, BarPlot, Plot};
 use crate::report::Report;
 
+/// Bytes of the messages.
+const SIZES: [u32; 4] = [8, 1024, 2048, 32_768];
 const PING_PONG: &str = "ping-pong, per direction";
 const STREAM: &str = "stream, 64 in flight";
 
-fn program() -> Program {
+fn what(size: u32, subject: &str) -> String {
+    format!("{size} B, {subject}")
+}
+
+fn program(network: Network, sizes: &[u32]) -> Program {
+    let words: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     Program {
-        place: Place::Own(ETHERNET),
-        limit: Duration::from_secs(20),
-        ..Program::new("packets", &["8".to_owned()])
+        place: Place::Own(network.like_a_wire()),
+        limit: Duration::from_secs(30),
+        ..Program::new("packets", &words)
     }
 }
 
-/// What the ranks themselves counted, in the words of `mpirun --stats`: the interface does not
-/// know what was sent again.
-fn own_count(bench: &Bench, profile: &str) -> Option<String> {
-    let outcome = bench.job(&counting(profile), &program()).run();
+/// What the ranks themselves counted with messages of 8 bytes, in the words of `mpirun --stats`:
+/// the interface does not know what was sent again.
+fn own_count(bench: &Bench, network: Network, profile: &str) -> Option<String> {
+    let program = program(network, &[8]);
+    let outcome = bench.job(&counting(profile), &program).run();
     let mut lines = outcome.stderr.lines().map(str::trim);
     lines
         .find(|line| line.starts_with("packets:"))
         .map(str::to_owned)
 }
 
-/// Packets per message of 8 bytes: in a ping-pong, in a stream.
-pub(super) fn count(bench: &Bench, who: &Contender) -> Option<(f64, f64)> {
-    let program = program();
-    let output = bench.run(who, &program)?;
-    let (_, figures) = lines_of(&output).into_iter().next()?;
-    Some((*figures.first()?, *figures.get(1)?))
+/// Packets per message of each size: in a ping-pong, in a stream.
+fn count_sizes(
+    bench: &Bench,
+    network: Network,
+    (who, sizes): (&Contender, &[u32]),
+) -> Vec<(u32, f64, f64)> {
+    let output = bench.run(who, &program(network, sizes)).unwrap_or_default();
+    let line = |(size, figures): (String, Vec<f64>)| {
+        Some((size.parse().ok()?, *figures.first()?, *figures.get(1)?))
+    };
+    lines_of(&output).into_iter().filter_map(line).collect()
 }
 
-pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+/// Packets per message of 8 bytes in a stream.
+pub(super) fn count_stream(bench: &Bench, network: Network, who: &Contender) -> Option<f64> {
+    let counted = count_sizes(bench, network, (who, &[8]));
+    Some(counted.first()?.2)
+}
+
+pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "fast,-coalesce", "classic"]);
     let rounds = bench.options.rounds(3, 1);
     let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
-        if let Some((ping_pong, stream)) = count(bench, who) {
-            all.note(&who.name, PING_PONG, ping_pong);
-            all.note(&who.name, STREAM, stream);
+        for (size, ping_pong, stream) in count_sizes(bench, network, (who, &SIZES)) {
+            all.note(&who.name, &what(size, PING_PONG), ping_pong);
+            all.note(&who.name, &what(size, STREAM), stream);
         }
     });
-    let rows = [PING_PONG, STREAM].map(|name| (name.to_owned(), name.to_owned()));
-    let title =
-        format!("packets per 8 B message, counted by the interface (MTU 1500, no offloads), {how}");
-    report.table(&medians(&title, "", (&rows, &contenders), &all));
+    let row = |size: u32, subject| (what(size, subject), what(size, subject));
+    let rows = SIZES.map(|size| [PING_PONG, STREAM].map(|subject| row(size, subject)));
+    let wire = network.like_a_wire();
+    let title = format!("packets per message, counted by the interface ({wire}), {how}");
+    report.table(&medians(
+        &title,
+        "",
+        (rows.as_flattened(), &contenders),
+        &all,
+    ));
     for profile in ["fast", "classic"] {
-        let counted = own_count(bench, profile).unwrap_or_else(|| "nothing".to_owned());
+        let counted = own_count(bench, network, profile).unwrap_or_else(|| "nothing".to_owned());
         report.line(&format!("mpirun --stats, {profile}: {counted}"));
     }
     report.line("");
-    let spread = |who, what: &str| all.spread(|round| round.get(who, what));
+    set_goals(report, &all);
+    let plot = Plot::Bars(draw(network, &contenders, &all));
+    report.plot(plot_name("packets", network), plot);
+    Ok(())
+}
+
+fn set_goals(report: &mut Report, all: &Measurements) {
+    let spread = |who, subject: &str| all.spread(|round| round.get(who, &what(8, subject)));
     let ping_pong = spread("fast", PING_PONG);
     report.goal(Goal::new(
         "packets per 8 B message, ping-pong",
@@ -68,24 +100,26 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
         ping_pong,
     ));
     let stream = spread("fast,-coalesce", STREAM);
-    let what = "packets per 8 B message, stream, uncoalesced";
-    report.goal(Goal::new(what, Limit::Most(1.15), stream));
-    report.plot("packets", Plot::Bars(draw(&contenders, &all)));
-    Ok(())
+    let name = "packets per 8 B message, stream, uncoalesced";
+    report.goal(Goal::new(name, Limit::Most(1.15), stream));
 }
 
-fn draw(contenders: &[Contender], all: &Measurements) -> BarPlot {
-    let group = |what: &str| {
+fn draw(network: Network, contenders: &[Contender], all: &Measurements) -> BarPlot {
+    let group = |subject: &str| {
         let bar = |who: &Contender| Bar {
             name: who.title(),
-            figure: all.median(&who.name, what).ok_or_else(|| cell(who, None)),
+            figure: all
+                .median(&who.name, &what(8, subject))
+                .ok_or_else(|| cell(who, None)),
         };
-        (what.to_owned(), contenders.iter().map(bar).collect())
+        (subject.to_owned(), contenders.iter().map(bar).collect())
     };
     BarPlot {
         title: "Packets per message of 8 bytes".to_owned(),
-        subtitle: "everything that crosses the interface, acknowledgements too; lower is better"
-            .to_owned(),
+        subtitle: format!(
+            "{}; everything that crosses the interface, acknowledgements too; lower is better",
+            network.like_a_wire()
+        ),
         unit: String::new(),
         groups: vec![group(PING_PONG), group(STREAM)],
     }

@@ -9,7 +9,7 @@ use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Measurements, Spread, lines_of, number_after};
-use crate::place::{LOOPBACK, Place, check_networks, disturbed};
+use crate::place::{Network, Place, check_networks, disturbed};
 use crate::report::Report;
 use crate::table::{Table, short};
 
@@ -30,7 +30,12 @@ fn noted(subject: &str, aim: &str) -> String {
     format!("{subject} {aim}")
 }
 
-fn measure(bench: &Bench, (who, strays): (&Contender, &str), all: &mut Measurements) {
+fn measure(
+    bench: &Bench,
+    network: Network,
+    (who, strays): (&Contender, &str),
+    all: &mut Measurements,
+) {
     let budget = bench.options.choose("2", "0.7");
     for (subject, name, words) in SUBJECTS {
         for aim in AIMS {
@@ -40,7 +45,7 @@ fn measure(bench: &Bench, (who, strays): (&Contender, &str), all: &mut Measureme
                 .map(ToString::to_string)
                 .collect();
             let program = Program {
-                place: Place::Own(LOOPBACK),
+                place: Place::Own(network),
                 limit: Duration::from_secs(20),
                 ..Program::new(name, &words)
             };
@@ -70,7 +75,7 @@ fn measure(bench: &Bench, (who, strays): (&Contender, &str), all: &mut Measureme
     }
 }
 
-pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast"]);
     let strays = bench.binary(&kernel("strays", "udp"), "strays");
@@ -78,10 +83,11 @@ pub(super) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let rounds = bench.options.rounds(5, 1);
     let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders[..1], |who, all| {
-        measure(bench, (who, &strays), all);
+        measure(bench, network, (who, &strays), all);
     });
-    let title =
-        format!("{PER_SECOND} stray packets a second, throughput divided by that without, {how}");
+    let title = format!(
+        "{PER_SECOND} stray packets a second, throughput divided by that without, {network}, {how}"
+    );
     let columns = ["", "sent elsewhere", "onto the ranks", "onto / elsewhere"].map(str::to_owned);
     let mut table = Table::new(title, columns.to_vec());
     for (subject, ..) in SUBJECTS {

@@ -2,11 +2,21 @@
 
 use crate::bench::{Bench, Program};
 use crate::contender::Contender;
-use crate::measurements::{Better, Measurements, Spread, lines_of};
+use crate::measurements::{Better, Measurements, Round, Spread, lines_of};
 use crate::plot::{LinePlot, Series, Ticks};
 use crate::report::Report;
 
 use super::{medians, ratios};
+
+/// The ways of `latency.c` to measure, in the order of its figures. A goal counts for the worst.
+pub(super) const WAYS: &[&str] = &[
+    "one buffer",
+    "separate buffers",
+    "one buffer, touched",
+    "separate buffers, touched",
+];
+/// The way that pictures show: what most programs do.
+const SHOWN: &str = "separate buffers";
 
 #[derive(Debug)]
 pub(super) struct Subject {
@@ -17,19 +27,47 @@ pub(super) struct Subject {
     pub(super) better: Better,
     /// Bytes of the messages; none if the program does not ask for them.
     pub(super) sizes: &'static [u32],
+    /// The names of the figures in a line; none if there is one, which needs no name.
+    pub(super) ways: &'static [&'static str],
+}
+
+/// Where somebody is furthest behind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Worst {
+    /// Bytes.
+    pub(super) size: u32,
+    /// How it was measured; empty if there is one way.
+    pub(super) way: &'static str,
+    /// The ratio.
+    pub(super) ratio: Spread,
 }
 
 impl Subject {
-    /// The name of a figure among the measurements.
-    pub(super) fn what(&self, size: impl ToString) -> String {
-        format!("{} {}", self.program, size.to_string())
+    /// The ways to measure; one without a name if there is only one.
+    fn ways(&self) -> &'static [&'static str] {
+        if self.ways.is_empty() {
+            &[""]
+        } else {
+            self.ways
+        }
     }
 
-    pub(super) fn rows(&self) -> Vec<(String, String)> {
+    /// The name of a figure among the measurements, for subjects measured in one way.
+    pub(super) fn what(&self, size: impl ToString) -> String {
+        self.what_in(size, self.ways()[0])
+    }
+
+    /// The name of a figure that was measured in this way.
+    pub(super) fn what_in(&self, size: impl ToString, way: &str) -> String {
+        let name = format!("{} {} {way}", self.program, size.to_string());
+        name.trim_end().to_owned()
+    }
+
+    fn rows(&self, way: &str) -> Vec<(String, String)> {
         if self.sizes.is_empty() {
-            return vec![("-".to_owned(), self.what(0))];
+            return vec![("-".to_owned(), self.what_in(0, way))];
         }
-        let row = |size: &u32| (size.to_string(), self.what(size));
+        let row = |size: &u32| (size.to_string(), self.what_in(size, way));
         self.sizes.iter().map(row).collect()
     }
 
@@ -38,7 +76,8 @@ impl Subject {
         self.sizes.iter().map(ToString::to_string).collect()
     }
 
-    /// Runs the program and notes the figure of each size.
+    /// Runs the program and notes the figures of each size. A program that prints one figure, a
+    /// probe of the kernel, has measured what stands for all ways.
     pub(super) fn run(
         &self,
         bench: &Bench,
@@ -46,7 +85,26 @@ impl Subject {
         all: &mut Measurements,
     ) {
         for (size, figures) in lines_of(&bench.run(who, program).unwrap_or_default()) {
-            all.note(&who.name, &self.what(size), figures[0]);
+            let alone = figures.len() == 1;
+            for (index, way) in self.ways().iter().enumerate() {
+                if let Some(figure) = figures.get(if alone { 0 } else { index }) {
+                    all.note(&who.name, &self.what_in(&size, way), *figure);
+                }
+            }
+        }
+    }
+
+    /// The figures of all, a table for each way.
+    pub(super) fn tell_figures(
+        &self,
+        report: &mut Report,
+        (contenders, how): (&[Contender], &str),
+        all: &Measurements,
+    ) {
+        for way in self.ways() {
+            let title = format!("{} ({}){how}", self.title(way), self.unit);
+            let rows = self.rows(way);
+            report.table(&medians(&title, "bytes", (&rows, contenders), all));
         }
     }
 
@@ -57,41 +115,77 @@ impl Subject {
         (contenders, how): (&[Contender], &str),
         all: &Measurements,
     ) {
-        let rows = self.rows();
-        let shown = (&rows[..], contenders);
-        let title = format!("{} ({}), {how}", self.program, self.unit);
-        report.table(&medians(&title, "bytes", shown, all));
+        self.tell_figures(report, (contenders, &format!(", {how}")), all);
         let sense = match self.better {
             Better::Smaller => "below 1 is better",
             Better::Larger => "above 1 is better",
         };
-        let title = format!("{} ({sense})", self.program);
-        report.table(&ratios(&title, "bytes", shown, all));
+        for way in self.ways() {
+            let title = format!("{} ({sense})", self.title(way));
+            let rows = self.rows(way);
+            report.table(&ratios(&title, "bytes", (&rows, contenders), all));
+        }
     }
 
-    /// The size among these at which `who` is furthest behind the best of `others`, and its ratio.
-    pub(super) fn worst_size(
+    fn title(&self, way: &str) -> String {
+        let comma = if way.is_empty() { "" } else { ", " };
+        format!("{}{comma}{way}", self.program)
+    }
+
+    /// The size among these, and the way, at which `who` is furthest behind the best of `others`.
+    pub(super) fn worst(
         &self,
         (who, others): (&str, &[&str]),
         sizes: &[u32],
         all: &Measurements,
-    ) -> Option<(u32, Spread)> {
-        let ratio = |size: &u32| {
-            let spread = all.ratio(who, others, &self.what(size), self.better)?;
-            Some((*size, spread))
+    ) -> Option<Worst> {
+        let ratio = |size: u32, way: &'static str| {
+            let ratio = all.ratio(who, others, &self.what_in(size, way), self.better)?;
+            Some(Worst { size, way, ratio })
         };
-        let by_median = |a: &(u32, Spread), b: &(u32, Spread)| a.1.median.total_cmp(&b.1.median);
-        let ratios = sizes.iter().filter_map(ratio);
+        let each = sizes
+            .iter()
+            .flat_map(|size| self.ways().iter().filter_map(|way| ratio(*size, way)));
+        let by_median = |a: &Worst, b: &Worst| a.ratio.median.total_cmp(&b.ratio.median);
         match self.better {
-            Better::Smaller => ratios.max_by(by_median),
-            Better::Larger => ratios.min_by(by_median),
+            Better::Smaller => each.max_by(by_median),
+            Better::Larger => each.min_by(by_median),
+        }
+    }
+
+    /// The geometric mean over these sizes of `who` divided by the best of `others`, within each
+    /// round, measured in the worst way; none in a round that lacks a size.
+    pub(super) fn mean(
+        &self,
+        (who, others): (&str, &[&str]),
+        sizes: &[u32],
+        all: &Measurements,
+    ) -> Option<Spread> {
+        let of = |round: &Round, way: &str| {
+            let log = |size: &u32| {
+                let what = self.what_in(size, way);
+                let best = round.best(others, &what, self.better)?;
+                Some((round.get(who, &what)? / best).ln())
+            };
+            let logs: Vec<f64> = sizes.iter().map(log).collect::<Option<_>>()?;
+            Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        };
+        let means = self
+            .ways()
+            .iter()
+            .map(|way| all.spread(|round| of(round, way)));
+        let by_median = |a: &Spread, b: &Spread| a.median.total_cmp(&b.median);
+        match self.better {
+            Better::Smaller => means.flatten().max_by(by_median),
+            Better::Larger => means.flatten().min_by(by_median),
         }
     }
 
     /// A line for each contender, without title.
     pub(super) fn line_plot(&self, contenders: &[Contender], all: &Measurements) -> LinePlot {
+        let way = if self.ways.is_empty() { "" } else { SHOWN };
         let series = |who: &Contender| {
-            let figure = |size: &u32| all.median(&who.name, &self.what(size));
+            let figure = |size: &u32| all.median(&who.name, &self.what_in(size, way));
             let point = |size: &u32| Some((f64::from(*size), figure(size)?));
             Series {
                 name: who.title(),
@@ -108,9 +202,31 @@ impl Subject {
     }
 }
 
+impl std::fmt::Display for Worst {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.size {
+            size if size >= 1 << 20 => write!(f, "{} MiB", size >> 20)?,
+            size if size >= 1 << 10 => write!(f, "{} KiB", size >> 10)?,
+            size => write!(f, "{size} B")?,
+        }
+        let comma = if self.way.is_empty() { "" } else { ", " };
+        write!(f, "{comma}{}", self.way)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn subject(better: Better, ways: &'static [&'static str]) -> Subject {
+        Subject {
+            program: "x",
+            unit: "",
+            better,
+            sizes: &[1, 8, 64],
+            ways,
+        }
+    }
 
     #[test]
     fn the_worst_size_is_where_we_are_furthest_behind() {
@@ -120,18 +236,54 @@ mod tests {
             all.note("ours", &format!("x {size}"), ours);
             all.note("theirs", &format!("x {size}"), 10.0);
         }
-        let subject = |better| Subject {
-            program: "x",
-            unit: "",
-            better,
-            sizes: &[1, 8, 64],
-        };
         let worst = |better| {
-            let subject = subject(better);
-            let worst = subject.worst_size(("ours", &["theirs"]), subject.sizes, &all);
-            worst.map(|(size, spread)| (size, spread.median))
+            let subject = subject(better, &[]);
+            let worst = subject.worst(("ours", &["theirs"]), subject.sizes, &all);
+            worst.map(|worst| (worst.to_string(), worst.ratio.median))
         };
-        assert_eq!(worst(Better::Smaller), Some((8, 2.0)));
-        assert_eq!(worst(Better::Larger), Some((1, 0.5)));
+        assert_eq!(worst(Better::Smaller), Some(("8 B".to_owned(), 2.0)));
+        assert_eq!(worst(Better::Larger), Some(("1 B".to_owned(), 0.5)));
+    }
+
+    /// Ours takes twice as long as the best in one way, half as long in the other.
+    fn two_ways(subject: &Subject) -> Measurements {
+        let mut all = Measurements::default();
+        all.begin_round();
+        for size in subject.sizes {
+            for (way, ours) in [("a", 4.0), ("b", 1.0)] {
+                let what = subject.what_in(size, way);
+                all.note("ours", &what, ours);
+                all.note("theirs", &what, 2.0);
+                all.note("slow", &what, 90.0);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_worst_way_to_measure_counts() {
+        let subject = subject(Better::Smaller, &["a", "b"]);
+        let all = two_ways(&subject);
+        let others: &[&str] = &["theirs", "slow"];
+        let worst = subject
+            .worst(("ours", others), &[8], &all)
+            .expect("measured");
+        assert_eq!(
+            (worst.to_string(), worst.ratio.median),
+            ("8 B, a".to_owned(), 2.0)
+        );
+        let mean = subject.mean(("ours", others), subject.sizes, &all);
+        assert!(mean.is_some_and(|mean| (mean.median - 2.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn the_mean_of_ratios_is_geometric_and_of_all_sizes_or_none() {
+        let subject = subject(Better::Smaller, &["a", "b"]);
+        let mut all = two_ways(&subject);
+        all.note("ours", &subject.what_in(8, "a"), 0.5);
+        let mean = |sizes: &[u32]| subject.mean(("ours", &["theirs"]), sizes, &all);
+        // 2, 1/4 and 2 are 1 in the mean.
+        assert!(mean(subject.sizes).is_some_and(|mean| (mean.median - 1.0).abs() < 1e-9));
+        assert_eq!(mean(&[8, 9]), None);
     }
 }
