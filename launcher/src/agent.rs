@@ -1,10 +1,11 @@
 //! The launcher's part on another host: a [`Node`] that speaks through standard input and output.
 //!
 //! The end of standard input means that `mpirun`, its host or the connection is gone: then every
-//! rank here ends as well.
+//! rank here ends as well. So does a long silence: a network that is cut closes nothing. While
+//! `mpirun` is suspended, of which it tells, its silence means nothing.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -16,9 +17,10 @@ use nix::unistd::{read, write};
 
 use crate::failure::Failure;
 use crate::node::{Node, set_nonblocking};
-use crate::poll::{Interests, Token};
+use crate::poll::{Interests, Token, earlier};
 use crate::server::prepare_process;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
+use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, Order, Report};
 
 /// Serves one node until all its ranks ended.
@@ -39,6 +41,7 @@ pub fn serve() -> Result<(), Failure> {
         .map_err(no_connection)?;
     set_nonblocking(&input).map_err(no_connection)?;
     set_nonblocking(&output).map_err(no_connection)?;
+    let now = Instant::now();
     let mut agent = Agent {
         node: Node::new(inherited),
         signals,
@@ -46,6 +49,8 @@ pub fn serve() -> Result<(), Failure> {
         output,
         outgoing: MAGIC.iter().copied().collect(),
         frames: Frames::default(),
+        silence: Silence::new(Some(silence::LIMIT), now),
+        sign_at: now,
         is_lost: false,
     };
     let (server, client) = ssh_addresses();
@@ -66,6 +71,10 @@ struct Agent {
     output: OwnedFd,
     outgoing: VecDeque<u8>,
     frames: Frames,
+    /// Of `mpirun`.
+    silence: Silence,
+    /// When the node must know again that we live.
+    sign_at: Instant,
     /// Nobody listens any more.
     is_lost: bool,
 }
@@ -75,6 +84,7 @@ impl Agent {
         loop {
             let now = Instant::now();
             self.node.tick(now);
+            self.watch_silence(now);
             self.pass_reports(now);
             let is_idle = !self.node.has_ranks() || self.node.is_quiet();
             if (self.is_lost && is_idle) || (self.node.is_quiet() && self.outgoing.is_empty()) {
@@ -101,7 +111,29 @@ impl Agent {
             }
         }
         self.node.interests(&mut interests);
-        interests.wait(self.node.wake_at())
+        let until = self.sign_at.min(self.silence.look_at());
+        interests.wait(earlier(self.node.wake_at(), Some(until)))
+    }
+
+    /// Gives a sign of life, and looks for one of `mpirun`.
+    fn watch_silence(&mut self, now: Instant) {
+        if self.sign_at <= now {
+            self.sign_at = now + self.silence.period();
+            self.node.give_sign();
+        }
+        if self.node.is_paused() {
+            self.silence.heard(now);
+        }
+        if self.silence.is_too_long(now) && !self.is_lost {
+            let seconds = self.silence.limit().unwrap_or_default().as_secs_f64();
+            // If the network works again, or `mpirun` was only stopped, the user reads it there.
+            let line = format!(
+                "nothing was heard of mpirun for {seconds} s (MPILITE_SILENT_S), so its ranks here \
+                 were ended"
+            );
+            writeln!(io::stderr(), "{line}").ok();
+            self.lose(now);
+        }
     }
 
     fn ready(&mut self, token: Token, now: Instant) {
@@ -133,19 +165,31 @@ impl Agent {
         let mut bytes = [0; 64 << 10];
         while !self.is_lost {
             match read(&self.input, &mut bytes) {
-                Ok(length) if length > 0 => self.frames.push(&bytes[..length]),
+                Ok(length) if length > 0 => {
+                    self.silence.heard(now);
+                    self.frames.push(&bytes[..length]);
+                }
                 Err(Errno::EAGAIN) => return,
                 Err(Errno::EINTR) => {}
                 _ => return self.lose(now),
             }
             loop {
                 match self.frames.pop::<Order>() {
-                    Ok(Some(order)) => self.node.obey(order, now),
+                    Ok(Some(order)) => self.obey(order, now),
                     Ok(None) => break,
                     Err(_) => return self.lose(now),
                 }
             }
         }
+    }
+
+    fn obey(&mut self, order: Order, now: Instant) {
+        if let Order::Start(start) = &order {
+            self.silence = Silence::new(start.silent_for, now);
+            self.node.lives_on_signs(start.silent_for);
+            self.sign_at = now;
+        }
+        self.node.obey(order, now);
     }
 
     fn pass_reports(&mut self, now: Instant) {

@@ -4,16 +4,23 @@
 //! but what they started does not. So before the first rank a guard is forked: it reads the
 //! process groups of the ranks from a pipe, and when that pipe ends without a word of farewell it
 //! kills them.
+//!
+//! On another host it also kills them when the launcher's part there gives no sign of life: it may
+//! have been stopped, and then it would never notice that `mpirun` has given it up.
 #![expect(unsafe_code, reason = "forks a process that shares our code")]
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
-use nix::unistd::{ForkResult, Pid, fork, pipe2, setsid};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, pthread_sigmask};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2, setsid};
+
+use crate::poll::{Interests, Token};
+use crate::silence::Silence;
 
 /// Our end of the pipe to the guard.
 #[derive(Debug)]
@@ -25,13 +32,18 @@ pub struct Guard {
 /// The record that says farewell: no group has this number.
 const FAREWELL: i32 = 0;
 
+/// The record that is a sign of life.
+const SIGN: i32 = i32::MIN;
+
 impl Guard {
-    /// Forks the guard. The process must have one thread.
+    /// Forks the guard. The process must have one thread. After `limit` without a
+    /// [`Guard::give_sign`] the guard kills the groups and this process.
     ///
     /// # Errors
     ///
     /// The system's reason.
-    pub fn new() -> nix::Result<Guard> {
+    pub fn new(limit: Option<Duration>) -> nix::Result<Guard> {
+        let launcher = getpid();
         let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
         // SAFETY: the launcher has one thread, so the child may do whatever the parent may.
         match unsafe { fork() }? {
@@ -41,7 +53,7 @@ impl Guard {
             }),
             ForkResult::Child => {
                 drop(ours);
-                watch(theirs);
+                watch(theirs, launcher, limit);
                 std::process::exit(0);
             }
         }
@@ -60,6 +72,11 @@ impl Guard {
     /// Takes a group out: no process of it is left, and others may get its number.
     pub fn remove(&mut self, group: Pid) {
         self.write(-group.as_raw());
+    }
+
+    /// Gives a sign of life.
+    pub fn give_sign(&mut self) {
+        self.write(SIGN);
     }
 
     /// Ends the guard: the launcher has done its work.
@@ -86,7 +103,7 @@ fn close_all_but(kept: RawFd) {
 }
 
 /// The guard's whole life.
-fn watch(pipe: OwnedFd) {
+fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
     // Signals of the terminal or of a batch system are not for us: our end is that of the pipe.
     let all = SigSet::all();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), None).ok();
@@ -95,14 +112,41 @@ fn watch(pipe: OwnedFd) {
     let mut pipe = File::from(pipe);
     let mut groups = BTreeSet::new();
     let mut record = [0; size_of::<i32>()];
-    while pipe.read_exact(&mut record).is_ok() {
+    let mut silence = Silence::new(limit, Instant::now());
+    let has_launcher = loop {
+        if !waits_for_record(&pipe, &mut silence) {
+            break true;
+        }
+        if pipe.read_exact(&mut record).is_err() {
+            break false;
+        }
         match i32::from_ne_bytes(record) {
             FAREWELL => return,
+            SIGN => {}
             group if group > 0 => drop(groups.insert(group)),
             group => drop(groups.remove(&-group)),
         }
-    }
+    };
     for group in groups {
         killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
     }
+    // As long as it is our parent nobody else has its number.
+    if has_launcher && getppid() == launcher {
+        kill(launcher, Signal::SIGKILL).ok();
+    }
+}
+
+/// Waits until there is a record, or the pipe ends; answers whether either came before the launcher
+/// was silent for too long.
+fn waits_for_record(pipe: &File, silence: &mut Silence) -> bool {
+    while !silence.is_too_long(Instant::now()) {
+        let mut interests = Interests::default();
+        interests.readable(pipe.as_fd(), Token::Server);
+        let until = silence.limit().map(|_| silence.look_at());
+        if !interests.wait(until).is_empty() {
+            silence.heard(Instant::now());
+            return true;
+        }
+    }
+    false
 }

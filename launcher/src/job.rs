@@ -150,9 +150,11 @@ impl Job {
                     format!("cannot start the job on host {host}: {reason}"),
                 );
             }
-            Report::Silent => {
-                let host = printable(host);
-                self.say(format!("host {host} has given no sign of life for 10 s"));
+            Report::Silent(time) => {
+                let (host, seconds) = (printable(host), time.as_secs_f64());
+                self.say(format!(
+                    "host {host} has given no sign of life for {seconds} s"
+                ));
             }
             Report::Lost { reason } => self.fail(LAUNCH, printable(&reason)),
             Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}

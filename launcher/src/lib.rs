@@ -33,6 +33,7 @@ pub mod remote;
 pub mod server;
 pub mod settings;
 pub mod signals;
+pub mod silence;
 pub mod stats;
 pub mod wire;
 pub mod wrapper;

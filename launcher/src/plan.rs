@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_bytes::ByteBuf;
 
@@ -13,6 +14,7 @@ use crate::environment::{self, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
 use crate::place::Placement;
 use crate::program;
+use crate::silence;
 use crate::wire::{Input, JobKey, Start};
 
 /// A job that is ready to be started.
@@ -29,6 +31,7 @@ pub struct Plan {
     elsewhere: Vec<(ByteBuf, ByteBuf)>,
     directory: PathBuf,
     wants_counters: bool,
+    silent_for: Option<Duration>,
 }
 
 impl Plan {
@@ -63,6 +66,7 @@ impl Plan {
             elsewhere: variables(true),
             directory,
             wants_counters: options.stats.is_some(),
+            silent_for: silence::limit()?,
             placement,
         })
     }
@@ -94,6 +98,7 @@ impl Plan {
                 Input::Forwarded
             },
             wants_counters: self.wants_counters,
+            silent_for: self.silent_for,
         }
     }
 

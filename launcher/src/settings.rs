@@ -24,6 +24,13 @@ const SETTINGS: &[Setting] = &[
         meaning: "Seconds within which another host must answer.",
     },
     Setting {
+        variable: "MPILITE_SILENT_S",
+        default: "12",
+        meaning: "Seconds without a sign of life after which `mpirun` and its part on another host \
+                  count each other as lost; each then ends its ranks. Signs go in every quarter of \
+                  it. 0: never.",
+    },
+    Setting {
         variable: "MPILITE_INTERFACE",
         default: "chosen by the launcher",
         meaning: "Interface, network (`10.1.0.0/16`) or address for the ranks' traffic, as \

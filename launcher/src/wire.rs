@@ -5,6 +5,7 @@
 //! [`MAGIC`] line: whatever the remote shell prints before it is noise and is skipped.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use mpi_lite::boot::Counted;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,8 @@ pub struct Start {
     pub input: Input,
     /// Whether the ranks shall report their counters.
     pub wants_counters: bool,
+    /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
+    pub silent_for: Option<Duration>,
 }
 
 /// The secret of a job; its bytes never show in debug output.
@@ -216,8 +219,8 @@ pub enum Report {
     Quiet,
     /// Answer to `Ping`.
     Pong,
-    /// The node has given no sign of life for a while. `mpirun` makes this report itself.
-    Silent,
+    /// The node has given no sign of life for so long. `mpirun` makes this report itself.
+    Silent(Duration),
     /// The node is gone. `mpirun` makes this report itself.
     Lost {
         /// What is known about it.
@@ -245,7 +248,7 @@ impl Report {
             | Report::InputClosed
             | Report::Quiet
             | Report::Pong
-            | Report::Silent
+            | Report::Silent(_)
             | Report::Lost { .. } => None,
         }
     }

@@ -296,3 +296,179 @@ fn an_agent_without_a_server_ends() {
         assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 2\n"));
     }
 }
+
+/// Does what ssh does, through two processes that pass the bytes on. When these are stopped nothing
+/// passes any more, but nothing is closed: a network that was cut.
+const RELAY: &str = r#"#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift 2
+cd "$(dirname "$0")"
+mkfifo in out
+exec 3<&0
+setsid cat <&3 >in & echo $! >inward
+( eval "exec $*" ) <in >out 3<&- & echo $! >agent
+setsid cat <out & echo $! >outward
+wait
+"#;
+
+/// Two ranks behind the relay, and after how much silence the ends give each other up.
+struct Relayed {
+    scratch: Scratch,
+    mark: String,
+    job: common::Running,
+}
+
+const SILENT_S: &str = "1";
+
+impl Relayed {
+    fn start() -> Relayed {
+        let mark = common::unique_sleep();
+        Relayed::start_with(&["sleep", &mark], &mark)
+    }
+
+    /// The program must begin with `sleep MARK` somewhere.
+    fn start_with(program: &[&str], mark: &str) -> Relayed {
+        let scratch = Scratch::new();
+        let ssh = scratch.write("ssh", RELAY, 0o755);
+        let line = [&["-n", "2", "--host", "n1:2"], program].concat();
+        let job = mpirun(&line)
+            .env("MPILITE_SSH", ssh)
+            .env("MPILITE_SILENT_S", SILENT_S)
+            .start();
+        common::wait_for_sleepers(mark, 2);
+        Relayed {
+            scratch,
+            mark: mark.to_string(),
+            job,
+        }
+    }
+
+    fn pid(&self, who: &str) -> u32 {
+        let text = std::fs::read_to_string(self.scratch.path().join(who));
+        text.expect("the relay runs").trim().parse().expect("a pid")
+    }
+
+    /// The ranks end, whoever tells them.
+    fn ranks_end(&self) {
+        common::wait_for_sleepers(&self.mark, 0);
+    }
+
+    fn finish(self) -> common::Outcome {
+        self.job.finish()
+    }
+}
+
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.contains(") T ")
+}
+
+#[test]
+fn both_ends_of_a_network_that_is_cut_end_their_part_of_the_job() {
+    let relayed = Relayed::start();
+    let cables = ["inward", "outward"].map(|name| relayed.pid(name));
+    let agent = relayed.pid("agent");
+    for cable in cables {
+        common::signal_process(cable, "STOP");
+    }
+    relayed.ranks_end();
+    common::wait_until("the agent ends", || is_gone(agent).then_some(()));
+    // It adopts what its ssh leaves, and ends it.
+    let outcome = relayed.finish();
+    assert_eq!(outcome.code, 125, "{outcome:?}");
+    let words = "host n1 has given no sign of life for 1 s (MPILITE_SILENT_S)";
+    assert!(outcome.stderr.contains(words), "{outcome:?}");
+}
+
+/// Nobody is left who could tell them.
+#[test]
+fn the_ranks_of_a_host_that_is_cut_off_from_a_dead_mpirun_end() {
+    let relayed = Relayed::start();
+    let cables = ["inward", "outward"].map(|name| relayed.pid(name));
+    for cable in cables {
+        common::signal_process(cable, "STOP");
+    }
+    relayed.job.signal("KILL");
+    relayed.ranks_end();
+    let agent = relayed.pid("agent");
+    common::wait_until("the agent ends", || is_gone(agent).then_some(()));
+    assert!(cables.into_iter().all(is_stopped), "nothing was closed");
+    for cable in cables {
+        common::signal_process(cable, "KILL");
+    }
+    relayed.finish();
+}
+
+#[test]
+fn the_ranks_of_an_agent_that_was_stopped_end_and_so_does_the_job() {
+    let relayed = Relayed::start();
+    let agent = relayed.pid("agent");
+    common::signal_process(agent, "STOP");
+    relayed.ranks_end();
+    common::wait_until("the agent is gone", || is_gone(agent).then_some(()));
+    let outcome = relayed.finish();
+    assert_eq!(outcome.code, 125, "{outcome:?}");
+    assert!(outcome.stderr.contains("host n1"), "{outcome:?}");
+}
+
+#[test]
+fn the_ranks_of_an_agent_that_was_killed_end_and_so_does_the_job() {
+    let relayed = Relayed::start();
+    common::signal_process(relayed.pid("agent"), "KILL");
+    relayed.ranks_end();
+    let outcome = relayed.finish();
+    assert_eq!(outcome.code, 125, "{outcome:?}");
+    assert!(outcome.stderr.contains("lost host n1"), "{outcome:?}");
+}
+
+/// Longer than the silence that is allowed.
+fn let_the_limit_pass() {
+    let limit: u64 = SILENT_S.parse().expect("whole seconds");
+    std::thread::sleep(Duration::from_secs(3 * limit));
+}
+
+#[test]
+fn a_job_that_is_suspended_is_not_taken_for_lost() {
+    let mark = common::unique_sleep();
+    let scratch = Scratch::new();
+    let go_on = scratch.path().join("go_on");
+    let script = format!(
+        "sleep {mark} & child=$!; until [ -e {} ]; do sleep 0.05; done; kill $child",
+        go_on.display()
+    );
+    let relayed = Relayed::start_with(&["sh", "-c", &script], &mark);
+    let pid = relayed.job.pid();
+    relayed.job.signal("TSTP");
+    common::wait_until("mpirun has stopped", || is_stopped(pid).then_some(()));
+    let_the_limit_pass();
+    relayed.job.signal("CONT");
+    std::fs::write(go_on, "").expect("the file that ends the job");
+    relayed.finish().succeeds();
+}
+
+/// It could not tell, so its hosts take it for lost; when it goes on, the user reads why.
+#[test]
+fn the_ranks_elsewhere_of_an_mpirun_that_was_stopped_for_too_long_end() {
+    let relayed = Relayed::start();
+    relayed.job.signal("STOP");
+    relayed.ranks_end();
+    relayed.job.signal("CONT");
+    let outcome = relayed.finish();
+    let words = ["lost host n1", "nothing was heard of mpirun for 1 s"];
+    outcome.fails_with(125, &words);
+}
+
+#[test]
+fn a_wrong_limit_for_silence_is_refused() {
+    for wrong in ["", "x", "-1", "0.01"] {
+        mpirun(&["-n", "1", "true"])
+            .env("MPILITE_SILENT_S", wrong)
+            .run()
+            .fails_with(2, &["MPILITE_SILENT_S="]);
+    }
+}

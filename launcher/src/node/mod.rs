@@ -73,6 +73,8 @@ pub struct Node {
     input: Option<RankInput>,
     reports: VecDeque<Report>,
     guard: Option<Guard>,
+    /// After how much silence of ours the guard ends the ranks; `None`: never.
+    silent_for: Option<Duration>,
     /// Bytes of output that have been reported and not been taken yet.
     on_the_way: usize,
     ending: Ending,
@@ -95,6 +97,7 @@ impl Node {
             input: None,
             reports: VecDeque::new(),
             guard: None,
+            silent_for: None,
             on_the_way: 0,
             ending: Ending::NotYet,
             is_paused: false,
@@ -140,6 +143,24 @@ impl Node {
     /// The next report.
     pub fn report(&mut self) -> Option<Report> {
         self.reports.pop_front()
+    }
+
+    /// From now on the owner calls [`Node::give_sign`] again and again; ranks that are started
+    /// later end when it has not done so for `limit`.
+    pub fn lives_on_signs(&mut self, limit: Option<Duration>) {
+        self.silent_for = limit;
+    }
+
+    /// The owner lives.
+    pub fn give_sign(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            guard.give_sign();
+        }
+    }
+
+    /// Says whether the ranks were stopped by order.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Says whether there are processes to take care of.
@@ -567,6 +588,7 @@ pub(crate) mod tests {
             directory: ByteBuf::from(*b"/"),
             input: Input::Inherited,
             wants_counters: false,
+            silent_for: None,
         };
         node.obey(Order::Start(Box::new(start)), Instant::now());
         node

@@ -44,7 +44,7 @@ impl Node {
         self.job = Some(Assigner::new(start, self.inherited)?);
         let program = self.program(start)?;
         // Without it only what the ranks of a killed launcher have started lives on.
-        self.guard = Guard::new().ok();
+        self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
             let process = self

@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
+use crate::silence::{self, Silence};
 use crate::wire::{MAGIC, NOISE_MAX, Order, Report};
 
 use ssh::{Settings, Ssh};
@@ -24,12 +25,8 @@ use ssh::{Settings, Ssh};
 const LAST_NEWS: Duration = Duration::from_millis(300);
 /// How long ssh may take to end when all its work is done.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How often a node is asked for a sign of life.
-const PING_EVERY: Duration = Duration::from_secs(5);
-/// After this silence the user is warned.
+/// After this silence the user is warned, or after half of what makes the node count as lost.
 const SILENT_WARNING: Duration = Duration::from_secs(10);
-/// After this silence the node counts as lost.
-const SILENT_LIMIT: Duration = Duration::from_secs(60);
 /// After this silence a node that was told to end is given up.
 const ENDING_LIMIT: Duration = Duration::from_millis(1500);
 /// An sshd that is flooded with connections drops some of them: how often to try.
@@ -72,7 +69,7 @@ pub struct Remote {
     reports: VecDeque<Report>,
     server: Option<IpAddr>,
     client: Option<IpAddr>,
-    heard_at: Instant,
+    silence: Silence,
     ping_at: Instant,
     is_warned: bool,
     is_ending: bool,
@@ -101,7 +98,7 @@ impl Remote {
             reports: VecDeque::new(),
             server: None,
             client: None,
-            heard_at: now,
+            silence: Silence::new(silence::limit()?, now),
             ping_at: now,
             is_warned: false,
             is_ending: false,
@@ -161,7 +158,7 @@ impl Remote {
     pub fn obey(&mut self, order: &Order, now: Instant) {
         if *order == Order::End {
             self.is_ending = true;
-            self.heard_at = now;
+            self.silence.heard(now);
             self.ping_at = now;
         }
         match self.state {
@@ -189,8 +186,7 @@ impl Remote {
         let at = match self.state {
             State::Waiting(at) => at,
             State::Connecting(at) | State::Quiet(at) => Some(at),
-            State::Ready if self.is_ending => Some(self.ping_at.min(self.heard_at + ENDING_LIMIT)),
-            State::Ready => Some(self.ping_at),
+            State::Ready => Some(self.ping_at.min(self.silence.look_at())),
             State::Over => return None,
         };
         earlier(at, self.gone_at)
@@ -246,7 +242,7 @@ impl Remote {
         let received = ssh.read();
         let is_at_end = ssh.is_at_end();
         if !received.is_empty() {
-            self.heard_at = now;
+            self.silence.heard(now);
             self.is_warned = false;
             self.take(&received, now);
         }
@@ -318,7 +314,8 @@ impl Remote {
                 }
                 (self.server, self.client) = (server, client);
                 self.state = State::Ready;
-                self.ping_at = now + PING_EVERY;
+                self.silence.heard(now);
+                self.ping_at = now + self.silence.period();
             }
             Report::Pong | Report::Lost { .. } => {}
             Report::Quiet => {
@@ -333,29 +330,33 @@ impl Remote {
     }
 
     fn watch_silence(&mut self, now: Instant) {
-        let silence = now.saturating_duration_since(self.heard_at);
+        let silence = self.silence.look(now);
+        let limit = self.silence.limit();
         if self.is_ending && silence >= ENDING_LIMIT {
             return self.lose(format!(
                 "host {} does not answer; processes may be left there",
                 self.host
             ));
         }
-        if silence >= SILENT_LIMIT {
+        if let Some(limit) = limit.filter(|&limit| silence >= limit) {
             return self.lose(format!(
-                "host {} has given no sign of life for 60 s; ending the job",
-                self.host
+                "host {} has given no sign of life for {} s (MPILITE_SILENT_S); is the network \
+                 cut, or the host or our process there stopped? Ending the job",
+                self.host,
+                limit.as_secs_f64()
             ));
         }
-        if silence >= SILENT_WARNING && !self.is_warned {
+        let warning = limit.map_or(SILENT_WARNING, |limit| (limit / 2).min(SILENT_WARNING));
+        if silence >= warning && !self.is_warned {
             self.is_warned = true;
-            self.reports.push_back(Report::Silent);
+            self.reports.push_back(Report::Silent(warning));
         }
         if self.ping_at <= now {
             self.ping_at = now
                 + if self.is_ending {
                     ENDING_LIMIT / 4
                 } else {
-                    PING_EVERY
+                    self.silence.period()
                 };
             self.send(&Order::Ping);
         }
@@ -494,14 +495,24 @@ mod tests {
     fn a_silent_node_is_reported_and_then_lost() {
         let mut remote = behind(&silent_agent());
         until_ready(&mut remote);
-        let start = remote.heard_at;
-        remote.tick(start + SILENT_WARNING - Duration::from_secs(1));
-        assert_eq!(reports(&mut remote), []);
-        remote.tick(start + SILENT_WARNING);
-        remote.tick(start + SILENT_WARNING + Duration::from_secs(1));
-        assert_eq!(reports(&mut remote), [Report::Silent]);
-        remote.tick(start + SILENT_LIMIT);
-        assert!(matches!(&reports(&mut remote)[..], [Report::Lost { .. }]));
+        let start = Instant::now();
+        remote.silence.heard(start);
+        let warning = silence::LIMIT / 2;
+        let mut pass = |from: Duration, to: Duration| {
+            let mut time = from;
+            while time < to {
+                remote.tick(start + time);
+                time += Duration::from_secs(1);
+            }
+            reports(&mut remote)
+        };
+        assert_eq!(pass(Duration::ZERO, warning), []);
+        assert_eq!(pass(warning, silence::LIMIT), [Report::Silent(warning)]);
+        let end = silence::LIMIT + Duration::from_secs(1);
+        assert!(matches!(
+            &pass(silence::LIMIT, end)[..],
+            [Report::Lost { .. }]
+        ));
         assert!(remote.is_over());
     }
 
