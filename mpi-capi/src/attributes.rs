@@ -37,21 +37,40 @@ pub struct Keyval {
     pub extra_state: usize,
 }
 
-/// All keys, by number from `FIRST_KEYVAL` on.
+/// All keys. The number of a key is its place from `FIRST_KEYVAL` on and, above that, which of the
+/// keys it is that were at this place: one that is gone is found out.
 #[derive(Debug, Default)]
 pub struct Keyvals {
     places: Vec<Place>,
+    /// Places without a key.
+    empty: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Place {
     keyval: Keyval,
-    /// The program has freed it: attributes live on, but it cannot be used for new ones.
+    generation: c_int,
+    /// Attributes under it, in all objects.
+    uses: usize,
+    /// The program has freed it: its attributes live on, but there are no new ones.
     freed: bool,
+}
+
+impl Place {
+    /// Whether there is no key here any more.
+    fn is_empty(&self) -> bool {
+        self.freed && self.uses == 0
+    }
 }
 
 /// Well above the standard's keys, which end at `MPI_WIN_MODEL`.
 const FIRST_KEYVAL: c_int = 1024;
+
+/// A key's number has so many bits for its place.
+const PLACE_BITS: u32 = 20;
+
+/// The generations that fit above them.
+const GENERATIONS: c_int = 1 << (c_int::BITS - 1 - PLACE_BITS);
 
 type CopyFunction =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
@@ -63,54 +82,110 @@ const DUP_FN: usize = abi::MPI_COMM_DUP_FN;
 impl Keyvals {
     /// No keys.
     pub const fn new() -> Self {
-        Self { places: Vec::new() }
+        Self {
+            places: Vec::new(),
+            empty: Vec::new(),
+        }
     }
 
     /// Makes a key.
-    pub fn create(&mut self, keyval: Keyval) -> c_int {
-        self.places.push(Place {
-            keyval,
-            freed: false,
-        });
-        FIRST_KEYVAL + c_int::try_from(self.places.len() - 1).expect("fewer than 2^31 keys")
-    }
-
-    /// Forbids new uses of a key.
     ///
     /// # Errors
-    /// `MPI_ERR_KEYVAL` if it is not a key of the program's.
+    /// `MPI_ERR_NO_MEM` if there are a million already.
+    pub fn create(&mut self, keyval: Keyval) -> Result<c_int> {
+        let place = self.empty.pop().unwrap_or(self.places.len());
+        if place >= (1 << PLACE_BITS) - FIRST_KEYVAL as usize {
+            return Err(Error::new(
+                abi::MPI_ERR_NO_MEM,
+                "there are too many attribute keys: free those that are not needed",
+            ));
+        }
+        let generation = self.places.get(place).map_or(0, |old| {
+            old.generation.wrapping_add(1).rem_euclid(GENERATIONS)
+        });
+        let made = Place {
+            keyval,
+            generation,
+            uses: 0,
+            freed: false,
+        };
+        match self.places.get_mut(place) {
+            Some(old) => *old = made,
+            None => self.places.push(made),
+        }
+        Ok(generation << PLACE_BITS | (FIRST_KEYVAL + place as c_int))
+    }
+
+    /// Forbids new uses of a key; it is gone with its last attribute.
+    ///
+    /// # Errors
+    /// `MPI_ERR_KEYVAL` if it is not a key of the program's, or was freed.
     pub fn free(&mut self, key: c_int, owner: Owner) -> Result<()> {
-        self.get(key, owner)?;
-        self.places[(key - FIRST_KEYVAL) as usize].freed = true;
+        self.get_unfreed(key, owner)?;
+        self.change(key, |place| place.freed = true);
         Ok(())
     }
 
-    /// A key that can be used.
+    /// A key under which there are, or may be, attributes.
     ///
     /// # Errors
-    /// `MPI_ERR_KEYVAL` if it is none, is freed, or belongs to another kind of object.
+    /// `MPI_ERR_KEYVAL` if it is none, is gone, or belongs to another kind of object.
     pub fn get(&self, key: c_int, owner: Owner) -> Result<Keyval> {
-        match self.find(key) {
-            Some(place) if !place.freed && place.keyval.owner == owner => Ok(place.keyval),
-            Some(place) if place.freed => Err(Error::new(
-                abi::MPI_ERR_KEYVAL,
-                "the attribute key was freed",
-            )),
-            Some(_) => Err(Error::new(
-                abi::MPI_ERR_KEYVAL,
+        let place = self
+            .find(key)
+            .ok_or_else(|| refuse("there is no such attribute key, or it was freed"))?;
+        if place.keyval.owner == owner {
+            Ok(place.keyval)
+        } else {
+            Err(refuse(
                 "the attribute key belongs to another kind of object",
-            )),
-            None => Err(Error::new(
-                abi::MPI_ERR_KEYVAL,
-                "there is no such attribute key",
-            )),
+            ))
+        }
+    }
+
+    /// A key that may be freed or get new attributes.
+    fn get_unfreed(&self, key: c_int, owner: Owner) -> Result<()> {
+        self.get(key, owner)?;
+        match self.find(key) {
+            Some(place) if !place.freed => Ok(()),
+            _ => Err(refuse("the attribute key was freed")),
         }
     }
 
     fn find(&self, key: c_int) -> Option<&Place> {
-        let place = usize::try_from(i64::from(key) - i64::from(FIRST_KEYVAL)).ok()?;
-        self.places.get(place)
+        let place = self.places.get(place_of(key)?)?;
+        let is_it = place.generation == key >> PLACE_BITS && !place.is_empty();
+        is_it.then_some(place)
     }
+
+    fn change(&mut self, key: c_int, change: impl FnOnce(&mut Place)) {
+        let Some(at) = place_of(key).filter(|_| self.find(key).is_some()) else {
+            return;
+        };
+        change(&mut self.places[at]);
+        if self.places[at].is_empty() {
+            self.empty.push(at);
+        }
+    }
+
+    /// Counts an attribute more.
+    fn attach(&mut self, key: c_int) {
+        self.change(key, |place| place.uses += 1);
+    }
+
+    /// Counts an attribute less.
+    fn detach(&mut self, key: c_int) {
+        self.change(key, |place| place.uses -= 1);
+    }
+}
+
+/// The place in the number of a key.
+fn place_of(key: c_int) -> Option<usize> {
+    usize::try_from((key & ((1 << PLACE_BITS) - 1)) - FIRST_KEYVAL).ok()
+}
+
+fn refuse(why: &'static str) -> Error {
+    Error::new(abi::MPI_ERR_KEYVAL, why)
 }
 
 /// The attributes of one object. No lock is held while a function of the program runs.
@@ -132,14 +207,28 @@ impl Attributes {
     /// Attaches `value` to `object` under `key`; an older value is deleted first.
     ///
     /// # Errors
-    /// `MPI_ERR_KEYVAL`, or what the delete function returns.
+    /// `MPI_ERR_KEYVAL`, also if the key was freed; what the delete function returns.
     pub fn set(&self, object: Handle, key: c_int, value: *mut c_void) -> Result<()> {
-        LIBRARY.keyvals.lock().get(key, self.owner)?;
+        LIBRARY.keyvals.lock().get_unfreed(key, self.owner)?;
         if self.get(key)?.is_some() {
             self.delete(object, key)?;
         }
-        self.values.lock().push((key, value.expose_provenance()));
+        self.put(key, value.expose_provenance());
         Ok(())
+    }
+
+    fn put(&self, key: c_int, value: usize) {
+        LIBRARY.keyvals.lock().attach(key);
+        self.values.lock().push((key, value));
+    }
+
+    fn take(&self, key: c_int) {
+        let mut values = self.values.lock();
+        if let Some(at) = values.iter().position(|(known, _)| *known == key) {
+            values.remove(at);
+            drop(values);
+            LIBRARY.keyvals.lock().detach(key);
+        }
     }
 
     /// The value under `key`, if there is one.
@@ -166,7 +255,7 @@ impl Attributes {
             )
         })?;
         call_delete(keyval, object, key, value)?;
-        self.values.lock().retain(|(known, _)| *known != key);
+        self.take(key);
         Ok(())
     }
 
@@ -181,7 +270,7 @@ impl Attributes {
                 continue;
             };
             if let Some(copy) = call_copy(keyval, old, key, value)? {
-                self.values.lock().push((key, copy));
+                self.put(key, copy);
             }
         }
         Ok(())
@@ -202,7 +291,7 @@ impl Attributes {
                 let value = core::ptr::with_exposed_provenance_mut(value);
                 call_delete(keyval, object, key, value)?;
             }
-            self.values.lock().retain(|(known, _)| *known != key);
+            self.take(key);
         }
     }
 }

@@ -16,7 +16,7 @@ mpi! {
         extra_state: Address
     ) {
         let functions = (comm_copy_attr_fn.0, comm_delete_attr_fn.0);
-        comm_keyval.set(create(Owner::Comm, functions, extra_state))
+        comm_keyval.set(create(Owner::Comm, functions, extra_state)?)
     }
 
     /// Takes an attribute away. MPI 5.0, 7.7.2.
@@ -46,7 +46,7 @@ mpi! {
         extra_state: Address
     ) {
         let functions = (type_copy_attr_fn.0, type_delete_attr_fn.0);
-        type_keyval.set(create(Owner::Datatype, functions, extra_state))
+        type_keyval.set(create(Owner::Datatype, functions, extra_state)?)
     }
 
     /// Takes an attribute away. MPI 5.0, 7.7.4.
@@ -95,7 +95,7 @@ pub(super) fn create(
     owner: Owner,
     (copy, delete): (*const core::ffi::c_void, *const core::ffi::c_void),
     extra_state: Address,
-) -> c_int {
+) -> Result<c_int> {
     LIBRARY.keyvals.lock().create(Keyval {
         owner,
         copy: copy.expose_provenance(),

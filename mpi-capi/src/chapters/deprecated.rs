@@ -51,7 +51,7 @@ mpi! {
     fn MPI_Keyval_create(
         copy_fn: CopyFn, delete_fn: DeleteFn, keyval: Out<Int>, extra_state: Address
     ) {
-        keyval.set(create(Owner::Comm, (copy_fn.0, delete_fn.0), extra_state))
+        keyval.set(create(Owner::Comm, (copy_fn.0, delete_fn.0), extra_state)?)
     }
 
     /// Forbids new uses of a key.
