@@ -4,22 +4,27 @@
 //! `MPI_ERR_LASTCODE`. Source: MPI 5.0, 9.4 and 9.5.
 
 use core::ffi::c_int;
+use std::collections::BTreeSet;
 
 use crate::abi;
 use crate::error::{Error, Result};
 
-/// Classes and codes that the program added, by number from `MPI_ERR_LASTCODE + 1`.
+/// Classes and codes that the program added, by number from `MPI_ERR_LASTCODE + 1`. A number that
+/// was removed is used again; the last one is never a removed one.
 #[derive(Debug, Default)]
 pub struct Codes {
-    added: Vec<Added>,
+    added: Vec<Option<Added>>,
+    /// The places of removed ones.
+    removed: BTreeSet<usize>,
 }
 
 #[derive(Debug)]
 struct Added {
     /// The class of the code; a class is its own.
     class: c_int,
+    /// Codes of this class, apart from itself.
+    codes: usize,
     text: Vec<u8>,
-    removed: bool,
 }
 
 const FIRST: c_int = abi::MPI_ERR_LASTCODE + 1;
@@ -27,18 +32,15 @@ const FIRST: c_int = abi::MPI_ERR_LASTCODE + 1;
 impl Codes {
     /// No additions.
     pub const fn new() -> Self {
-        Self { added: Vec::new() }
+        Self {
+            added: Vec::new(),
+            removed: BTreeSet::new(),
+        }
     }
 
     /// Adds a class.
     pub fn add_class(&mut self) -> c_int {
-        let class = self.next();
-        self.added.push(Added {
-            class,
-            text: Vec::new(),
-            removed: false,
-        });
-        class
+        self.add(None)
     }
 
     /// Adds a code of `class`.
@@ -47,18 +49,28 @@ impl Codes {
     /// `MPI_ERR_ARG` if there is no such class.
     pub fn add_code(&mut self, class: c_int) -> Result<c_int> {
         if self.class_of(class)? != class {
-            return Err(Error::new(
-                abi::MPI_ERR_ARG,
-                "errorclass is a code, not a class",
-            ));
+            return Err(refuse("errorclass is a code, not a class"));
         }
-        let code = self.next();
-        self.added.push(Added {
-            class,
+        if let Ok(class) = self.find_mut(class) {
+            class.codes += 1;
+        }
+        Ok(self.add(Some(class)))
+    }
+
+    /// Adds a code of `class`, or a class.
+    fn add(&mut self, class: Option<c_int>) -> c_int {
+        let place = self.removed.pop_first().unwrap_or(self.added.len());
+        let code = number(place);
+        let added = Some(Added {
+            class: class.unwrap_or(code),
+            codes: 0,
             text: Vec::new(),
-            removed: false,
         });
-        Ok(code)
+        match self.added.get_mut(place) {
+            Some(removed) => *removed = added,
+            None => self.added.push(added),
+        }
+        code
     }
 
     /// Gives an added class or code its text.
@@ -67,33 +79,36 @@ impl Codes {
     /// `MPI_ERR_ARG` if the program did not add it or the text is too long.
     pub fn set_text(&mut self, code: c_int, text: &[u8]) -> Result<()> {
         if text.len() >= abi::MPI_MAX_ERROR_STRING as usize {
-            return Err(Error::new(
-                abi::MPI_ERR_ARG,
-                "the string is longer than 511 bytes",
-            ));
+            return Err(refuse("the string is longer than 511 bytes"));
         }
         self.find_mut(code)?.text = text.to_vec();
         Ok(())
     }
 
-    /// Takes an added class or code away; its number is not used again.
+    /// Takes an added class or code away.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG` if the program did not add it, or it is a class that still has codes.
+    /// `MPI_ERR_ARG` if the program did not add it, it still has a text, or it is a class that still
+    /// has codes.
     pub fn remove(&mut self, code: c_int) -> Result<()> {
-        self.find_mut(code)?;
-        let has_codes = self
-            .added
-            .iter()
-            .enumerate()
-            .any(|(place, it)| !it.removed && it.class == code && number(place) != code);
-        if has_codes {
-            return Err(Error::new(
-                abi::MPI_ERR_ARG,
-                "the class still has error codes",
-            ));
+        let added = self.find_mut(code)?;
+        if added.codes > 0 {
+            return Err(refuse("the class still has error codes"));
         }
-        self.find_mut(code)?.removed = true;
+        if !added.text.is_empty() {
+            return Err(refuse("it still has a string: remove that first"));
+        }
+        let class = added.class;
+        if let Ok(class) = self.find_mut(class).map(|class| &mut class.codes) {
+            *class = class.saturating_sub(1);
+        }
+        let place = place_of(code).expect("it was just found");
+        self.added[place] = None;
+        self.removed.insert(place);
+        while let Some(None) = self.added.last() {
+            self.added.pop();
+            self.removed.remove(&self.added.len());
+        }
         Ok(())
     }
 
@@ -121,25 +136,26 @@ impl Codes {
 
     /// The largest code in use: the attribute `MPI_LASTUSEDCODE`.
     pub fn last_used(&self) -> c_int {
-        self.next() - 1
-    }
-
-    fn next(&self) -> c_int {
-        number(self.added.len())
+        number(self.added.len()) - 1
     }
 
     fn find(&self, code: c_int) -> Result<&Added> {
-        let place = usize::try_from(i64::from(code) - i64::from(FIRST)).ok();
-        place
-            .and_then(|place| self.added.get(place))
-            .filter(|added| !added.removed)
-            .ok_or_else(|| Error::new(abi::MPI_ERR_ARG, NO_SUCH_CODE))
+        let added = place_of(code).and_then(|place| self.added.get(place)?.as_ref());
+        added.ok_or_else(|| refuse(NO_SUCH_CODE))
     }
 
     fn find_mut(&mut self, code: c_int) -> Result<&mut Added> {
-        self.find(code)?;
-        Ok(&mut self.added[(code - FIRST) as usize])
+        let added = place_of(code).and_then(|place| self.added.get_mut(place)?.as_mut());
+        added.ok_or_else(|| refuse(NO_SUCH_CODE))
     }
+}
+
+fn refuse(why: &'static str) -> Error {
+    Error::new(abi::MPI_ERR_ARG, why)
+}
+
+fn place_of(code: c_int) -> Option<usize> {
+    usize::try_from(i64::from(code) - i64::from(FIRST)).ok()
 }
 
 const NO_SUCH_CODE: &str = "there is no such error class or code, or it is one of MPI's own";
