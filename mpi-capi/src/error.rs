@@ -191,6 +191,7 @@ fn number(class: Class) -> c_int {
         Class::Rank => abi::MPI_ERR_RANK,
         Class::Request => abi::MPI_ERR_REQUEST,
         Class::Root => abi::MPI_ERR_ROOT,
+        Class::Group => abi::MPI_ERR_GROUP,
         Class::Op => abi::MPI_ERR_OP,
         Class::Arg => abi::MPI_ERR_ARG,
         Class::Truncate => abi::MPI_ERR_TRUNCATE,

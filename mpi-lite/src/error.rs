@@ -110,6 +110,12 @@ pub enum Cause {
         /// The datatype's name.
         datatype: &'static str,
     },
+    /// A group that is no part of the communicator's.
+    #[error("rank {rank} of MPI_COMM_WORLD is in the group but not in the communicator")]
+    Group {
+        /// Its rank in `MPI_COMM_WORLD`.
+        rank: u32,
+    },
     /// An argument outside of what the call takes.
     #[error("{0}")]
     Argument(&'static str),
@@ -155,6 +161,7 @@ pub enum Class {
     Rank,
     Request,
     Root,
+    Group,
     Op,
     Arg,
     Truncate,
@@ -172,6 +179,7 @@ impl Cause {
             Self::NullBuffer | Self::BufferFull { .. } | Self::BufferAttach(_) => Class::Buffer,
             Self::Truncate { .. } => Class::Truncate,
             Self::Request | Self::NotStartable | Self::Message => Class::Request,
+            Self::Group { .. } => Class::Group,
             Self::Op { .. } => Class::Op,
             Self::Argument(_) => Class::Arg,
             Self::Datatype(_) => Class::Type,

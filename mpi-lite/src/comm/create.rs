@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::context::Agreement;
 use super::{Communicator, Group, Inner};
-use crate::error::Result;
+use crate::error::{Cause, Result};
 
 /// The colour of those who do not take part.
 const NO_COLOR: u32 = u32::MAX;
@@ -55,11 +55,15 @@ impl Communicator {
     /// Collective over all processes of this communicator.
     ///
     /// # Errors
-    /// A process of the group is lost.
+    /// A process of `group` is none of this communicator's; nobody waits for the caller because of
+    /// that. A process of this communicator is lost.
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         let agreement = self.agree([0, 0])?;
+        if let Some(stranger) = group.first_beyond(self.group()) {
+            return Err(Cause::Group { rank: stranger }.into());
+        }
         let me = self
             .group()
             .peer(self.rank())

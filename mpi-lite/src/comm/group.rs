@@ -1,5 +1,6 @@
 //! Ordered sets of processes. Source: MPI 5.0, 7.2.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Comparison;
@@ -51,6 +52,14 @@ impl Group {
     #[must_use]
     pub fn members(&self) -> &[u32] {
         &self.members
+    }
+
+    /// The first process of this group that is none of `other`'s: its rank in `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn first_beyond(&self, other: &Self) -> Option<u32> {
+        let known: BTreeSet<u32> = other.members.iter().copied().collect();
+        let mut members = self.members.iter().copied();
+        members.find(|member| !known.contains(member))
     }
 
     /// How this group relates to `other`; never `Congruent`. Source: MPI 5.0, 7.3.1.
