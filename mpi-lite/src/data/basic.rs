@@ -2,6 +2,8 @@
 //!
 //! Source: MPI 5.0, 3.2.2 (C types), 6.9.2 (which operators take them), 6.9.4 (pairs), 20 (ABI).
 
+use core::ffi::c_char;
+
 /// How a value of a predefined datatype is kept by the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Machine {
@@ -31,6 +33,12 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
+    /// C's `char`, which has a sign on some machines only.
+    pub(crate) const CHAR: Self = match c_char::MIN {
+        0 => Self::U8,
+        _ => Self::I8,
+    };
+
     /// The two halves of a pair, and the displacement of the second.
     pub(crate) const fn pair(self) -> Option<(Self, Self, u64)> {
         Some(match self {
@@ -122,7 +130,10 @@ pub enum Family {
     MultiLanguage,
     /// Value and index, for `MPI_MINLOC` and `MPI_MAXLOC`.
     Pair,
-    /// Printable characters and packed data: no operator takes them.
+    /// `MPI_CHAR`: for the standard a printable character that no operator takes. We take it as an
+    /// integer, as other libraries do: widely used programs rely on it.
+    Character,
+    /// Wide and Fortran characters and packed data: no operator takes them.
     Opaque,
 }
 
@@ -153,7 +164,7 @@ basics! {
     Offset "MPI_OFFSET" I64 MultiLanguage;
     Packed "MPI_PACKED" U8 Opaque;
     Byte "MPI_BYTE" U8 Byte;
-    Char "MPI_CHAR" I8 Opaque;
+    Char "MPI_CHAR" CHAR Character;
     SignedChar "MPI_SIGNED_CHAR" I8 Integer;
     UnsignedChar "MPI_UNSIGNED_CHAR" U8 Integer;
     Wchar "MPI_WCHAR" I32 Opaque;

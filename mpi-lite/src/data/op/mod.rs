@@ -108,23 +108,34 @@ impl Op {
         takes.then_some(()).ok_or_else(|| self.undefined(datatype))
     }
 
-    /// Whether a predefined operator is defined for `basic`. Source: MPI 5.0, 6.9.2.
+    /// Whether a predefined operator is defined for `basic`. Source: MPI 5.0, 6.9.2, and as an
+    /// extension: `MPI_CHAR` is an integer, and logical operators take `MPI_AINT`, `MPI_COUNT` and
+    /// `MPI_OFFSET`.
     fn takes(&self, basic: Basic) -> bool {
         use Family::{
-            Byte, Complex, Floating, FortranInteger, Integer, Logical, MultiLanguage, Pair,
+            Byte, Character, Complex, Floating, FortranInteger, Integer, Logical, MultiLanguage,
+            Pair,
         };
         let family = basic.family();
         let defined = match self {
             Self::Max | Self::Min => {
-                matches!(family, Integer | FortranInteger | Floating | MultiLanguage)
+                matches!(
+                    family,
+                    Integer | Character | FortranInteger | Floating | MultiLanguage
+                )
             }
             Self::Sum | Self::Prod => matches!(
                 family,
-                Integer | FortranInteger | Floating | MultiLanguage | Complex
+                Integer | Character | FortranInteger | Floating | MultiLanguage | Complex
             ),
-            Self::Land | Self::Lor | Self::Lxor => matches!(family, Integer | Logical),
+            Self::Land | Self::Lor | Self::Lxor => {
+                matches!(family, Integer | Character | MultiLanguage | Logical)
+            }
             Self::Band | Self::Bor | Self::Bxor => {
-                matches!(family, Integer | FortranInteger | MultiLanguage | Byte)
+                matches!(
+                    family,
+                    Integer | Character | FortranInteger | MultiLanguage | Byte
+                )
             }
             Self::Minloc | Self::Maxloc => family == Pair,
             Self::Replace | Self::NoOp | Self::User(_) => true,
