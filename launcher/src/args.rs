@@ -296,7 +296,8 @@ fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsSt
     let known = OPTIONS
         .iter()
         .map(|(known, _)| *known)
-        .filter(|known| known.len() > 1);
+        // The agent is for ourselves.
+        .filter(|known| known.len() > 1 && *known != "agent");
     let meant = match nearest(&name, known) {
         Some(known) => format!("did you mean --{known}?"),
         None => "see mpirun --help".to_string(),
@@ -620,6 +621,7 @@ mod tests {
                 "unknown option --frobnicate; see mpirun --help",
             ),
             ("-z p", "unknown option -z; see mpirun --help"),
+            ("-genv A 1 p", "unknown option -genv; see mpirun --help"),
         ];
         for (line, expected) in cases {
             assert_eq!(refusal(line), expected);
