@@ -48,8 +48,12 @@ impl Number for Handle {
     }
 }
 
-/// The name of a predefined object. Handles of different kinds never share a value.
+/// The name of a predefined object. Handles of different kinds never share a value, apart from zero:
+/// the null handles of the tool interface have it, and so has what a program forgot to set.
 pub fn name_of(handle: Handle) -> Option<&'static str> {
+    if handle.0 == 0 {
+        return None;
+    }
     constants()
         .find(|constant| constant.is_handle && constant.value == handle.number())
         .map(|constant| constant.name)
@@ -538,4 +542,16 @@ constants! {
 
     // A type class that MPI 5.1 adds.
     MPIX_TYPECLASS_LOGICAL: c_int = 191;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_that_was_never_set_has_no_name() {
+        assert_eq!(name_of(Handle(0)), None);
+        assert_eq!(name_of(MPI_COMM_NULL), Some("MPI_COMM_NULL"));
+        assert_eq!(name_of(MPI_INT), Some("MPI_INT"));
+    }
 }
