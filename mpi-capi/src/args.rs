@@ -99,6 +99,8 @@ integers! {
     LateCount: c_int = "int" | i64 = "MPI_Count", i64, any;
     /// A number of elements of a block.
     BlockLength: c_int = "int" | i64 = "MPI_Count", i64, argument_not_negative;
+    /// Bytes of a buffer that the program gives away.
+    BufferSize: c_int = "int" | i64 = "MPI_Count", i64, argument_not_negative;
     /// A distance in elements.
     Stride: c_int = "int" | i64 = "MPI_Count", i64, any;
     /// A distance in bytes.

@@ -10,7 +10,7 @@ use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
 use crate::args::{
-    Address, Count, Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, Status,
+    Address, BufferSize, Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests,
 };
 use crate::error::{Cause, Error, Result};
 use crate::global::LIBRARY;
@@ -23,6 +23,8 @@ pub struct Done {
     pub left: Handle,
     /// What it learns.
     pub status: engine::Status,
+    /// The request was null or inactive.
+    pub is_of_nothing: bool,
     /// What went wrong with the operation.
     pub result: Result<()>,
 }
@@ -150,6 +152,7 @@ fn done(handle: Handle, completion: Completion) -> Done {
     Done {
         left,
         status: completion.status,
+        is_of_nothing: completion.is_of_nothing(),
         result: result_of(completion),
     }
 }
@@ -187,7 +190,7 @@ pub fn wait(handle: Handle) -> Result<Done> {
 #[inline]
 pub fn finish(handle: Handle, status: OutStatus) -> Result<()> {
     let done = wait(handle)?;
-    status.set(done.status);
+    status.set_end(done.status, done.is_of_nothing);
     done.result
 }
 
@@ -201,20 +204,37 @@ pub fn test(handle: Handle) -> Result<Option<Done>> {
     Ok(completion.map(|completion| done(handle, completion)))
 }
 
+/// How a request stands that is left as it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    status: engine::Status,
+    is_of_nothing: bool,
+}
+
+impl Seen {
+    /// Lays the status down as a call that completes one operation does.
+    pub fn lay_down(self, status: OutStatus) {
+        status.set_end(self.status, self.is_of_nothing);
+    }
+}
+
 /// Tests one operation and leaves its request as it is.
 ///
 /// # Errors
 /// The handle is none, or stale.
-pub fn look(handle: Handle) -> Result<Option<Status>> {
+pub fn look(handle: Handle) -> Result<Option<Seen>> {
     let completion = engine().status(key(handle)?).map_err(stale(handle))?;
-    Ok(completion.map(|completion| completion.status.into()))
+    Ok(completion.map(|completion| Seen {
+        status: completion.status,
+        is_of_nothing: completion.is_of_nothing(),
+    }))
 }
 
 /// [`look`] for each of several.
 ///
 /// # Errors
 /// A handle is none, or stale.
-pub fn look_at_all(handles: &[Handle]) -> Result<Vec<Option<Status>>> {
+pub fn look_at_all(handles: &[Handle]) -> Result<Vec<Option<Seen>>> {
     handles.iter().map(|handle| look(*handle)).collect()
 }
 
@@ -297,8 +317,9 @@ impl Endings {
             indices.set(self.count, c_index(index))?;
         }
         let status = ended.status;
+        let has_error = any_failed || ended.is_of_nothing();
         let result = result_of(ended);
-        let class = any_failed.then(|| class_of(&result));
+        let class = has_error.then(|| class_of(&result));
         self.statuses.set(self.count, status, class);
         result.map_err(|error| Error::in_status(index, error))
     }
@@ -440,11 +461,11 @@ pub fn imrecv(area: Area, handle: Handle) -> Result<Handle> {
 ///
 /// # Errors
 /// There is room already.
-pub fn attach(buffer: Address, size: Count) -> Result<()> {
+pub fn attach(buffer: Address, size: BufferSize) -> Result<()> {
     let bytes = if buffer.0.addr() == abi::MPI_BUFFER_AUTOMATIC {
         u64::MAX
     } else {
-        size.get()
+        size.0.cast_unsigned()
     };
     Ok(engine().with(|lane| lane.attach(buffer.0.expose_provenance(), bytes))?)
 }

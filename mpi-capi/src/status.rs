@@ -195,7 +195,38 @@ impl OutStatus {
     }
 }
 
+impl OutStatus {
+    /// Lays down how an operation ended; for a null or inactive request the empty status.
+    ///
+    /// MPI 5.0, 3.2.5 lets calls that complete one operation leave the error field alone; 3.7.3
+    /// defines the empty status, and its error field is `MPI_SUCCESS`. What 3.7.3 defines is laid
+    /// down whole.
+    #[inline]
+    pub fn set_end(self, status: engine::Status, is_of_nothing: bool) {
+        if is_of_nothing {
+            self.set_empty();
+        } else {
+            self.set(status);
+        }
+    }
+
+    /// Lays down the empty status, error field and all. Source: MPI 5.0, 3.7.3.
+    #[cold]
+    pub fn set_empty(self) {
+        OutStatuses(self.0).set(0, Status::EMPTY, Some(abi::MPI_SUCCESS));
+    }
+}
+
 impl OutStatuses {
+    /// The place of the status at `index`.
+    pub fn at(self, index: usize) -> OutStatus {
+        if self.0.is_null() {
+            return OutStatus(self.0);
+        }
+        // SAFETY: the caller passed room for as many statuses as there are operations.
+        OutStatus(unsafe { self.0.add(index) })
+    }
+
     /// Lays down the status at `index`, with its error field if `error` is given.
     #[inline]
     pub fn set(self, index: usize, status: impl Into<Status>, error: Option<c_int>) {
@@ -203,12 +234,11 @@ impl OutStatuses {
             return;
         }
         let status = status.into();
-        // SAFETY: the caller passed room for as many statuses as there are operations.
-        let place = unsafe { self.0.add(index) };
+        let place = self.at(index);
         match error {
-            None => OutStatus(place).set(status),
-            // SAFETY: as above.
-            Some(error) => unsafe { place.write_unaligned(Status { error, ..status }) },
+            None => place.set(status),
+            // SAFETY: it is one of the caller's places, not null.
+            Some(error) => unsafe { place.0.write_unaligned(Status { error, ..status }) },
         }
     }
 }

@@ -13,7 +13,7 @@ mpi! {
 
     /// Elements received, or `MPI_UNDEFINED` if they are not whole. MPI 5.0, 3.2.5.
     fn MPI_Get_count | MPI_Get_count_c(status: InStatus, datatype: Datatype, count: Out<Count>) {
-        let whole = match (status.0.bytes(), datatype.lite()?.size()) {
+        let whole = match (status.0.bytes(), datatype.committed()?.size()) {
             (0, 0) => Some(0),
             (_, 0) => None,
             (bytes, size) => (bytes % size == 0).then_some(bytes / size),
@@ -31,7 +31,7 @@ mpi! {
     fn MPI_Request_get_status(request: Request, flag: Out<Flag>, status: OutStatus) {
         let found = request::look(request.0)?;
         if let Some(complete) = found {
-            status.set(complete);
+            complete.lay_down(status);
         }
         flag.set(found.is_some())
     }
@@ -44,8 +44,8 @@ mpi! {
         let found = request::look_at_all(&array_of_requests.to_vec(count)?)?;
         let complete = found.iter().all(Option::is_some);
         if complete {
-            for (index, status) in found.into_iter().flatten().enumerate() {
-                array_of_statuses.set(index, status, None);
+            for (index, complete) in found.into_iter().flatten().enumerate() {
+                complete.lay_down(array_of_statuses.at(index));
             }
         }
         flag.set(complete)
@@ -61,14 +61,14 @@ mpi! {
         let active = active_of(&requests)?;
         match active.iter().copied().find(|index| found[*index].is_some()) {
             Some(index) => {
-                status.set(found[index].expect("found complete"));
+                found[index].expect("found complete").lay_down(status);
                 indx.set(c_index(index))?;
                 flag.set(true)
             }
             None => {
                 indx.set(abi::MPI_UNDEFINED)?;
                 if active.is_empty() {
-                    status.set(Status::EMPTY);
+                    status.set_empty();
                 }
                 flag.set(active.is_empty())
             }
@@ -88,9 +88,9 @@ mpi! {
         }
         let complete = active.into_iter().filter_map(|index| Some((index, found[index]?)));
         let mut count = 0;
-        for (index, status) in complete {
+        for (index, complete) in complete {
             array_of_indices.set(count, c_index(index))?;
-            array_of_statuses.set(count, status, None);
+            complete.lay_down(array_of_statuses.at(count));
             count += 1;
         }
         outcount.set(c_index(count))
@@ -117,7 +117,7 @@ mpi! {
             return flag.set(false);
         };
         request.set(done.left)?;
-        status.set(done.status);
+        status.set_end(done.status, done.is_of_nothing);
         flag.set(true)?;
         done.result
     }
@@ -161,7 +161,7 @@ mpi! {
     fn MPI_Wait(request: InOut<Request>, status: OutStatus) {
         let done = request::wait(request.value.0)?;
         request.set(done.left)?;
-        status.set(done.status);
+        status.set_end(done.status, done.is_of_nothing);
         done.result
     }
 
@@ -213,7 +213,7 @@ fn lay_down(
             done.result
         }
         Found::NoneActive => {
-            status.set(Status::EMPTY);
+            status.set_empty();
             indx.set(abi::MPI_UNDEFINED)
         }
         Found::Pending => indx.set(abi::MPI_UNDEFINED),

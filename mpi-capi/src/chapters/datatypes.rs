@@ -17,7 +17,7 @@ mpi! {
     fn MPI_Get_elements | MPI_Get_elements_c(
         status: InStatus, datatype: Datatype, count: Out<Count>
     ) {
-        count.set_or_undefined(datatype.lite()?.elements(status.0.bytes()))
+        count.set_or_undefined(datatype.committed()?.elements(status.0.bytes()))
     }
 
     /// Appends packed elements to a buffer. MPI 5.0, 5.2.

@@ -23,7 +23,7 @@ mpi! {
     }
 
     /// Gives the library room for buffered sends. MPI 5.0, 3.6.
-    fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: Count) {
+    fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: BufferSize) {
         request::attach(buffer, size)
     }
 
@@ -42,7 +42,7 @@ mpi! {
 
     fn MPI_Buffer_iflush(request: Out<Request>);
 
-    fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(comm: Comm, buffer: Address, size: Count);
+    fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(comm: Comm, buffer: Address, size: BufferSize);
 
     fn MPI_Comm_detach_buffer | MPI_Comm_detach_buffer_c(
         comm: Comm, buffer_addr: OutAddress, size: Out<Count>

@@ -81,6 +81,14 @@ impl Completion {
         ..Self::NOTHING
     };
 
+    /// Whether there was nothing to complete: the request is null or inactive.
+    #[inline]
+    #[must_use]
+    pub fn is_of_nothing(&self) -> bool {
+        // A send has a context, a receive without one has a source.
+        !self.is_gone && self.context.is_none() && self.status == Status::EMPTY
+    }
+
     /// The status, or the error.
     ///
     /// # Errors

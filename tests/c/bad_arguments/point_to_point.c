@@ -87,6 +87,11 @@ static int second_attach(void)
     X(no_message, MPI_Mprobe, MPI_ERR_ARG, MPI_Mprobe(0, 0, WORLD, NULL, &status))              \
     X(no_count, MPI_Get_count, MPI_ERR_ARG, MPI_Get_count(&status, MPI_INT, NULL))              \
     X(detach_of_nothing, MPI_Buffer_detach, MPI_ERR_BUFFER, MPI_Buffer_detach(&request, x))     \
+    X(attach_minus_1, MPI_Buffer_attach, MPI_ERR_ARG, MPI_Buffer_attach(x, -1))                 \
+    X(count_of_uncommitted, MPI_Get_count, MPI_ERR_TYPE,                                        \
+      MPI_Get_count(&status, uncommitted_type(), x))                                            \
+    X(elements_of_uncommitted, MPI_Get_elements, MPI_ERR_TYPE,                                  \
+      MPI_Get_elements(&status, uncommitted_type(), x))                                         \
     X(two_buffers, MPI_Buffer_attach, MPI_ERR_BUFFER, second_attach())                          \
     X(bsend_without_buffer, MPI_Bsend, MPI_ERR_BUFFER, MPI_Bsend(x, 1, MPI_INT, 0, 0, WORLD))
 
