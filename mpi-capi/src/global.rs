@@ -1,5 +1,8 @@
 //! The one static of the library: whether MPI runs, and the objects of the program.
-#![expect(unsafe_code, reason = "the last symbol is kept as an address")]
+#![expect(
+    unsafe_code,
+    reason = "the last symbol is kept as an address"
+)]
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
@@ -88,6 +91,8 @@ pub struct Library {
     pub types: Mutex<Table<TypeObject>>,
     /// Attributes of predefined datatypes.
     pub basic_attributes: Mutex<Vec<(Handle, Arc<Attributes>)>>,
+    /// Names that the program gave to predefined datatypes.
+    pub basic_names: Mutex<Vec<(Handle, Vec<u8>)>>,
     /// Operators that the program made.
     pub ops: Mutex<Table<data::Op>>,
     /// Groups.
@@ -129,6 +134,7 @@ pub static LIBRARY: Library = Library {
     basics: OnceLock::new(),
     types: Mutex::new(Table::new(Kind::Datatype)),
     basic_attributes: Mutex::new(Vec::new()),
+    basic_names: Mutex::new(Vec::new()),
     ops: Mutex::new(Table::new(Kind::Op)),
     groups: Mutex::new(Table::new(Kind::Group)),
     serialized: Mutex::new(Vec::new()),
@@ -337,10 +343,7 @@ impl Library {
         let first = self.process.set(process).is_ok()
             && self.world.set(world).is_ok()
             && self.own.set(own).is_ok()
-            && self
-                .threads
-                .set((std::thread::current().id(), thread_level))
-                .is_ok();
+            && self.threads.set((std::thread::current().id(), thread_level)).is_ok();
         assert!(first, "two threads called MPI_Init at the same time");
         panic::install_hook();
         self.stage.store(Stage::Running as u8, Ordering::Release);

@@ -24,6 +24,14 @@ use crate::reduce;
 #[derive(Debug, Clone)]
 pub struct Comm(pub CommRef);
 
+/// A communicator, or `MPI_COMM_NULL` where that is something of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct LateComm {
+    /// The handle that the program gave.
+    pub handle: Handle,
+    name: &'static str,
+}
+
 /// A datatype that exists.
 #[derive(Debug, Clone)]
 pub struct Datatype {
@@ -59,7 +67,8 @@ fn release(_lite: Option<Arc<data::Datatype>>) {}
 /// A datatype that matters only on some processes: looked at where it does.
 #[derive(Debug, Clone, Copy)]
 pub struct LateDatatype {
-    handle: Handle,
+    /// The handle that the program gave.
+    pub handle: Handle,
     name: &'static str,
 }
 
@@ -148,6 +157,7 @@ macro_rules! objects {
 
 objects! {
     Comm = "MPI_Comm", |handle, call| call.note_comm(handle);
+    LateComm = "MPI_Comm", |handle, call| call.note_comm(handle);
     Datatype = "MPI_Datatype", |_, _| {};
     LateDatatype = "MPI_Datatype", |_, _| {};
     Errhandler = "MPI_Errhandler", |_, _| {};
@@ -174,6 +184,24 @@ impl<W> Read<W> for Comm {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
         LIBRARY.comm(c).map(Self).map_err(refuse)
+    }
+}
+
+impl<W> Read<W> for LateComm {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self { handle: c, name })
+    }
+}
+
+impl LateComm {
+    /// The communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` if it is null, foreign or freed.
+    pub fn get(self) -> Result<Comm> {
+        let Self { handle, name } = self;
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_COMM);
+        LIBRARY.comm(handle).map(Comm).map_err(refuse)
     }
 }
 

@@ -58,6 +58,30 @@ pub fn free(datatype: &arg::Datatype) -> Result<()> {
     Ok(())
 }
 
+/// The name of a datatype. Predefined ones have MPI's until they get another.
+pub fn name(datatype: &arg::Datatype) -> Vec<u8> {
+    if let Ok(object) = LIBRARY.types.lock().get(datatype.handle) {
+        return object.name.clone();
+    }
+    let names = LIBRARY.basic_names.lock();
+    let given = names.iter().find(|(known, _)| *known == datatype.handle);
+    given.map_or_else(
+        || abi::name_of(datatype.handle).unwrap_or_default().into(),
+        |(_, name)| name.clone(),
+    )
+}
+
+/// Names a datatype.
+pub fn set_name(datatype: &arg::Datatype, name: Vec<u8>) {
+    if let Ok(object) = LIBRARY.types.lock().get_mut(datatype.handle) {
+        object.name = name;
+        return;
+    }
+    let mut names = LIBRARY.basic_names.lock();
+    names.retain(|(known, _)| *known != datatype.handle);
+    names.push((datatype.handle, name));
+}
+
 /// The attributes of a datatype. Predefined ones have some too.
 pub fn attributes(datatype: &arg::Datatype) -> Arc<Attributes> {
     if let Ok(object) = LIBRARY.types.lock().get(datatype.handle) {

@@ -8,6 +8,7 @@ use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::types;
 
 mpi! {
     /// Tells how two communicators relate. MPI 5.0, 7.4.1.
@@ -51,9 +52,12 @@ mpi! {
         info_used.set(super::info::insert(Default::default()))
     }
 
-    /// The name of a communicator. MPI 5.0, 7.8.
-    fn MPI_Comm_get_name(comm: Comm, comm_name: TextOut, resultlen: Out<Int>) {
-        let name = comm.name.lock().clone();
+    /// The name of a communicator; `MPI_COMM_NULL` has its own. MPI 5.0, 7.8.
+    fn MPI_Comm_get_name(comm: LateComm, comm_name: TextOut, resultlen: Out<Int>) {
+        let name = match comm.handle {
+            abi::MPI_COMM_NULL => b"MPI_COMM_NULL".to_vec(),
+            _ => comm.get()?.name.lock().clone(),
+        };
         resultlen.set(comm_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
     }
 
@@ -105,18 +109,18 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
-    /// Parts a communicator by what its processes share: those of one machine can share memory.
-    /// The parts below a machine are not known: there are none. MPI 5.0, 7.4.2.
+    /// Parts a communicator by what its processes share: those of one machine can share memory,
+    /// which is also the only resource that can be named. The parts below a machine are not known:
+    /// there are none. MPI 5.0, 7.4.2.
     fn MPI_Comm_split_type(
         comm: Comm, split_type: Int, key: Int, info: Info, newcomm: Out<Comm>
     ) {
-        let _ = info;
         let color = match split_type.0 {
             abi::MPI_COMM_TYPE_SHARED => Some(machine()),
-            abi::MPI_UNDEFINED
-            | abi::MPI_COMM_TYPE_HW_UNGUIDED
-            | abi::MPI_COMM_TYPE_HW_GUIDED
-            | abi::MPI_COMM_TYPE_RESOURCE_GUIDED => None,
+            abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED => {
+                names_shared_memory(info).then(machine)
+            }
+            abi::MPI_UNDEFINED | abi::MPI_COMM_TYPE_HW_UNGUIDED => None,
             _ => return Err(Error::new(abi::MPI_ERR_ARG, "split_type is none of MPI's")),
         };
         let made = comm.lite.split(color, key.0)?;
@@ -141,22 +145,19 @@ mpi! {
 
     fn MPI_Intercomm_merge(intercomm: Comm, high: Flag, newintracomm: Out<Comm>);
 
-    /// The name of a datatype; predefined ones have MPI's. MPI 5.0, 7.8.
-    fn MPI_Type_get_name(datatype: Datatype, type_name: TextOut, resultlen: Out<Int>) {
-        let name = match abi::name_of(datatype.handle) {
-            Some(name) => name.as_bytes().to_vec(),
-            None => LIBRARY.types.lock().get(datatype.handle).map_or(vec![], |it| it.name.clone()),
+    /// The name of a datatype; predefined ones, and `MPI_DATATYPE_NULL`, have MPI's as long as they
+    /// get no other. MPI 5.0, 7.8.
+    fn MPI_Type_get_name(datatype: LateDatatype, type_name: TextOut, resultlen: Out<Int>) {
+        let name = match datatype.handle {
+            abi::MPI_DATATYPE_NULL => b"MPI_DATATYPE_NULL".to_vec(),
+            _ => types::name(&datatype.get()?),
         };
         resultlen.set(type_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
     }
 
-    /// Names a datatype that the program made. MPI 5.0, 7.8.
+    /// Names a datatype, also a predefined one. MPI 5.0, 7.8.
     fn MPI_Type_set_name(datatype: Datatype, type_name: Text) {
-        match LIBRARY.types.lock().get_mut(datatype.handle) {
-            Ok(object) => object.name = object_name(type_name),
-            Err(_) => return Err(Error::new(
-                abi::MPI_ERR_TYPE, "a predefined datatype keeps its name")),
-        }
+        types::set_name(&datatype, object_name(type_name));
         Ok(())
     }
 
@@ -178,6 +179,13 @@ pub(super) fn comparison(comparison: Comparison) -> c_int {
         Comparison::Similar => abi::MPI_SIMILAR,
         Comparison::Unequal => abi::MPI_UNEQUAL,
     }
+}
+
+/// Whether the hints ask for a part of the processes that can share memory.
+fn names_shared_memory(info: Info) -> bool {
+    let hints = info.to_object();
+    let resource = hints.get(b"mpi_hw_resource_type").ok().flatten();
+    resource == Some(b"mpi_shared_memory")
 }
 
 /// A number of this process's machine: the lowest rank on it.
