@@ -1,14 +1,13 @@
 //! The one static of the library: whether MPI runs, and the objects of the program.
 #![expect(
     unsafe_code,
-    reason = "the last symbol is kept as an address"
+    reason = "the last symbol is kept as an address; libc is called"
 )]
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
-use std::thread::ThreadId;
 use std::time::Instant;
 
 use mpi_lite::comm::Group;
@@ -65,6 +64,19 @@ struct Predefined {
     universe_size: AtomicI32,
 }
 
+/// A thread of the program, as the C library names it: Rust's own name for a thread that it has not
+/// started lies in memory that is never given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread(libc::pthread_t);
+
+impl Thread {
+    /// The one that calls.
+    pub fn current() -> Self {
+        // SAFETY: it has no conditions.
+        Self(unsafe { libc::pthread_self() })
+    }
+}
+
 /// Everything that outlives a call.
 #[derive(Debug)]
 pub struct Library {
@@ -74,7 +86,7 @@ pub struct Library {
     /// The process, from `MPI_Init` on.
     process: OnceLock<Process>,
     /// The thread that called `MPI_Init`, and the level of threads it was given.
-    pub threads: OnceLock<(ThreadId, c_int)>,
+    pub threads: OnceLock<(Thread, c_int)>,
     /// The values of MPI's own attributes; programs get their addresses.
     attributes: Predefined,
     /// The moment from which `MPI_Wtime` counts.
@@ -343,7 +355,7 @@ impl Library {
         let first = self.process.set(process).is_ok()
             && self.world.set(world).is_ok()
             && self.own.set(own).is_ok()
-            && self.threads.set((std::thread::current().id(), thread_level)).is_ok();
+            && self.threads.set((Thread::current(), thread_level)).is_ok();
         assert!(first, "two threads called MPI_Init at the same time");
         panic::install_hook();
         self.stage.store(Stage::Running as u8, Ordering::Release);

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
-use crate::global::{LIBRARY, Stage};
+use crate::global::{LIBRARY, Stage, Thread};
 
 mpi! {
     /// Ends the job with an exit status. MPI 5.0, 11.4.
@@ -80,7 +80,7 @@ mpi! {
     /// Whether this thread called `MPI_Init`. MPI 5.0, 11.6.2.
     fn MPI_Is_thread_main(flag: Out<Flag>) {
         let main = LIBRARY.threads.get().map(|(main, _)| *main);
-        flag.set(main == Some(std::thread::current().id()))
+        flag.set(main == Some(Thread::current()))
     }
 
     fn MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut);
