@@ -26,6 +26,7 @@ use crate::error::{Cause, Error, Result};
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
+use crate::raise::Handlings;
 use crate::stdio;
 use crate::types::TypeObject;
 use crate::variables::Tools;
@@ -117,6 +118,8 @@ pub struct Library {
     pub codes: Mutex<Codes>,
     /// Error handlers that the program made.
     pub errhandlers: Mutex<Table<ErrhandlerObject>>,
+    /// The errors that handlers of the program are being told of.
+    pub handling: Handlings,
     /// Attribute keys.
     pub keyvals: Mutex<Keyvals>,
     /// What the program told of its Fortran compiler.
@@ -153,6 +156,7 @@ pub static LIBRARY: Library = Library {
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),
+    handling: Handlings::new(),
     keyvals: Mutex::new(Keyvals::new()),
     fortran: Mutex::new(Fortran {
         info: None,

@@ -3,12 +3,14 @@
 use core::cell::Cell;
 use core::ffi::c_int;
 
+use parking_lot::Mutex;
+
 use crate::abi::{self, Handle};
 use crate::codes;
 use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
-use crate::global::{LIBRARY, Stage};
+use crate::global::{LIBRARY, Stage, Thread};
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -83,7 +85,12 @@ impl Call {
         match handler {
             abi::MPI_ERRORS_RETURN => {}
             abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => self.stop(&error, show),
-            _ => errhandler::call(handler, object, code),
+            _ => {
+                let error = Handling::of(handler, self.symbol, code);
+                if let Some(_handling) = LIBRARY.handling.begin(error) {
+                    errhandler::call(handler, object, code);
+                }
+            }
         }
         code
     }
@@ -131,6 +138,69 @@ impl Call {
         show(&mut line);
         let name = codes::class_name(error.class());
         LIBRARY.abort(1, &format!("{line}): {error} [{name}]"))
+    }
+}
+
+/// An error that a handler of the program is being told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handling {
+    thread: Thread,
+    handler: Handle,
+    symbol: &'static str,
+    code: c_int,
+}
+
+impl Handling {
+    fn of(handler: Handle, symbol: &'static Symbol, code: c_int) -> Self {
+        Self {
+            thread: Thread::current(),
+            handler,
+            symbol: symbol.name,
+            code,
+        }
+    }
+}
+
+/// The errors that handlers are being told of, of all threads, with the place of each on its
+/// thread's stack.
+///
+/// A handler that calls the function again which failed would be called again, and so on until the
+/// stack ends. It need not be its own doing: bindings for other languages ask for the kind of the
+/// communicator before they can call a handler. So a handler is not called for the error that it is
+/// being told of; the inner call only returns the code.
+#[derive(Debug)]
+pub struct Handlings(Mutex<Vec<(Handling, usize)>>);
+
+/// Ends the handling, also if the handler leaves by an exception.
+#[derive(Debug)]
+struct Under<'a>(&'a Handlings, Handling);
+
+impl Handlings {
+    /// None.
+    pub const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Notes an error, unless its handler is being told of it.
+    fn begin(&self, error: Handling) -> Option<Under<'_>> {
+        let here = 0_u8;
+        let place = (&raw const here).addr();
+        let mut known = self.0.lock();
+        // A stack grows downwards on every machine we know: what lies below belongs to a handler
+        // that left by `longjmp`.
+        known.retain(|(other, their)| other.thread != error.thread || *their > place);
+        if known.iter().any(|(other, _)| *other == error) {
+            return None;
+        }
+        known.push((error, place));
+        Some(Under(self, error))
+    }
+}
+
+impl Drop for Under<'_> {
+    fn drop(&mut self) {
+        let Self(all, error) = self;
+        all.0.lock().retain(|(other, _)| other != error);
     }
 }
 
