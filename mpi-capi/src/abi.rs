@@ -48,8 +48,8 @@ impl Number for Handle {
     }
 }
 
-/// The name of a predefined object. Handles of different kinds never share a value, apart from zero:
-/// the null handles of the tool interface have it, and so has what a program forgot to set.
+/// The name of a predefined object. Handles of different kinds never share a value, apart from
+/// zero: the null handles of the tool interface have it, and so has what a program forgot to set.
 pub fn name_of(handle: Handle) -> Option<&'static str> {
     if handle.0 == 0 {
         return None;

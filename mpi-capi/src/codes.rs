@@ -88,8 +88,8 @@ impl Codes {
     /// Takes an added class or code away.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG` if the program did not add it, it still has a text, or it is a class that still
-    /// has codes.
+    /// `MPI_ERR_ARG` if the program did not add it, it still has a text, or it is a class that
+    /// still has codes.
     pub fn remove(&mut self, code: c_int) -> Result<()> {
         let added = self.find_mut(code)?;
         if added.codes > 0 {

@@ -168,7 +168,7 @@ impl Handling {
 /// stack ends. It need not be its own doing: bindings for other languages ask for the kind of the
 /// communicator before they can call a handler. So a handler is not called for the error that it is
 /// being told of; the inner call only returns the code.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Handlings(Mutex<Vec<(Handling, usize)>>);
 
 /// Ends the handling, also if the handler leaves by an exception.
@@ -176,7 +176,7 @@ pub struct Handlings(Mutex<Vec<(Handling, usize)>>);
 struct Under<'a>(&'a Handlings, Handling);
 
 impl Handlings {
-    /// None.
+    /// No handler runs.
     pub const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }

@@ -42,7 +42,9 @@ mpi! {
 
     fn MPI_Buffer_iflush(request: Out<Request>);
 
-    fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(comm: Comm, buffer: Address, size: BufferSize);
+    fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(
+        comm: Comm, buffer: Address, size: BufferSize
+    );
 
     fn MPI_Comm_detach_buffer | MPI_Comm_detach_buffer_c(
         comm: Comm, buffer_addr: OutAddress, size: Out<Count>

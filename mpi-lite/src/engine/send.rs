@@ -16,8 +16,9 @@ use crate::transport::shm::SCATTERED_FROM;
 use crate::transport::{Link, Outbound, Peer, Refusal, Token, Transport};
 
 /// What a buffered send takes of the attached buffer beside its bytes: a cache line, so that empty
-/// messages are bounded too. The standard ABI gives 512 to `MPI_BSEND_OVERHEAD`, the most that it may
-/// be; widely used programs count with less, which other libraries let them. Source: MPI 5.0, 3.6.
+/// messages are bounded too. The standard ABI gives 512 to `MPI_BSEND_OVERHEAD`, the most that it
+/// may be; widely used programs count with less, which other libraries let them. Source: MPI 5.0,
+/// 3.6.
 pub const BUFFERED_OVERHEAD_BYTES: u64 = 64;
 
 /// A send, ready to be started. `to: None` is `MPI_PROC_NULL`.

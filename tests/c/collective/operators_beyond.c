@@ -1,6 +1,6 @@
 /* ranks: 1, 3; transports: all; MPI 5.0 6.9.2 */
-/* Operators that the standard does not define but widely used programs rely on: those of integers on
- * MPI_CHAR, and the logical ones on MPI_AINT, MPI_COUNT and MPI_OFFSET. */
+/* Operators that the standard does not define but widely used programs rely on: those of integers
+ * on MPI_CHAR, and the logical ones on MPI_AINT, MPI_COUNT and MPI_OFFSET. */
 #include "../check.h"
 
 #define CHECK_OP(T, type, op, mine, wanted)                            \

@@ -1,6 +1,6 @@
 /* ranks: 2; transports: all; MPI 5.0 3.6 */
-/* A buffered message takes at most 64 bytes of the attached buffer beside its own, so a program that
- * counts with less than MPI_BSEND_OVERHEAD, as other libraries let it, has room. */
+/* A buffered message takes at most 64 bytes of the attached buffer beside its own, so a program
+ * that counts with less than MPI_BSEND_OVERHEAD, as other libraries let it, has room. */
 #include "../check.h"
 
 enum { MESSAGES = 50, BYTES = 100, OVERHEAD = 64 };

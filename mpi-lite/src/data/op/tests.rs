@@ -17,7 +17,8 @@ const OPS: [Op; 12] = [
     Op::Maxloc,
 ];
 
-/// What MPI 5.0, 6.9.2 says, and our extension of it, written down a second time: operator by family.
+/// What MPI 5.0, 6.9.2 says, and our extension of it, written down a second time: operator by
+/// family.
 fn is_defined(op: &Op, family: Family) -> bool {
     let letters = match op {
         Op::Max | Op::Min => "IHFRM",
