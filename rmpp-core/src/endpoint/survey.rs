@@ -93,12 +93,6 @@ impl Endpoint {
         Some(OutgoingId(self.outgoing.key(index)))
     }
 
-    /// How many message positions there are, free ones counted too.
-    #[must_use]
-    pub fn survey_cost(&self) -> usize {
-        self.incoming.positions()
-    }
-
     /// Bytes kept for all peers together, and bytes of everything else that this node keeps: its
     /// messages, tables and queues, with room for as many as there ever were at a time.
     #[must_use]

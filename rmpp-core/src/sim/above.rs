@@ -15,18 +15,21 @@ impl World {
         let (from, to) = self.draw_pair();
         if !self.nodes[from as usize].asleep {
             let len = self.draw_len();
+            self.wrap_names(from);
+            // Whose places the core gives out again must have left the tables.
+            self.hear_at_hand(from)?;
             let sent = self.nodes[from as usize]
                 .endpoint
                 .send(NodeId(to), len, false, self.now);
             match sent {
                 Ok(id) => {
-                    self.note_sent(from, to, len, id);
+                    self.note_sent(from, to, len, id)?;
                     self.hurry(from, len, id)?;
                 }
                 Err(SendError::PeerLost { .. }) if self.plan.dead() == Some(to) => {}
                 Err(error) => return Err(format!("I5: a send was refused: {error}")),
             }
-            self.service(from)?;
+            self.service_soon(from)?;
         }
         self.to_send -= 1;
         let gap = if self.rng.chance(200_000) {
@@ -84,16 +87,26 @@ impl World {
         }
     }
 
-    pub(super) fn note_sent(&mut self, from: u32, to: u32, len: u64, id: OutgoingId) {
+    /// Now and then a node has sent nearly 2^32 messages, and gives out names once more.
+    fn wrap_names(&mut self, from: u32) {
+        if self.rng.chance(self.plan.wrap_ppm) {
+            let back = 1 + self.rng.below(20);
+            let endpoint = &mut self.nodes[from as usize].endpoint;
+            endpoint.skip_msg_ids((1 << 32) - back);
+        }
+    }
+
+    fn note_sent(&mut self, from: u32, to: u32, len: u64, id: OutgoingId) -> Verdict {
         let tag = self.checker.enter(from, to, len);
         self.note("send", from, tag, len);
         let tables = &mut self.nodes[from as usize].tables;
-        tables.outgoing.put(id.index(), id, tag);
-        tables.sent.push(tag);
+        tables.outgoing.put(id.index(), id, tag)?;
+        tables.note_sent(to, tag);
         if self.rng.chance(self.plan.abort_ppm) {
             let at = self.now.plus_ns(self.rng.below(5_000_000));
             self.schedule(at, Act::Abort(tag));
         }
+        Ok(())
     }
 
     pub(super) fn abort(&mut self, tag: u32) -> Verdict {

@@ -4,9 +4,11 @@ use alloc::format;
 use alloc::string::String;
 
 use super::checker::{Outcome, Verdict, hold};
-use super::node::Packet;
+use super::node::{Node, Packet};
 use super::witness::Witness;
 use super::world::{Act, COOKIE, MOST_UNDER_WAY, World};
+use crate::endpoint::Awaited;
+use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
 use crate::packet::{Flags, Header, Kind};
@@ -23,17 +25,13 @@ impl World {
         if packet.cookie != COOKIE {
             return Ok(());
         }
-        let len = packet.payload.map_or(0, |payload| payload.len);
-        let node = &mut self.nodes[to.0 as usize];
-        let outcome = node
-            .endpoint
-            .handle_packet(from, &packet.header, len, self.now);
+        let (outcome, awaited) = self.take_in(from, to.0, &packet);
         let code = match outcome {
             Ok(_) => 0,
             Err(reason) => 1 + reason as u64,
         };
         if self.verbose {
-            self.describe(to.0, &packet, outcome.err());
+            self.describe((from.0, to.0), &packet, outcome.err());
         }
         self.note(
             "packet",
@@ -42,7 +40,10 @@ impl World {
             code,
         );
         match outcome {
-            Ok(placement) => self.place(to.0, &packet, placement)?,
+            Ok(placement) => {
+                Witness::placed_as_awaited(awaited, placement)?;
+                self.place(to.0, &packet, placement)?;
+            }
             Err(_) if self.calm && self.plan.abort_ppm == 0 => {
                 return Err(format!(
                     "P14: a packet was dropped in a calm run: {outcome:?}"
@@ -50,20 +51,77 @@ impl World {
             }
             Err(_) => {}
         }
-        self.service(to.0)
+        self.service_soon(to.0)
+    }
+
+    /// Hands a packet to an endpoint as `mpi-lite`'s driver does: cut from its datagram, with the
+    /// place of its payload known before if it is the one expected next.
+    fn take_in(
+        &mut self,
+        from: NodeId,
+        to: u32,
+        packet: &Packet,
+    ) -> (Result<Placement, Dropped>, Option<Awaited>) {
+        let header = &packet.header;
+        let len = packet.payload.map_or(0, |payload| payload.len);
+        let Node {
+            endpoint, tables, ..
+        } = &mut self.nodes[to as usize];
+        let awaited = tables.current.and_then(|id| endpoint.awaited(id));
+        let awaited = awaited.filter(|awaited| awaited.is(from, header));
+        let bytes = header.len() + len;
+        if bytes > self.datagram.len() {
+            // No datagram is that long.
+            return (endpoint.handle_packet(from, header, len, self.now), awaited);
+        }
+        self.datagram[..header.len()].copy_from_slice(header);
+        let outcome = match endpoint.cut(&self.datagram[..bytes]) {
+            Some(cut) => endpoint.handle(from, &cut, self.now),
+            None => endpoint.handle_packet(from, header, 0, self.now),
+        };
+        (outcome, awaited)
+    }
+
+    /// A node that takes in several packets at once looks now or later what they have acknowledged,
+    /// and sends when it has taken in all of them.
+    pub(super) fn service_soon(&mut self, at: u32) -> Verdict {
+        if !self.rng.chance(self.plan.batch_ppm) {
+            return self.service(at);
+        }
+        self.nodes[at as usize].has_more = true;
+        if self.rng.chance(500_000) {
+            self.hear_all(at)
+        } else {
+            self.hear_at_hand(at)
+        }
+    }
+
+    /// Hears what has become of messages, as far as that needs no looking.
+    pub(super) fn hear_at_hand(&mut self, at: u32) -> Verdict {
+        while let Some(event) = self.nodes[at as usize].endpoint.event_at_hand() {
+            self.hear(at, event)?;
+        }
+        Ok(())
+    }
+
+    fn hear_all(&mut self, at: u32) -> Verdict {
+        while let Some(event) = self.nodes[at as usize].endpoint.poll_event() {
+            self.hear(at, event)?;
+        }
+        Ok(())
     }
 
     pub(super) fn describe(
         &self,
-        to: u32,
+        (from, to): (u32, u32),
         packet: &Packet,
-        dropped: Option<crate::error::Dropped>,
+        dropped: Option<Dropped>,
     ) {
         let Some(h) = Header::decode(&packet.header) else {
             return;
         };
         let fate = dropped.map_or(String::from("taken"), |reason| format!("dropped: {reason}"));
-        let tag = self.tag_of(&h);
+        let tag = self.tag_of(&h, if h.src == to { from } else { to });
         std::println!(
             "{:>15} node {to:<3} <- {} of message {tag:?} seq {} n {} attempt {}: {fate}",
             self.now.0,
@@ -74,9 +132,10 @@ impl World {
         );
     }
 
-    pub(super) fn tag_of(&self, header: &Header) -> Option<u32> {
+    pub(super) fn tag_of(&self, header: &Header, to: u32) -> Option<u32> {
         let node = self.nodes.get(header.src as usize)?;
-        node.tables.tag_of(header, self.plan.config.first_msg_id)
+        let first = self.plan.config.first_msg_num;
+        node.tables.tag_of(header, to, first)
     }
 
     fn witness(&mut self, at: u32) -> Witness<'_> {
@@ -127,16 +186,9 @@ impl World {
                 self.schedule(until, Act::Unstall(at));
             }
         }
-        while let Some(event) = self.nodes[at as usize].endpoint.poll_event() {
-            self.hear(at, event)?;
-        }
-        let cost = self.nodes[at as usize].endpoint.survey_cost();
-        let every = (cost / 32 + 1) as u64;
-        if self.plan.dead().is_some() || !self.report.packets.is_multiple_of(every) {
-            return Ok(());
-        }
-        self.checker
-            .node(at, &self.nodes[at as usize].endpoint.survey())
+        self.hear_all(at)?;
+        self.nodes[at as usize].has_more = false;
+        self.checker.node(at, &self.nodes[at as usize].endpoint)
     }
 
     pub(super) fn transmit(&mut self, from: u32, transmit: &Transmit) -> Verdict {
@@ -144,8 +196,13 @@ impl World {
         let (tag, payload) = if header.flags.has(Flags::PURE) {
             (u32::MAX, None)
         } else {
+            let other = if header.src == from {
+                transmit.to.0
+            } else {
+                from
+            };
             let tag = self
-                .tag_of(&header)
+                .tag_of(&header, other)
                 .ok_or("P1: a packet of no known message")?;
             let payload = self.witness(from).transmitted(transmit, &header, tag)?;
             (tag, payload)
@@ -208,13 +265,10 @@ impl World {
             self.plan.dead() == Some(peer),
             "I5: node {at} gave up node {peer}, which lives"
         );
-        self.end_all(|from, to| (from, to) == (at, peer))
-    }
-
-    pub(super) fn end_all(&mut self, which: impl Fn(u32, u32) -> bool) -> Verdict {
+        self.checker.bury(at, peer);
         for tag in 0..self.checker.messages.len() {
             let message = &self.checker.messages[tag];
-            if message.outcome == Outcome::Open && which(message.from, message.to) {
+            if message.outcome == Outcome::Open && (message.from, message.to) == (at, peer) {
                 self.checker.end(tag as u32, Outcome::Lost)?;
             }
         }
@@ -228,6 +282,10 @@ impl World {
             return Ok(());
         }
         node.endpoint.handle_timeout(now);
+        // When its timers are due a driver asks whether packets found no room.
+        if self.rng.chance(self.plan.overflow_ppm) {
+            node.endpoint.note_overflow();
+        }
         let next = node.endpoint.next_timeout();
         hold!(
             next.is_none_or(|timer| timer > now),

@@ -30,7 +30,11 @@ pub(super) struct Message {
     pub(super) len: u64,
     /// Its place among the messages of its pair.
     pub(super) place: u32,
+    /// Its msgID, once a packet of it has gone.
+    name: Option<u32>,
     pub(super) outcome: Outcome,
+    /// Its sender died, and its receiver does not know.
+    is_orphan: bool,
     pub(super) abort_asked: bool,
     pub(super) announced: bool,
     pub(super) landing: Option<Landing>,
@@ -110,7 +114,9 @@ impl Checker {
             to,
             len,
             place: self.sent[pair],
+            name: None,
             outcome: Outcome::Open,
+            is_orphan: false,
             abort_asked: false,
             announced: false,
             landing: None,
@@ -161,6 +167,38 @@ impl Checker {
         self.announced[pair] = place + 1;
         self.messages[tag as usize].announced = true;
         Ok(())
+    }
+
+    /// P1: all packets of a message, in both directions, name it alike.
+    pub(super) fn named(&mut self, tag: u32, msg_id: u32) -> Verdict {
+        let name = *self.messages[tag as usize].name.get_or_insert(msg_id);
+        hold!(
+            name == msg_id,
+            "P1: message {tag} is called {name} and {msg_id}"
+        );
+        Ok(())
+    }
+
+    /// The sender of a message dies: its receiver may keep it until it learns of that.
+    pub(super) fn orphan(&mut self, tag: u32) {
+        let message = &mut self.messages[tag as usize];
+        (message.outcome, message.is_orphan) = (Outcome::Lost, true);
+        self.unfinished -= 1;
+    }
+
+    /// `node` learns that `peer` is dead.
+    pub(super) fn bury(&mut self, node: u32, peer: u32) {
+        let theirs = |m: &&mut Message| m.is_orphan && (m.from, m.to) == (peer, node);
+        for message in self.messages.iter_mut().filter(theirs) {
+            message.is_orphan = false;
+            self.unfinished_to[node as usize] -= 1;
+        }
+    }
+
+    /// Messages that a node may still keep when all else is done: those of a dead sender.
+    pub(super) fn orphans_of(&self, node: u32) -> usize {
+        let orphans = self.messages.iter().filter(|m| m.is_orphan && m.to == node);
+        orphans.count()
     }
 
     /// A CTS leaves the receiver.
@@ -297,9 +335,15 @@ impl Checker {
         Ok(())
     }
 
-    /// I7, I8: after each step.
-    pub(super) fn node(&self, node: u32, survey: &Survey) -> Verdict {
-        self.grants(node, survey)?;
+    /// I5, I7, I8: after each step.
+    pub(super) fn node(&self, node: u32, endpoint: &Endpoint) -> Verdict {
+        let survey = endpoint.survey();
+        self.grants(node, &survey)?;
+        let stranded = endpoint.stranded();
+        hold!(
+            stranded.is_none(),
+            "I5: node {node} leaves {stranded:?} without a timer or anything to transmit"
+        );
         let incoming_live = survey.incoming_live;
         let unfinished = self.unfinished_to[node as usize];
         hold!(
@@ -330,12 +374,13 @@ impl Checker {
     }
 }
 
-/// I8, I15: nothing is left in an endpoint when all is over.
-pub(super) fn all_gone(node: u32, endpoint: &Endpoint) -> Verdict {
+/// I7, I8, I15: nothing is left in an endpoint when all is over, but messages that only a dead node
+/// could end.
+pub(super) fn all_gone(node: u32, endpoint: &Endpoint, orphans: usize) -> Verdict {
     let left = endpoint.survey();
-    let empty = left.outgoing + left.incoming_live + left.incoming_done == 0;
+    let empty = left.outgoing + left.incoming_done == 0;
     hold!(
-        empty && left.outstanding == 0,
+        empty && left.incoming_live <= orphans && left.outstanding == left.granted,
         "I8: node {node} still keeps {left:?}"
     );
     let timer = endpoint.next_timeout();

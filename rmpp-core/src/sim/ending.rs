@@ -44,14 +44,11 @@ impl World {
     pub(super) fn check_end(&mut self) -> Verdict {
         let dead = self.plan.dead();
         self.checker.all_ended(dead)?;
-        if dead.is_some() {
-            return Ok(());
-        }
         let later = self
             .now
             .plus(self.plan.config.done_state_lifetime)
             .plus_ns(3_000_000_000);
-        for at in 0..self.nodes.len() as u32 {
+        for at in (0..self.nodes.len() as u32).filter(|at| Some(*at) != dead) {
             if self.calm {
                 let kept = self.nodes[at as usize].endpoint.survey().incoming_done;
                 let under_way = self.network.under_way();
@@ -63,14 +60,18 @@ impl World {
             let endpoint = &mut self.nodes[at as usize].endpoint;
             endpoint.handle_timeout(later);
             endpoint.handle_timeout(later);
-            all_gone(at, endpoint)?;
+            all_gone(at, endpoint, self.checker.orphans_of(at))?;
         }
         self.check_numbers()
     }
 
-    pub(super) fn check_numbers(&self) -> Verdict {
-        for (at, node) in (0..).map(NodeId).zip(&self.nodes) {
-            for (to, peer) in (0..).map(NodeId).zip(&self.nodes) {
+    /// I11: of each pair that lives.
+    fn check_numbers(&self) -> Verdict {
+        let dead = self.plan.dead().map(NodeId);
+        let all = || (0..).map(NodeId).zip(&self.nodes);
+        let alive = || all().filter(|(at, _)| Some(*at) != dead);
+        for (at, node) in alive() {
+            for (to, peer) in alive() {
                 let (out, _) = node.endpoint.numbers(to);
                 let (_, due) = peer.endpoint.numbers(at);
                 hold!(

@@ -1,6 +1,6 @@
 //! What goes wrong beside the links: nodes that sleep, packets that lie; and how it ends.
 
-use super::checker::{Verdict, hold};
+use super::checker::{Outcome, Verdict, hold};
 use super::network::Faults;
 use super::world::{Act, MOST_FORGED, World};
 use crate::endpoint::Endpoint;
@@ -13,7 +13,12 @@ impl World {
         self.nodes[pause.node as usize].asleep = true;
         self.note("sleep", pause.node, u32::MAX, pause.span_ns);
         if self.plan.dead() == Some(pause.node) {
-            self.end_all(|from, _| from == pause.node)?;
+            for tag in 0..self.checker.messages.len() {
+                let message = &self.checker.messages[tag];
+                if message.outcome == Outcome::Open && message.from == pause.node {
+                    self.checker.orphan(tag as u32);
+                }
+            }
         }
         Ok(())
     }

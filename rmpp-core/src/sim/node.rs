@@ -2,7 +2,9 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
+use super::checker::{Verdict, hold};
 use crate::endpoint::Endpoint;
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::{Header, HeaderBytes};
@@ -25,38 +27,66 @@ pub(super) struct Packet {
     pub(super) payload: Option<Payload>,
 }
 
-/// Tags by slab position, with the id that tells tenants of a position apart.
-#[derive(Clone, Hash)]
-pub(super) struct Tags<Id>(Vec<Option<(Id, u32)>>);
+/// Tags by slab position, each with the id that tells tenants of a position apart. The last tenant
+/// is remembered when it is gone.
+#[derive(Clone)]
+pub(super) struct Tags<Id>(Vec<Option<(Id, Option<u32>)>>);
 
 impl<Id: Copy + PartialEq> Tags<Id> {
     pub(super) const EMPTY: Self = Self(Vec::new());
 
-    pub(super) fn put(&mut self, index: usize, id: Id, tag: u32) {
+    /// A message begins.
+    ///
+    /// # Errors
+    /// I1: its position is taken, or its id has been used already.
+    pub(super) fn put(&mut self, index: usize, id: Id, tag: u32) -> Verdict {
         if self.0.len() <= index {
             self.0.resize(index + 1, None);
         }
-        self.0[index] = Some((id, tag));
+        if let Some((last, tenant)) = self.0[index] {
+            hold!(
+                tenant.is_none(),
+                "I1: message {tag} takes the place of {tenant:?}"
+            );
+            hold!(
+                last != id,
+                "I1: message {tag} has the id of one that is over"
+            );
+        }
+        self.0[index] = Some((id, Some(tag)));
+        Ok(())
     }
 
     pub(super) fn get(&self, index: usize, id: Id) -> Option<u32> {
         let (tenant, tag) = (*self.0.get(index)?)?;
-        (tenant == id).then_some(tag)
+        tag.filter(|_| tenant == id)
+    }
+
+    fn live(&self) -> impl Iterator<Item = (Id, u32)> {
+        let taken = self.0.iter().flatten();
+        taken.filter_map(|&(id, tag)| Some((id, tag?)))
     }
 
     /// The id of the message with this tag; slow, for rare use.
     pub(super) fn id_of(&self, tag: u32) -> Option<Id> {
-        self.0
-            .iter()
-            .flatten()
+        self.live()
             .find(|entry| entry.1 == tag)
             .map(|entry| entry.0)
     }
 
     pub(super) fn take(&mut self, index: usize, id: Id) -> Option<u32> {
         let tag = self.get(index, id)?;
-        self.0[index] = None;
+        self.0[index] = Some((id, None));
         Some(tag)
+    }
+}
+
+impl<Id: Copy + PartialEq + Hash> Hash for Tags<Id> {
+    /// Of those that live: names that are gone make no difference.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for place in &self.0 {
+            place.and_then(|(id, tag)| Some((id, tag?))).hash(state);
+        }
     }
 }
 
@@ -65,8 +95,10 @@ impl<Id: Copy + PartialEq> Tags<Id> {
 pub(super) struct Tables {
     pub(super) outgoing: Tags<OutgoingId>,
     pub(super) incoming: Tags<IncomingId>,
-    /// Tags of all messages sent, in the order of their msgIDs.
-    pub(super) sent: Vec<u32>,
+    /// Tags of all messages sent to each node, in the order of their numbers.
+    pub(super) sent: Vec<Vec<u32>>,
+    /// The message that the last data was for.
+    pub(super) current: Option<IncomingId>,
 }
 
 impl Tables {
@@ -74,12 +106,22 @@ impl Tables {
         outgoing: Tags::EMPTY,
         incoming: Tags::EMPTY,
         sent: Vec::new(),
+        current: None,
     };
 
-    /// The message of this node that a header of it names.
-    pub(super) fn tag_of(&self, header: &Header, first_msg_id: u32) -> Option<u32> {
-        let place = header.msg_id.wrapping_sub(first_msg_id);
-        self.sent.get(place as usize).copied()
+    pub(super) fn note_sent(&mut self, to: u32, tag: u32) {
+        let to = to as usize;
+        if self.sent.len() <= to {
+            self.sent.resize(to + 1, Vec::new());
+        }
+        self.sent[to].push(tag);
+    }
+
+    /// The message from this node to `to` that a header speaks of.
+    pub(super) fn tag_of(&self, header: &Header, to: u32, first_msg_num: u32) -> Option<u32> {
+        let place = header.msg_num.wrapping_sub(first_msg_num);
+        let sent = self.sent.get(to as usize)?;
+        sent.get(place as usize).copied()
     }
 }
 
@@ -90,6 +132,8 @@ pub(super) struct Node {
     /// Asleep, and what came meanwhile.
     pub(super) asleep: bool,
     pub(super) inbox: VecDeque<(NodeId, Packet)>,
+    /// Packets have come, and it has not been asked yet what it has to send.
+    pub(super) has_more: bool,
     /// The layer below has no room.
     pub(super) stalled: bool,
     /// Timeouts handled since time last moved on.
@@ -103,6 +147,7 @@ impl Node {
             tables: Tables::EMPTY,
             asleep: false,
             inbox: VecDeque::new(),
+            has_more: false,
             stalled: false,
             timeouts_now: (Instant::ZERO, 0),
         }

@@ -72,6 +72,12 @@ pub struct Plan {
     pub later_ns: u64,
     /// The layer below has no room after a packet.
     pub stall_ppm: u32,
+    /// A node takes in what else has come before it sends.
+    pub batch_ppm: u32,
+    /// A node is told that its receive buffer was full, whenever its timers are due.
+    pub overflow_ppm: u32,
+    /// A node has come round to names that it has given out, when it sends.
+    pub wrap_ppm: u32,
     /// Time between two packets that fail rule S, in nanoseconds; 0: none come.
     pub forge_ns: u64,
     /// Nodes that sleep; at most one dies.
@@ -120,6 +126,9 @@ impl Plan {
             later_ppm: on(&mut rng, 400_000),
             later_ns: rng.pick(&[50 * US, 5 * MS, 300 * MS]),
             stall_ppm: on(&mut rng, 100_000),
+            batch_ppm: 0,
+            overflow_ppm: 0,
+            wrap_ppm: 0,
             forge_ns: if rng.chance(500_000) { MS } else { 0 },
             pauses: Vec::new(),
             cuts: Vec::new(),
@@ -132,6 +141,7 @@ impl Plan {
         }
         plan.draw_outages(&mut rng);
         plan.draw_rarities(&mut Rng::new(seed ^ 0x0dd));
+        plan.draw_driver(&mut Rng::new(seed ^ 0xd21));
         plan
     }
 
@@ -228,6 +238,13 @@ impl Plan {
                 span_ns: rng.below(most_ns),
             });
         }
+    }
+
+    /// What a driver does that no network brings about.
+    fn draw_driver(&mut self, rng: &mut Rng) {
+        self.batch_ppm = rng.pick(&[0, 100_000, 500_000, 1_000_000]);
+        self.overflow_ppm = on(rng, 100_000);
+        self.wrap_ppm = rng.pick(&[0, 0, 20_000, 500_000]);
     }
 
     fn draw_outages(&mut self, rng: &mut Rng) {

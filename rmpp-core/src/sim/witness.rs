@@ -3,8 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::checker::{Checker, Outcome, hold};
+use super::checker::{Checker, Outcome, Verdict, hold};
 use super::node::{Packet, Payload, Tables};
+use crate::endpoint::Awaited;
 use crate::event::{Event, Placement, Transmit};
 use crate::ids::IncomingId;
 use crate::packet::{Header, Kind};
@@ -24,6 +25,7 @@ impl Witness<'_> {
         header: &Header,
         tag: u32,
     ) -> Result<Option<Payload>, String> {
+        self.checker.named(tag, header.msg_id)?;
         match header.kind {
             Kind::Cts => {
                 let up_to = u64::from(header.seq - 1 + u32::from(header.info1));
@@ -46,6 +48,18 @@ impl Witness<'_> {
         }))
     }
 
+    /// A packet whose place was known before it came is taken nowhere else.
+    pub(super) fn placed_as_awaited(awaited: Option<Awaited>, placement: Placement) -> Verdict {
+        if let (Some(awaited), Placement::Data { message, offset }) = (awaited, placement) {
+            hold!(
+                (message, offset) == (awaited.message, awaited.offset),
+                "I3: data was awaited at {} and placed at {offset}",
+                awaited.offset
+            );
+        }
+        Ok(())
+    }
+
     /// A packet was taken; answers the message that it announced.
     pub(super) fn placed(
         &mut self,
@@ -58,17 +72,18 @@ impl Witness<'_> {
             (Placement::First { message, len }, Some(payload)) => {
                 let offset = payload.offset;
                 hold!(offset == 0, "I3: announced by bytes from {offset}");
-                tables.incoming.put(message.index(), message, payload.tag);
+                tables.incoming.put(message.index(), message, payload.tag)?;
                 self.checker.announce(self.at, payload.tag, len)?;
                 Ok(Some((message, payload.tag)))
             }
             (Placement::Early { message }, Some(payload)) => {
                 let offset = payload.offset;
                 hold!(offset == 0, "I3: early by bytes from {offset}");
-                tables.incoming.put(message.index(), message, payload.tag);
+                tables.incoming.put(message.index(), message, payload.tag)?;
                 Ok(None)
             }
             (Placement::Data { message, offset }, Some(payload)) => {
+                tables.current = Some(message);
                 // The last packet's event is still to come, so the id is known.
                 let tag = tables.incoming.get(message.index(), message);
                 hold!(

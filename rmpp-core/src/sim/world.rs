@@ -3,6 +3,7 @@
 use alloc::collections::BinaryHeap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -28,6 +29,9 @@ const MOST_STEPS: u64 = 600_000;
 pub(super) const MOST_UNDER_WAY: usize = 1_000_000;
 /// So many packets that fail rule S are thrown in.
 pub(super) const MOST_FORGED: u32 = 300;
+
+/// The greatest UDP payload over IPv4.
+const LONGEST_DATAGRAM: usize = 65_507;
 
 /// What a run that kept all invariants has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +82,8 @@ pub struct World {
     pub(super) calm: bool,
     pub(super) healed: Option<Instant>,
     pub(super) verbose: bool,
+    /// Where a packet stands as it comes; of its payload nothing is ever read.
+    pub(super) datagram: Vec<u8>,
     pub(super) report: Report,
 }
 
@@ -109,6 +115,7 @@ impl World {
             calm: plan.is_calm(),
             healed: None,
             verbose,
+            datagram: vec![0; LONGEST_DATAGRAM],
             report: Report::default(),
             plan,
         };
@@ -218,6 +225,9 @@ impl World {
         }
         for node in 0..self.nodes.len() as u32 {
             self.handle_timeout(node)?;
+            if self.nodes[node as usize].has_more {
+                self.service(node)?;
+            }
         }
         Ok(())
     }

@@ -175,8 +175,8 @@ impl Situation {
         let id = id.map_err(|error| format!("I5: a send was refused: {error}"))?;
         let tag = Rc::make_mut(&mut self.checker).enter(from, 1 - from, len);
         let tables = Rc::make_mut(&mut end.tables);
-        tables.outgoing.put(id.index(), id, tag);
-        tables.sent.push(tag);
+        tables.outgoing.put(id.index(), id, tag)?;
+        tables.note_sent(1 - from, tag);
         self.service(case, from)
     }
 
@@ -307,16 +307,17 @@ impl Situation {
         }
         let end = &mut self.ends[at as usize];
         end.digest = Digest::of(&*end.endpoint, end.now);
-        self.checker.node(at, &end.endpoint.survey())?;
+        self.checker.node(at, &end.endpoint)?;
         Ok(true)
     }
 
     fn transmit(&mut self, case: &Case, at: u32, transmit: &Transmit) -> Verdict {
         let header = Header::decode(&transmit.header).ok_or("P1: a header that is none")?;
         let source = &self.ends[(header.src & 1) as usize].tables;
-        let payload = match source.tag_of(&header, case.config.first_msg_id) {
+        let first = case.config.first_msg_num;
+        let payload = match source.tag_of(&header, 1 - (header.src & 1), first) {
+            _ if header.flags.has(Flags::PURE) => None,
             Some(tag) => self.witness(at).transmitted(transmit, &header, tag)?,
-            None if header.flags.has(Flags::PURE) => None,
             None => return Err(String::from("P1: a packet of no known message")),
         };
         let packet = Packet {
@@ -398,7 +399,7 @@ impl Situation {
             let endpoint = Rc::make_mut(&mut end.endpoint);
             endpoint.handle_timeout(later);
             endpoint.handle_timeout(later);
-            all_gone(at, endpoint)?;
+            all_gone(at, endpoint, 0)?;
         }
         for at in 0..2_usize {
             let peer = NodeId(1 - at as u32);

@@ -92,7 +92,7 @@ impl Rig {
         self.run(HEALING_NS)?;
         self.checker.all_ended(None)?;
         for at in 0..self.nodes() {
-            all_gone(at, &self.ends[at as usize].core)?;
+            all_gone(at, &self.ends[at as usize].core, 0)?;
         }
         let numbers = |at: u32, of: u32| self.ends[at as usize].core.numbers(NodeId(of));
         for (at, to) in (0..self.nodes()).flat_map(|at| (0..at).map(move |to| (at, to))) {
