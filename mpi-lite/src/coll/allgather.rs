@@ -3,7 +3,7 @@
 use super::choose::{self, Spread};
 use super::gather::{keep, lay_down};
 use super::peers::Peers;
-use super::{Input, one_per_process, parts};
+use super::{Input, exchange, one_per_process, parts};
 use crate::comm::Communicator;
 use crate::data::Buffer;
 use crate::error::Result;
@@ -40,9 +40,12 @@ pub(super) fn allgather(peers: &impl Peers, send: &Input, receive: &Buffer) -> R
     if let Input::Buffer(own) = send {
         keep(own, &places[peers.here()])?;
     }
-    match choose::spread(receive.bytes()?, peers.all()) {
-        Spread::Doubling => doubling(peers, &places),
-        Spread::Ring => ring(peers, &places),
+    let choice = choose::spread(receive.bytes()?, peers.all(), peers.nearness());
+    match (choice, peers.circle()) {
+        (Spread::All, Some(circle)) => exchange::allgather_by_all(circle, &places),
+        (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, &places),
+        (Spread::Ring, _) => ring(peers, &places),
+        _ => doubling(peers, &places),
     }
 }
 
@@ -53,7 +56,15 @@ pub(super) fn allgatherv(peers: &impl Peers, send: &Input, receive: &[Buffer]) -
     if let Input::Buffer(own) = send {
         keep(own, &places[peers.here()])?;
     }
-    ring(peers, places)
+    let mut total = 0_u64;
+    for place in places {
+        total = total.saturating_add(place.bytes()?);
+    }
+    let choice = choose::spread_unequal(total, peers.all(), peers.nearness());
+    match (choice, peers.circle()) {
+        (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, places),
+        _ => ring(peers, places),
+    }
 }
 
 /// In step s each process passes on the block that began s processes before it.

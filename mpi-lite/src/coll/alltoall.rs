@@ -1,8 +1,9 @@
 //! Exchange between all processes. Source: MPI 5.0, 6.8.
 
+use super::choose::{self, Exchange, Nearness};
 use super::gather::{keep, lay_down};
 use super::peers::Peers;
-use super::{Input, one_per_process, parts};
+use super::{Input, exchange, one_per_process, parts};
 use crate::comm::Communicator;
 use crate::data::Buffer;
 use crate::error::Result;
@@ -35,8 +36,22 @@ impl Communicator {
 /// Exchanges equal blocks: both buffers count elements per process.
 pub(super) fn alltoall(peers: &impl Peers, send: &Input, receive: &Buffer) -> Result<()> {
     let places = parts(receive, peers.all())?;
+    let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * peers.all() as u64);
+    let own = send.or(receive);
+    // Checks the product that `whole` needs.
+    let blocks = parts(&own, peers.all())?;
+    let choice = choose::exchange(own.bytes()?, peers.all(), peers.nearness());
+    match (choice, peers.circle()) {
+        (Exchange::All, Some(circle)) => {
+            return exchange::alltoall_by_all(circle, &whole(&own), &places);
+        }
+        (Exchange::Last, Some(circle)) => {
+            return exchange::alltoall_by_last(circle, &whole(&own), &whole(receive));
+        }
+        _ => {}
+    }
     match send {
-        Input::Buffer(send) => pairwise(peers, &parts(send, peers.all())?, &places),
+        Input::Buffer(_) => pairwise(peers, &blocks, &places),
         Input::InPlace => in_place(peers, &places),
     }
 }
@@ -49,8 +64,14 @@ pub(super) fn alltoallw(
     receive: &[Buffer],
 ) -> Result<()> {
     let places = one_per_process(receive, peers.all())?;
+    let own = one_per_process(send.unwrap_or(receive), peers.all())?;
+    if let (Nearness::Crowded, Some(circle)) = (peers.nearness(), peers.circle())
+        && exchange::alltoallw_by_last(circle, own, places)?
+    {
+        return Ok(());
+    }
     match send {
-        Some(send) => pairwise(peers, one_per_process(send, peers.all())?, places),
+        Some(_) => pairwise(peers, own, places),
         None => in_place(peers, places),
     }
 }

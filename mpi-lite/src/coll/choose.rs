@@ -24,6 +24,10 @@ pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 /// Up to so many processes with cores of their own each looks at what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
 
+/// Up to so many bytes per block processes that share cores exchange them by sheets: beyond, copies
+/// cost more than the waits that are spared.
+pub(super) const SHEET_BLOCK_BYTES: u64 = 4096;
+
 /// How near the processes are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nearness {
@@ -55,9 +59,24 @@ pub(super) enum Rooted {
     Direct,
 }
 
+/// How alltoall moves blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exchange {
+    /// By messages: with one process after the other.
+    Pairwise,
+    /// In shared memory: each looks at what all bring.
+    All,
+    /// In shared memory: the last who comes sorts it for all.
+    Last,
+}
+
 /// How allgather moves blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
+    /// In shared memory: each looks at what all bring.
+    All,
+    /// In shared memory: the last who comes joins it for all.
+    Last,
     /// Bruck: twice as many in each round.
     Doubling,
     /// Around a ring.
@@ -115,12 +134,36 @@ pub(super) fn rooted(block: u64, size: usize) -> Rooted {
     }
 }
 
+/// For alltoall with `block` bytes per pair of processes.
+pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange {
+    match nearness {
+        Nearness::Beside if meets(block.saturating_mul(size as u64), size, nearness) => {
+            Exchange::All
+        }
+        Nearness::Crowded if block <= SHEET_BLOCK_BYTES => Exchange::Last,
+        _ => Exchange::Pairwise,
+    }
+}
+
 /// For allgather with `block` bytes per process.
-pub(super) fn spread(block: u64, size: usize) -> Spread {
+pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
+    match nearness {
+        Nearness::Beside if meets(block, size, nearness) => return Spread::All,
+        Nearness::Crowded if block <= SHEET_BLOCK_BYTES => return Spread::Last,
+        _ => {}
+    }
     if block.saturating_mul(size as u64) <= DOUBLING_BYTES {
         Spread::Doubling
     } else {
         Spread::Ring
+    }
+}
+
+/// For allgather of blocks of different lengths, `total` bytes in all.
+pub(super) fn spread_unequal(total: u64, size: usize, nearness: Nearness) -> Spread {
+    match nearness {
+        Nearness::Crowded if total <= SHEET_BLOCK_BYTES * size as u64 => Spread::Last,
+        _ => Spread::Ring,
     }
 }
 

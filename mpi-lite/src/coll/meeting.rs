@@ -7,7 +7,7 @@
 
 use super::partial::{Partial, fold};
 use crate::data::{Buffer, Op};
-use crate::engine::{Circle, complain};
+use crate::engine::{Circle, agree as check, complain};
 use crate::error::{Cause, Result};
 use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Nonsense, Who};
 
@@ -16,11 +16,15 @@ pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
 
 /// What members gather for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Barrier = 1,
     Allreduce = 2,
     Bcast = 3,
     Reduce = 4,
+    Allgather = 5,
+    Alltoall = 6,
+    Alltoallw = 7,
+    // 8: comm/context.rs
 }
 
 /// Said by the last who comes, when not all came for the same.
@@ -31,7 +35,7 @@ const FAILED: About = About {
 };
 
 impl Kind {
-    fn about(self, root: usize, bytes: u64) -> About {
+    pub(super) fn about(self, root: usize, bytes: u64) -> About {
         About {
             kind: self as u8,
             root: root as u32,
@@ -72,16 +76,6 @@ pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
     }
     gathering.is_over();
     Ok(())
-}
-
-/// All do the same collective, or the program is wrong.
-fn check(theirs: About, mine: About) -> Result<()> {
-    if theirs == mine {
-        return Ok(());
-    }
-    let why = "another process of the communicator is in another collective operation, or has \
-               another root, count or datatype";
-    Err(Cause::Argument(why).into())
 }
 
 /// Each member reads what all have brought.
@@ -217,7 +211,7 @@ fn collect(circle: Circle<'_>, gathering: Gathering<'_>, about: About) -> Result
 
 /// Writes the data of `buffer`, which is as long as `bytes`.
 #[inline]
-fn pack(buffer: &Buffer, bytes: &mut [u8]) {
+pub(super) fn pack(buffer: &Buffer, bytes: &mut [u8]) {
     match buffer.contiguous() {
         Some(span) => span.read_into(bytes),
         None => buffer.pack_into(bytes),

@@ -114,12 +114,15 @@ impl Walker {
         let root = (self.steps.roll(1 << 20) % u64::from(comm.size())) as u32;
         let longest = [1, 6, 7, 500, 700][self.steps.roll(5) as usize];
         let len = self.steps.roll(longest + 1) as usize;
-        match self.steps.roll(10) {
+        match self.steps.roll(13) {
             0 | 1 => comm.barrier().unwrap(),
             2 | 3 => self.allreduce(&comm, len),
             4 | 5 => self.bcast(&comm, root, len),
             6 | 7 => self.reduce(&comm, root, len),
             8 => self.pass_around(&comm, len),
+            9 => self.allgather(&comm, len),
+            10 => self.alltoall(&comm, len),
+            11 => self.alltoallw(&comm, len),
             _ => self.renew(&comm),
         }
     }
@@ -157,6 +160,63 @@ impl Walker {
         comm.bcast(&Buffer::of_bytes(&mut room), root as i32)
             .unwrap();
         assert_eq!(room, bytes_of(&brought(from, self.step, len)));
+    }
+
+    fn allgather(&self, comm: &Communicator, len: usize) {
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let mut room = vec![0; own.len() * comm.size() as usize];
+        let place = Buffer::of_bytes(&mut room).part(0, own.len() as u64);
+        let own = Input::Buffer(Buffer::of_bytes(&mut own));
+        comm.allgather(&own, &place).unwrap();
+        let all = comm.group().members().iter();
+        let expected = all.flat_map(|&rank| bytes_of(&brought(rank, self.step, len)));
+        assert_eq!(room, expected.collect::<Vec<_>>());
+    }
+
+    /// What the process of rank `from` sends to that of rank `to`, ranks in the world.
+    fn letter(&self, (from, to): (u32, u32), len: usize) -> Vec<u8> {
+        bytes_of(&brought(from * 30 + to, self.step, len))
+    }
+
+    fn alltoall(&self, comm: &Communicator, len: usize) {
+        let members = comm.group().members();
+        let letters = |way: &dyn Fn(u32) -> (u32, u32)| {
+            let all = members.iter().map(|&other| self.letter(way(other), len));
+            all.collect::<Vec<_>>().concat()
+        };
+        let mut room = letters(&|other| (self.me, other));
+        let block = room.len() as u64 / u64::from(comm.size());
+        let place = Buffer::of_bytes(&mut room).part(0, block);
+        comm.alltoall(&Input::InPlace, &place).unwrap();
+        assert_eq!(room, letters(&|other| (other, self.me)));
+    }
+
+    /// Each pair has a length of its own, a few of which are longer than what fits a sheet.
+    fn alltoallw(&self, comm: &Communicator, len: usize) {
+        let members = comm.group().members();
+        let length = |from: u32, to: u32| match (from * 3 + to * 5 + self.step as u32) % 29 {
+            0 if len > 600 => 9000,
+            other => len * other as usize / 29,
+        };
+        let letters = |way: &dyn Fn(u32) -> (u32, u32)| -> Vec<Vec<u8>> {
+            let letter = |&other: &u32| {
+                let (from, to) = way(other);
+                self.letter((from, to), length(from, to))
+            };
+            members.iter().map(letter).collect()
+        };
+        let expected = letters(&|other| (other, self.me));
+        let mut own = letters(&|other| (self.me, other));
+        let mut room: Vec<_> = expected
+            .iter()
+            .map(|letter| vec![0; letter.len()])
+            .collect();
+        let buffers = |all: &mut [Vec<u8>]| -> Vec<Buffer> {
+            all.iter_mut().map(|one| Buffer::of_bytes(one)).collect()
+        };
+        comm.alltoallw(Some(&buffers(&mut own)), &buffers(&mut room))
+            .unwrap();
+        assert_eq!(room, expected);
     }
 
     /// A message around the communicator, with a barrier before it is waited for.
@@ -280,6 +340,84 @@ fn a_longer_broadcast_than_the_buffer_is_an_error() {
             ));
         }
     });
+}
+
+/// Blocks of 4,000 bytes of 20 ranks are more than a sheet holds.
+#[test]
+fn what_fits_no_sheet_goes_in_several_gatherings() {
+    const SIZE: usize = 20;
+    const COUNT: usize = 1000;
+    let gaps = Datatype::Basic(Basic::Int).resized(-4, 12).unwrap();
+    for datatype in [Datatype::Basic(Basic::Int), gaps] {
+        near(SIZE, true, &|world| {
+            let me = world.rank() as usize;
+            let letters = |way: &dyn Fn(usize) -> (usize, usize)| -> Vec<u8> {
+                let words = (0..SIZE).flat_map(|other| {
+                    let (from, to) = way(other);
+                    (0..COUNT).map(move |at| (from * 10_000_000 + to * 100_000 + at) as u32)
+                });
+                words.flat_map(u32::to_ne_bytes).collect()
+            };
+            let room = |bytes: &[u8]| {
+                let count = bytes.len() as u64 / 4;
+                let (memory, buffer) = Buffer::scratch(count, &datatype).unwrap();
+                buffer.unpack(bytes);
+                (memory, buffer)
+            };
+            let of_one = |buffer: &Buffer| buffer.part(0, COUNT as u64);
+            let (_own, own) = room(&letters(&|other| (me, other)));
+            let (_all, all) = room(&vec![0; SIZE * COUNT * 4]);
+            let send = Input::Buffer(of_one(&own));
+            let before = world.circle().unwrap().meeting().spot().last;
+            world.alltoall(&send, &of_one(&all)).unwrap();
+            let gatherings = world.circle().unwrap().meeting().spot().last - before;
+            assert_eq!(gatherings, 2, "80,000 bytes in sheets of 65,536");
+            assert_eq!(all.pack(), letters(&|other| (other, me)));
+            world.alltoall(&Input::InPlace, &of_one(&own)).unwrap();
+            assert_eq!(own.pack(), letters(&|other| (other, me)), "in place");
+            let mine = own.part((me * COUNT) as i64, COUNT as u64);
+            world
+                .allgather(&Input::Buffer(mine), &of_one(&all))
+                .unwrap();
+            assert_eq!(all.pack(), letters(&|other| (other, other)));
+        });
+    }
+}
+
+/// A row that fits a sheet may be one of many that a column does not hold.
+#[test]
+fn blocks_that_fit_no_sheet_go_as_messages() {
+    near(20, true, &|world| {
+        let (me, size) = (world.rank() as usize, world.size() as usize);
+        for root in [0, size - 1] {
+            let length = |to: usize| if to == root { 4000 } else { 3 };
+            let mut own: Vec<_> = (0..size).map(|to| vec![me as u8; length(to)]).collect();
+            let mut room = vec![vec![0; length(me)]; size];
+            let buffers = |all: &mut [Vec<u8>]| -> Vec<Buffer> {
+                all.iter_mut().map(|one| Buffer::of_bytes(one)).collect()
+            };
+            let (send, receive) = (buffers(&mut own), buffers(&mut room));
+            world.alltoallw(Some(&send), &receive).unwrap();
+            let is_right =
+                |(from, block): (usize, &Vec<u8>)| block.iter().all(|&it| it == from as u8);
+            assert!(room.iter().enumerate().all(is_right));
+        }
+    });
+}
+
+#[test]
+fn longer_blocks_than_their_places_are_an_error_everywhere() {
+    for is_crowded in [false, true] {
+        near(3, is_crowded, &|world| {
+            let (mut own, mut room) = ([1; 30], [0; 27]);
+            let send = Input::Buffer(Buffer::of_bytes(&mut own).part(0, 10));
+            let place = Buffer::of_bytes(&mut room).part(0, 9);
+            let error = world.alltoall(&send, &place).unwrap_err();
+            let expected = Cause::Truncate { len: 10, room: 9 };
+            assert_eq!(error.cause(), &expected, "crowded: {is_crowded}");
+            world.barrier().unwrap();
+        });
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod choose;
+mod exchange;
 mod gather;
 mod meeting;
 mod partial;

@@ -14,10 +14,18 @@ use super::{Communicator, Group};
 use crate::data::Buffer;
 use crate::error::Result;
 use crate::ids::Context;
-use crate::transport::shm::meeting::{Meeting, Spot};
+use crate::transport::shm::meeting::{About, Meeting, Spot};
 
 /// The tag of these messages in the collectives' context.
 const TAG: i32 = 0;
+
+/// What the members of a communicator come for when they agree where they meet; the kinds below are
+/// those of `coll`.
+const AGREEMENT: About = About {
+    kind: 8,
+    root: 0,
+    bytes: WORD_BYTES as u32,
+};
 
 /// What this process has used.
 #[derive(Debug)]
@@ -88,8 +96,10 @@ impl Agreement<'_> {
         open: impl FnOnce(Spot) -> Option<Meeting>,
         group: &Group,
     ) -> Option<Meeting> {
+        let mut chosen = group.members().to_vec();
+        chosen.sort_unstable();
         let members = self.parent.group().members().iter().zip(&self.all);
-        let mine = members.filter(|&(member, _)| group.members().contains(member));
+        let mine = members.filter(|&(member, _)| chosen.binary_search(member).is_ok());
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
         let meeting = open(common.spot()?)?;
         self.taken.set(common.spot());
@@ -122,9 +132,28 @@ impl Communicator {
         Ok(agreement)
     }
 
-    /// All-gather of one word per process, by the algorithm of Bruck: in round k each has the
-    /// words of 2^k processes from itself on, and gets as many more from 2^k further on.
+    /// All-gather of one word per process, without messages where the processes meet.
     fn gather_words(&self, mine: Word) -> Result<Vec<Word>> {
+        let Some(circle) = self.circle() else {
+            return self.gather_words_by_messages(mine);
+        };
+        let mut all = vec![0; self.size() as usize * WORD_BYTES];
+        let mut mine = mine.encode();
+        let own = Buffer::of_bytes(&mut mine);
+        circle.concatenate(
+            AGREEMENT,
+            |rank| rank * WORD_BYTES,
+            &own,
+            |from, piece| {
+                piece.read_into(&mut all[from..]);
+            },
+        )?;
+        Ok(all.as_chunks().0.iter().map(Word::decode).collect())
+    }
+
+    /// By the algorithm of Bruck: in round k each has the words of 2^k processes from itself on,
+    /// and gets as many more from 2^k further on.
+    fn gather_words_by_messages(&self, mine: Word) -> Result<Vec<Word>> {
         let (rank, size) = (self.rank() as usize, self.size() as usize);
         let mut known = mine.encode().to_vec();
         while known.len() < size * WORD_BYTES {

@@ -7,7 +7,7 @@
 use super::Engine;
 use super::lane::Lane;
 use crate::error::{Cause, Error, Result};
-use crate::transport::shm::meeting::{Gathering, Look, Meeting, Nonsense, Spot, Who};
+use crate::transport::shm::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
 use crate::transport::{Link, Peer};
 
 /// How often a waiting process looks before it takes turns.
@@ -88,6 +88,19 @@ impl<'a> Circle<'a> {
         let sleepers = self.meeting.sleepers(who);
         self.engine.with(|lane| lane.rouse(&sleepers));
     }
+}
+
+/// All do the same collective, or the program is wrong.
+///
+/// # Errors
+/// `Cause::Argument`.
+pub fn agree(theirs: About, mine: About) -> Result<()> {
+    if theirs == mine {
+        return Ok(());
+    }
+    let why = "another process of the communicator is in another collective operation, or has \
+               another root, count or datatype";
+    Err(Cause::Argument(why).into())
 }
 
 /// The error for what cannot be.

@@ -6,6 +6,7 @@
 
 mod completion;
 pub mod envelope;
+mod exchange;
 mod lane;
 mod lock;
 #[cfg(test)]
@@ -31,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 pub use completion::{Any, Array, Indexed};
 pub use lane::{Attached, Counters, Lane, Survey};
 use lock::Lock;
-pub use meet::{Circle, complain};
+pub use meet::{Circle, agree, complain};
 pub use patience::Patience;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};

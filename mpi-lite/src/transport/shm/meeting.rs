@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use super::super::Peer;
 use super::Shm;
-use super::segment::{ASLEEP, Area, BAG_BYTES, Bags, Seat, Slot, WORDS};
+use super::segment::{ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot, WORDS};
 use crate::memory::Span;
 
-pub use super::segment::PLACES;
+pub use super::segment::{PLACES, SHEET_BYTES};
 
 /// Bytes that fit a line.
 pub const LINE_BYTES: usize = (WORDS - 1) * 8;
@@ -108,11 +108,13 @@ pub struct Spot {
 }
 
 #[derive(Debug)]
-struct Member {
+pub(super) struct Member {
     peer: Peer,
-    seat: &'static Seat,
+    pub(super) seat: &'static Seat,
     bags: &'static Bags,
     area: &'static Area,
+    pub(super) row: &'static Sheet,
+    pub(super) column: &'static Sheet,
 }
 
 /// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
@@ -120,8 +122,10 @@ struct Member {
 #[derive(Debug)]
 pub struct Meeting {
     place: u32,
-    members: Box<[Member]>,
-    me: usize,
+    pub(super) members: Box<[Member]>,
+    pub(super) me: usize,
+    /// What all members get alike.
+    pub(super) board: &'static Sheet,
     is_crowded: bool,
     must_fence: bool,
     /// The gathering to which this member came last.
@@ -152,13 +156,17 @@ impl Shm {
                 seat: self.segment.seat(place, local),
                 bags: self.segment.bags(place, local),
                 area: self.segment.area(local),
+                row: self.segment.row(local),
+                column: self.segment.column(local),
             })
         };
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
         let needs_fence = |member: &Member| self.rest.must_fence(member.area);
+        let first = self.locals[group[0] as usize];
         Some(Meeting {
             place,
             me,
+            board: self.segment.board(place, first),
             is_crowded: self.rest.is_crowded(),
             must_fence: members.iter().any(needs_fence),
             members,
@@ -291,18 +299,18 @@ impl Member {
 /// One collective, seen by one member.
 #[derive(Clone, Copy, Debug)]
 pub struct Gathering<'a> {
-    meeting: &'a Meeting,
+    pub(super) meeting: &'a Meeting,
     at: u64,
     awaited_by: Who,
 }
 
 impl Gathering<'_> {
     #[inline]
-    fn turn(&self) -> usize {
+    pub(super) fn turn(&self) -> usize {
         (self.at % 2) as usize
     }
 
-    fn myself(&self) -> &Member {
+    pub(super) fn myself(&self) -> &Member {
         &self.meeting.members[self.meeting.me]
     }
 
@@ -369,7 +377,7 @@ impl Gathering<'_> {
     }
 
     #[inline]
-    fn stamp(&self, round: u32) -> u64 {
+    pub(super) fn stamp(&self, round: u32) -> u64 {
         self.at << ROUND_BITS | u64::from(round)
     }
 
@@ -385,18 +393,20 @@ impl Gathering<'_> {
     /// member has read what it brought.
     #[inline]
     pub fn has_come(&self, rank: usize) -> Look<About> {
-        self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])
+        let come = self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])?;
+        let fits = |about: &About| about.bytes as usize <= BRING_BYTES;
+        Some(come.and_then(|about| fits(&about).then_some(about).ok_or(Nonsense)))
     }
 
+    /// What a line says for this gathering. Its length may be anything.
     #[inline]
-    fn look_at(&self, line: &Slot) -> Look<About> {
+    pub(super) fn look_at(&self, line: &Slot) -> Look<About> {
         let at = line.stamp.load(Acquire) >> ROUND_BITS;
         if at < self.at {
             return None;
         }
         let about = About::decode(line.words[0].load(Relaxed));
-        let makes_sense = at == self.at && about.bytes as usize <= BRING_BYTES;
-        Some(makes_sense.then_some(about).ok_or(Nonsense))
+        Some((at == self.at).then_some(about).ok_or(Nonsense))
     }
 
     /// Gives `read` the `bytes` bytes that the member of `rank` has brought; at most as many as
@@ -421,6 +431,19 @@ impl Gathering<'_> {
             to.write(0, &self.line(rank).0[..bytes]);
         } else {
             to.copy_from(self.meeting.members[rank].bags.span(self.turn(), bytes));
+        }
+    }
+
+    /// Copies those of the `bytes` bytes that the member of `rank` has brought which begin at
+    /// `from`, as many as `to` has.
+    #[inline]
+    pub fn copy_part(&self, rank: usize, (bytes, from): (usize, usize), to: Span) {
+        if bytes <= LINE_BYTES {
+            let line = self.line(rank).0;
+            to.copy_from(Span::of_read(&line[from..bytes]));
+        } else {
+            let bag = self.meeting.members[rank].bags.span(self.turn(), bytes);
+            to.copy_from(bag.part(from, to.len()));
         }
     }
 
@@ -495,7 +518,7 @@ impl Gathering<'_> {
         );
     }
 
-    /// Whether the gathering has ended.
+    /// Whether the gathering has ended. The length that it tells may be anything.
     #[inline]
     pub fn is_released(&self) -> Look<About> {
         self.look_at(&self.meeting.members[0].seat.results[self.turn()])
@@ -537,7 +560,12 @@ impl Line {
 
 /// Writes a line, or a bag that is told of by the line.
 #[inline]
-fn put(line: &Slot, bag: Span, stamp: u64, (about, fill): (About, impl FnOnce(&mut [u8]))) {
+pub(super) fn put(
+    line: &Slot,
+    bag: Span,
+    stamp: u64,
+    (about, fill): (About, impl FnOnce(&mut [u8])),
+) {
     if bag.len() > LINE_BYTES {
         bag.update(fill);
     } else if !bag.is_empty() {

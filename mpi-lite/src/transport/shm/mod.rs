@@ -9,6 +9,7 @@ mod baton;
 mod bells;
 mod body;
 mod cores;
+mod exchange;
 mod landing;
 mod link;
 pub mod meeting;

@@ -5,6 +5,7 @@
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one road for each ordered pair
 //!  place 0: seat of rank 0 | of rank 1 | ...   where communicators meet (`meeting`)
 //!  place 0: bags of rank 0 | of rank 1 | ...   what does not fit a seat's line
+//!  sheets of rank 0 | of rank 1 | ...          what a rank exchanges with all others (`exchange`)
 //! ```
 //! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
 //! never there, so a job of 256 ranks costs what it uses.
@@ -47,6 +48,10 @@ pub(super) const BAG_BYTES: usize = 4096;
 
 /// Bags of a rank at a place.
 pub(super) const BAGS: usize = 4;
+
+/// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
+/// ranks that a node can have.
+pub const SHEET_BYTES: usize = 1 << 16;
 
 /// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
 pub(super) const ASLEEP: u32 = 1;
@@ -188,6 +193,29 @@ impl core::fmt::Debug for Bags {
     }
 }
 
+/// Room for what ranks exchange. A rank has one sheet for its row and one for its column; at each
+/// place it has one for what all members get alike, used while it is their first.
+#[repr(C, align(4096))]
+pub(super) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
+
+// SAFETY: both sides reach the bytes through raw pointers only; who may touch them is settled by
+// the counters and stamps of the gathering (`exchange`).
+unsafe impl Sync for Sheet {}
+
+impl Sheet {
+    /// All of it.
+    pub(super) fn span(&self) -> Span {
+        // SAFETY: all of the sheet. `exchange` hands it over by counters and stamps.
+        unsafe { Span::new(self.0.get().cast(), SHEET_BYTES) }
+    }
+}
+
+impl core::fmt::Debug for Sheet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Sheet").finish_non_exhaustive()
+    }
+}
+
 /// What the ranks of the node know of one of them.
 #[repr(C, align(64))]
 pub(super) struct Area {
@@ -296,10 +324,15 @@ const fn bags_at(ranks: u32) -> u64 {
     seats_at(ranks) + seats.next_multiple_of(4096)
 }
 
+/// Where the sheets begin: rows, columns, then those of the places.
+const fn sheets_at(ranks: u32) -> u64 {
+    bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Bags>() as u64
+}
+
 /// Bytes of the memory that `ranks` ranks share.
 #[must_use]
 pub const fn segment_bytes(ranks: u32) -> u64 {
-    bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Bags>() as u64
+    sheets_at(ranks) + (2 + PLACES as u64) * ranks as u64 * SHEET_BYTES as u64
 }
 
 /// The mapped memory.
@@ -401,6 +434,28 @@ impl Segment {
         let bags = bags_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are valid bags.
         unsafe { &*self.base.0.add(bags).cast::<Bags>().add(number) }
+    }
+
+    /// What local rank `rank` gives to all others.
+    pub(super) fn row(self, rank: u32) -> &'static Sheet {
+        self.sheet(self.at_place(0, rank))
+    }
+
+    /// What local rank `rank` gets from all others.
+    pub(super) fn column(self, rank: u32) -> &'static Sheet {
+        self.sheet(self.at_place(1, rank))
+    }
+
+    /// What the members get alike who meet at `place`, where `rank` is their first.
+    pub(super) fn board(self, place: u32, rank: u32) -> &'static Sheet {
+        self.sheet(2 * self.ranks as usize + self.at_place(place, rank))
+    }
+
+    fn sheet(self, number: usize) -> &'static Sheet {
+        assert!(number < (2 + PLACES as usize) * self.ranks as usize);
+        let sheets = sheets_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid sheet.
+        unsafe { &*self.base.0.add(sheets).cast::<Sheet>().add(number) }
     }
 }
 

@@ -1,0 +1,295 @@
+//! Exchanges by sheets in shared memory: everybody gives, the last who comes sorts, everybody
+//! takes.
+//!
+//! With n members an exchange by messages takes each of them n - 1 waits, and where they share
+//! cores each wait is a switch to another process. Here each member waits once, however many
+//! there are. What does not fit the sheets goes in several gatherings.
+
+use super::meet::{Circle, agree, complain};
+use crate::data::Buffer;
+use crate::error::{Cause, Result};
+use crate::memory::{Span, Way};
+use crate::transport::shm::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
+
+/// Said by the last who comes, when not all came for the same.
+const FAILED: About = About {
+    kind: 0,
+    root: 0,
+    bytes: 0,
+};
+
+/// Columns that are written at a time: so many pages, and lines of them, stay near.
+const COLUMNS: usize = 64;
+
+/// Bytes of the length of a block, where each has its own.
+const LENGTH_BYTES: usize = 4;
+
+/// Its blocks do not fit a row.
+const TOO_LONG: u32 = u32::MAX;
+
+impl<'a> Circle<'a> {
+    /// Everybody comes for `about` and brings a row; the last one works for all. Answers with what
+    /// it says of its work: `about`, with a root if `work` answers yes.
+    ///
+    /// # Errors
+    /// `Cause::Argument` if not all came for the same; `Cause::Lost`; what `work` fails with.
+    fn combine(
+        self,
+        about: About,
+        bring: impl FnOnce(Gathering<'_>),
+        work: impl FnOnce(Gathering<'_>) -> Result<bool>,
+    ) -> Result<(Gathering<'a>, bool)> {
+        let gathering = self.gather();
+        self.wait(|| gathering.is_free())?;
+        bring(gathering);
+        gathering.come(about);
+        let yes = About { root: 1, ..about };
+        let is_last = gathering.count().map_err(complain)?;
+        let said = if is_last {
+            let outcome = self
+                .check_all(gathering, about)
+                .and_then(|()| work(gathering));
+            let said = match outcome {
+                Ok(true) => yes,
+                Ok(false) => about,
+                Err(_) => FAILED,
+            };
+            gathering.release_sheets(said);
+            self.rouse(Who::Others);
+            outcome.map(|_| said)?
+        } else {
+            self.wait(|| gathering.is_released())?
+        };
+        gathering.is_over();
+        if said != yes {
+            agree(said, about)?;
+        }
+        Ok((gathering, said == yes))
+    }
+
+    /// All have been counted: have they come for the same?
+    fn check_all(self, gathering: Gathering<'_>, about: About) -> Result<()> {
+        for rank in 0..self.meeting().size() {
+            let come = gathering.has_come_with_row(rank).unwrap_or(Err(Nonsense));
+            agree(come.map_err(complain)?, about)?;
+        }
+        Ok(())
+    }
+
+    /// All-gather of parts of any length: `take` is given what all have brought, one after the
+    /// other, by offset and piece. The part of each rank begins at `start` of it, which is the
+    /// length of all for the rank after the last; all members know the same. This member's part
+    /// is in `own`.
+    ///
+    /// # Errors
+    /// `Cause::Argument` if members are in different collectives; `Cause::Lost`.
+    pub fn concatenate(
+        self,
+        about: About,
+        start: impl Fn(usize) -> usize,
+        own: &Buffer,
+        mut take: impl FnMut(usize, Span),
+    ) -> Result<()> {
+        let (me, size) = (self.meeting().me(), self.meeting().size());
+        let total = start(size);
+        for from in (0..total).step_by(SHEET_BYTES) {
+            let end = total.min(from + SHEET_BYTES);
+            // What of a rank's part lies in this piece: where it begins there, and how long it is.
+            let piece = |rank| {
+                let (first, behind) = (start(rank).max(from), start(rank + 1).min(end));
+                (first, behind.saturating_sub(first))
+            };
+            let bring = |gathering: Gathering<'_>| {
+                let (first, len) = piece(me);
+                if len > 0 {
+                    let done = (first - start(me)) as u64;
+                    own.copy(done, gathering.row().part(0, len), Way::Out);
+                }
+            };
+            let work = |gathering: Gathering<'_>| {
+                let board = gathering.board();
+                for rank in 0..size {
+                    let (first, len) = piece(rank);
+                    if len > 0 {
+                        board
+                            .part(first - from, len)
+                            .copy_from(gathering.row_of(rank));
+                    }
+                }
+                Ok(false)
+            };
+            let (gathering, _) = self.combine(about, bring, work)?;
+            take(from, gathering.board().part(0, end - from));
+        }
+        Ok(())
+    }
+
+    /// All-to-all of blocks of `block` bytes, which lie in `send` and in `receive` one after the
+    /// other by rank. The two may be the same.
+    ///
+    /// # Errors
+    /// `Cause::Argument` if members are in different collectives; `Cause::Truncate` if blocks are
+    /// longer than their places; `Cause::Lost`.
+    pub fn transpose(
+        self,
+        about: About,
+        (send, block): (&Buffer, usize),
+        (receive, room): (&Buffer, usize),
+    ) -> Result<()> {
+        let size = self.meeting().size();
+        let most = SHEET_BYTES / size;
+        for from in (0..block).step_by(most) {
+            let len = most.min(block - from);
+            // Where a block goes whole they are one run.
+            let is_whole = len == block && block == room;
+            let (runs, run) = if is_whole {
+                (1, size * len)
+            } else {
+                (size, len)
+            };
+            let bring = |gathering: Gathering<'_>| {
+                for rank in 0..runs {
+                    let part = gathering.row().part(rank * len, run);
+                    send.copy((rank * block + from) as u64, part, Way::Out);
+                }
+            };
+            let work = |gathering: Gathering<'_>| {
+                sort_blocks(gathering, size, len);
+                Ok(false)
+            };
+            let (gathering, _) = self.combine(about, bring, work)?;
+            for rank in 0..runs {
+                let part = gathering.column().part(rank * len, run);
+                let part = if is_whole {
+                    part
+                } else {
+                    part.part(0, room.saturating_sub(from))
+                };
+                receive.copy((rank * room + from) as u64, part, Way::Into);
+            }
+        }
+        if block > room {
+            let (len, room) = (block as u64, room as u64);
+            return Err(Cause::Truncate { len, room }.into());
+        }
+        Ok(())
+    }
+
+    /// All-to-all of blocks of any lengths: what this member sends by rank, and what `take` is
+    /// given by rank. Answers whether it was done: not if somebody's blocks fit no sheet.
+    ///
+    /// # Errors
+    /// `Cause::Argument` if members are in different collectives; `Cause::Lost`; what `take` fails
+    /// with.
+    pub fn transpose_blocks(
+        self,
+        about: About,
+        send: &[Buffer],
+        mut take: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let size = self.meeting().size();
+        let lengths: Vec<u64> = send.iter().map(Buffer::bytes).collect::<Result<_>>()?;
+        let bring = |gathering: Gathering<'_>| bring_blocks(gathering.row(), send, &lengths);
+        let work = |gathering: Gathering<'_>| sort_lengths(gathering, size);
+        let (gathering, is_done) = self.combine(about, bring, work)?;
+        if !is_done {
+            return Ok(false);
+        }
+        let mut at = size * LENGTH_BYTES;
+        let mut block = Vec::new();
+        for rank in 0..size {
+            let len = read_length(gathering.column(), rank);
+            block.clear();
+            gathering.column().part(at, len).append_to(&mut block);
+            if block.len() < len {
+                return Err(complain(Nonsense));
+            }
+            take(rank, &block)?;
+            at += len;
+        }
+        Ok(true)
+    }
+}
+
+/// Block d of row s becomes block s of column d; all have `len` bytes.
+fn sort_blocks(gathering: Gathering<'_>, size: usize, len: usize) {
+    for first in (0..size).step_by(COLUMNS) {
+        let some = first..size.min(first + COLUMNS);
+        let columns: Vec<Span> = some.clone().map(|rank| gathering.column_of(rank)).collect();
+        for source in 0..size {
+            let row = gathering.row_of(source);
+            for (column, rank) in columns.iter().zip(some.clone()) {
+                let block = row.part(rank * len, len);
+                column.part(source * len, len).copy_from(block);
+            }
+        }
+    }
+}
+
+/// The lengths of the blocks, then the blocks; or that they are too long.
+fn bring_blocks(row: Span, send: &[Buffer], lengths: &[u64]) {
+    let room = (SHEET_BYTES - send.len() * LENGTH_BYTES) as u64;
+    let total = lengths
+        .iter()
+        .fold(0_u64, |sum, len| sum.saturating_add(*len));
+    if total > room {
+        write_length(row, 0, TOO_LONG);
+        return;
+    }
+    let mut at = send.len() * LENGTH_BYTES;
+    for (rank, (block, &len)) in send.iter().zip(lengths).enumerate() {
+        write_length(row, rank, len as u32);
+        block.copy(0, row.part(at, len as usize), Way::Out);
+        at += len as usize;
+    }
+}
+
+/// Sorts blocks of any lengths; answers no if those of a row or of a column do not fit.
+fn sort_lengths(gathering: Gathering<'_>, size: usize) -> Result<bool> {
+    let mut ends = vec![size * LENGTH_BYTES; size];
+    let mut all = Vec::with_capacity(size * size);
+    for source in 0..size {
+        let row = gathering.row_of(source);
+        let lengths = (0..size).map(|rank| read_length(row, rank));
+        let before = all.len();
+        all.extend(lengths);
+        if all[before] == TOO_LONG as usize {
+            return Ok(false);
+        }
+        let total: usize = all[before..].iter().sum();
+        if total > SHEET_BYTES - size * LENGTH_BYTES {
+            return Err(complain(Nonsense));
+        }
+        for (end, len) in ends.iter_mut().zip(&all[before..]) {
+            *end += len;
+        }
+    }
+    if ends.iter().any(|&end| end > SHEET_BYTES) {
+        return Ok(false);
+    }
+    let mut to = vec![size * LENGTH_BYTES; size];
+    for (source, lengths) in all.chunks_exact(size).enumerate() {
+        let row = gathering.row_of(source);
+        let mut from = size * LENGTH_BYTES;
+        for (rank, &len) in lengths.iter().enumerate() {
+            let column = gathering.column_of(rank);
+            write_length(column, source, len as u32);
+            column.part(to[rank], len).copy_from(row.part(from, len));
+            to[rank] += len;
+            from += len;
+        }
+    }
+    Ok(true)
+}
+
+fn write_length(sheet: Span, number: usize, len: u32) {
+    sheet.write(number * LENGTH_BYTES, &len.to_ne_bytes());
+}
+
+fn read_length(sheet: Span, number: usize) -> usize {
+    let mut len = [0; LENGTH_BYTES];
+    sheet
+        .part(number * LENGTH_BYTES, LENGTH_BYTES)
+        .read_into(&mut len);
+    u32::from_ne_bytes(len) as usize
+}
