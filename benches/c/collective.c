@@ -1,80 +1,184 @@
-/* What a barrier and an allreduce of 8 bytes take, in microseconds: mpirun -n N collective
+/* What collective operations take, in microseconds: mpirun -n N collective [BYTES OPERATION...]
  *
- * Prints "barrier: MICROSECONDS" and "allreduce: MICROSECONDS".
+ * BYTES is what a rank gives, in alltoall and allgather per pair of ranks; without words a barrier
+ * and an allreduce of 8 bytes are measured. Prints "OPERATION: MICROSECONDS" for each.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "middle.h"
 
-enum { BATCHES = 7, MOST = 1 << 17 };
+enum { BATCHES = 7, FEW_BATCHES = 3, MOST = 1 << 17 };
 /* Long enough for a clock, short enough where a barrier takes a tenth of a second. */
 #define BATCH_S 0.03
 
-static int rank, size;
+static int rank, size, bytes, count;
+static double *in, *out;
 
 static void barrier(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void bcast(void)
+{
+    MPI_Bcast(in, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+static void reduce(void)
+{
+    MPI_Reduce(in, out, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
 static void allreduce(void)
 {
-    double one = 1, sum;
-
-    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    if (sum != size) {
-        fprintf(stderr, "collective: a sum of %d ones is %f\n", size, sum);
+    MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (out[0] != size) {
+        fprintf(stderr, "collective: a sum of %d ones is %f\n", size, out[0]);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
 }
 
-static double batch(void (*operation)(void), int count)
+static void allgather(void)
+{
+    MPI_Allgather(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
+static void alltoall(void)
+{
+    MPI_Alltoall(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
+static void scan(void)
+{
+    MPI_Scan(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void gather(void)
+{
+    MPI_Gather(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+static void scatter(void)
+{
+    MPI_Scatter(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+static void split(void)
+{
+    MPI_Comm part;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &part);
+    MPI_Comm_free(&part);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} operations[] = {
+    { "barrier", barrier },     { "bcast", bcast },         { "reduce", reduce },
+    { "allreduce", allreduce }, { "allgather", allgather }, { "alltoall", alltoall },
+    { "scan", scan },           { "gather", gather },       { "scatter", scatter },
+    { "split", split },
+};
+enum { OPERATIONS = sizeof operations / sizeof operations[0] };
+
+static double batch(void (*operation)(void), int times)
 {
     double start;
     int i;
 
     MPI_Barrier(MPI_COMM_WORLD);
     start = MPI_Wtime();
-    for (i = 0; i < count; i++)
+    for (i = 0; i < times; i++)
         operation();
+    /* A root may be far ahead of the others: the work is done when all have done it. */
+    MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Wtime() - start;
 }
 
 /* How many make a batch; rank 0's clock counts. Warms up by the way. */
-static int count_of_batch(void (*operation)(void))
+static int count_of_batch(void (*operation)(void), double *seconds)
 {
-    int count = 1, is_enough;
+    int times = 1, is_enough;
 
-    for (;; count *= 2) {
-        is_enough = batch(operation, count) > BATCH_S / 2 || count >= MOST;
+    for (;; times *= 2) {
+        *seconds = batch(operation, times);
+        is_enough = *seconds > BATCH_S / 2 || times >= MOST;
         MPI_Bcast(&is_enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
         if (is_enough)
-            return count;
+            return times;
     }
 }
 
 static void measure(const char *name, void (*operation)(void))
 {
-    int count = count_of_batch(operation), i;
-    double seconds[BATCHES];
+    double first, seconds[BATCHES];
+    int times = count_of_batch(operation, &first), batches, i;
 
-    for (i = 0; i < BATCHES; i++)
-        seconds[i] = batch(operation, count);
+    batches = first > 4 * BATCH_S ? FEW_BATCHES : BATCHES;
+    MPI_Bcast(&batches, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    for (i = 0; i < batches; i++)
+        seconds[i] = batch(operation, times);
     if (rank == 0) {
-        printf("%s: %.4f\n", name, median(seconds, BATCHES) / count * 1e6);
+        printf("%s: %.4f\n", name, median(seconds, batches) / times * 1e6);
         fflush(stdout);
     }
 }
 
+static double *ones(size_t number)
+{
+    double *values = malloc(number * sizeof *values);
+    size_t i;
+
+    if (!values) {
+        fprintf(stderr, "collective: no memory for %zu numbers\n", number);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    for (i = 0; i < number; i++)
+        values[i] = 1;
+    return values;
+}
+
+static void measure_named(const char *name)
+{
+    int i;
+
+    for (i = 0; i < OPERATIONS; i++) {
+        if (strcmp(operations[i].name, name) == 0) {
+            measure(name, operations[i].run);
+            return;
+        }
+    }
+    fprintf(stderr, "collective: there is no operation %s\n", name);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
 int main(int argc, char **argv)
 {
+    int i;
+
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    measure("barrier", barrier);
-    measure("allreduce", allreduce);
+    bytes = argc > 1 ? atoi(argv[1]) : 8;
+    count = bytes / (int)sizeof *in;
+    if (count < 1) {
+        fprintf(stderr, "collective: %d bytes are no number of doubles\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    in = ones((size_t)count * size);
+    out = ones((size_t)count * size);
+    if (argc < 3) {
+        measure_named("barrier");
+        measure_named("allreduce");
+    }
+    for (i = 2; i < argc; i++)
+        measure_named(argv[i]);
+    free(in);
+    free(out);
     MPI_Finalize();
     return 0;
 }

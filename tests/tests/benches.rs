@@ -20,6 +20,31 @@ const MEASURING: &[(&str, usize, &[&str], usize)] = &[
 /// Programs for one machine with their ranks and words, and what stands before each figure.
 const ON_ONE_MACHINE: &[(&str, usize, &[&str], &[&str])] = &[
     ("collective", 3, &[], &["barrier: ", "allreduce: "]),
+    (
+        "collective",
+        3,
+        &[
+            "64",
+            "bcast",
+            "reduce",
+            "allgather",
+            "alltoall",
+            "scan",
+            "gather",
+            "scatter",
+            "split",
+        ],
+        &[
+            "bcast: ",
+            "reduce: ",
+            "allgather: ",
+            "alltoall: ",
+            "scan: ",
+            "gather: ",
+            "scatter: ",
+            "split: ",
+        ],
+    ),
     ("idle", 2, &["0.1"], &["cpu: ", "woken: "]),
     (
         "flood",

@@ -88,6 +88,11 @@ const SECTIONS: &[Section] = &[
         measure: Measure::Node(node::crowd),
     },
     Section {
+        name: "collectives",
+        about: "collective operations of 2, 4, 8 and 64 ranks",
+        measure: Measure::Node(node::collectives),
+    },
+    Section {
         name: "idle",
         about: "what a rank uses that waits, and how soon it wakes up",
         measure: Measure::Node(node::idle),

@@ -1,6 +1,7 @@
 //! Ranks on one machine: everybody takes the road that it chooses there itself, and mpi-lite is
 //! also measured over RMPP.
 
+mod collectives;
 mod crowd;
 mod depth;
 mod flood;
@@ -8,6 +9,7 @@ mod idle;
 mod near;
 mod start;
 
+pub(super) use collectives::run as collectives;
 pub(super) use crowd::run as crowd;
 pub(super) use depth::run as depth;
 pub(super) use flood::run as flood;
