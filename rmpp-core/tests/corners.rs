@@ -1,0 +1,113 @@
+//! Corners of the rules that mutations of the code had found unguarded.
+
+use std::time::Duration;
+
+use rmpp_core::{Caps, Config, Event, Flags, Kind, Landing, NodeId, Placement};
+
+mod wire;
+
+use wire::{PACKET, Wire};
+
+fn with(caps: &str) -> Config {
+    let caps = Caps::parse(caps).expect("a profile");
+    Config::with_caps(2, PACKET as usize, caps)
+}
+
+#[test]
+fn rule_t_what_a_lost_peer_was_granted_is_granted_to_others_again() {
+    for profile in ["classic", "fast"] {
+        let mut wire = Wire::new(2, with(profile));
+        // Node 0 has a grant when it falls silent; node 1 misses it.
+        wire.send(0, 1, 50 * PACKET);
+        let rts = wire.take(0).expect("RTS");
+        wire.give(&rts).expect("a new message");
+        assert!(wire.nodes[1].survey().outstanding > 0);
+        wire.send(1, 0, 8);
+        for _ in 0..1_000 {
+            wire.take_all(1);
+            wire.now = wire.nodes[1].next_timeout().unwrap_or(wire.now);
+            wire.timeouts();
+        }
+        assert!(wire.events[1].contains(&Event::Lost(NodeId(0))));
+        let survey = wire.nodes[1].survey();
+        assert_eq!(
+            (survey.outstanding, survey.incoming_live),
+            (0, 0),
+            "{profile}"
+        );
+    }
+}
+
+#[test]
+fn rule_k_each_message_has_an_id_of_its_own_though_nothing_is_kept_of_it() {
+    let mut wire = Wire::new(2, with("fast"));
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        wire.send(0, 1, 8);
+        let packet = wire.take(0).expect("LAST_RTS");
+        match wire.give(&packet) {
+            Ok(Placement::First { message, .. }) => ids.push(message),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(
+        ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2],
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
+    let mut wire = Wire::new(2, with("fast"));
+    wire.landing = None;
+    wire.send(0, 1, 8);
+    let packet = wire.take(0).expect("LAST_RTS");
+    // Announced; the layer above sends something before it says where that lands.
+    let now = wire.now;
+    let header = packet.header.encode();
+    let first = wire.nodes[1].handle_packet(NodeId(0), &header, 8, now);
+    let Ok(Placement::First { message, .. }) = first else {
+        panic!("{first:?}")
+    };
+    let answer = wire.nodes[1].send(NodeId(0), 8, false, now);
+    let answer = wire.nodes[1].first_packet(answer.expect("a send"));
+    let answer = answer.expect("it may go at once");
+    wire.nodes[1].land(message, Landing::Later, now);
+    let _ = wire.nodes[0].handle_packet(NodeId(1), &answer.header, answer.len, now);
+    assert_eq!(wire.nodes[0].poll_event(), None, "nobody has accepted it");
+}
+
+#[test]
+fn rule_o_a_null_ahead_of_its_turn_tells_of_the_gap() {
+    let mut wire = Wire::new(2, with("fast"));
+    wire.send(0, 1, 8);
+    wire.send(0, 1, 8);
+    wire.abandon(0);
+    let packets = wire.take_all(0);
+    let null = packets.iter().find(|p| p.header.kind == Kind::Null);
+    let _ = wire.give(null.expect("NULL in the place of the second"));
+    let told = wire.take(1).expect("told at once");
+    assert!(told.header.flags.has(Flags::GAP), "{told:?}");
+}
+
+#[test]
+fn rule_h_held_messages_are_asked_after_when_their_time_has_come() {
+    let mut wire = Wire::new(2, with("fast"));
+    wire.landing = Some(Landing::Later);
+    wire.send(0, 1, 8);
+    wire.run();
+    // The answer is lost: nothing but its timer brings it again.
+    wire.land_all(1, Landing::Accept);
+    wire.take_all(1);
+    assert_eq!(wire.nodes[0].stranded(), None);
+    for _ in 0..20 {
+        let Some(next) = wire.nodes[0].next_timeout() else {
+            break;
+        };
+        wire.now = next;
+        wire.timeouts();
+        wire.run();
+    }
+    assert_eq!(wire.events[0].len(), 1, "asked after, and answered again");
+    assert!(wire.now.0 < Duration::from_secs(2).as_nanos() as u64);
+}
