@@ -73,15 +73,19 @@ check:
 # SOAK_SEED says where to begin, SOAK how many times as much of each.
 SOAK ?= 1
 SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
-SOAK_TEST = nice $(CARGO) test --package rmpp-core --features planted
+# Optimised as a whole, with all assertions on, in a folder of its own.
+SOAK_TEST = CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
+  CARGO_TARGET_DIR=target/soak nice $(CARGO) test --release --package rmpp-core --features planted
 soak:
 	@echo "soak: base seed $(SOAK_SEED); make soak SOAK_SEED=$(SOAK_SEED) does it again"
-	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 200000)) \
-	  $(SOAK_TEST) --test simulation -- --nocapture
-	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 5000000)) \
-	  $(SOAK_TEST) --test exploration -- --nocapture every_state
+	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 1000000)) \
+	  $(SOAK_TEST) --test simulation -- --nocapture all_invariants
 	RMPP_FUZZ_SEED=$(SOAK_SEED) RMPP_FUZZ_RUNS=$$(($(SOAK) * 10000000)) \
 	  $(SOAK_TEST) --test fuzz -- --nocapture
+	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 300000)) \
+	  $(SOAK_TEST) --test exploration -- --nocapture --test-threads=1 all_states all_extensions
+	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_DEPTH=$(SOAK) RMPP_STATES=$$(($(SOAK) * 10000)) \
+	  $(SOAK_TEST) --test exploration -- --nocapture each_extension
 	RMPP_NODES=10000 $(SOAK_TEST) --test cluster -- --nocapture --test-threads=1
 	LOOM_MAX_PREEMPTIONS=3 nice $(CARGO) test --package mpi-lite --test models
 
