@@ -196,6 +196,7 @@ fn number(class: Class) -> c_int {
         Class::Arg => abi::MPI_ERR_ARG,
         Class::Truncate => abi::MPI_ERR_TRUNCATE,
         Class::ProcAborted => abi::MPI_ERR_PROC_ABORTED,
+        Class::NoMem => abi::MPI_ERR_NO_MEM,
         Class::Other => abi::MPI_ERR_OTHER,
     }
 }

@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use mpi_lite::data::{Datatype, Op, UserOp};
+use mpi_lite::memory::Span;
 
 use crate::abi::{self, Handle};
 use crate::args::UserFn;
@@ -49,7 +50,7 @@ pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
         ));
     }
     let address = address.expose_provenance();
-    let function = move |incoming: &[u8], inout: &mut [u8], count: u64, datatype: &Datatype| {
+    let function = move |incoming: Span, inout: Span, count: u64, datatype: &Datatype| {
         call(address, is_large, (incoming, inout), (count, datatype));
     };
     let op = Op::User(UserOp {
@@ -63,14 +64,14 @@ pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
 fn call(
     address: usize,
     is_large: bool,
-    (incoming, inout): (&[u8], &mut [u8]),
+    (incoming, inout): (Span, Span),
     (count, datatype): (u64, &Datatype),
 ) {
     let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
     let mut handle = LIBRARY.handle_of_type(datatype);
-    // The function wants the addresses of the elements; the slices begin at their first byte.
+    // The function wants the addresses of the elements; the spans begin at their first byte.
     let first = datatype.occupied(count).map_or(0, |(first, _)| first) as isize;
-    let incoming = incoming.as_ptr().cast_mut().wrapping_offset(-first);
+    let incoming = incoming.as_mut_ptr().wrapping_offset(-first);
     let inout = inout.as_mut_ptr().wrapping_offset(-first);
     if is_large {
         let mut count = count.cast_signed();
@@ -83,8 +84,8 @@ fn call(
                 inout.cast(),
                 &raw mut count,
                 &raw mut handle,
-            )
-        };
+            );
+        }
         return;
     }
     // SAFETY: the program passed this address as an operator, not null.
@@ -97,6 +98,8 @@ fn call(
         let (from, to) = (incoming.wrapping_offset(skip), inout.wrapping_offset(skip));
         done += u64::from(some.cast_unsigned());
         // SAFETY: both buffers hold `some` more elements; the places outlive the call.
-        unsafe { function(from.cast(), to.cast(), &raw mut some, &raw mut handle) };
+        unsafe {
+            function(from.cast(), to.cast(), &raw mut some, &raw mut handle);
+        }
     }
 }

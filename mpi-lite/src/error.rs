@@ -71,6 +71,12 @@ pub enum Cause {
         /// Bytes of one element.
         size: u64,
     },
+    /// The system has not as much memory as an operation needs.
+    #[error("no memory for {bytes} bytes, which is what the elements span")]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
     /// A null address with something to send or receive.
     #[error("the buffer is NULL but the message is not empty")]
     NullBuffer,
@@ -166,6 +172,7 @@ pub enum Class {
     Arg,
     Truncate,
     ProcAborted,
+    NoMem,
     Other,
 }
 
@@ -176,6 +183,7 @@ impl Cause {
             Self::Root { .. } => Class::Root,
             Self::Tag(_) => Class::Tag,
             Self::Count { .. } => Class::Count,
+            Self::NoMemory { .. } => Class::NoMem,
             Self::NullBuffer | Self::BufferFull { .. } | Self::BufferAttach(_) => Class::Buffer,
             Self::Truncate { .. } => Class::Truncate,
             Self::Request | Self::NotStartable | Self::Message => Class::Request,

@@ -5,7 +5,10 @@
 //! and written here.
 #![expect(unsafe_code, reason = "the user's buffers are raw addresses")]
 
+use std::alloc::{self, Layout};
 use std::io::{IoSlice, IoSliceMut};
+
+use crate::error::{Cause, Error, Result};
 
 /// A range of the user's memory, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +74,12 @@ impl Span {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Where it is, for a function of the program that is to work on it.
+    #[must_use]
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.addr
     }
 
     /// Where it is, for a process that reads or writes it through the system.
@@ -214,7 +223,16 @@ impl Span {
         }
     }
 
-    /// Changes the bytes in place, as a reduction does. `change` gets no other way to them.
+    /// Looks at the bytes; nobody writes them meanwhile. They are the operation's own, also those
+    /// in gaps.
+    pub fn view<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: readable by the creator's word, and the program leaves them alone until the
+        // operation that calls this is complete.
+        look(unsafe { core::slice::from_raw_parts(self.addr, self.len) })
+    }
+
+    /// Changes the bytes in place, as a reduction does. `change` gets no other way to them; all of
+    /// them are the operation's own, also those in gaps.
     pub fn update<R>(&self, change: impl FnOnce(&mut [u8]) -> R) -> R {
         // SAFETY: writable by the creator's word, and the program leaves them alone until the
         // operation that calls this is complete.
@@ -401,58 +419,71 @@ impl Origin {
 /// Memory of our own for elements of a datatype, aligned for every basic datatype.
 #[derive(Debug)]
 pub struct Scratch {
-    words: Vec<u128>,
+    words: core::ptr::NonNull<u8>,
+    layout: Layout,
     start: usize,
     len: usize,
 }
 
+// SAFETY: it owns its memory, as a vector does.
+unsafe impl Send for Scratch {}
+// SAFETY: as above.
+unsafe impl Sync for Scratch {}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout, and no operation is pending on it.
+        unsafe { alloc::dealloc(self.words.as_ptr(), self.layout) }
+    }
+}
+
 impl Scratch {
     /// `len` zero bytes whose first one stands at displacement `first` from an aligned origin.
-    #[must_use]
-    pub fn new(len: usize, first: i64) -> Self {
+    ///
+    /// # Errors
+    /// [`Cause::NoMemory`]: a datatype may span far more than there is, say stack and heap.
+    pub fn new(len: usize, first: i64) -> Result<Self> {
         const WORD: usize = size_of::<u128>();
         let start = first.rem_euclid(WORD as i64) as usize;
-        Self {
-            words: vec![0; (start + len).div_ceil(WORD)],
+        let none = || Error::from(Cause::NoMemory { bytes: len as u64 });
+        let bytes = start.checked_add(len.max(1)).ok_or_else(none)?;
+        let layout = Layout::from_size_align(bytes, WORD).map_err(|_| none())?;
+        // SAFETY: the layout has at least one byte.
+        let words = unsafe { alloc::alloc_zeroed(layout) };
+        Ok(Self {
+            words: core::ptr::NonNull::new(words).ok_or_else(none)?,
+            layout,
             start,
             len,
-        }
+        })
     }
 
     /// All bytes. The owner keeps the scratch alive while the span is used.
     #[must_use]
     pub fn span(&mut self) -> Span {
-        let words = self.words.as_mut_ptr().cast::<u8>();
         // SAFETY: `start + len` bytes were allocated; the address stays when the scratch moves.
-        unsafe { Span::new(words.add(self.start), self.len) }
+        unsafe { Span::new(self.words.as_ptr().add(self.start), self.len) }
     }
 
     /// The origin from which the first byte has displacement `first`.
     #[must_use]
     pub fn origin(&mut self, first: i64) -> Origin {
-        let start = self
-            .words
-            .as_mut_ptr()
-            .cast::<u8>()
-            .wrapping_add(self.start);
+        let start = self.words.as_ptr().wrapping_add(self.start);
         Origin(start.wrapping_offset(-(first as isize)))
     }
 
     /// The bytes, while no operation is pending on them.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: initialised bytes of our own vector, borrowed like it.
-        unsafe {
-            core::slice::from_raw_parts(self.words.as_ptr().cast::<u8>().add(self.start), self.len)
-        }
+        // SAFETY: initialised bytes of our own, borrowed like their owner.
+        unsafe { core::slice::from_raw_parts(self.words.as_ptr().add(self.start), self.len) }
     }
 
     /// The bytes, while no operation is pending on them.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let words = self.words.as_mut_ptr().cast::<u8>();
-        // SAFETY: initialised bytes of our own vector, borrowed like it.
-        unsafe { core::slice::from_raw_parts_mut(words.add(self.start), self.len) }
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.words.as_ptr().add(self.start), self.len) }
     }
 }
 
@@ -484,6 +515,22 @@ mod tests {
             Span::of(&mut room[..len / 2]).write_words(|number| words[number]);
             assert_eq!(room[..len / 2], bytes[..len / 2]);
             assert_eq!(room[len / 2], 0);
+        }
+    }
+
+    #[test]
+    fn scratch_memory_is_zero_aligned_and_refused_where_there_is_none() {
+        for (len, first) in [(0, 0), (1, -1), (100, 24), (4096, i64::MAX - 5000)] {
+            let mut scratch = Scratch::new(len, first).unwrap();
+            assert!(scratch.bytes().iter().all(|byte| *byte == 0));
+            assert_eq!((scratch.bytes().len(), scratch.span().len()), (len, len));
+            assert_eq!(scratch.origin(first).addr() % 16, 0, "{len} at {first}");
+            scratch.bytes_mut().fill(7);
+            assert!(scratch.bytes().iter().all(|byte| *byte == 7));
+        }
+        for len in [usize::MAX, usize::MAX / 2, 1 << 60] {
+            let error = Scratch::new(len, 8).unwrap_err();
+            assert_eq!(*error.cause(), Cause::NoMemory { bytes: len as u64 });
         }
     }
 

@@ -8,7 +8,7 @@
 use super::partial::{Partial, fold};
 use crate::data::{Buffer, Op};
 use crate::engine::{Circle, agree as check, complain};
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Class, Result};
 use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Nonsense, Who};
 
 /// The most bytes for which a gathering is worth while.
@@ -33,6 +33,9 @@ const FAILED: About = About {
     root: 0,
     bytes: 0,
 };
+
+/// The same, when it had no memory for the reduction.
+const NO_MEMORY: About = About { bytes: 1, ..FAILED };
 
 impl Kind {
     pub(super) fn about(self, root: usize, bytes: u64) -> About {
@@ -112,14 +115,20 @@ pub(super) fn allreduce_by_last(
     gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if gathering.count().map_err(complain)? {
         let outcome = reduce_for_all(circle, gathering, about, (result, op));
-        match outcome {
+        match &outcome {
             Ok(()) => gathering.release(about, |bytes| pack(result, bytes)),
+            Err(error) if error.class() == Class::NoMem => gathering.release(NO_MEMORY, |_| ()),
             Err(_) => gathering.release(FAILED, |_| ()),
         }
         circle.rouse(Who::Others);
         outcome?;
     } else {
-        check(circle.wait(|| gathering.is_released())?, about)?;
+        let theirs = circle.wait(|| gathering.is_released())?;
+        if theirs == NO_MEMORY {
+            let bytes = result.occupied()?.len() as u64;
+            return Err(Cause::NoMemory { bytes }.into());
+        }
+        check(theirs, about)?;
         gathering.read_result(about.bytes as usize, |bytes| result.unpack(bytes));
     }
     gathering.is_over();

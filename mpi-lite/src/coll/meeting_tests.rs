@@ -1,6 +1,5 @@
 //! Ranks of a node that gather in any order, in many communicators, and not at the same speed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::tests::near;
@@ -41,10 +40,7 @@ fn composition() -> Op {
             }
         }
     };
-    Op::User(UserOp {
-        function: Arc::new(function),
-        commutative: false,
-    })
+    Op::User(UserOp::on_slices(function, false))
 }
 
 fn compose(left: &[u32], right: &[u32]) -> Vec<u32> {

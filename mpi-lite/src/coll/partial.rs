@@ -74,5 +74,5 @@ impl Partial {
 pub(super) fn fold(left: &Buffer, inout: &Buffer, op: &Op) -> Result<()> {
     let (left, span) = (left.occupied()?, inout.occupied()?);
     let (count, datatype) = (inout.count(), inout.datatype());
-    span.update(|inout| left.update(|left| op.apply(left, inout, count, datatype)))
+    op.apply_to(left, span, count, datatype)
 }

@@ -369,10 +369,7 @@ fn sum_of_program() -> Op {
             b[at..at + 4].copy_from_slice(&(left + right).to_ne_bytes());
         }
     };
-    Op::User(UserOp {
-        function: Arc::new(function),
-        commutative: true,
-    })
+    Op::User(UserOp::on_slices(function, true))
 }
 
 #[test]
@@ -475,10 +472,7 @@ fn joining() -> (Op, Datatype) {
             b[at..at + 4].copy_from_slice(&first.to_ne_bytes());
         }
     };
-    let op = Op::User(UserOp {
-        function: Arc::new(function),
-        commutative: false,
-    });
+    let op = Op::User(UserOp::on_slices(function, false));
     let pair = Datatype::Basic(Basic::Int).contiguous(2).unwrap();
     (op, pair.resized(-8, 20).unwrap())
 }

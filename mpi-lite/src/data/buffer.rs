@@ -150,10 +150,10 @@ impl Buffer {
     /// caller keeps the scratch alive while the buffer is used.
     ///
     /// # Errors
-    /// [`Cause::Count`] if they are more than memory can hold.
+    /// [`Cause::Count`] if they are more than memory can hold; [`Cause::NoMemory`].
     pub fn scratch(count: u64, datatype: &Datatype) -> Result<(Scratch, Self)> {
         let (first, len) = datatype.occupied(count)?;
-        let mut scratch = Scratch::new(len, first);
+        let mut scratch = Scratch::new(len, first)?;
         let origin = scratch.origin(first);
         Ok((scratch, Self::at(origin, count, datatype.clone())))
     }

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use super::basic::{Basic, Family, Machine};
 use super::datatype::Datatype;
 use crate::error::{Cause, Error, Result};
+use crate::memory::Span;
 use long_double::LongDouble;
 use scalar::{Complex, Pair, Scalar};
 
 /// The function of an operator of the program: `inout[i] = incoming[i] op inout[i]` for `count`
-/// elements of the datatype. Both slices begin at the first byte that the elements occupy, which
-/// is [`Datatype::occupied`]'s displacement from the address the C function expects.
-pub type UserFunction = dyn Fn(&[u8], &mut [u8], u64, &Datatype) + Send + Sync;
+/// elements of the datatype. Both spans begin at the first byte that the elements occupy, which
+/// is [`Datatype::occupied`]'s displacement from the address the C function expects. What lies in
+/// gaps between the elements' bytes may be somebody else's: no slice is made of it.
+pub type UserFunction = dyn Fn(Span, Span, u64, &Datatype) + Send + Sync;
 
 /// An operator that the program made.
 #[derive(Clone)]
@@ -27,6 +29,25 @@ pub struct UserOp {
     pub function: Arc<UserFunction>,
     /// Whether the order of the operands does not matter.
     pub commutative: bool,
+}
+
+impl UserOp {
+    /// An operator whose function works on slices. All bytes that its operands span must be the
+    /// operation's own, also those in gaps.
+    pub fn on_slices(
+        function: impl Fn(&[u8], &mut [u8], u64, &Datatype) + Send + Sync + 'static,
+        commutative: bool,
+    ) -> Self {
+        let on_spans = move |incoming: Span, inout: Span, count: u64, datatype: &Datatype| {
+            incoming.view(|incoming| {
+                inout.update(|inout| function(incoming, inout, count, datatype));
+            });
+        };
+        Self {
+            function: Arc::new(on_spans),
+            commutative,
+        }
+    }
 }
 
 impl fmt::Debug for UserOp {
@@ -151,17 +172,17 @@ impl Op {
         .into()
     }
 
-    /// `inout[i] = incoming[i] op inout[i]` for `count` elements. Both slices hold the bytes that
-    /// the elements occupy, gaps included, from the first occupied byte on
-    /// ([`Datatype::occupied`]); they need no alignment. `incoming` is the left operand: of two
-    /// ranks the lower one's data.
+    /// `inout[i] = incoming[i] op inout[i]` for `count` elements, wherever they are. Both spans
+    /// hold the bytes that the elements occupy, gaps included, from the first occupied byte on
+    /// ([`Datatype::occupied`]); they need no alignment and do not overlap. `incoming` is the left
+    /// operand: of two ranks the lower one's data. Bytes in gaps are left alone.
     ///
     /// # Errors
     /// [`Cause::Op`] if a predefined operator is not defined for the datatype.
-    pub fn apply(
+    pub fn apply_to(
         &self,
-        incoming: &[u8],
-        inout: &mut [u8],
+        incoming: Span,
+        inout: Span,
         count: u64,
         datatype: &Datatype,
     ) -> Result<()> {
@@ -170,6 +191,24 @@ impl Op {
                 (user.function)(incoming, inout, count, datatype);
             }
             return Ok(());
+        }
+        // Basic datatypes have no gaps but those inside of a pair, which are the pair's own.
+        inout.update(|inout| incoming.view(|incoming| self.apply(incoming, inout, count, datatype)))
+    }
+
+    /// The same for operands in slices.
+    ///
+    /// # Errors
+    /// As [`Op::apply_to`].
+    pub fn apply(
+        &self,
+        incoming: &[u8],
+        inout: &mut [u8],
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<()> {
+        if matches!(self, Self::User(_)) {
+            return self.apply_to(Span::of_read(incoming), Span::of(inout), count, datatype);
         }
         let Datatype::Basic(basic) = datatype else {
             return Err(self.undefined(datatype));

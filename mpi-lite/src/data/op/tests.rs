@@ -234,10 +234,7 @@ fn the_programs_operator_sees_the_incoming_data_on_the_left() {
             *b += 10 * a;
         }
     };
-    let op = Op::User(UserOp {
-        function: Arc::new(function),
-        commutative: false,
-    });
+    let op = Op::User(UserOp::on_slices(function, false));
     let mut inout = [3, 4];
     op.apply(&[1, 2], &mut inout, 2, &Basic::Byte.into())
         .unwrap();
