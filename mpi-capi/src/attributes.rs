@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::abi::{self, Handle};
 use crate::error::{Cause, Error, Result};
 use crate::global::LIBRARY;
+use crate::panic::{Callback, call_program};
 
 /// What kind of object a key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +73,15 @@ const PLACE_BITS: u32 = 20;
 /// The generations that fit above them.
 const GENERATIONS: c_int = 1 << (c_int::BITS - 1 - PLACE_BITS);
 
-type CopyFunction =
-    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+type CopyFunction = unsafe extern "C-unwind" fn(
+    Handle,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+type DeleteFunction = unsafe extern "C-unwind" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// `MPI_COMM_DUP_FN` and its like, compared and never called.
 const DUP_FN: usize = abi::MPI_COMM_DUP_FN;
@@ -308,7 +315,7 @@ fn call_copy(keyval: Keyval, old: Handle, key: c_int, value: usize) -> Result<Op
     // SAFETY: the program passed this address as a copy function; it is none of the constants.
     let function = unsafe { core::mem::transmute::<*const c_void, CopyFunction>(pointer) };
     // SAFETY: the arguments are those MPI gives to a copy function; the places outlive the call.
-    let code = unsafe {
+    let code = call_program(Callback::Copy, || unsafe {
         function(
             old,
             key,
@@ -317,7 +324,7 @@ fn call_copy(keyval: Keyval, old: Handle, key: c_int, value: usize) -> Result<Op
             (&raw mut copy).cast(),
             &raw mut flag,
         )
-    };
+    });
     match (code, flag) {
         (abi::MPI_SUCCESS, 0) => Ok(None),
         (abi::MPI_SUCCESS, _) => Ok(Some(copy.expose_provenance())),
@@ -338,7 +345,8 @@ fn call_delete(keyval: Keyval, object: Handle, key: c_int, value: *mut c_void) -
     let function = unsafe { core::mem::transmute::<*const c_void, DeleteFunction>(pointer) };
     let extra_state = core::ptr::with_exposed_provenance_mut(keyval.extra_state);
     // SAFETY: the arguments are those MPI gives to a delete function.
-    match unsafe { function(object, key, value, extra_state) } {
+    let call = || unsafe { function(object, key, value, extra_state) };
+    match call_program(Callback::Delete, call) {
         abi::MPI_SUCCESS => Ok(()),
         code => Err(Cause::Callback {
             what: "attribute delete function",

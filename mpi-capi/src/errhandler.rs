@@ -7,6 +7,7 @@ use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::handle::Unusable;
+use crate::panic::{Callback, call_program};
 
 /// What kind of object a handler serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub struct ErrhandlerObject {
 }
 
 /// The C type of the program's handlers. Source: MPI 5.0, 9.3.
-type Function = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
+type Function = unsafe extern "C-unwind" fn(*mut Handle, *mut c_int, ...);
 
 /// Makes a handler that calls `function`.
 ///
@@ -134,7 +135,9 @@ pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
     // SAFETY: the program passed this address as a handler function, not null.
     let function = unsafe { core::mem::transmute::<*const c_void, Function>(pointer) };
     // SAFETY: the arguments are those MPI gives to a handler; both outlive the call.
-    unsafe { function(&raw mut object, &raw mut code) };
+    call_program(Callback::ErrorHandler, || unsafe {
+        function(&raw mut object, &raw mut code);
+    });
 }
 
 fn change(handle: Handle, change: impl FnOnce(&mut ErrhandlerObject)) {

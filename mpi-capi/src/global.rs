@@ -84,6 +84,8 @@ pub struct Library {
     stage: AtomicU8,
     /// The symbol that was entered last: what a panic or a stuck report names.
     last: AtomicPtr<Symbol>,
+    /// The function of the program that runs inside that call, from 1: `Callback`; 0 for none.
+    pub callback: AtomicU8,
     /// The process, from `MPI_Init` on.
     process: OnceLock<Process>,
     /// The thread that called `MPI_Init`, and the level of threads it was given.
@@ -132,6 +134,7 @@ pub struct Library {
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
     last: AtomicPtr::new(core::ptr::null_mut()),
+    callback: AtomicU8::new(0),
     process: OnceLock::new(),
     threads: OnceLock::new(),
     attributes: Predefined {
@@ -418,6 +421,20 @@ impl Library {
     /// appears once, or here if there is none. What the program has printed is written out first,
     /// since the end of the job may come sooner than this process's own.
     pub fn abort(&self, code: c_int, line: &str) -> ! {
+        self.tell_abort(code, line);
+        // An exit status has eight bits; an abort is never a success.
+        let status = if code & 0xff == 0 { 1 } else { code & 0xff };
+        if self.stage() == Stage::Forked {
+            // SAFETY: it takes a number. What the parent has buffered and registered is its own.
+            unsafe { libc::_exit(status) }
+        }
+        std::process::exit(status)
+    }
+}
+
+impl Library {
+    /// The same without the end of this process, which the caller sees to.
+    pub fn tell_abort(&self, code: c_int, line: &str) {
         if self.stage() != Stage::Forked {
             stdio::flush();
         }
@@ -426,13 +443,6 @@ impl Library {
             _ if line.is_empty() => {}
             _ => self.print(line),
         }
-        // An exit status has eight bits; an abort is never a success.
-        let status = if code & 0xff == 0 { 1 } else { code & 0xff };
-        if self.stage() == Stage::Forked {
-            // SAFETY: it takes a number. What the parent has buffered and registered is its own.
-            unsafe { libc::_exit(status) }
-        }
-        std::process::exit(status)
     }
 }
 

@@ -1,17 +1,60 @@
 //! A panic is a bug of ours: it names the call, and ends this process with a code of its own.
 //!
 //! The launcher sees the code and ends the job. Bad arguments never come here.
+//!
+//! An exception that leaves a function of the program inside a call of MPI is a bug of the program,
+//! and ends the job with a line of its own: docs/decisions/0029-exceptions-stop.md.
 #![expect(
     unsafe_code,
     reason = "the process ends without running the program's exit handlers"
 )]
 
+use core::sync::atomic::Ordering;
 use std::panic::PanicHookInfo;
 
 use crate::global::LIBRARY;
 
 /// `EX_SOFTWARE` of sysexits.h: an internal error.
 const EXIT_CODE: i32 = 70;
+
+/// What the language's runtime says when an exception reaches a frame of ours.
+const CANNOT_UNWIND: &str = "panic in a function that cannot unwind";
+
+/// A function of the program that a call of MPI calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callback {
+    /// The function of an operator.
+    Operator,
+    /// An error handler.
+    ErrorHandler,
+    /// The copy function of an attribute.
+    Copy,
+    /// The delete function of an attribute.
+    Delete,
+}
+
+impl Callback {
+    const ALL: [Self; 4] = [Self::Operator, Self::ErrorHandler, Self::Copy, Self::Delete];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::ErrorHandler => "error handler",
+            Self::Copy => "attribute copy function",
+            Self::Delete => "attribute delete function",
+        }
+    }
+}
+
+/// Calls a function of the program; `call` does nothing else, so that an exception out of it comes
+/// straight to a frame that stops it.
+#[inline]
+pub fn call_program<R>(what: Callback, call: impl FnOnce() -> R) -> R {
+    let before = LIBRARY.callback.swap(what as u8 + 1, Ordering::Relaxed);
+    let result = call();
+    LIBRARY.callback.store(before, Ordering::Relaxed);
+    result
+}
 
 /// Installs the hook. A program's own Rust code has its own copy of the standard library: the hook
 /// sees only panics of this library.
@@ -21,6 +64,22 @@ pub fn install_hook() {
 
 fn end(info: &PanicHookInfo<'_>) {
     let message = message_of(info);
+    let callback = usize::from(LIBRARY.callback.load(Ordering::Relaxed));
+    let callback = callback.checked_sub(1).and_then(|at| Callback::ALL.get(at));
+    if let Some(callback) = callback.filter(|_| message == CANNOT_UNWIND) {
+        LIBRARY.tell_abort(
+            1,
+            &format!(
+                "MPI error {} in {}: an exception (or the end of its thread) left the program's \
+                 {}; MPI cannot be unwound: catch it inside the function",
+                LIBRARY.whereabouts(),
+                LIBRARY.last_symbol(),
+                callback.name(),
+            ),
+        );
+        // SAFETY: ending the process has no conditions.
+        unsafe { libc::_exit(1) }
+    }
     let place = info
         .location()
         .map(|place| format!(" at {}:{}", place.file(), place.line()));

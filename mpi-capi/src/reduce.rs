@@ -11,10 +11,11 @@ use crate::abi::{self, Handle};
 use crate::args::UserFn;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::panic::{Callback, call_program};
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
-type Small = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
-type Large = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
+type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
+type Large = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
 
 /// The operator of MPI behind a handle, if it is one.
 pub fn predefined(handle: Handle) -> Option<Op> {
@@ -78,14 +79,14 @@ fn call(
         // SAFETY: the program passed this address as a large-count operator, not null.
         let function = unsafe { core::mem::transmute::<*const c_void, Large>(pointer) };
         // SAFETY: both buffers hold `count` elements of the datatype; the places outlive the call.
-        unsafe {
+        call_program(Callback::Operator, || unsafe {
             function(
                 incoming.cast(),
                 inout.cast(),
                 &raw mut count,
                 &raw mut handle,
             );
-        }
+        });
         return;
     }
     // SAFETY: the program passed this address as an operator, not null.
@@ -98,8 +99,8 @@ fn call(
         let (from, to) = (incoming.wrapping_offset(skip), inout.wrapping_offset(skip));
         done += u64::from(some.cast_unsigned());
         // SAFETY: both buffers hold `some` more elements; the places outlive the call.
-        unsafe {
+        call_program(Callback::Operator, || unsafe {
             function(from.cast(), to.cast(), &raw mut some, &raw mut handle);
-        }
+        });
     }
 }
