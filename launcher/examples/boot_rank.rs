@@ -105,7 +105,12 @@ fn exchange(boot: &mut Boot) {
 
 fn print(boot: &Boot) {
     let who = boot.assignment();
-    let key: String = who.key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let key: String = who
+        .key
+        .bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     println!(
         "rank {} of {} local {} of {} node {} host {} bind {} transport {} hosts {} key {key}",
         who.rank,

@@ -8,6 +8,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mpi_lite::boot::protocol::Secure;
+
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
 use crate::nearest::nearest;
@@ -88,8 +90,8 @@ pub struct Options {
     pub tags_output: bool,
     /// `--stats`.
     pub stats: Option<Stats>,
-    /// `--secure`: a value of `MPILITE_SECURE`.
-    pub secure: Option<String>,
+    /// `--secure`.
+    pub secure: Option<Secure>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
     /// `--oversubscribe`: more ranks than slots without a note.
@@ -341,7 +343,7 @@ impl Options {
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
-            Meaning::Secure => self.secure = Some(parse_secure(value)?),
+            Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
             Meaning::Oversubscribe => self.oversubscribes = true,
             Meaning::NoOversubscribe => self.refuses_oversubscription = true,
@@ -473,16 +475,27 @@ pub fn parse_transport(value: &OsStr) -> Result<String, Failure> {
 }
 
 /// Plain `--secure` has an empty value.
-fn parse_secure(value: &OsStr) -> Result<String, Failure> {
-    let shown = value.to_string_lossy();
-    match &*shown {
-        "" => Ok("encrypt".into()),
-        "cookie" | "tag" | "encrypt" => Ok(shown.into_owned()),
-        other => Err(Failure::usage(format!(
-            "--secure={}: cookie, tag and encrypt are possible",
-            printable(other)
-        ))),
+fn parse_option_secure(value: &OsStr) -> Result<Secure, Failure> {
+    if value.is_empty() {
+        return Ok(Secure::Encrypt);
     }
+    parse_secure(value)
+}
+
+/// A value of `--secure` and `MPILITE_SECURE`.
+///
+/// # Errors
+///
+/// A usage failure that lists the possible values.
+pub fn parse_secure(value: &OsStr) -> Result<Secure, Failure> {
+    let all = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
+    let found = all.into_iter().find(|it| *value == *it.to_string());
+    found.ok_or_else(|| {
+        let shown = printable(&value.to_string_lossy());
+        Failure::usage(format!(
+            "--secure={shown}: cookie, tag and encrypt are possible"
+        ))
+    })
 }
 
 fn parse_export(value: &OsStr) -> Result<(OsString, Option<OsString>), Failure> {
@@ -547,11 +560,11 @@ mod tests {
     fn plain_secure_encrypts() {
         for (line, expected) in [
             ("p", None),
-            ("--secure p", Some("encrypt")),
-            ("-secure=tag p", Some("tag")),
-            ("--secure=cookie --secure=encrypt p", Some("encrypt")),
+            ("--secure p", Some(Secure::Encrypt)),
+            ("-secure=tag p", Some(Secure::Tag)),
+            ("--secure=cookie --secure=encrypt p", Some(Secure::Encrypt)),
         ] {
-            assert_eq!(run(line).secure.as_deref(), expected, "{line}");
+            assert_eq!(run(line).secure, expected, "{line}");
         }
     }
 

@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mpi_lite::boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
-use crate::args::{Options, parse_transport};
+use crate::args::{Options, parse_secure, parse_transport};
 use crate::elf;
 use crate::environment::{self, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
@@ -17,12 +18,16 @@ use crate::program;
 use crate::silence;
 use crate::wire::{Input, JobKey, Start};
 
+/// What asks for a seal where no option does.
+const SECURE: &str = "MPILITE_SECURE";
+
 /// A job that is ready to be started.
 #[derive(Debug)]
 pub struct Plan {
     /// The nodes and their ranks.
     pub placement: Placement,
     key: JobKey,
+    secure: Secure,
     transport: String,
     interface: Option<String>,
     program: PathBuf,
@@ -45,9 +50,10 @@ impl Plan {
         let is_here = placement.places.iter().any(|place| place.is_here);
         let name = std::iter::once(options.program.as_os_str());
         let words = name.chain(options.arguments.iter().map(OsString::as_os_str));
+        let secure = secure(options)?;
         let mut exports = options.exports.clone();
-        if let Some(secure) = &options.secure {
-            exports.push(("MPILITE_SECURE".into(), Some(secure.into())));
+        if let Some(secure) = options.secure {
+            exports.push((SECURE.into(), Some(secure.to_string().into())));
         }
         let variables = |is_remote| {
             let chosen = environment::for_ranks(std::env::vars_os(), &exports, is_remote);
@@ -55,6 +61,7 @@ impl Plan {
         };
         Ok(Plan {
             key: JobKey(random_key()?),
+            secure,
             transport: transport(options, &placement)?,
             interface: options
                 .interface
@@ -79,6 +86,7 @@ impl Plan {
             ranks: place.ranks.clone(),
             hosts: self.placement.hosts.clone(),
             key: self.key,
+            secure: self.secure,
             transport: self.transport.clone(),
             interface: self.interface.clone(),
             has_other_nodes: self.placement.places.len() > 1,
@@ -148,6 +156,24 @@ fn find_program(
         });
     }
     Ok(program)
+}
+
+/// How all ranks shall guard their datagrams: the option, else what the user's environment and `-x`
+/// say. It goes into each rank's assignment, since a variable may get lost on the way.
+fn secure(options: &Options) -> Result<Secure, Failure> {
+    if let Some(secure) = options.secure {
+        return Ok(secure);
+    }
+    let exported = options
+        .exports
+        .iter()
+        .rev()
+        .find(|(name, _)| name == SECURE);
+    let given = exported.and_then(|(_, value)| value.clone());
+    match given.or_else(|| std::env::var_os(SECURE)) {
+        Some(value) => parse_secure(&value),
+        None => Ok(Secure::Cookie),
+    }
 }
 
 fn transport(options: &Options, placement: &Placement) -> Result<String, Failure> {

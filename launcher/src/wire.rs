@@ -8,11 +8,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mpi_lite::boot::Counted;
+use mpi_lite::boot::protocol::Secure;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 2\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 3\n";
 
 /// How much a remote shell may print before [`MAGIC`], in bytes.
 pub const NOISE_MAX: usize = 64 << 10;
@@ -53,6 +54,8 @@ pub struct Start {
     pub hosts: Vec<String>,
     /// The secret of the job.
     pub key: JobKey,
+    /// How the ranks guard their datagrams at least.
+    pub secure: Secure,
     /// Which road the ranks take.
     pub transport: String,
     /// The address for the ranks' sockets, if the user or `mpirun` chose it.

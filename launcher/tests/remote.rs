@@ -264,13 +264,13 @@ fn an_interface_that_is_missing_there_is_named() {
 fn an_agent_that_sends_rubbish_ends_the_job() {
     let scratch = Scratch::new();
     let rubbish = [
-        r"printf '\001mpi-lite agent 2\n\377\377\377\377'",
-        r"printf '\001mpi-lite agent 2\n\000\000\000\000'",
-        r"printf '\001mpi-lite agent 2\n\001\000\000\000\377'; sleep 5",
+        r"printf '\001mpi-lite agent 3\n\377\377\377\377'",
+        r"printf '\001mpi-lite agent 3\n\000\000\000\000'",
+        r"printf '\001mpi-lite agent 3\n\001\000\000\000\377'; sleep 5",
         // Ready of another version.
-        r"printf '\001mpi-lite agent 2\n\011\000\000\000\000\0059.9.9\000\000'; sleep 5",
+        r"printf '\001mpi-lite agent 3\n\011\000\000\000\000\0059.9.9\000\000'; sleep 5",
         // Ready, then a report about rank 7.
-        r"printf '\001mpi-lite agent 2\n\011\000\000\000\000\0050.1.0\000\000';
+        r"printf '\001mpi-lite agent 3\n\011\000\000\000\000\0050.1.0\000\000';
           printf '\002\000\000\000\003\007'; sleep 5",
     ];
     for line in rubbish {
@@ -293,7 +293,7 @@ fn an_agent_without_a_server_ends() {
     ] {
         let outcome = mpirun(&["--agent"]).input(input).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 2\n"));
+        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 3\n"));
     }
 }
 

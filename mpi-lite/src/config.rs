@@ -58,14 +58,14 @@ macro_rules! settings {
     (@type optional) => { Option<u64> };
     (@type switch) => { bool };
     (@type acks) => { Acks };
-    (@type secure) => { Secure };
+    (@type secure) => { Option<Secure> };
     (@type wait) => { Wait };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
     (@value optional $default:expr) => { None };
     (@value switch $default:expr) => { $default == "on" };
     (@value acks $default:expr) => { Acks::Lazy };
-    (@value secure $default:expr) => { Secure::Cookie };
+    (@value secure $default:expr) => { None };
     (@value wait $default:expr) => { Wait::Auto };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
@@ -82,13 +82,15 @@ macro_rules! settings {
     (@show switch $value:expr) => { Value::Text(if $value { "on" } else { "off" }.into()) };
     (@show acks $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
     (@show wait $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
-    (@show secure $value:expr) => { Value::Text($value.to_string()) };
+    (@show secure $value:expr) => {
+        Value::Text($value.map_or_else(String::new, |secure| secure.to_string()))
+    };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
     (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
     (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
-    (@parse secure $variable:literal, $text:expr) => { secure($variable, $text) };
+    (@parse secure $variable:literal, $text:expr) => { secure($variable, $text).map(Some) };
     (@parse wait $variable:literal, $text:expr) => { wait($variable, $text) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
 }
@@ -171,8 +173,9 @@ settings! {
     /// way, or `eager`, at once.
     rmpp_ack: acks = "lazy", "MPILITE_RMPP_ACK";
     /// How datagrams are guarded: `cookie`, `tag` (headers cannot be forged) or `encrypt` (all is
-    /// secret and authentic); all ranks alike, as by `mpirun --secure`.
-    secure: secure = "cookie", "MPILITE_SECURE";
+    /// secret and authentic). `mpirun` takes it as `--secure` and tells its ranks; a rank whose own
+    /// environment has something weaker ends the job.
+    secure: secure = "what `mpirun` says, else cookie", "MPILITE_SECURE";
     /// `off`: never hand several packets to the system as one burst (UDP_SEGMENT).
     gso: switch = "on", "MPILITE_GSO";
     /// `off`: never take several packets from the system as one train (UDP_GRO).
@@ -253,6 +256,24 @@ fn profile(variable: &str, text: &str) -> Result<Caps, String> {
 }
 
 impl Settings {
+    /// Settles the seal of this rank's datagrams: what the job's launcher has `assigned`, or
+    /// something stronger.
+    ///
+    /// # Errors
+    /// A line for humans if the environment asks for something weaker: what the job was promised is
+    /// not taken back by a variable.
+    pub fn settle_secure(&mut self, assigned: Secure) -> Result<(), String> {
+        let own = self.secure.unwrap_or(assigned);
+        if own < assigned {
+            return Err(format!(
+                "MPILITE_SECURE={own} in the environment of this rank is weaker than the job's \
+                 --secure={assigned}: leave the variable out, or ask mpirun for --secure={own}"
+            ));
+        }
+        self.secure = Some(own);
+        Ok(())
+    }
+
     /// Reads the settings from the environment.
     ///
     /// # Errors
@@ -342,6 +363,30 @@ mod tests {
             let says = |word| error.contains(word);
             assert!(says(variable) && says(wrong) && says(allowed), "{error}");
             assert_eq!(error.lines().count(), 1);
+        }
+    }
+
+    #[test]
+    fn the_environment_never_lowers_the_seal_of_a_job() {
+        let all = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
+        for assigned in all {
+            for own in all.map(Some).into_iter().chain([None]) {
+                let mut settings = Settings {
+                    secure: own,
+                    ..Settings::default()
+                };
+                let answer = settings.settle_secure(assigned);
+                if let Some(own) = own.filter(|own| *own < assigned) {
+                    let error = answer.unwrap_err();
+                    let says = |word: &str| error.contains(word);
+                    assert!(says(&format!("MPILITE_SECURE={own}")), "{error}");
+                    assert!(says(&format!("--secure={assigned}")), "{error}");
+                    assert_eq!(error.lines().count(), 1);
+                } else {
+                    assert_eq!(answer, Ok(()));
+                    assert_eq!(settings.secure, Some(own.unwrap_or(assigned)));
+                }
+            }
         }
     }
 

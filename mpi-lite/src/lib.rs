@@ -17,6 +17,7 @@ pub mod counters;
 pub mod data;
 pub mod engine;
 pub mod error;
+pub mod hidden;
 pub mod ids;
 pub mod memory;
 pub mod slab;

@@ -11,6 +11,7 @@ mod program;
 mod scratch;
 mod ssh;
 pub mod tidy;
+pub mod wire;
 
 pub use install::{c_source, compile, prefix, source_root, tool};
 pub use job::{Job, Outcome, Running};

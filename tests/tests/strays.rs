@@ -1,16 +1,12 @@
 //! Packets from nobody, thrown at the ports of a running job, change nothing.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use mpi_lite_tests::wire::{Captured, capture, forge};
 use mpi_lite_tests::{Job, Running, Scratch, c_source, compile, udp_ports};
-use rustix::fd::OwnedFd;
-use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
-    socket_with,
-};
 use serde_json::Value;
 
 const RANKS: usize = 3;
@@ -180,57 +176,23 @@ fn a_job_of_one_machine_listens_on_no_outside_address() {
     );
 }
 
-/// Bytes in front of the IP header in a packet captured on the loopback.
-const ETHERNET: usize = 14;
-/// Bytes of an IP header without options and of a UDP header.
-const IP: usize = 20;
-const UDP: usize = 8;
 /// Bytes of the wrap, and of a header of the fast profile.
 const WRAP: usize = 16;
 const HEADER: usize = 36;
 /// How many of the job's own packets are captured.
 const CAPTURED: usize = 400;
 
-fn open(family: AddressFamily, protocol: u32) -> OwnedFd {
-    let protocol = core::num::NonZeroU32::new(protocol).map(Protocol::from_raw);
-    socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
-        .unwrap_or_else(|error| panic!("raw sockets are needed (root or CAP_NET_RAW): {error}"))
-}
-
-/// IP packets that travel to these ports right now.
-fn capture(ports: &[u16]) -> Vec<Vec<u8>> {
-    const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
-    let wire = open(AddressFamily::PACKET, ALL_PROTOCOLS);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let mut packets = Vec::new();
-    let mut buffer = vec![0; 70_000];
-    while packets.len() < CAPTURED {
-        assert!(
-            Instant::now() < deadline,
-            "only {} packets on the wire",
-            packets.len()
-        );
-        let (got, _) = recv(&wire, &mut buffer[..], RecvFlags::DONTWAIT).unwrap_or((0, 0));
-        let ip = buffer.get(ETHERNET..got).unwrap_or_default();
-        if ip.len() > IP + UDP && ip[0] == 0x45 && ip[9] == 17 {
-            let port = u16::from_be_bytes([ip[IP + 2], ip[IP + 3]]);
-            packets.extend(ports.contains(&port).then(|| ip.to_vec()));
-        }
-    }
-    packets
-}
-
-fn port_of(ip: &[u8]) -> u16 {
-    u16::from_be_bytes([ip[IP + 2], ip[IP + 3]])
+fn captured_of(job: &Running) -> Vec<Captured> {
+    capture(&udp_ports(&job.process().descendants()), CAPTURED)
 }
 
 /// The payload whole, cut at every length up to 64, and with each bit of its head turned over:
 /// all with the right cookie, none from the right address.
-fn throw_from_elsewhere(packets: &[Vec<u8>]) {
+fn throw_from_elsewhere(packets: &[Captured]) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a UDP socket");
-    for ip in packets {
-        let payload = &ip[IP + UDP..];
-        let to = (Ipv4Addr::LOCALHOST, port_of(ip));
+    for packet in packets {
+        let payload = packet.payload();
+        let to = (Ipv4Addr::LOCALHOST, packet.to());
         let mut variants = vec![payload.to_vec()];
         variants.extend((0..payload.len().min(64)).map(|length| payload[..length].to_vec()));
         variants.extend((0..payload.len().min(44) * 8).map(|bit| {
@@ -245,33 +207,11 @@ fn throw_from_elsewhere(packets: &[Vec<u8>]) {
     }
 }
 
-/// Packets with the addresses that they say, which may be anybody's.
-fn forge<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>) {
-    const RAW: u32 = 255;
-    let wire = open(AddressFamily::INET, RAW);
-    for ip in packets {
-        let mut ip = ip.clone();
-        let bytes = u16::try_from(ip.len() - IP).unwrap_or(u16::MAX);
-        ip[IP + 4..IP + 6].copy_from_slice(&bytes.to_be_bytes());
-        // On the loopback nobody computes the checksum; zero says that there is none.
-        ip[IP + 6..IP + 8].fill(0);
-        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-        // A full queue refuses a packet now and then; the next one is as good.
-        let _ = sendto(&wire, &ip, SendFlags::empty(), &to);
-    }
-}
-
 /// Each packet with each bit of its head turned over, from the address that it came from.
-fn turn_bits(packets: &[Vec<u8>]) {
-    for ip in packets {
-        let heads = IP + UDP..ip.len().min(IP + UDP + WRAP + HEADER);
-        let turned: Vec<_> = (8 * heads.start..8 * heads.end)
-            .map(|bit| {
-                let mut turned = ip.clone();
-                turned[bit / 8] ^= 1 << (bit % 8);
-                turned
-            })
-            .collect();
+fn turn_bits(packets: &[Captured]) {
+    for packet in packets {
+        let head_bytes = packet.payload().len().min(WRAP + HEADER);
+        let turned: Vec<_> = (0..8 * head_bytes).map(|bit| packet.turned(bit)).collect();
         forge(&turned);
     }
 }
@@ -279,8 +219,7 @@ fn turn_bits(packets: &[Vec<u8>]) {
 fn own_packets_again(seal: &str) -> impl Fn(&str) -> u64 + use<> {
     let scratch = Scratch::new(&format!("replay-{seal}"));
     let (job, _) = start(&scratch, seal);
-    let ports = udp_ports(&job.process().descendants());
-    let packets = capture(&ports);
+    let packets = captured_of(&job);
     throw_from_elsewhere(&packets);
     for _ in 0..10 {
         forge(&packets);
@@ -315,13 +254,12 @@ fn another_jobs_packets_change_nothing_even_from_the_right_address() {
     for seal in SEALS {
         let [scratch, other] = ["mine", "other"].map(|job| Scratch::new(&format!("{job}-{seal}")));
         let [(mine, _), (theirs, _)] = [&scratch, &other].map(|scratch| start(scratch, seal));
-        let captured = |job: &Running| capture(&udp_ports(&job.process().descendants()));
-        let (own, foreign) = (captured(&mine), captured(&theirs));
+        let (own, foreign) = (captured_of(&mine), captured_of(&theirs));
         // My job's addresses, with what the other job sent.
-        for ip in own.iter().take(50) {
+        for own in own.iter().take(50) {
             let forged: Vec<_> = foreign
                 .iter()
-                .map(|foreign| [&ip[..IP + UDP], &foreign[IP + UDP..]].concat())
+                .map(|foreign| Captured::new(own.from(), own.to(), foreign.payload()))
                 .collect();
             forge(&forged);
         }
@@ -336,32 +274,4 @@ fn another_jobs_packets_change_nothing_even_from_the_right_address() {
         };
         assert!(thrown_out > 0, "{seal}");
     }
-}
-
-#[test]
-fn the_jobs_key_is_in_no_environment_and_on_no_command_line() {
-    let scratch = Scratch::new("key");
-    let (job, _) = start(&scratch, "cookie");
-    let everybody = job.process().descendants();
-    let packets = capture(&udp_ports(&everybody));
-    // The cookie is the key's beginning.
-    let key = &packets[0][IP + UDP..][..8];
-    let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    let spellings = [key.to_vec(), hex.to_uppercase().into(), hex.into()];
-    let mut looked_at = 0;
-    for process in everybody.iter().copied().chain([job.process()]) {
-        for file in ["environ", "cmdline"] {
-            let content =
-                std::fs::read(format!("/proc/{}/{file}", process.id())).unwrap_or_default();
-            looked_at += usize::from(!content.is_empty());
-            for spelling in &spellings {
-                let has_key = content
-                    .windows(spelling.len())
-                    .any(|part| part == &spelling[..]);
-                assert!(!has_key, "{file} of {:?} has the key", process.words());
-            }
-        }
-    }
-    assert!(looked_at > 2 * RANKS, "{looked_at} files");
-    let _ = end(job, &scratch);
 }

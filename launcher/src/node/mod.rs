@@ -558,6 +558,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::wire::{Input, JobKey, Start};
+    use mpi_lite::boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
         Inherited {
@@ -574,6 +575,7 @@ pub(crate) mod tests {
             ranks: vec![0],
             hosts: vec!["n1".into()],
             key: JobKey([0; 32]),
+            secure: Secure::Cookie,
             transport: "auto".into(),
             interface: None,
             has_other_nodes: false,

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use mpi_lite::boot::Assignment;
 use mpi_lite::boot::protocol::ToRank;
+use mpi_lite::boot::{Assignment, Secret};
 use nix::errno::Errno;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
@@ -210,7 +210,8 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         shares_memory: false,
         host: String::new(),
         bind: bind_address(start)?,
-        key: start.key.0,
+        key: Secret::new(&start.key.0),
+        secure: start.secure,
         transport: start.transport.clone(),
         hosts: start.hosts.clone(),
         reports_counters: start.wants_counters,

@@ -13,8 +13,11 @@ use std::os::unix::net::UnixStream;
 use serde_bytes::ByteBuf;
 
 use super::BootError;
-use super::protocol::{self, Assignment, Counted, Frames, FromRank, PROTOCOL, ToRank};
+use super::protocol::{
+    self, ABORT_TEXT_MAX, Assignment, CARD_MAX, Counted, Frames, FromRank, PROTOCOL, ToRank,
+};
 use super::shared::{Beside, Shared};
+use crate::hidden::scrub_stack;
 
 /// A rank's connection to the launcher that started it.
 #[derive(Debug)]
@@ -60,7 +63,13 @@ impl Client {
             ToRank::Refused(reason) => return Err(BootError::Refused(reason)),
             other => return Err(unexpected(&other, "Init")),
         }
+        client.frames.wipe();
+        scrub_stack();
         Ok(client)
+    }
+
+    pub(super) fn forget_key(&mut self) {
+        self.assignment.key.forget();
     }
 
     /// The launcher is our own, but a mix of versions must end in words.
@@ -86,6 +95,9 @@ impl Client {
 
     pub(super) fn exchange(&mut self, card: &[u8]) -> Result<Vec<Vec<u8>>, BootError> {
         let during = "the exchange of addresses";
+        if card.len() > CARD_MAX {
+            return Err(BootError::LongCard { bytes: card.len() });
+        }
         self.send(&FromRank::Card(ByteBuf::from(card)), during)?;
         match self.receive(during)? {
             ToRank::Cards(cards) if cards.len() == self.assignment.size as usize => {
@@ -109,7 +121,9 @@ impl Client {
 
     /// Whatever goes wrong here, the caller ends this process anyway, and that ends the job.
     pub(super) fn abort(&mut self, code: i32, message: &str) {
-        let message = message.to_string();
+        let fits = |at: &usize| message.is_char_boundary(*at);
+        let end = (0..=message.len().min(ABORT_TEXT_MAX)).rev().find(fits);
+        let message = message[..end.unwrap_or(0)].to_string();
         if self
             .send(&FromRank::Abort { code, message }, "Abort")
             .is_err()

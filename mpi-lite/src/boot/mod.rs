@@ -20,6 +20,7 @@
 
 mod client;
 pub mod protocol;
+mod secret;
 mod shared;
 mod single;
 
@@ -28,6 +29,7 @@ use std::os::fd::RawFd;
 
 pub use client::Client;
 pub use protocol::{Assignment, Counted};
+pub use secret::{SECRET_BYTES, Secret};
 pub use shared::Shared;
 pub use single::Single;
 
@@ -85,6 +87,15 @@ pub enum BootError {
         /// How many there are.
         needed: usize,
     },
+    /// A card that the launcher would refuse.
+    #[error(
+        "a card of {bytes} bytes is too long for the launcher ({} at most)",
+        protocol::CARD_MAX
+    )]
+    LongCard {
+        /// Its bytes.
+        bytes: usize,
+    },
     /// Reading from or writing to the channel failed.
     #[error("the channel to the launcher failed in {during}: {error}")]
     Io {
@@ -126,6 +137,13 @@ impl Boot {
         match self {
             Boot::Launched(client) => client.assignment(),
             Boot::Single(single) => single.assignment(),
+        }
+    }
+
+    /// Wipes the job's key: from now on only who copied the assignment has it.
+    pub fn forget_key(&mut self) {
+        if let Boot::Launched(client) = self {
+            client.forget_key();
         }
     }
 

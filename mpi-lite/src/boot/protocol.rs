@@ -10,13 +10,26 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use super::secret::Secret;
+pub use crate::config::Secure;
 use crate::counters::{self, Row};
+use crate::hidden::wipe;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
+
+/// The longest frame of a rank, in bytes without its length field: far more than all its counters
+/// and the text of an abort take. What the launcher makes of it fits into a frame as well.
+pub const RANK_FRAME_MAX: usize = 1 << 20;
+
+/// The longest card of a rank in bytes; those of the network have about 80.
+pub const CARD_MAX: usize = 1024;
+
+/// The longest text of an abort in bytes; a longer one is cut.
+pub const ABORT_TEXT_MAX: usize = 64 << 10;
 
 /// The environment variable that names the rank's end of the socket pair.
 pub const BOOT_FD: &str = "MPILITE_BOOT_FD";
@@ -46,7 +59,9 @@ pub struct Assignment {
     /// The address to bind the data socket to.
     pub bind: IpAddr,
     /// The secret of the job: every rank has it, nobody else. Never log it.
-    pub key: [u8; 32],
+    pub key: Secret,
+    /// How datagrams are guarded at least, whatever the rank's environment says.
+    pub secure: Secure,
     /// Which road to take: `auto`, `shm`, `rmpp` or `loopback`.
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
@@ -130,6 +145,7 @@ impl fmt::Debug for Assignment {
             .field("shares_memory", &self.shares_memory)
             .field("host", &self.host)
             .field("bind", &self.bind)
+            .field("secure", &self.secure)
             .field("transport", &self.transport)
             .field("reports_counters", &self.reports_counters)
             .finish_non_exhaustive()
@@ -175,9 +191,14 @@ pub enum ToRank {
 /// A frame that cannot be sent, or a stream of bytes that is not made of frames.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The length field is 0 or more than [`FRAME_MAX`].
-    #[error("a frame of {0} bytes (1 to 16 MiB are possible)")]
-    Length(usize),
+    /// The length field is 0 or more than is possible.
+    #[error("a frame of {length} bytes (1 to {longest} are possible)")]
+    Length {
+        /// What the field says.
+        length: usize,
+        /// The most that this side takes.
+        longest: usize,
+    },
     /// The bytes of the frame are not a message.
     #[error("a frame of {0} bytes that is not a message")]
     Content(usize),
@@ -197,7 +218,8 @@ pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
 fn seal(mut frame: Vec<u8>) -> Result<Vec<u8>, FrameError> {
     let length = frame.len() - LENGTH_BYTES;
     if length == 0 || length > FRAME_MAX {
-        return Err(FrameError::Length(length));
+        let longest = FRAME_MAX;
+        return Err(FrameError::Length { length, longest });
     }
     let field = u32::try_from(length).expect("FRAME_MAX fits in 32 bits");
     frame[..LENGTH_BYTES].copy_from_slice(&field.to_le_bytes());
@@ -205,19 +227,53 @@ fn seal(mut frame: Vec<u8>) -> Result<Vec<u8>, FrameError> {
 }
 
 /// Cuts a stream of bytes into frames.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
     /// How much of `bytes` has been handed out already.
     taken: usize,
+    /// The longest frame in bytes.
+    longest: usize,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self::up_to(FRAME_MAX)
+    }
 }
 
 impl Frames {
+    /// Takes frames of up to `longest` bytes.
+    pub fn up_to(longest: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            taken: 0,
+            longest,
+        }
+    }
+
     /// Adds bytes that were received.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
+        let needed = self.bytes.len() + bytes.len();
+        if needed > self.bytes.capacity() {
+            // By hand, so that no key is left in memory that was given back.
+            let mut more = Vec::with_capacity(needed.max(2 * self.bytes.capacity()));
+            more.extend_from_slice(&self.bytes);
+            wipe(&mut self.bytes);
+            self.bytes = more;
+        }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Overwrites with zeros what was handed out, and all that frames have left behind.
+    pub fn wipe(&mut self) {
+        let left = self.bytes.split_off(self.taken);
+        self.bytes.resize(self.bytes.capacity(), 0);
+        wipe(&mut self.bytes);
+        *self = Self::up_to(self.longest);
+        self.bytes = left;
     }
 
     /// Answers the next complete message, or `None` if more bytes are needed.
@@ -231,8 +287,9 @@ impl Frames {
             return Ok(None);
         };
         let length = u32::from_le_bytes(*field) as usize;
-        if length == 0 || length > FRAME_MAX {
-            return Err(FrameError::Length(length));
+        if length == 0 || length > self.longest {
+            let longest = self.longest;
+            return Err(FrameError::Length { length, longest });
         }
         let Some(content) = rest.get(..length) else {
             return Ok(None);
@@ -284,13 +341,14 @@ mod tests {
 
     #[test]
     fn a_length_of_0_or_above_the_limit_is_refused() {
-        for length in [0, FRAME_MAX as u32 + 1, u32::MAX] {
-            let mut frames = Frames::default();
-            frames.push(&length.to_le_bytes());
-            assert_eq!(
-                frames.pop::<FromRank>(),
-                Err(FrameError::Length(length as usize))
-            );
+        for longest in [FRAME_MAX, RANK_FRAME_MAX] {
+            for length in [0, longest as u32 + 1, u32::MAX] {
+                let mut frames = Frames::up_to(longest);
+                frames.push(&length.to_le_bytes());
+                let length = length as usize;
+                let expected = FrameError::Length { length, longest };
+                assert_eq!(frames.pop::<FromRank>(), Err(expected));
+            }
         }
     }
 
@@ -322,13 +380,13 @@ mod tests {
     #[test]
     fn a_message_above_the_limit_is_not_sent() {
         let card = FromRank::Card(ByteBuf::from(vec![0; FRAME_MAX]));
-        assert!(matches!(encode(&card), Err(FrameError::Length(_))));
+        assert!(matches!(encode(&card), Err(FrameError::Length { .. })));
     }
 
     #[test]
     fn the_key_does_not_show_in_debug_output() {
         let mut assignment = super::super::Single::new().assignment().clone();
-        assignment.key = [0xA5; 32];
+        assignment.key = Secret::new(&[0xA5; 32]);
         let text = format!("{assignment:?}");
         assert!(!text.contains("165") && !text.contains("a5"), "{text}");
     }

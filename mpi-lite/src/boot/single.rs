@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::protocol::Assignment;
+use super::protocol::{Assignment, Secure};
+use super::secret::{SECRET_BYTES, Secret};
 
 /// The launcher's part for a program that runs alone.
 #[derive(Debug)]
@@ -27,7 +28,8 @@ impl Single {
                 host,
                 bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
                 // Nobody else is in this job, so there is nobody to share a secret with.
-                key: [0; 32],
+                key: Secret::new(&[0; SECRET_BYTES]),
+                secure: Secure::Cookie,
                 reports_counters: false,
                 transport: std::env::var("MPILITE_TRANSPORT").unwrap_or_else(|_| "auto".into()),
             },

@@ -121,10 +121,10 @@ fn rigs() -> Vec<(&'static str, Rig)> {
         ),
     ];
     for (name, secure) in SEALS {
-        rigs.push((name, udp(|settings| settings.secure = secure)));
+        rigs.push((name, udp(|settings| settings.secure = Some(secure))));
         let with_small = |settings: &mut Settings| {
             small(settings);
-            settings.secure = secure;
+            settings.secure = Some(secure);
         };
         rigs.push((name, udp(with_small)));
         let one_by_one = |settings: &mut Settings| {
@@ -423,7 +423,7 @@ fn both_ends_send_at_once() {
 fn what_comes_in_the_place_of_what_was_awaited_does_no_harm() {
     const LEN: usize = 300_000;
     for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
-        let (mut rig, cards) = udp_of(3, |settings| settings.secure = secure);
+        let (mut rig, cards) = udp_of(3, |settings| settings.secure = Some(secure));
         let stray = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut bodies: Vec<_> = (0..20).map(|number| body(number, LEN)).collect();
         let mut rooms = vec![vec![0; LEN]; bodies.len()];

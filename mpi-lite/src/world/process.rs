@@ -13,6 +13,7 @@ use crate::comm::Communicator;
 use crate::config::{Settings, Wait};
 use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
 use crate::error::{Cause, Error, Result};
+use crate::hidden::scrub_stack;
 use crate::transport::rmpp::{Bound, Card, agree};
 use crate::transport::{Link, Loopback, Peer, Rmpp, Shm, shm};
 
@@ -39,9 +40,10 @@ impl Process {
     /// # Errors
     /// `Start`, in words: a setting, the launcher's channel, or the network.
     pub fn init() -> Result<Self> {
-        let settings = Settings::from_environment().map_err(failed)?;
+        let mut settings = Settings::from_environment().map_err(failed)?;
         let mut boot = Boot::from_environment().map_err(failed)?;
-        let assignment = boot.assignment().clone();
+        let mut assignment = boot.assignment().clone();
+        settings.settle_secure(assignment.secure).map_err(failed)?;
         let clock = Clock::start();
         let me = Peer(assignment.rank);
         let mut neighbours = join_neighbours(&mut boot, &assignment, &settings)?;
@@ -72,9 +74,12 @@ impl Process {
         let engine = Engine::new(lane, clock, patience).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
         let (world, own) = Communicator::predefined(&engine, me.0, assignment.size);
-        // All ranks of the job have its key; eight bits of it tell nobody the rest.
-        let job = u32::from(assignment.key[0]);
-        begin_apart(assignment.local_rank, assignment.local_size, job);
+        let lot = assignment.key.lot();
+        begin_apart(assignment.local_rank, assignment.local_size, lot);
+        // The next Init of this rank, in another program, is told it anew.
+        boot.forget_key();
+        assignment.key.forget();
+        scrub_stack();
         let (boot, ticker) = (Mutex::new(boot), Mutex::new(Some(ticker)));
         Ok(Self {
             boot,
@@ -215,7 +220,7 @@ fn join_network(
         .collect::<Result<_>>()?;
     agree(&cards, &assignment.hosts).map_err(failed)?;
     let me = Peer(assignment.rank);
-    Ok(bound.connect(me, &cards, &assignment.key, (settings, clock)))
+    Ok(bound.connect(me, &cards, assignment.key.bytes(), (settings, clock)))
 }
 
 /// The cores that this rank may use, as far as it can see.

@@ -1,5 +1,6 @@
-/* Exchanges and sums without pause until a file appears: `steady FILE`. Prints "ready" when it
- * has begun and "steady: N rounds, all right" when it ends; any wrong byte ends it at once. */
+/* Exchanges and sums without pause until a file appears: `steady FILE`, or `steady FILE short` with
+ * short messages only. Prints "ready" when it has begun and "steady: N rounds, all right" when it
+ * ends; any wrong byte ends it at once. */
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"
 #include <unistd.h>
@@ -7,10 +8,11 @@
 enum { BYTES = 40000 };
 
 static char out[BYTES], in[BYTES];
+static int limit = BYTES;
 
 static void exchange(int round)
 {
-    int bytes = round * 37 % BYTES, right = (rank + 1) % size, left = (rank + size - 1) % size;
+    int bytes = round * 37 % limit, right = (rank + 1) % size, left = (rank + size - 1) % size;
     MPI_Status status;
 
     fill(out, bytes, rank + round);
@@ -25,6 +27,8 @@ int main(int argc, char **argv)
     int round, sum, go_on = 1;
 
     begin(&argc, &argv);
+    if (argc > 2)
+        limit = 64;
     for (round = 0; go_on; round++) {
         exchange(round);
         MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

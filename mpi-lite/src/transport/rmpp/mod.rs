@@ -8,6 +8,7 @@ mod driver;
 mod inbox;
 mod mtu;
 mod outbox;
+mod round;
 mod seal;
 mod socket;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub(crate) use driver::Driver;
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId, OutgoingId};
+use round::{Round, SALT_BYTES};
 use seal::{KEY_BYTES, Seal};
 use serde::{Deserialize, Serialize};
 use socket::{Job, Socket};
@@ -48,6 +50,8 @@ pub struct Card {
     pub crowd: u32,
     /// How it seals datagrams; all ranks must do it alike.
     pub secure: Secure,
+    /// Random bytes of this Init: no two rounds of it have the same keys.
+    pub salt: [u8; SALT_BYTES],
 }
 
 /// Checks that the ranks of a job, on `hosts`, seal their datagrams alike.
@@ -155,7 +159,8 @@ impl Bound {
     pub fn new(address: IpAddr, crowd: u32, settings: &Settings) -> Result<Self, String> {
         let socket = Socket::bind(address, settings)
             .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
-        let tail_bytes = seal::tail_bytes(settings.secure) as u64;
+        let secure = settings.secure.unwrap_or(Secure::Cookie);
+        let tail_bytes = seal::tail_bytes(secure) as u64;
         let limit = mtu::packet_bytes(address, socket.descriptor()).saturating_sub(tail_bytes);
         let packet_bytes = settings
             .packet_bytes
@@ -172,7 +177,8 @@ impl Bound {
             caps: settings.rmpp.bits(),
             buffer_bytes: socket.receive_buffer() as u64,
             crowd,
-            secure: settings.secure,
+            secure,
+            salt: round::draw_salt()?,
         };
         Ok(Self { socket, card })
     }
@@ -194,7 +200,8 @@ impl Bound {
     ) -> Rmpp {
         let (settings, clock) = context;
         let terms = Terms::of(cards);
-        let seal = Seal::new(self.card.secure, key, me.0);
+        let round = Round::new(key, cards);
+        let seal = Seal::new(self.card.secure, &round, me.0);
         let longest_bytes = WRAP_BYTES + FAST_HEADER_BYTES + terms.packet_bytes + seal.tail_bytes();
         self.socket.know(Job {
             me: me.0,
@@ -204,8 +211,7 @@ impl Bound {
             coalesces: terms.caps.has(Caps::COALESCE),
         });
         let mut config = terms.config(self.socket.receive_buffer(), settings);
-        let (seed, _) = key.split_first_chunk().expect("a key is longer");
-        config.seed = u64::from_be_bytes(*seed) ^ u64::from(me.0);
+        config.seed = round.seed(me.0);
         let driver = Driver::new(NodeId(me.0), config);
         Rmpp {
             driver,
@@ -468,6 +474,7 @@ mod tests {
             buffer_bytes,
             crowd,
             secure: Secure::Cookie,
+            salt: [0; SALT_BYTES],
         }
     }
 

@@ -227,11 +227,12 @@ impl Outbox {
         }
     }
 
-    fn tag(&mut self, tagger: &Tagger) {
+    fn tag(&mut self, tagger: &mut Tagger) {
         for datagram in &self.datagrams {
             let start = self.pieces[datagram.first as usize].start;
             let wrap = &mut self.buffer[start..][..WRAP_BYTES];
-            let covered = Tagger::cover(wrap, datagram.bytes, datagram.head_bytes);
+            let lens = (datagram.bytes, datagram.head_bytes);
+            let (covered, unsaid) = tagger.cover(datagram.to, wrap, lens);
             let mut tagging = tagger.begin();
             let (mut left, mut skipped) = (covered - MARK_BYTES, MARK_BYTES);
             for piece in pieces_of(&self.pieces, *datagram) {
@@ -243,7 +244,7 @@ impl Outbox {
                     tagging.take(part);
                 }
             }
-            let tag = tagging.finish(datagram.to);
+            let tag = tagging.finish(unsaid);
             self.buffer[start..][..tag.len()].copy_from_slice(&tag);
         }
     }

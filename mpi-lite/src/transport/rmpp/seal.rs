@@ -1,19 +1,20 @@
 //! How a datagram shows that it belongs to the job: by a cookie, by a tag, or by encryption.
 //!
-//! The first eight bytes of the wrap are the job's cookie, or a tag over all headers, or the number
-//! of an encrypted datagram. All keys come from the job's key, which only its ranks have. The rank
-//! that a datagram is for goes into tag and encryption without being sent, so that nobody can turn
-//! it to another rank.
+//! The first eight bytes of the wrap are a cookie, or a tag over all headers, or the number of an
+//! encrypted datagram. Cookie and keys are those of one round of Init ([`Round`]), and only the
+//! ranks that took part have them. The rank that a datagram is for goes into tag and encryption
+//! without being sent, so that nobody can turn it to another rank.
 
 use core::hash::Hasher as _;
 use core::ops::Range;
 
-use ring::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::hkdf::{HKDF_SHA256, Prk, Salt};
+use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 use siphasher::sip::SipHasher24;
 
 use super::WRAP_BYTES;
+use super::round::Round;
 use crate::config::Secure;
+use crate::hidden::{Hidden, scrub_stack};
 
 /// Bytes of the job's key.
 pub(crate) const KEY_BYTES: usize = 32;
@@ -21,8 +22,17 @@ pub(crate) const KEY_BYTES: usize = 32;
 /// Bytes of cookie, tag or number.
 pub(super) const MARK_BYTES: usize = 8;
 
-/// Where the wrap says how many bytes of the datagram its tag covers.
+/// Where the wrap of a tagged datagram says how many bytes the tag covers (12 bits), and which
+/// epoch it is of (the last 4 bits of its number, above them).
 const COVERED_AT: usize = 14;
+const COVERED_BITS: u32 = 12;
+const EPOCH_BITS: u32 = 16 - COVERED_BITS;
+
+/// So many tagged datagrams from one rank to another are an epoch. A copy opens in its own epoch
+/// and in the next one only. The protocol drops a copy by the number of its message, as long as those
+/// numbers (32 bits) have not come round: in two epochs of datagrams of at most 2048 bytes there
+/// are fewer than 2^24 messages.
+const EPOCH_DATAGRAMS: u64 = 1 << 16;
 
 /// Datagrams up to this are covered whole by their tag, longer ones up to the body of their last
 /// packet.
@@ -55,24 +65,20 @@ pub(super) enum Stray {
     Replayed,
 }
 
-/// The seal of one rank of a job.
+/// The seal of one rank in one round of Init.
 pub(super) enum Seal {
     Cookie([u8; MARK_BYTES]),
-    Tag(Tagger),
-    Encrypt(Box<Cipher>),
+    Tag(Hidden<Tagger>),
+    Encrypt(Hidden<Cipher>),
 }
 
 impl Seal {
-    /// The seal of rank `me` of the job with this key.
-    pub(super) fn new(secure: Secure, key: &[u8; KEY_BYTES], me: u32) -> Self {
-        let derive = || Salt::new(HKDF_SHA256, b"mpi-lite").extract(key);
+    /// The seal of rank `me`.
+    pub(super) fn new(secure: Secure, round: &Round, me: u32) -> Self {
         match secure {
-            Secure::Cookie => {
-                let (cookie, _) = key.split_first_chunk().expect("a key is longer");
-                Self::Cookie(*cookie)
-            }
-            Secure::Tag => Self::Tag(Tagger::new(&derive(), me)),
-            Secure::Encrypt => Self::Encrypt(Box::new(Cipher::new(&derive(), me))),
+            Secure::Cookie => Self::Cookie(round.cookie()),
+            Secure::Tag => Self::Tag(Hidden::new(Tagger::new(round, me))),
+            Secure::Encrypt => Self::Encrypt(Hidden::new(Cipher::new(round, me))),
         }
     }
 
@@ -116,52 +122,85 @@ impl Seal {
         match self {
             // The first look was all there is to see.
             Self::Cookie(_) => {}
-            Self::Tag(tagger) => tagger.check(datagram)?,
+            Self::Tag(tagger) => tagger.check(from, datagram)?,
             Self::Encrypt(cipher) => return cipher.open(from, datagram),
         }
         Ok(WRAP_BYTES..datagram.len())
     }
 }
 
-/// Tags datagrams: SipHash-2-4 over wrap and headers.
+/// Tags datagrams: SipHash-2-4 over wrap and headers, the receiver's rank, and the epoch.
 pub(super) struct Tagger {
     fresh: SipHasher24,
     me: u32,
+    /// By rank.
+    pairs: Vec<Pair>,
+}
+
+/// What passes between this rank and another.
+#[derive(Clone, Copy, Default)]
+struct Pair {
+    /// Datagrams that were tagged for the other one.
+    tagged: u64,
+    /// The newest epoch of an authentic datagram of the other one.
+    newest: u64,
+}
+
+/// What a datagram is tagged as, without being said in it.
+#[derive(Clone, Copy)]
+pub(super) struct Unsaid {
+    to: u32,
+    epoch: u64,
+}
+
+impl Unsaid {
+    #[inline]
+    fn bytes(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.to.to_le_bytes());
+        bytes
+    }
 }
 
 impl Tagger {
-    fn new(derive: &Prk, me: u32) -> Self {
-        let mut key = [0; KEY_BYTES];
-        derive
-            .expand(&[b"tag"], HKDF_SHA256)
-            .and_then(|okm| okm.fill(&mut key))
-            .expect("HKDF gives 32 bytes");
-        let (key, _) = key.split_first_chunk().expect("it is longer");
+    fn new(round: &Round, me: u32) -> Self {
         Self {
-            fresh: SipHasher24::new_with_key(key),
+            fresh: SipHasher24::new_with_key(&round.tag_key()),
             me,
+            pairs: vec![Pair::default(); round.ranks()],
         }
     }
 
-    /// Writes into a wrap how much of its datagram of `bytes` bytes the tag covers; answers it.
-    /// `head_bytes`: up to the body of the last packet.
+    /// Numbers a datagram of `bytes` bytes for rank `to`, and writes into its wrap how much of it
+    /// the tag covers; answers that. `head_bytes`: up to the body of the last packet.
     #[inline]
-    pub(super) fn cover(wrap: &mut [u8], bytes: usize, head_bytes: usize) -> usize {
+    pub(super) fn cover(
+        &mut self,
+        to: u32,
+        wrap: &mut [u8],
+        (bytes, head_bytes): (usize, usize),
+    ) -> (usize, Unsaid) {
         let covered = if bytes <= COVERED_BYTES {
             bytes
         } else {
             head_bytes
         };
-        wrap[COVERED_AT..][..2].copy_from_slice(&(covered as u16).to_be_bytes());
-        covered
+        debug_assert!(covered < 1 << COVERED_BITS);
+        let pair = &mut self.pairs[to as usize];
+        let epoch = pair.tagged / EPOCH_DATAGRAMS;
+        pair.tagged += 1;
+        let said = covered as u16 | (epoch as u16) << COVERED_BITS;
+        wrap[COVERED_AT..][..2].copy_from_slice(&said.to_be_bytes());
+        (covered, Unsaid { to, epoch })
     }
 
     /// The tag of a datagram of which `covered` are the covered bytes.
     #[inline]
-    fn tag(&self, to: u32, covered: &[u8]) -> [u8; MARK_BYTES] {
+    fn tag(&self, unsaid: Unsaid, covered: &[u8]) -> [u8; MARK_BYTES] {
         let mut tagging = Tagging(self.fresh);
         tagging.take(&covered[MARK_BYTES..]);
-        tagging.finish(to)
+        tagging.finish(unsaid)
     }
 
     /// The tag of a datagram in several parts.
@@ -171,30 +210,44 @@ impl Tagger {
     }
 
     #[inline]
-    fn check(&self, datagram: &[u8]) -> Result<(), Stray> {
-        let covered = u16::from_be_bytes([datagram[COVERED_AT], datagram[COVERED_AT + 1]]);
-        let covered = usize::from(covered);
+    fn check(&mut self, from: u32, datagram: &[u8]) -> Result<(), Stray> {
+        let said = u16::from_be_bytes([datagram[COVERED_AT], datagram[COVERED_AT + 1]]);
+        let covered = usize::from(said & ((1 << COVERED_BITS) - 1));
         if covered < WRAP_BYTES || covered > datagram.len() {
             return Err(Stray::Forged);
         }
-        let tag = self.tag(self.me, &datagram[..covered]);
+        let pair = self.pairs.get(from as usize).ok_or(Stray::Forged)?;
+        let epoch = epoch_meant(said >> COVERED_BITS, pair.newest).ok_or(Stray::Forged)?;
+        let to = self.me;
+        let tag = self.tag(Unsaid { to, epoch }, &datagram[..covered]);
         // Not in constant time: nobody is told whether it was right, and a guess costs a datagram
         // however many bytes of it are.
-        if tag == datagram[..MARK_BYTES] {
-            Ok(())
-        } else {
-            Err(Stray::Forged)
+        if tag != datagram[..MARK_BYTES] {
+            return Err(Stray::Forged);
         }
+        let pair = &mut self.pairs[from as usize];
+        pair.newest = pair.newest.max(epoch);
+        Ok(())
     }
 
     /// As the outbox does it, for a datagram in one piece.
     #[cfg(test)]
-    fn close(&self, to: u32, datagram: &mut [u8], head_bytes: usize) {
+    fn close(&mut self, to: u32, datagram: &mut [u8], head_bytes: usize) {
         let bytes = datagram.len();
-        let covered = Self::cover(datagram, bytes, head_bytes);
-        let tag = self.tag(to, &datagram[..covered]);
+        let (covered, unsaid) = self.cover(to, datagram, (bytes, head_bytes));
+        let tag = self.tag(unsaid, &datagram[..covered]);
         datagram[..MARK_BYTES].copy_from_slice(&tag);
     }
+}
+
+/// The epoch with these last bits that can follow what came before: the one before the newest, the
+/// newest, or one of the 14 after it.
+#[inline]
+fn epoch_meant(last_bits: u16, newest: u64) -> Option<u64> {
+    const MASK: u64 = (1 << EPOCH_BITS) - 1;
+    // Counted from the one before the newest, which is none at the beginning.
+    let ahead = u64::from(last_bits).wrapping_sub(newest).wrapping_add(1) & MASK;
+    (newest + ahead).checked_sub(1)
 }
 
 /// A tag on its way.
@@ -207,23 +260,35 @@ impl Tagging {
         self.0.write(part);
     }
 
-    /// The tag, for rank `to`.
+    /// The tag.
     #[inline]
-    pub(super) fn finish(mut self, to: u32) -> [u8; MARK_BYTES] {
-        self.0.write(&to.to_le_bytes());
+    pub(super) fn finish(mut self, unsaid: Unsaid) -> [u8; MARK_BYTES] {
+        self.0.write(&unsaid.bytes());
         self.0.finish().to_le_bytes()
     }
 }
 
-/// Encrypts datagrams: AES-128-GCM; the nonce is the sender's rank and the number of the datagram,
-/// which begins with it.
+/// Encrypts datagrams: AES-128-GCM, with a key for each sender; the nonce is the sender's rank and
+/// the number of the datagram, which begins with it.
 pub(super) struct Cipher {
+    round: Round,
     key: LessSafeKey,
     me: u32,
     /// The number of the next datagram: never the same twice, whoever it is for.
     next: u64,
-    /// What came from each rank; nothing before its first datagram.
-    windows: Vec<Option<Box<Window>>>,
+    /// The ranks that were heard, `TOGETHER` of them in one piece of memory.
+    senders: Vec<Option<Hidden<Senders>>>,
+}
+
+/// So many senders are kept together: about four pages.
+const TOGETHER: usize = 16;
+
+type Senders = [Option<Sender>; TOGETHER];
+
+/// A rank of which an authentic datagram has come.
+struct Sender {
+    key: LessSafeKey,
+    window: Window,
 }
 
 /// The rank that the datagram is for, and the wrap without its mark.
@@ -244,15 +309,13 @@ fn nonce(from: u32, number: u64) -> Nonce {
 }
 
 impl Cipher {
-    fn new(derive: &Prk, me: u32) -> Self {
-        let key = derive
-            .expand(&[b"encrypt"], &AES_128_GCM)
-            .expect("HKDF gives 16 bytes");
+    fn new(round: &Round, me: u32) -> Self {
         Self {
-            key: LessSafeKey::new(UnboundKey::from(key)),
+            round: round.clone(),
+            key: round.sender_key(me),
             me,
             next: 0,
-            windows: Vec::new(),
+            senders: Vec::new(),
         }
     }
 
@@ -281,25 +344,66 @@ impl Cipher {
         let (wrap, packets) = datagram.split_at_mut(WRAP_BYTES);
         let mark = wrap.first_chunk().expect("it is as long as a wrap");
         let number = u64::from_be_bytes(*mark);
-        let window = self.windows.get(from as usize).and_then(Option::as_deref);
-        if window.is_some_and(|window| !window.is_new(number)) {
+        let text = Text {
+            name: nonce(from, number),
+            bound: bound_to(self.me, wrap),
+            packets,
+        };
+        let Some(sender) = self.sender(from) else {
+            self.open_first((from, number), text)?;
+            return Ok(WRAP_BYTES..end);
+        };
+        if !sender.window.is_new(number) {
             return Err(Stray::Replayed);
         }
-        let bound = bound_to(self.me, wrap);
-        self.key
-            .open_in_place(nonce(from, number), bound, packets)
-            .map_err(|_| Stray::Forged)?;
-        self.window(from).note(number);
+        text.open(&sender.key)?;
+        sender.window.note(number);
         Ok(WRAP_BYTES..end)
     }
 
-    /// Only what was authentic gets a window: strays allocate nothing.
-    fn window(&mut self, from: u32) -> &mut Window {
+    #[inline]
+    fn sender(&mut self, from: u32) -> Option<&mut Sender> {
         let from = from as usize;
-        if self.windows.len() <= from {
-            self.windows.resize_with(from + 1, || None);
+        let together = self.senders.get_mut(from / TOGETHER)?.as_mut()?;
+        together[from % TOGETHER].as_mut()
+    }
+
+    /// Only what was authentic makes its sender known: strays allocate nothing.
+    #[cold]
+    fn open_first(&mut self, (from, number): (u32, u64), text: Text<'_>) -> Result<(), Stray> {
+        let key = self.round.sender_key(from);
+        let opened = text.open(&key);
+        if opened.is_ok() {
+            let mut window = Window::default();
+            window.note(number);
+            self.know(from as usize, Sender { key, window });
         }
-        self.windows[from].get_or_insert_default()
+        scrub_stack();
+        opened
+    }
+
+    fn know(&mut self, from: usize, sender: Sender) {
+        let piece = from / TOGETHER;
+        if self.senders.len() <= piece {
+            self.senders.resize_with(piece + 1, || None);
+        }
+        let none = || Hidden::new([const { None }; TOGETHER]);
+        self.senders[piece].get_or_insert_with(none)[from % TOGETHER] = Some(sender);
+    }
+}
+
+/// An encrypted datagram behind its wrap, with all that it is bound to.
+struct Text<'a> {
+    name: Nonce,
+    bound: Aad<Bound>,
+    packets: &'a mut [u8],
+}
+
+impl Text<'_> {
+    #[inline]
+    fn open(self, key: &LessSafeKey) -> Result<(), Stray> {
+        let opened = key.open_in_place(self.name, self.bound, self.packets);
+        opened.map(drop).map_err(|_| Stray::Forged)
     }
 }
 
@@ -342,9 +446,11 @@ impl Window {
 mod tests {
     use rmpp_core::{FAST_HEADER_BYTES, MAX_HEADER_BYTES};
 
+    use super::super::round::tests::cards;
     use super::*;
 
     const KEY: [u8; KEY_BYTES] = [3; KEY_BYTES];
+    const SALT: u8 = 9;
     const BOTH: [Secure; 2] = [Secure::Tag, Secure::Encrypt];
     const CLASSIC_HEADER_BYTES: usize = 28;
     const ENVELOPE_BYTES: usize = 16;
@@ -366,8 +472,13 @@ mod tests {
         datagram
     }
 
+    /// The seal of a rank of three, in the round of Init with this salt.
+    fn seal(secure: Secure, key: &[u8; KEY_BYTES], salt: u8, me: u32) -> Seal {
+        Seal::new(secure, &Round::new(key, &cards(4, salt)), me)
+    }
+
     fn pair(secure: Secure) -> (Seal, Seal) {
-        (Seal::new(secure, &KEY, 1), Seal::new(secure, &KEY, 2))
+        (seal(secure, &KEY, SALT, 1), seal(secure, &KEY, SALT, 2))
     }
 
     /// Header and envelope bytes of all kinds of packets, with bodies for those that have one.
@@ -445,15 +556,93 @@ mod tests {
             for at in 0..KEY_BYTES {
                 let mut key = KEY;
                 key[at] ^= 1;
-                let mut datagram = closed(&mut Seal::new(secure, &key, 1), 36, 0);
+                let mut datagram = closed(&mut seal(secure, &key, SALT, 1), 36, 0);
                 let got = pair(secure).1.open(1, &mut datagram);
                 assert_eq!(got, Err(Stray::Forged), "{secure}");
             }
         }
-        let cookie = |key| Seal::new(Secure::Cookie, key, 1);
+        let cookie = |key| seal(Secure::Cookie, key, SALT, 1);
         let datagram = closed(&mut cookie(&[4; KEY_BYTES]), 36, 0);
         let wrap = datagram.first_chunk().unwrap();
         assert!(!cookie(&KEY).seems_ours(wrap) && cookie(&[4; KEY_BYTES]).seems_ours(wrap));
+    }
+
+    #[test]
+    fn a_datagram_of_another_round_of_init_is_dropped() {
+        for secure in BOTH {
+            // With the same key, between the same ranks, with the same numbers.
+            let mut datagram = closed(&mut seal(secure, &KEY, SALT + 1, 1), 36, 0);
+            let got = pair(secure).1.open(1, &mut datagram);
+            assert_eq!(got, Err(Stray::Forged), "{secure}");
+        }
+        let cookie = |salt| seal(Secure::Cookie, &KEY, salt, 1);
+        let datagram = closed(&mut cookie(SALT + 1), 36, 0);
+        let wrap = datagram.first_chunk().unwrap();
+        assert!(!cookie(SALT).seems_ours(wrap) && cookie(SALT + 1).seems_ours(wrap));
+    }
+
+    #[test]
+    fn two_rounds_of_init_never_make_the_same_text() {
+        let texts = |salt, me| {
+            let mut sender = seal(Secure::Encrypt, &KEY, salt, me);
+            (0..50).map(move |_| closed(&mut sender, 36, 64)[WRAP_BYTES..].to_vec())
+        };
+        let all = texts(1, 1).chain(texts(2, 1)).chain(texts(2, 2));
+        assert_eq!(all.collect::<std::collections::BTreeSet<_>>().len(), 150);
+    }
+
+    /// So many datagrams later, all of which get lost.
+    fn skip(seal: &mut Seal, datagrams: u64) {
+        let Seal::Tag(tagger) = seal else {
+            unreachable!()
+        };
+        tagger.pairs[2].tagged += datagrams;
+    }
+
+    #[test]
+    fn a_copy_of_a_tagged_datagram_opens_for_two_epochs_at_most() {
+        let (mut sender, mut receiver) = pair(Secure::Tag);
+        let mut copies = Vec::new();
+        for epoch in 0..100 {
+            let first = closed(&mut sender, 36, 0);
+            skip(&mut sender, EPOCH_DATAGRAMS - 2);
+            let last = closed(&mut sender, 36, 0);
+            copies.push(first.clone());
+            assert!(receiver.open(1, &mut first.clone()).is_ok());
+            for (then, copy) in copies.iter().enumerate() {
+                let got = receiver.open(1, &mut copy.clone());
+                let is_old = epoch > then + 1;
+                assert_eq!(got.is_err(), is_old, "of epoch {then} in epoch {epoch}");
+            }
+            // Datagrams overtake each other.
+            assert!(receiver.open(1, &mut last.clone()).is_ok());
+            assert!(receiver.open(1, &mut first.clone()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_copy_from_before_the_messages_numbers_came_round_is_dropped() {
+        let (mut sender, mut receiver) = pair(Secure::Tag);
+        let copy = closed(&mut sender, 36, 0);
+        assert!(receiver.open(1, &mut copy.clone()).is_ok());
+        // 2^32 messages, one in each datagram, of which one in half a million arrives.
+        for _ in 0..1 << 13 {
+            skip(&mut sender, 1 << 19);
+            assert!(receiver.open(1, &mut closed(&mut sender, 36, 0)).is_ok());
+        }
+        assert_eq!(receiver.open(1, &mut copy.clone()), Err(Stray::Forged));
+    }
+
+    #[test]
+    fn up_to_fourteen_epochs_may_get_lost() {
+        for lost in [1, 2, 13, 14] {
+            let (mut sender, mut receiver) = pair(Secure::Tag);
+            for _ in 0..40 {
+                skip(&mut sender, lost * EPOCH_DATAGRAMS);
+                let got = receiver.open(1, &mut closed(&mut sender, 36, 0));
+                assert!(got.is_ok(), "{lost}");
+            }
+        }
     }
 
     #[test]
@@ -461,7 +650,7 @@ mod tests {
         for secure in BOTH {
             let (mut sender, _) = pair(secure);
             let mut datagram = closed(&mut sender, 36, 0);
-            let mut other = Seal::new(secure, &KEY, 3);
+            let mut other = seal(secure, &KEY, SALT, 3);
             assert_eq!(other.open(1, &mut datagram), Err(Stray::Forged), "{secure}");
         }
     }
@@ -499,7 +688,7 @@ mod tests {
 
     #[test]
     fn no_number_and_no_cipher_text_comes_twice() {
-        let mut sender = Seal::new(Secure::Encrypt, &KEY, 1);
+        let (mut sender, _) = pair(Secure::Encrypt);
         let texts: std::collections::BTreeSet<_> =
             (0..100).map(|_| closed(&mut sender, 36, 64)).collect();
         assert_eq!(texts.len(), 100);
@@ -520,6 +709,6 @@ mod tests {
         let Seal::Encrypt(cipher) = receiver else {
             unreachable!()
         };
-        assert_eq!(cipher.windows.capacity(), 0);
+        assert_eq!(cipher.senders.capacity(), 0);
     }
 }

@@ -417,18 +417,24 @@ fn set(
 mod tests {
     use std::net::Ipv4Addr;
 
+    use super::super::round::Round;
+    use super::super::round::tests::cards;
     use super::*;
     use crate::config::Secure;
 
     const LONGEST_BYTES: usize = 1000;
     const SECURE: [Secure; 3] = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
 
+    fn seal(secure: Secure, me: u32) -> Seal {
+        Seal::new(secure, &Round::new(&[7; 32], &cards(3, 0)), me)
+    }
+
     fn pair(settings: &Settings, coalesces: bool) -> [Socket; 2] {
         let mut sockets =
             [0, 1].map(|_| Socket::bind(Ipv4Addr::LOCALHOST.into(), settings).unwrap());
         let peers: Vec<_> = sockets.iter().map(|end| end.address().unwrap()).collect();
         for (end, me) in sockets.iter_mut().zip(0..) {
-            let seal = Seal::new(settings.secure, &[7; 32], me);
+            let seal = seal(settings.secure.unwrap_or(Secure::Cookie), me);
             let longest_bytes = LONGEST_BYTES + seal.tail_bytes();
             end.know(Job {
                 me,
@@ -487,7 +493,7 @@ mod tests {
             let settings = Settings {
                 gso,
                 gro,
-                secure,
+                secure: Some(secure),
                 ..Settings::default()
             };
             let mut ends = pair(&settings, false);
@@ -519,7 +525,7 @@ mod tests {
     fn packets_share_a_datagram_up_to_the_longest() {
         for secure in SECURE {
             let settings = Settings {
-                secure,
+                secure: Some(secure),
                 ..Settings::default()
             };
             let mut ends = pair(&settings, true);
@@ -534,7 +540,7 @@ mod tests {
     /// Two ends, and a datagram from the first for the second that was caught on its way.
     fn caught(secure: Secure) -> (Socket, Socket, Vec<u8>) {
         let settings = Settings {
-            secure,
+            secure: Some(secure),
             ..Settings::default()
         };
         let bind = || Socket::bind(Ipv4Addr::LOCALHOST.into(), &settings).unwrap();
@@ -543,7 +549,7 @@ mod tests {
         // Three peers: from a pair the system itself keeps strays away.
         let job = |me, second: &Socket| Job {
             me,
-            seal: Seal::new(secure, &[7; 32], me),
+            seal: seal(secure, me),
             peers: vec![address(&left), address(second), address(&tap)],
             longest_bytes: LONGEST_BYTES,
             coalesces: true,
@@ -622,7 +628,7 @@ mod tests {
         for (end, me) in ends.iter_mut().zip(0..) {
             end.know(Job {
                 me,
-                seal: Seal::new(settings.secure, &[7; 32], me),
+                seal: seal(settings.secure.unwrap_or(Secure::Cookie), me),
                 peers: peers.clone(),
                 longest_bytes: LONGEST_BYTES,
                 coalesces: true,

@@ -1,0 +1,310 @@
+//! What the seals of datagrams promise (docs/decisions/0019-seals.md), tried by somebody who sits
+//! on the path: captures all, sends anything with any address.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mpi_lite_tests::wire::{Captured, Tap, capture, forge, wait_until_passed};
+use mpi_lite_tests::{Job, Outcome, Process, Running, Scratch, c_source, compile, udp_ports};
+use serde_json::Value;
+
+const RANKS: usize = 3;
+/// How many packets of a job are captured.
+const CAPTURED: usize = 400;
+/// Bytes of the wrap; the number of an encrypted datagram is its beginning.
+const WRAP: usize = 16;
+/// The seals of datagrams, as `mpirun --secure` names them.
+const SEALS: [&str; 3] = ["cookie", "tag", "encrypt"];
+
+/// A job of two rounds of Init: a script starts the same MPI program twice.
+struct TwoRounds {
+    job: Running,
+    scratch: Scratch,
+}
+
+impl TwoRounds {
+    fn start(seal: &str) -> Self {
+        let scratch = Scratch::new(&format!("rounds-{seal}"));
+        let source = c_source("tests/c/faults/steady.c");
+        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let path = |name| scratch.path().join(name);
+        let job = Job::mpirun(RANKS)
+            .args(["--transport", "rmpp"])
+            .arg(format!("--secure={seal}"))
+            .arg(format!("--stats={}", path("stats.json").display()))
+            .args(["sh", "-c", r#""$0" "$1" && exec "$0" "$2""#])
+            .args([binary, path("1"), path("2")]);
+        let mut job = job.deadline(Duration::from_secs(120)).start();
+        job.wait_for("ready", RANKS);
+        Self { job, scratch }
+    }
+
+    fn ports(&self) -> Vec<u16> {
+        udp_ports(&self.job.process().descendants())
+    }
+
+    fn end(&self, round: &str) {
+        std::fs::write(self.scratch.path().join(round), "").expect("the file that ends the round");
+    }
+
+    fn begin_second(&mut self) {
+        self.end("1");
+        self.job.wait_for("ready", 2 * RANKS);
+    }
+
+    /// Ends the second round, which must be unharmed; what it dropped, by reason.
+    fn finish(self) -> impl Fn(&str) -> u64 + use<> {
+        self.end("2");
+        let outcome = self.job.finish().expect_code(0);
+        let unharmed = outcome.stdout.matches("all right").count();
+        assert_eq!(unharmed, 2, "{}", outcome.report());
+        dropped(self.scratch.path().join("stats.json"))
+    }
+}
+
+fn dropped(statistics: PathBuf) -> impl Fn(&str) -> u64 + use<> {
+    let text = std::fs::read_to_string(statistics).expect("mpirun wrote it");
+    let counted: Value = serde_json::from_str(&text).expect("an object");
+    move |reason| {
+        let sum = &counted["counters"][format!("udp_{reason}")]["sum"];
+        sum.as_u64().unwrap_or(0)
+    }
+}
+
+/// The port of each rank, by what it sends.
+fn ports_by_rank(packets: &[Captured]) -> BTreeMap<u32, u16> {
+    let port = |packet: &Captured| Some((packet.sender()?, packet.from()));
+    packets.iter().filter_map(port).collect()
+}
+
+/// `old` packets between the ranks' ports of now.
+fn between_ports_of_now(old: &[Captured], now: &[Captured]) -> Vec<Captured> {
+    let (then, now) = (ports_by_rank(old), ports_by_rank(now));
+    assert_eq!((then.len(), now.len()), (RANKS, RANKS), "every rank sends");
+    let rank_at = |port| {
+        then.iter()
+            .find(|(_, at)| **at == port)
+            .map(|(rank, _)| *rank)
+    };
+    let move_over = |packet: &Captured| {
+        let (from, to) = (rank_at(packet.from())?, rank_at(packet.to())?);
+        Some(Captured::new(now[&from], now[&to], packet.payload()))
+    };
+    old.iter().filter_map(move_over).collect()
+}
+
+#[test]
+fn a_datagram_of_the_first_round_of_init_is_dropped_in_the_second() {
+    for (seal, reason) in SEALS.into_iter().zip(["foreign", "forged", "forged"]) {
+        let mut job = TwoRounds::start(seal);
+        let old = capture(&job.ports(), CAPTURED);
+        job.begin_second();
+        let now = capture(&job.ports(), CAPTURED);
+        let moved = between_ports_of_now(&old, &now);
+        assert!(moved.len() > CAPTURED / 2);
+        forge(&moved);
+        let dropped = job.finish();
+        assert!(dropped(reason) > 0, "{seal}: the old datagrams were taken");
+    }
+}
+
+/// Two texts under one key and number would give away the difference of what they say; headers are
+/// much alike, so many such texts would begin alike.
+#[test]
+fn no_two_rounds_of_init_encrypt_with_the_same_key_and_numbers() {
+    let tap = Tap::new();
+    let mut job = TwoRounds::start("encrypt");
+    let first = tap.heard(&job.ports());
+    let tap = Tap::new();
+    job.begin_second();
+    let second = tap.heard(&job.ports());
+    drop(job.finish());
+    let numbered = |packets: &[Captured]| -> BTreeMap<_, [u8; 4]> {
+        let text = |packet: &Captured| {
+            let (number, _) = packet.payload().split_first_chunk::<8>()?;
+            let text = packet.payload().get(WRAP..)?.first_chunk()?;
+            Some(((packet.sender()?, *number), *text))
+        };
+        packets.iter().filter_map(text).collect()
+    };
+    let (first, second) = (numbered(&first), numbered(&second));
+    let both: Vec<_> = first
+        .iter()
+        .filter_map(|(name, text)| Some((text, second.get(name)?)))
+        .collect();
+    assert!(both.len() >= 20, "only {} numbers in both", both.len());
+    let alike = both.iter().filter(|(first, second)| first == second);
+    assert_eq!(alike.count(), 0, "of {} pairs", both.len());
+}
+
+/// So many datagrams later from one rank to another, a copy is older than any that the protocol
+/// must tell from new ones by itself: more than two epochs (docs/decisions/0019-seals.md).
+const OLD: usize = 3 << 16;
+
+#[test]
+fn an_old_copy_of_a_tagged_datagram_is_dropped() {
+    let scratch = Scratch::new("old");
+    let source = c_source("tests/c/faults/steady.c");
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let path = |name| scratch.path().join(name);
+    let job = Job::mpirun(2)
+        .args(["--transport", "rmpp", "--secure=tag"])
+        .arg(format!("--stats={}", path("stats.json").display()))
+        .args([binary, path("stop")])
+        .arg("short");
+    let mut job = job.deadline(Duration::from_secs(300)).start();
+    job.wait_for("ready", 2);
+    let ports = udp_ports(&job.process().descendants());
+    let mut copies = capture(&ports, CAPTURED);
+    let way = (copies[0].from(), copies[0].to());
+    copies.retain(|copy| (copy.from(), copy.to()) == way);
+    wait_until_passed(way, OLD);
+    forge(&copies);
+    // Something after them, so that they are not in the socket's queue at the end.
+    wait_until_passed(way, CAPTURED);
+    std::fs::write(path("stop"), "").expect("the file that ends the job");
+    let outcome = job.finish().expect_code(0).expect_stdout("all right");
+    assert!(outcome.stderr.is_empty(), "{}", outcome.report());
+    let dropped = dropped(path("stats.json"));
+    assert!(dropped("forged") > 0, "old copies were taken");
+}
+
+/// The word that nobody on the path may read.
+const MARKER: &str = "KEEP-THIS-SECRET-0123456789";
+
+/// Runs the program that sends the word, behind `wrapper`, under this `--secure`; what came of it,
+/// and whether the word was on the wire.
+fn send_marker(secure: &[&str], wrapper: &[&str]) -> (Outcome, bool) {
+    let scratch = Scratch::new("marker");
+    let source = c_source("tests/c/faults/marker.c");
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let tap = Tap::new();
+    let job = Job::mpirun(2).args(["--transport", "rmpp"]).args(secure);
+    let outcome = job.args(wrapper).arg(binary).arg(MARKER).run();
+    let everywhere: Vec<_> = (0..=u16::MAX).collect();
+    let shows = |packet: &Captured| {
+        let mut parts = packet.payload().windows(MARKER.len());
+        parts.any(|part| part == MARKER.as_bytes())
+    };
+    let is_readable = tap.heard(&everywhere).iter().any(shows);
+    (outcome, is_readable)
+}
+
+#[test]
+fn what_a_job_without_encryption_sends_can_be_read() {
+    // So that the tests below would notice it.
+    for secure in [&[][..], &["--secure=tag"]] {
+        let (outcome, is_readable) = send_marker(secure, &[]);
+        let _ = outcome.expect_code(0).expect_stdout("sent to 1 of 2");
+        assert!(is_readable, "{secure:?}");
+    }
+}
+
+#[test]
+fn a_wrapper_that_strips_the_environment_does_not_lower_the_seal() {
+    const CHANNEL_ALONE: &str = r#"exec env -i "MPILITE_BOOT_FD=$MPILITE_BOOT_FD" "$0" "$@""#;
+    for wrapper in [
+        &["env", "-u", "MPILITE_SECURE"][..],
+        &["sh", "-c", CHANNEL_ALONE],
+        &["env", "MPILITE_SECURE=encrypt"],
+    ] {
+        let (outcome, is_readable) = send_marker(&["--secure"], wrapper);
+        let _ = outcome.expect_code(0).expect_stdout("sent to 1 of 2");
+        assert!(!is_readable, "{wrapper:?}");
+    }
+}
+
+#[test]
+fn a_rank_without_the_launchers_channel_is_alone_and_sends_nothing() {
+    let (outcome, is_readable) = send_marker(&["--secure"], &["env", "-i"]);
+    let _ = outcome.expect_code(0).expect_stdout("sent to 0 of 1");
+    assert!(!is_readable);
+}
+
+#[test]
+fn a_rank_whose_environment_asks_for_a_weaker_seal_ends_the_job() {
+    for (secure, weaker) in [("encrypt", "tag"), ("encrypt", "cookie"), ("tag", "cookie")] {
+        let variable = format!("MPILITE_SECURE={weaker}");
+        let wrapper = ["env", variable.as_str()];
+        let (outcome, is_readable) = send_marker(&[&format!("--secure={secure}")], &wrapper);
+        let outcome = outcome.expect_failure().expect_stderr(&variable);
+        let _ = outcome.expect_stderr(&format!("--secure={secure}"));
+        assert!(!is_readable);
+    }
+}
+
+/// The variable in the environment of `mpirun` itself is as good as the option.
+#[test]
+fn the_launchers_own_environment_asks_for_the_seal_of_the_job() {
+    let ask = ["-x", "MPILITE_SECURE=encrypt"];
+    let (outcome, is_readable) = send_marker(&ask, &["env", "-u", "MPILITE_SECURE"]);
+    let _ = outcome.expect_code(0).expect_stdout("sent to 1 of 2");
+    assert!(!is_readable);
+}
+
+/// All memory of a process that a core file of it would hold, from its maps on; what cannot be read
+/// (devices, the kernel's own pages) no core file has either.
+fn dumped_memory(process: Process) -> Vec<Vec<u8>> {
+    let folder = format!("/proc/{}", process.id());
+    let smaps = std::fs::read_to_string(format!("{folder}/smaps")).expect("it runs");
+    let memory = std::fs::File::open(format!("{folder}/mem")).expect("root, or its own user");
+    let (mut all, mut range) = (Vec::new(), None);
+    for line in smaps.lines() {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let ends = words[0]
+            .split_once('-')
+            .filter(|_| !words[0].ends_with(':'));
+        if let Some((first, end)) = ends {
+            let number = |text| u64::from_str_radix(text, 16).expect("an address");
+            range = Some((number(first), number(end)));
+        } else if words[0] == "VmFlags:" && !words.contains(&"dd") {
+            let (first, end) = range.take().expect("the flags end a mapping");
+            let mut bytes = vec![0; usize::try_from(end - first).expect("64 bits")];
+            if memory.read_exact_at(&mut bytes, first).is_ok() {
+                all.push(bytes);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
+    const KEY_BYTES: usize = 32;
+    for secure in SEALS {
+        let scratch = Scratch::new(&format!("key-{secure}"));
+        let source = c_source("tests/c/faults/steady.c");
+        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let stop = scratch.path().join("stop");
+        // The first program of each rank tells the key that the second one gets as well.
+        let job = Job::mpirun(2)
+            .args(["--transport", "rmpp"])
+            .arg(format!("--secure={secure}"))
+            .args(["sh", "-c", r#""$0" && exec "$1" "$2""#])
+            .arg(env!("CARGO_BIN_EXE_tell_key"))
+            .args([&binary, &stop]);
+        let mut job = job.start();
+        job.wait_for("ready", 2);
+        let stdout = job.stdout();
+        let told = stdout.lines().find_map(|line| line.strip_prefix("key "));
+        let told = told.expect("the first program tells it");
+        let digits = |at: usize| u8::from_str_radix(&told[at..at + 2], 16).expect("hex");
+        let key: Vec<u8> = (0..2 * KEY_BYTES).step_by(2).map(digits).collect();
+        let ranks = job.process().running(&binary);
+        assert_eq!(ranks.len(), 2);
+        for rank in ranks {
+            let memory = dumped_memory(rank);
+            let bytes: usize = memory.iter().map(Vec::len).sum();
+            assert!(bytes > 1 << 20, "only {bytes} bytes could be read");
+            for half in key.chunks(KEY_BYTES / 2) {
+                let has_it = |part: &Vec<u8>| part.windows(half.len()).any(|it| it == half);
+                let found = memory.iter().filter(|part| has_it(part)).count();
+                assert_eq!(found, 0, "{secure}: the key is in {found} mappings");
+            }
+        }
+        std::fs::write(&stop, "").expect("the file that ends the job");
+        let _ = job.finish().expect_code(0).expect_stdout("all right");
+    }
+}
