@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::process::{Command, exit};
+use std::process::{Command, Stdio, exit};
 
-use mpi_lite::boot::protocol::Measure;
+use mpi_lite::boot::protocol::{FromRank, Measure, PROTOCOL, encode};
 use mpi_lite::boot::{Boot, Counted, Shared};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;
@@ -23,6 +23,7 @@ fn main() {
     match mode {
         "leave-before-init" if is_chosen => {}
         "garbage" if is_chosen => send_garbage(),
+        "long-card" if is_chosen => send_long_card(words[2].parse().expect("bytes")),
         "die-before-init" if is_chosen => kill_oneself(),
         _ => in_mpi(mode, &words, is_chosen),
     }
@@ -192,6 +193,28 @@ fn send_garbage() {
         .args(["-c", &line])
         .status()
         .expect("bash runs");
+    forever();
+}
+
+/// As a library would that does not know the limit: a shell passes on what it inherits.
+fn send_long_card(bytes: usize) {
+    let fd = std::env::var("MPILITE_BOOT_FD").expect("started by a launcher");
+    let hello = FromRank::Hello {
+        protocol: PROTOCOL,
+        version: String::new(),
+    };
+    let card = FromRank::Card(vec![7; bytes].into());
+    let frames = [encode(&hello), encode(&card)].map(|frame| frame.expect("a frame"));
+    let mut shell = Command::new("bash")
+        .args(["-c", &format!("cat >&{fd}")])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("bash runs");
+    let mut input = shell.stdin.take().expect("a pipe");
+    // The launcher may close its end before all is written.
+    let _ = input.write_all(&frames.concat());
+    drop(input);
+    shell.wait().expect("it is our child");
     forever();
 }
 

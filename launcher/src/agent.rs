@@ -205,7 +205,8 @@ impl Agent {
 
     fn send(&mut self, report: &Report) {
         if !self.is_lost {
-            let frame = protocol::encode(report).expect("reports are bounded by the window");
+            let frame = protocol::encode(report)
+                .expect("ranks are held to their limits (channel.rs), output to the window");
             self.outgoing.extend(frame);
         }
     }

@@ -110,6 +110,31 @@ fn garbage_from_a_rank_ends_the_job() {
 }
 
 #[test]
+fn a_long_card_ends_the_job_in_words_here_and_behind_ssh() {
+    for (bytes, says) in [
+        ("1025", "gave a card of 1025 bytes (1024 at most)"),
+        (
+            "2000000",
+            "sent a frame of 2000004 bytes (1 to 1048576 are possible)",
+        ),
+        (
+            "16777200",
+            "sent a frame of 16777205 bytes (1 to 1048576 are possible)",
+        ),
+    ] {
+        let program = boot_rank();
+        let line = [&program, "long-card", "1", bytes];
+        let here = mpirun(&[&["-n", "2"][..], &line].concat()).run();
+        let there = mpirun(&[&["-n", "2", "--host", "n1:2"][..], &line].concat());
+        for outcome in [here, there.over_fake_ssh().run()] {
+            outcome
+                .within(AT_ONCE)
+                .fails_with(1, &["rank 1 (pid ", says]);
+        }
+    }
+}
+
+#[test]
 fn several_programs_in_one_rank_may_each_initialize() {
     let script = format!("{0} exchange && {0} exchange", boot_rank());
     mpirun(&["-n", "3", "sh", "-c", &script]).run().succeeds();

@@ -7,7 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{self, Frames, FromRank, PROTOCOL, ToRank};
+use mpi_lite::boot::protocol::{
+    self, CARD_MAX, Frames, FromRank, PROTOCOL, RANK_FRAME_MAX, ToRank,
+};
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
@@ -112,7 +114,7 @@ impl Channel {
         stream.set_nonblocking(true)?;
         Ok(Channel {
             stream,
-            frames: Frames::default(),
+            frames: Frames::up_to(RANK_FRAME_MAX),
             outgoing: VecDeque::new(),
             crowded_until: None,
             phase: Phase::Silent,
@@ -189,6 +191,10 @@ impl Channel {
                      {own} (protocol {PROTOCOL}); use the mpirun of the same installation"
                 ))
             }
+            (Phase::Assigned, FromRank::Card(card)) if card.len() > CARD_MAX => Err(format!(
+                "gave a card of {} bytes ({CARD_MAX} at most)",
+                card.len()
+            )),
             (Phase::Assigned, FromRank::Card(_)) => Ok(Phase::Carded),
             (Phase::Assigned | Phase::Carded, FromRank::Counters(_)) => Ok(self.phase),
             // A single rank has nobody to exchange cards with.
@@ -326,6 +332,30 @@ mod tests {
             assert!(channel.receive(&mut [0; 64]).is_err(), "{garbage:?}");
             assert!(channel.is_closed());
         }
+    }
+
+    #[test]
+    fn a_card_longer_than_the_limit_is_refused() {
+        let card = |bytes| FromRank::Card(serde_bytes::ByteBuf::from(vec![7; bytes]));
+        assert!(hear(&[hello(), card(CARD_MAX)]).is_ok());
+        let text = hear(&[hello(), card(CARD_MAX + 1)]).unwrap_err();
+        assert!(
+            text.contains("a card of 1025 bytes (1024 at most)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_frame_longer_than_a_ranks_is_refused_at_its_length() {
+        let (mut channel, mut rank) = pair();
+        let length = u32::try_from(RANK_FRAME_MAX + 1).unwrap();
+        rank.write_all(&length.to_le_bytes()).unwrap();
+        let text = channel.receive(&mut [0; 64]).unwrap_err();
+        assert!(
+            text.contains("1048577 bytes (1 to 1048576 are possible)"),
+            "{text}"
+        );
+        assert!(channel.is_closed());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{self, Frames};
+use mpi_lite::boot::protocol::{self, CARD_MAX, Frames};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
@@ -298,6 +298,14 @@ impl Remote {
                 self.host
             ));
         }
+        if let Report::Card { card, .. } = &report
+            && card.len() > CARD_MAX
+        {
+            let (host, bytes) = (&self.host, card.len());
+            return self.lose(format!(
+                "host {host} sent a card of {bytes} bytes ({CARD_MAX} at most)"
+            ));
+        }
         match report {
             Report::Ready {
                 version,
@@ -514,6 +522,23 @@ mod tests {
             [Report::Lost { .. }]
         ));
         assert!(remote.is_over());
+    }
+
+    #[test]
+    fn a_node_that_passes_on_a_long_card_is_lost() {
+        let mut remote = behind(&silent_agent());
+        until_ready(&mut remote);
+        let card = |bytes| Report::Card {
+            rank: 0,
+            card: vec![1; bytes].into(),
+        };
+        remote.hear(card(CARD_MAX), Instant::now());
+        assert_eq!(reports(&mut remote), [card(CARD_MAX)]);
+        remote.hear(card(CARD_MAX + 1), Instant::now());
+        let [Report::Lost { reason }] = &reports(&mut remote)[..] else {
+            panic!("it goes on");
+        };
+        assert!(reason.contains("1025 bytes (1024 at most)"), "{reason}");
     }
 
     #[test]
