@@ -3,22 +3,24 @@
 //! A launcher that is killed by SIGKILL cannot end anything. Its ranks die with it (PDEATHSIG),
 //! but what they started does not. So before the first rank a guard is forked: it reads the
 //! process groups of the ranks from a pipe, and when that pipe ends without a word of farewell it
-//! kills them.
+//! kills them. It holds on to each group by a descriptor, since the launcher tells only at a rank's
+//! end whether its group is gone, and a number that came free may be somebody else's later.
 //!
 //! On another host it also kills them when the launcher's part there gives no sign of life: it may
 //! have been stopped, and then it would never notice that `mpirun` has given it up.
 #![expect(unsafe_code, reason = "forks a process that shares our code")]
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, pthread_sigmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2, setsid};
 
+use crate::group::Group;
 use crate::poll::{Interests, Token};
 use crate::silence::Silence;
 
@@ -110,7 +112,7 @@ fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
     setsid().ok();
     close_all_but(pipe.as_raw_fd());
     let mut pipe = File::from(pipe);
-    let mut groups = BTreeSet::new();
+    let mut groups = BTreeMap::new();
     let mut record = [0; size_of::<i32>()];
     let mut silence = Silence::new(limit, Instant::now());
     let has_launcher = loop {
@@ -123,12 +125,12 @@ fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
         match i32::from_ne_bytes(record) {
             FAREWELL => return,
             SIGN => {}
-            group if group > 0 => drop(groups.insert(group)),
+            group if group > 0 => drop(groups.insert(group, Group::of(Pid::from_raw(group)))),
             group => drop(groups.remove(&-group)),
         }
     };
-    for group in groups {
-        killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
+    for group in groups.values() {
+        group.signal(Some(Signal::SIGKILL)).ok();
     }
     // As long as it is our parent nobody else has its number.
     if has_launcher && getppid() == launcher {

@@ -17,6 +17,7 @@ pub mod args;
 pub mod elf;
 pub mod environment;
 pub mod failure;
+pub mod group;
 pub mod guard;
 pub mod hosts;
 pub mod input;

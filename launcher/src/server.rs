@@ -56,6 +56,9 @@ pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
     // Where it cannot be raised the old limit stays, and is checked before ranks are started.
     setrlimit(Resource::RLIMIT_NOFILE, files.1, files.1).ok();
     nix::sys::prctl::set_child_subreaper(true).map_err(no_resources)?;
+    // We have the job's key to the end: no core file of ours shall hold it. What we start writes
+    // core files again (prctl(2): exec).
+    nix::sys::prctl::set_dumpable(false).map_err(no_resources)?;
     let inherited = Inherited {
         signals: signals.before(),
         files,

@@ -3,7 +3,7 @@
 //! The launcher sees the code and ends the job. Bad arguments never come here.
 //!
 //! An exception that leaves a function of the program inside a call of MPI is a bug of the program,
-//! and ends the job with a line of its own: docs/decisions/0029-exceptions-stop.md.
+//! and ends the job with a line of its own: docs/decisions/0030-exceptions-stop.md.
 #![expect(
     unsafe_code,
     reason = "the process ends without running the program's exit handlers"

@@ -1,5 +1,5 @@
 //! An exception that leaves a function of the program inside a call of MPI ends the job in words
-//! (docs/decisions/0029-exceptions-stop.md), also if somebody above would catch it.
+//! (docs/decisions/0030-exceptions-stop.md), also if somebody above would catch it.
 
 use std::path::PathBuf;
 use std::process::Command;

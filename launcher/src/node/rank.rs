@@ -4,12 +4,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, read};
 
 use super::channel::Channel;
 use super::lines::Lines;
 use super::spawn::Spawned;
+use crate::group::Group;
 use crate::wire::{Ended, Stream};
 
 /// How many bytes are still read from a pipe after the rank ended: what fits into a pipe. Whatever
@@ -88,8 +89,9 @@ pub(super) struct RankProcess {
     pub(super) aborts: bool,
     /// Since when it is in state T, and not by our own doing.
     pub(super) stopped_since: Option<Instant>,
-    has_own_group: bool,
-    /// No process of its group is left, so the number may belong to others by now.
+    /// Its own process group, if it has one.
+    group: Option<Group>,
+    /// No process of its group is left.
     is_group_gone: bool,
 }
 
@@ -108,7 +110,7 @@ impl RankProcess {
             ended: None,
             aborts: false,
             stopped_since: None,
-            has_own_group,
+            group: has_own_group.then(|| Group::of(spawned.pid)),
             is_group_gone: false,
         })
     }
@@ -126,7 +128,7 @@ impl RankProcess {
     }
 
     pub(super) fn has_own_group(&self) -> bool {
-        self.has_own_group
+        self.group.is_some()
     }
 
     /// Signals the rank alone.
@@ -140,11 +142,13 @@ impl RankProcess {
     /// Signals the rank and what it started, also after its own end.
     pub(super) fn signal_group(&mut self, signal: impl Into<Option<Signal>>) {
         let signal = signal.into();
-        if !self.has_own_group {
+        let Some(group) = &self.group else {
             if let Some(signal) = signal {
                 self.signal(signal);
             }
-        } else if !self.is_group_gone && killpg(self.pid, signal) == Err(Errno::ESRCH) {
+            return;
+        };
+        if !self.is_group_gone && group.signal(signal) == Err(Errno::ESRCH) {
             self.is_group_gone = true;
         }
     }
@@ -152,7 +156,7 @@ impl RankProcess {
     /// Says whether a process of the rank's group is left.
     pub(super) fn has_group(&mut self) -> bool {
         self.signal_group(None);
-        if self.has_own_group {
+        if self.has_own_group() {
             !self.is_group_gone
         } else {
             self.ended.is_none()

@@ -25,7 +25,7 @@ use crate::program;
 use crate::wire::{Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.
-const DESCRIPTORS_PER_RANK: u64 = 3;
+const DESCRIPTORS_PER_RANK: u64 = 4;
 const DESCRIPTORS_OF_NODE: u64 = 24;
 
 impl Node {
