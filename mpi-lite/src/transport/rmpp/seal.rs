@@ -29,9 +29,9 @@ const COVERED_BITS: u32 = 12;
 const EPOCH_BITS: u32 = 16 - COVERED_BITS;
 
 /// So many tagged datagrams from one rank to another are an epoch. A copy opens in its own epoch
-/// and in the next one only. The protocol drops a copy by the number of its message, as long as those
-/// numbers (32 bits) have not come round: in two epochs of datagrams of at most 2048 bytes there
-/// are fewer than 2^24 messages.
+/// and in the next one only. The protocol drops a copy by the number of its message, as long as
+/// those numbers (32 bits) have not come round: in two epochs of datagrams of at most 2048 bytes
+/// there are fewer than 2^24 messages.
 const EPOCH_DATAGRAMS: u64 = 1 << 16;
 
 /// Datagrams up to this are covered whole by their tag, longer ones up to the body of their last
