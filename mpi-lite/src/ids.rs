@@ -57,6 +57,8 @@ impl Context {
     pub const WORLD: Self = Self(0);
     /// `MPI_COMM_SELF`.
     pub const OWN: Self = Self(2);
+    /// What engines tell each other; no communicator's.
+    pub const ENGINES: Self = Self(u32::MAX);
     /// The first one for communicators that the program makes.
     pub const FIRST_FREE: Self = Self(4);
 

@@ -171,6 +171,7 @@ fn envelope(number: u32) -> Envelope {
         source: number % 7,
         tag: number.cast_signed(),
         synchronous: false,
+        serial: [0; 3],
     }
 }
 

@@ -50,6 +50,7 @@ fn envelopes() -> impl Strategy<Value = Envelope> {
         source,
         tag,
         synchronous,
+        serial: [0; 3],
     })
 }
 
@@ -283,6 +284,7 @@ fn envelope(source: u32, tag: i32) -> Envelope {
         source,
         tag,
         synchronous: false,
+        serial: [0; 3],
     }
 }
 

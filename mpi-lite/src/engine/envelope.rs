@@ -7,13 +7,14 @@
 //!  +-------+--------+-----+-------+
 //! ```
 //! Source: MPI 5.0, 3.2.3. The destination is where it arrives; the source is the sender's rank
-//! in the communicator of the context.
+//! in the communicator of the context. The flags are a bit for the mode and, in the upper three
+//! bytes, a number by which the sender can ask for the message again (`withdraw`).
 
 use crate::ids::Context;
 use crate::transport::EnvelopeBytes;
 
 /// The sender waits for a matching receive (synchronous mode).
-const SYNCHRONOUS: u32 = 1;
+const SYNCHRONOUS: u8 = 1;
 
 /// The part of a message that matching looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +27,16 @@ pub struct Envelope {
     pub tag: i32,
     /// Whether the send is synchronous.
     pub synchronous: bool,
+    /// The sender's number of a message that can still be taken back; zeros where it cannot.
+    pub serial: [u8; 3],
 }
 
 impl Envelope {
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
-        let flags = if self.synchronous { SYNCHRONOUS } else { 0 };
+        let [high, middle, low] = self.serial;
+        let mode = if self.synchronous { SYNCHRONOUS } else { 0 };
+        let flags = u32::from_be_bytes([high, middle, low, mode]);
         // In halves, as the transports read it: a processor that reads as a whole what it has just
         // written in parts waits until all that it wrote before has left it, even far away.
         let halves = [
@@ -53,11 +58,13 @@ impl Envelope {
         };
         let (high, low) = (|word: u64| (word >> 32) as u32, |word: u64| word as u32);
         let (first, second) = (half(0), half(8));
+        let [one, two, three, mode] = low(second).to_be_bytes();
         Self {
             context: Context(high(first)),
             source: low(first),
             tag: high(second).cast_signed(),
-            synchronous: low(second) & SYNCHRONOUS != 0,
+            synchronous: mode & SYNCHRONOUS != 0,
+            serial: [one, two, three],
         }
     }
 }
@@ -74,6 +81,7 @@ mod tests {
                 source: 7,
                 tag: i32::MAX,
                 synchronous,
+                serial: [1, 0xfe, 3],
             };
             assert_eq!(Envelope::decode(&envelope.encode()), envelope);
         }

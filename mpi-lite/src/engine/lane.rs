@@ -11,10 +11,13 @@ use super::shortcut::NEAR;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
+use crate::ids::Context;
 use crate::memory::Span;
 use crate::slab::{Slab, Table};
 use crate::transport::shm::SCATTERED_FROM;
-use crate::transport::{Arrival, Bounced, Event, Landed, Landing, Link, Peer, Tallies, Transport};
+use crate::transport::{
+    Arrival, Bounced, Event, Landed, Landing, Link, Peer, Tallies, Token, Transport,
+};
 
 /// Events of one link in one turn, so that no link starves the others.
 const EVENTS_PER_TURN: usize = 64;
@@ -37,6 +40,8 @@ pub(super) enum Purpose {
     },
     /// It is unexpected and has this place.
     Unexpected(u32),
+    /// The engine of this peer asks for the message of its send back.
+    Question { from: Peer, token: Token },
     /// Nobody wants it: the program finalizes.
     Nothing,
 }
@@ -113,6 +118,8 @@ pub struct Lane {
     taken_in_bytes: u64,
     /// Senders were told that there is little room left for that.
     is_full: bool,
+    /// The number of the last send that may be taken back.
+    pub(super) serial: u32,
     pub(super) attached: Option<Attached>,
     /// Peers that answer no more.
     pub(super) lost: Vec<Loss>,
@@ -147,6 +154,7 @@ impl Lane {
             kept_bytes: 0,
             taken_in_bytes: 0,
             is_full: false,
+            serial: 0,
             attached: None,
             lost: Vec::new(),
             is_closing: false,
@@ -336,12 +344,17 @@ impl Lane {
         match event {
             Event::Arriving {
                 arrival,
+                from,
                 envelope,
                 len,
-                ..
             } => {
                 let envelope = Envelope::decode(&envelope);
-                self.arriving(Inbound { link, arrival }, envelope, len);
+                let inbound = Inbound { link, arrival };
+                if envelope.context == Context::ENGINES {
+                    self.hear(inbound, from, &envelope);
+                } else {
+                    self.arriving(inbound, envelope, len);
+                }
             }
             Event::Arrived { arrival, bounced } => {
                 let purpose = self.take_purpose(Inbound { link, arrival });
@@ -374,7 +387,7 @@ impl Lane {
 
     /// Says where a message lands and what for; a short one is there at once.
     #[inline(always)]
-    fn land(&mut self, inbound: Inbound, purpose: Purpose, landing: Landing) {
+    pub(super) fn land(&mut self, inbound: Inbound, purpose: Purpose, landing: Landing) {
         match self.links[inbound.link].land(inbound.arrival, landing) {
             Landed::Coming => self.set_purpose(inbound, purpose),
             Landed::Whole(bounced) => self.complete(purpose, bounced),
@@ -502,6 +515,7 @@ impl Lane {
                     .expect("an unexpected message has its place");
                 message.body = Body::Whole(bounced.expect("unexpected messages land by bounce"));
             }
+            Purpose::Question { from, token } => self.answer(from, token, bounced),
             Purpose::Nothing => {}
         }
     }

@@ -39,8 +39,11 @@ impl Lane {
             match self.take_purpose(Inbound { link, arrival }) {
                 Purpose::Receive { request, .. } => self.fail(request, peer),
                 Purpose::Unexpected(place) => self.lose_unexpected(place, peer),
-                Purpose::Nothing => {}
+                Purpose::Question { .. } | Purpose::Nothing => {}
             }
+        }
+        for token in self.unanswered(peer) {
+            self.unsent(token, peer);
         }
         // Which receives the peer could still have answered is not known here: a receive names
         // a rank of its communicator. None may hang, so all are told.

@@ -24,6 +24,7 @@ mod shortcut;
 mod tests;
 mod ticker;
 mod wait;
+mod withdraw;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

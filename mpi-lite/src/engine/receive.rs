@@ -161,15 +161,20 @@ impl Lane {
         Ok(request)
     }
 
-    /// Cancels a receive that no message has matched yet; sends go on (MPI 5.0, 3.8.4: a cancel
-    /// may fail to take effect).
+    /// Cancels a receive that no message has matched yet, at once. Asks for the message of a send
+    /// back: the request completes, cancelled or not, with the receiver's answer. Source: MPI 5.0,
+    /// 3.8.4.
     ///
     /// # Errors
     /// The request does not exist.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        let is_over = self.requests.peek(request)?.is_some();
-        if !is_over && self.posted.withdraw(request) {
+        if self.requests.peek(request)?.is_some() {
+            return Ok(());
+        }
+        if self.posted.withdraw(request) {
             self.requests.finish(request, Status::CANCELLED, None);
+        } else {
+            self.ask_back(request);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use super::lock::Guard;
 use super::protocol::{self, Completion};
 use super::receive::ReceivePlan;
 use super::request::{Request, Requests, Status};
+use super::withdraw::Withdrawal;
 use crate::config::Settings;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
@@ -46,6 +47,7 @@ impl SendPlan {
             source: self.source,
             tag: self.tag,
             synchronous: self.mode == Mode::Synchronous,
+            serial: [0; 3],
         }
     }
 }
@@ -61,6 +63,31 @@ pub(super) struct Sending {
     kept: u64,
     /// Bytes of the attached buffer.
     buffered: u64,
+    /// The receiver.
+    pub(super) to: Peer,
+    /// What the receiver knows of it.
+    pub(super) envelope: Envelope,
+    pub(super) withdrawal: Withdrawal,
+}
+
+impl Sending {
+    /// A message that engines send each other.
+    pub(super) fn of_engine(to: Peer, envelope: Envelope, body: Vec<u8>) -> Self {
+        Self {
+            request: None,
+            copy: Some(body),
+            kept: 0,
+            buffered: 0,
+            to,
+            envelope,
+            withdrawal: Withdrawal::None,
+        }
+    }
+
+    /// Whether `request` waits for it.
+    pub(super) fn is_of(&self, request: Request) -> bool {
+        self.request == Some(request)
+    }
 }
 
 /// Sends that follow each other without a call in between that waits or tests. Short ones share
@@ -204,13 +231,19 @@ impl Lane {
             }
         };
         let request = (!is_copied).then(|| request(&mut self.requests));
+        let mut envelope = plan.envelope();
+        if !is_copied {
+            envelope.serial = self.next_serial();
+        }
         let token = Token(self.sends.insert(Sending {
             request,
             copy,
             kept,
             buffered,
+            to,
+            envelope,
+            withdrawal: Withdrawal::None,
         }));
-        let envelope = plan.envelope();
         let is_short = len <= self.settings.eager_copy_bytes;
         let at_once = self.burst.goes_at_once(is_short);
         let message = Outbound {
@@ -228,6 +261,15 @@ impl Lane {
         if let Err(refusal) = sent {
             return Err(self.take_back(token, refusal, to, len));
         }
+        self.count_sent(len, kept, buffered);
+        if at_once {
+            self.links[link].flush();
+        }
+        Ok(request)
+    }
+
+    #[inline]
+    fn count_sent(&mut self, len: u64, kept: u64, buffered: u64) {
         self.kept_bytes += kept;
         self.counters.messages_sent += 1;
         self.counters.bytes_sent += len;
@@ -235,10 +277,6 @@ impl Lane {
         if let Some(attached) = &mut self.attached {
             attached.used += buffered;
         }
-        if at_once {
-            self.links[link].flush();
-        }
-        Ok(request)
     }
 
     /// Whether a message with gaps goes without being packed first.
@@ -292,8 +330,20 @@ impl Lane {
     }
 
     pub(super) fn sent(&mut self, token: Token) {
+        let sending = self.sends.get_mut(token.0);
+        let withdrawal = &mut sending.expect("a link finishes what was sent").withdrawal;
+        match withdrawal {
+            Withdrawal::None => self.end_send(token, Status::EMPTY),
+            Withdrawal::Granted => self.end_send(token, Status::CANCELLED),
+            Withdrawal::Asked | Withdrawal::AskedAndSent => *withdrawal = Withdrawal::AskedAndSent,
+        }
+    }
+
+    /// Nothing more is to come of a send.
+    #[inline]
+    pub(super) fn end_send(&mut self, token: Token, status: Status) {
         if let Some(request) = self.close_send(token) {
-            self.requests.finish(request, Status::EMPTY, None);
+            self.requests.finish(request, status, None);
         }
     }
 

@@ -154,25 +154,23 @@ impl Lane {
     /// Looks whether an event is the message of a receive, one that fits no slot.
     #[inline(never)]
     fn take_longer(&mut self, event: Event, pattern: &Pattern, span: Span) -> Early {
-        let Event::Arriving {
+        if let Event::Arriving {
             arrival,
-            envelope,
+            ref envelope,
             len,
             ..
         } = event
-        else {
-            self.handle(NEAR, event);
-            return Early::Nothing;
-        };
-        let envelope = Envelope::decode(&envelope);
-        let inbound = Inbound {
-            link: NEAR,
-            arrival,
-        };
-        if pattern.fits(&envelope) {
-            return self.land_at_once(inbound, (envelope, len), span);
+        {
+            let envelope = Envelope::decode(envelope);
+            let inbound = Inbound {
+                link: NEAR,
+                arrival,
+            };
+            if pattern.fits(&envelope) {
+                return self.land_at_once(inbound, (envelope, len), span);
+            }
         }
-        self.arriving(inbound, envelope, len);
+        self.handle(NEAR, event);
         Early::Nothing
     }
 

@@ -124,6 +124,7 @@ impl Job {
             data,
             is_announced: false,
             is_matched: false,
+            is_withdrawn: false,
         });
         self.under_way
             .entry((process, to))
@@ -426,15 +427,35 @@ impl Job {
     }
 
     fn cancel_something(&mut self, process: usize) {
-        // Cancelling a send never takes effect: it completes as if nothing had been.
         if let Some(index) = self.some_send(process, |s| s.phase == Phase::Active) {
-            self.lanes[process]
-                .cancel(self.sends[index].request)
-                .unwrap();
+            self.cancel_send(index);
         }
         if let Some(index) = self.some_receive(process, |r| r.phase == Phase::Active) {
             self.cancel_receive(index);
         }
+    }
+
+    /// Asks for the message of a send back, if the send is not complete. Until the answer comes the
+    /// program does nothing else, so what waited before waits until then.
+    fn cancel_send(&mut self, index: usize) {
+        let (process, request) = (self.sends[index].process, self.sends[index].request);
+        let (to, message) = (self.sends[index].to, self.sends[index].message);
+        let lane = &mut self.lanes[process];
+        let is_pending = lane.peek(Some(request)).unwrap().is_none();
+        lane.cancel(request).unwrap();
+        lane.cancel(request).unwrap();
+        let id = message.expect("an active send has its message");
+        if !is_pending || self.messages[id].is_withdrawn {
+            return;
+        }
+        (self.is_asking, self.answer) = (true, None);
+        self.settle("asking back", |job| job.answer.is_some());
+        self.is_asking = false;
+        let is_withdrawn = self.oracles[to].drop_message(id);
+        assert_eq!(self.answer, Some(is_withdrawn), "message {id}");
+        self.messages[id].is_withdrawn = is_withdrawn;
+        self.say(|| format!("{process}: cancel of send {index}: {is_withdrawn}"));
+        self.compare(to);
     }
 
     pub(crate) fn cancel_receive(&mut self, index: usize) {

@@ -54,12 +54,18 @@ impl Job {
             return;
         };
         assert_eq!(completion.error, None, "send {index}");
-        assert_eq!(completion.status, Status::EMPTY, "send {index}");
         assert_eq!(completion.is_gone, !sending.is_persistent, "send {index}");
         let message = &self.messages[sending.message.take().unwrap()];
+        let is_cancelled = message.is_withdrawn;
+        let status = match is_cancelled {
+            true => Status::CANCELLED,
+            false => Status::EMPTY,
+        };
+        assert_eq!(completion.status, status, "send {index}");
+        self.report.withdrawn += u64::from(is_cancelled);
         if sending.mode == Mode::Synchronous {
             assert!(
-                message.is_matched,
+                message.is_matched || is_cancelled,
                 "send {index} completed before its match"
             );
         }
@@ -161,7 +167,10 @@ impl Job {
             job.is_over()
         });
         self.settle("last answers", |job| {
-            let is_over = |lane: &Lane| lane.is_quiet() && lane.survey().arriving == 0;
+            let is_over = |lane: &Lane| {
+                let survey = lane.survey();
+                lane.is_quiet() && survey.arriving == 0 && survey.sends == 0
+            };
             job.lanes.iter().all(is_over)
         });
         self.check_end();

@@ -27,6 +27,8 @@ pub(crate) struct Message {
     pub(crate) data: Vec<u8>,
     pub(crate) is_announced: bool,
     pub(crate) is_matched: bool,
+    /// Its receiver has dropped it because of that.
+    pub(crate) is_withdrawn: bool,
 }
 
 /// Where a request is in its life.
@@ -82,6 +84,7 @@ pub(crate) struct Report {
     pub(crate) receives: u64,
     pub(crate) truncated: u64,
     pub(crate) cancelled: u64,
+    pub(crate) withdrawn: u64,
     pub(crate) probed: u64,
     pub(crate) advances: u64,
     pub(crate) end_ns: u64,
@@ -97,6 +100,10 @@ pub(crate) struct Job {
     pub(crate) messages: Vec<Message>,
     /// Sent and not announced, in order, by sender and receiver.
     pub(crate) under_way: BTreeMap<(usize, usize), VecDeque<MessageId>>,
+    /// A message is being asked back: for a while the oracle does not know whether it waits.
+    pub(crate) is_asking: bool,
+    /// Whether it was dropped.
+    pub(crate) answer: Option<bool>,
     pub(crate) sends: Vec<Sending>,
     pub(crate) receives: Vec<Receiving>,
     pub(crate) probed: Vec<Probed>,
@@ -134,6 +141,8 @@ impl Job {
             plan,
             messages: Vec::new(),
             under_way: BTreeMap::new(),
+            is_asking: false,
+            answer: None,
             sends: Vec::new(),
             receives: Vec::new(),
             probed: Vec::new(),
@@ -211,10 +220,13 @@ impl Job {
     /// Messages of a pair are announced in the order in which they were sent, as they were sent.
     fn announce(&mut self, process: usize, announced: &Announced) {
         let from = announced.from.0 as usize;
+        let (label, synchronous) = read(&announced.envelope);
+        if label.context == Context::ENGINES.0 {
+            return self.hear_engine(label);
+        }
         let queue = self.under_way.entry((from, process)).or_default();
         let id = queue.pop_front().expect("a message that nobody sent");
         let message = &mut self.messages[id];
-        let (label, synchronous) = read(&announced.envelope);
         self.report.sends += 1;
         assert_eq!(label, message.label, "message {id} {from}->{process}");
         assert_eq!(synchronous, message.synchronous, "message {id}");
@@ -227,6 +239,13 @@ impl Job {
         }
     }
 
+    /// The receiver of a message that was asked back has answered.
+    fn hear_engine(&mut self, label: Label) {
+        if label.source > 0 {
+            self.answer = Some(label.source == 2);
+        }
+    }
+
     pub(crate) fn match_up(&mut self, receive: ReceiveId, message: MessageId) {
         let receiving = &mut self.receives[receive];
         assert!(receiving.message.is_none() && !self.messages[message].is_matched);
@@ -236,7 +255,7 @@ impl Job {
 
     /// Queues and budgets are what the oracle and the settings say.
     pub(crate) fn compare(&self, process: usize) {
-        if self.is_closed {
+        if self.is_closed || self.is_asking {
             return;
         }
         let (survey, oracle) = (self.lanes[process].survey(), &self.oracles[process]);
@@ -287,6 +306,6 @@ fn read(envelope: &[u8; 16]) -> (Label, bool) {
             source,
             tag,
         },
-        word(12) == 1,
+        word(12) & 0xff == 1,
     )
 }

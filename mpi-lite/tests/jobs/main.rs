@@ -81,9 +81,11 @@ fn random_programs_match_as_mpi_says() {
     let (sends, receives) = (sum(|r| r.sends), sum(|r| r.receives));
     let (truncated, cancelled) = (sum(|r| r.truncated), sum(|r| r.cancelled));
     let (probed, advances) = (sum(|r| r.probed), sum(|r| r.advances));
+    let withdrawn = sum(|r| r.withdrawn);
+    assert!(withdrawn > 0, "no send was taken back");
     println!(
         "{programs} programs: {sends} messages, {receives} received, {truncated} truncated, \
-         {cancelled} cancelled, {probed} probed; {advances} moments"
+         {cancelled} cancelled, {withdrawn} sends too, {probed} probed; {advances} moments"
     );
     for (what, least) in [(receives, 20), (truncated, 1), (cancelled, 5), (probed, 1)] {
         assert!(what >= least * programs, "too few to mean anything");

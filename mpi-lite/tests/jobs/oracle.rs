@@ -82,6 +82,13 @@ impl Oracle {
         Some(found)
     }
 
+    /// A message is asked back. Whether that takes effect: nothing has matched it.
+    pub(crate) fn drop_message(&mut self, message: MessageId) -> bool {
+        let before = self.unexpected.len();
+        self.unexpected.retain(|&(waiting, _)| waiting != message);
+        self.unexpected.len() < before
+    }
+
     /// Whether a cancel takes effect: nothing has matched the receive.
     pub(crate) fn withdraw(&mut self, receive: ReceiveId) -> bool {
         let before = self.posted.len();

@@ -97,6 +97,21 @@ impl Unexpected {
         self.messages.remove(place);
     }
 
+    /// Takes away the message of this envelope, if it is waiting and the only one.
+    pub fn withdraw(&mut self, envelope: &Envelope) -> Option<UnexpectedMessage> {
+        let is_it = |message: &UnexpectedMessage| message.envelope == *envelope;
+        let messages = self.messages.iter();
+        let found: Vec<u32> = messages
+            .filter_map(|(place, message)| is_it(message).then_some(place))
+            .collect();
+        let &[place] = &found[..] else {
+            return None;
+        };
+        // A matched probe has taken it out of the queue: then it is matched.
+        let was_waiting = self.queue.remove(name(place));
+        was_waiting.then(|| self.messages.remove(place)).flatten()
+    }
+
     /// The places of the messages whose body is with its sender.
     #[must_use]
     pub fn held(&self) -> Vec<u32> {

@@ -1,0 +1,177 @@
+//! Taking back a send that no receive has matched. Source: MPI 5.0, 3.8.4. Decision 0030.
+//!
+//! Whether a message is matched, only its receiver knows. So the sender asks: by a message of the
+//! engines, in whose body is the envelope of the message in question. It goes the same way and
+//! comes after that. The receiver takes an unmatched message out of its queue, lets its body land
+//! nowhere, so that the transport finishes as always, and answers. Nobody else hears of the message
+//! again.
+//!
+//! The send is over when both have come, the transport's `Sent` and the answer, in any order. It is
+//! cancelled or complete, as the answer says. Source: MPI 5.0, 3.8.4 (either, never both).
+
+use super::envelope::Envelope;
+use super::lane::{Inbound, Lane, Purpose};
+use super::matching::Body;
+use super::request::{Request, Status};
+use super::send::Sending;
+use crate::ids::Context;
+use crate::memory::Span;
+use crate::transport::{
+    Bounced, ENVELOPE_BYTES, EnvelopeBytes, Landing, Outbound, Peer, Token, Transport,
+};
+
+/// How far a send is that the program wants to take back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Withdrawal {
+    /// It does not want to, or the receiver has refused.
+    #[default]
+    None,
+    /// The receiver was asked.
+    Asked,
+    /// The receiver was asked, and meanwhile the transport has finished.
+    AskedAndSent,
+    /// The receiver has dropped the message; the transport is still to finish.
+    Granted,
+}
+
+/// What a message of the engines says: in the field where others have the source. The field of the
+/// tag has the token of the send in question.
+const QUESTION: u32 = 0;
+const MATCHED: u32 = 1;
+const DROPPED: u32 = 2;
+
+/// The envelope of a message of the engines.
+fn word(says: u32, token: Token) -> Envelope {
+    Envelope {
+        context: Context::ENGINES,
+        source: says,
+        tag: token.0.cast_signed(),
+        synchronous: false,
+        serial: [0; 3],
+    }
+}
+
+impl Lane {
+    /// A number for a send that may be taken back. It comes round again after 2^24 of them; until
+    /// then their receiver has matched earlier ones of the same envelope, or refuses.
+    pub(super) fn next_serial(&mut self) -> [u8; 3] {
+        self.serial = self.serial % 0x00ff_ffff + 1;
+        let [_, high, middle, low] = self.serial.to_be_bytes();
+        [high, middle, low]
+    }
+
+    /// Asks for the message of a send back, if there is one under way.
+    #[cold]
+    pub(super) fn ask_back(&mut self, request: Request) {
+        let its = |(token, sending): (u32, &Sending)| sending.is_of(request).then_some(token);
+        let Some(token) = self.sends.iter().find_map(its) else {
+            return;
+        };
+        let sending = self.sends.get_mut(token).expect("just found");
+        let (to, envelope) = (sending.to, sending.envelope);
+        if sending.withdrawal == Withdrawal::None {
+            sending.withdrawal = Withdrawal::Asked;
+            self.tell(to, word(QUESTION, Token(token)), envelope.encode().to_vec());
+        }
+    }
+
+    /// Sends a message of the engines. To a peer that is lost nothing need be told.
+    fn tell(&mut self, to: Peer, envelope: Envelope, mut body: Vec<u8>) {
+        let span = Span::of(&mut body);
+        let token = Token(self.sends.insert(Sending::of_engine(to, envelope, body)));
+        let message = Outbound {
+            envelope: &envelope.encode(),
+            body: span,
+            token,
+            is_awaited: false,
+            needs_match: false,
+        };
+        let link = self.route(to);
+        if self.links[link].send(to, message).is_err() {
+            self.sends.discard(token.0);
+        }
+        self.links[link].flush();
+    }
+
+    /// A message of the engines has come.
+    #[cold]
+    pub(super) fn hear(&mut self, inbound: Inbound, from: Peer, envelope: &Envelope) {
+        let token = Token(envelope.tag.cast_unsigned());
+        if envelope.source == QUESTION {
+            let purpose = Purpose::Question { from, token };
+            self.land(inbound, purpose, Landing::Bounce(ENVELOPE_BYTES as u64));
+        } else {
+            self.land(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
+            self.settle(from, token, envelope.source == DROPPED);
+        }
+    }
+
+    /// Answers a question; `body` is the envelope of the message in question.
+    #[cold]
+    pub(super) fn answer(&mut self, from: Peer, token: Token, body: Option<Bounced>) {
+        let envelope = body.as_deref().and_then(|body| body.try_into().ok());
+        let envelope = envelope.map(|bytes: EnvelopeBytes| Envelope::decode(&bytes));
+        let is_dropped = envelope.is_some_and(|envelope| self.drop_unmatched(&envelope));
+        if let Some(body) = body {
+            self.give_back(body);
+        }
+        let says = if is_dropped { DROPPED } else { MATCHED };
+        self.tell(from, word(says, token), Vec::new());
+    }
+
+    /// Drops the unmatched message of this envelope. Answers whether there was one.
+    fn drop_unmatched(&mut self, envelope: &Envelope) -> bool {
+        let Some(message) = self.unexpected.withdraw(envelope) else {
+            return false;
+        };
+        match message.body {
+            Body::Held(inbound) => {
+                self.take_purpose(inbound);
+                self.land(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
+            }
+            Body::Coming(inbound) => {
+                self.let_go(message.len);
+                self.set_purpose(inbound, Purpose::Nothing);
+            }
+            Body::Whole(body) => {
+                self.let_go(message.len);
+                self.give_back(body);
+            }
+            Body::Lost(_) => {}
+        }
+        true
+    }
+
+    /// The receiver has answered.
+    fn settle(&mut self, from: Peer, token: Token, is_dropped: bool) {
+        let Some(sending) = self.sends.get_mut(token.0) else {
+            return;
+        };
+        match (sending.to == from, sending.withdrawal) {
+            (true, Withdrawal::Asked) => {
+                sending.withdrawal = match is_dropped {
+                    true => Withdrawal::Granted,
+                    false => Withdrawal::None,
+                };
+            }
+            (true, Withdrawal::AskedAndSent) => {
+                let status = match is_dropped {
+                    true => Status::CANCELLED,
+                    false => Status::EMPTY,
+                };
+                self.end_send(token, status);
+            }
+            // It was not asked.
+            _ => {}
+        }
+    }
+
+    /// The sends to `peer` of which only its answer is missing, which will not come.
+    pub(super) fn unanswered(&self, peer: Peer) -> Vec<Token> {
+        let sends = self.sends.iter();
+        let unanswered = sends.filter(|(_, sending)| {
+            sending.to == peer && sending.withdrawal == Withdrawal::AskedAndSent
+        });
+        unanswered.map(|(token, _)| Token(token)).collect()
+    }
+}
