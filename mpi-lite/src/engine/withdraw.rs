@@ -1,4 +1,4 @@
-//! Taking back a send that no receive has matched. Source: MPI 5.0, 3.8.4. Decision 0030.
+//! Taking back a send that no receive has matched. Source: MPI 5.0, 3.8.4. Decision 0031.
 //!
 //! Whether a message is matched, only its receiver knows. So the sender asks: by a message of the
 //! engines, in whose body is the envelope of the message in question. It goes the same way and
