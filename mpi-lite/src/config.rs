@@ -203,6 +203,9 @@ settings! {
     spin_us: optional = "1000", "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
     lost_s: number = 120, "MPILITE_LOST_S";
+    /// `on`: each rank says at Finalize, in a line on standard error, which messages it never
+    /// received and how many requests it never completed.
+    check: switch = "off", "MPILITE_CHECK";
     /// Milliseconds between the looks of the thread that acknowledges while the program computes.
     tick_ms: number = 10, "MPILITE_TICK_MS";
 }

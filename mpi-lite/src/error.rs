@@ -140,6 +140,33 @@ pub enum Cause {
         /// How we know.
         reason: &'static str,
     },
+    /// Processes of a communicator are in different collective operations.
+    #[error(
+        "{mine} on rank {me} of the communicator met {theirs} of rank {other}: all its processes \
+         must call the same collective operations in the same order, with the same root"
+    )]
+    Mismatch {
+        /// This process's rank in the communicator.
+        me: u32,
+        /// Its call.
+        mine: Box<str>,
+        /// The rank of the other process.
+        other: u32,
+        /// What that one called.
+        theirs: Box<str>,
+    },
+    /// A message of a collective operation came from a process that should have come to a
+    /// gathering.
+    #[error("a message of another collective operation came from rank {source_rank}")]
+    Stray {
+        /// Its rank in the communicator.
+        source_rank: u32,
+        /// The tag, which says the operation.
+        tag: i32,
+    },
+    /// Processes of a communicator are in different collective operations, in words.
+    #[error("{0}")]
+    Collective(Box<str>),
     /// A message that the transport cannot carry.
     #[error("a message of {len} bytes is longer than this transport carries ({limit} bytes)")]
     TooLong {
@@ -189,7 +216,10 @@ impl Cause {
             Self::Request | Self::NotStartable | Self::Message => Class::Request,
             Self::Group { .. } => Class::Group,
             Self::Op { .. } => Class::Op,
-            Self::Argument(_) => Class::Arg,
+            Self::Argument(_)
+            | Self::Mismatch { .. }
+            | Self::Collective(_)
+            | Self::Stray { .. } => Class::Arg,
             Self::Datatype(_) => Class::Type,
             Self::Lost { .. } => Class::ProcAborted,
             Self::TooLong { .. } | Self::Start(_) | Self::System(_) => Class::Other,

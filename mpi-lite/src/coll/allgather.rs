@@ -4,7 +4,7 @@ use super::choose::{self, Spread};
 use super::gather::{keep, lay_down};
 use super::peers::Peers;
 use super::{Input, exchange, one_per_process, parts};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -19,7 +19,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.7.
     pub fn allgather(&self, send: &Input, receive: &Buffer) -> Result<()> {
-        allgather(self, send, receive)
+        allgather(&self.within(Operation::Allgather), send, receive)
     }
 
     /// Like [`Communicator::allgather`], with one place per process (`MPI_Allgatherv`).
@@ -29,7 +29,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.7.
     pub fn allgatherv(&self, send: &Input, receive: &[Buffer]) -> Result<()> {
-        allgatherv(self, send, receive)
+        allgatherv(&self.within(Operation::Allgatherv), send, receive)
     }
 }
 

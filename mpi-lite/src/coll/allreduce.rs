@@ -7,7 +7,7 @@ use super::partial::{Partial, fold};
 use super::peers::Peers;
 use super::reduce::check_counts;
 use super::{Input, allgather, meeting};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -20,7 +20,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.9.6.
     pub fn allreduce(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        allreduce(self, send, receive, op)
+        allreduce(&self.within(Operation::Allreduce), send, receive, op)
     }
 }
 

@@ -4,7 +4,7 @@ use super::choose::{self, Exchange, Nearness};
 use super::gather::{keep, lay_down};
 use super::peers::Peers;
 use super::{Input, exchange, one_per_process, parts};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -18,7 +18,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.8.
     pub fn alltoall(&self, send: &Input, receive: &Buffer) -> Result<()> {
-        alltoall(self, send, receive)
+        alltoall(&self.within(Operation::Alltoall), send, receive)
     }
 
     /// Like [`Communicator::alltoall`], with one buffer per process on each side, which serves
@@ -29,7 +29,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.8.
     pub fn alltoallw(&self, send: Option<&[Buffer]>, receive: &[Buffer]) -> Result<()> {
-        alltoallw(self, send, receive)
+        alltoallw(&self.within(Operation::Alltoallv), send, receive)
     }
 }
 

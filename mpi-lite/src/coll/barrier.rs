@@ -3,7 +3,7 @@
 use super::choose::{self, Synchronisation};
 use super::meeting;
 use super::peers::Peers;
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.3.
     pub fn barrier(&self) -> Result<()> {
-        barrier(self)
+        barrier(&self.within(Operation::Barrier))
     }
 }
 

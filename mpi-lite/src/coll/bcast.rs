@@ -3,7 +3,7 @@
 use super::choose::{self, Broadcast};
 use super::peers::Peers;
 use super::{allgather, meeting, scatter};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -18,7 +18,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.4.
     pub fn bcast(&self, buffer: &Buffer, root: i32) -> Result<()> {
-        broadcast(self, buffer, root)
+        broadcast(&self.within_rooted(Operation::Bcast, root), buffer, root)
     }
 }
 

@@ -4,7 +4,8 @@
 //! one who comes sort it for all (`engine::exchange`).
 
 use super::gather::{keep, lay_down};
-use super::meeting::{Kind, pack};
+use super::meeting::pack;
+use crate::comm::Operation;
 use crate::data::Buffer;
 use crate::engine::{Circle, agree};
 use crate::error::Result;
@@ -15,7 +16,7 @@ use crate::transport::shm::meeting::{Gathering, Who};
 pub(super) fn allgather_by_all(circle: Circle<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[circle.meeting().me()];
     let block = own.bytes()? as usize;
-    look_at_all(circle, Kind::Allgather, own, |gathering, rank| {
+    look_at_all(circle, Operation::Allgather, own, |gathering, rank| {
         take_part(gathering, (rank, block, 0, block), &places[rank])
     })
 }
@@ -27,7 +28,7 @@ pub(super) fn allgather_by_last(circle: Circle<'_>, places: &[Buffer]) -> Result
         starts.push(starts[starts.len() - 1] + place.bytes()? as usize);
     }
     let total = starts[places.len()];
-    let about = Kind::Allgather.about(0, total as u64);
+    let about = Operation::Allgather.about(0, total as u64);
     let own = &places[circle.meeting().me()];
     let mut rank = 0;
     circle.concatenate(
@@ -59,7 +60,7 @@ pub(super) fn alltoall_by_all(circle: Circle<'_>, own: &Buffer, places: &[Buffer
     let total = own.bytes()? as usize;
     let count = own.count() / size as u64;
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
-    look_at_all(circle, Kind::Alltoall, own, |gathering, rank| {
+    look_at_all(circle, Operation::Alltoall, own, |gathering, rank| {
         let len = total / size;
         take_part(gathering, (rank, total, me * len, len), &places[rank])
     })
@@ -70,7 +71,7 @@ pub(super) fn alltoall_by_last(circle: Circle<'_>, own: &Buffer, receive: &Buffe
     let size = circle.meeting().size();
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };
     let (len, room) = (block(own)?, block(receive)?);
-    let about = Kind::Alltoall.about(0, len as u64);
+    let about = Operation::Alltoall.about(0, len as u64);
     circle.transpose(about, (own, len), (receive, room))
 }
 
@@ -80,14 +81,14 @@ pub(super) fn alltoallw_by_last(
     send: &[Buffer],
     places: &[Buffer],
 ) -> Result<bool> {
-    let about = Kind::Alltoallw.about(0, 0);
+    let about = Operation::Alltoallv.about(0, 0);
     circle.transpose_blocks(about, send, |rank, block| lay_down(&places[rank], block))
 }
 
 /// Brings `own`, and gives `take` each other rank that has come.
 fn look_at_all(
     circle: Circle<'_>,
-    kind: Kind,
+    kind: Operation,
     own: &Buffer,
     mut take: impl FnMut(Gathering<'_>, usize) -> Result<()>,
 ) -> Result<()> {

@@ -4,7 +4,7 @@ use super::bcast::lowest_bit;
 use super::choose::{self, Rooted};
 use super::peers::Peers;
 use super::{Input, at_root, one_per_process, parts};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 
@@ -20,7 +20,12 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.5.
     pub fn gather(&self, send: &Input, receive: Option<&Buffer>, root: i32) -> Result<()> {
-        gather(self, send, receive, root)
+        gather(
+            &self.within_rooted(Operation::Gather, root),
+            send,
+            receive,
+            root,
+        )
     }
 
     /// Like [`Communicator::gather`], with one place per process at the root (`MPI_Gatherv`).
@@ -30,7 +35,12 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.5.
     pub fn gatherv(&self, send: &Input, receive: Option<&[Buffer]>, root: i32) -> Result<()> {
-        gatherv(self, send, receive, root)
+        gatherv(
+            &self.within_rooted(Operation::Gatherv, root),
+            send,
+            receive,
+            root,
+        )
     }
 }
 

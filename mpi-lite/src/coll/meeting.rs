@@ -6,26 +6,16 @@
 //! waited for: each is counted when it comes, and the last one does the work and wakes the others.
 
 use super::partial::{Partial, fold};
+use crate::comm::{Call, Operation, mismatch};
 use crate::data::{Buffer, Op};
-use crate::engine::{Circle, agree as check, complain};
+use crate::engine::{Circle, complain};
 use crate::error::{Cause, Class, Result};
-use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Nonsense, Who};
+use crate::transport::shm::meeting::{
+    About, BRING_BYTES, Gathering, LINE_BYTES, Look, Nonsense, Who,
+};
 
 /// The most bytes for which a gathering is worth while.
 pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
-
-/// What members gather for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Barrier = 1,
-    Allreduce = 2,
-    Bcast = 3,
-    Reduce = 4,
-    Allgather = 5,
-    Alltoall = 6,
-    Alltoallw = 7,
-    // 8: comm/context.rs
-}
 
 /// Said by the last who comes, when not all came for the same.
 const FAILED: About = About {
@@ -37,7 +27,7 @@ const FAILED: About = About {
 /// The same, when it had no memory for the reduction.
 const NO_MEMORY: About = About { bytes: 1, ..FAILED };
 
-impl Kind {
+impl Operation {
     pub(super) fn about(self, root: usize, bytes: u64) -> About {
         About {
             kind: self as u8,
@@ -47,18 +37,33 @@ impl Kind {
     }
 }
 
+/// Waits for others who should have come for the same.
+#[inline]
+fn wait<T>(circle: Circle<'_>, mine: About, look: impl FnMut() -> Look<T>) -> Result<T> {
+    circle.wait(look).map_err(|error| match *error.cause() {
+        Cause::Stray { source_rank, tag } => mismatch(
+            (circle.meeting().me() as u32, &Call::of_gathering(mine)),
+            (source_rank, &Call::name_of(tag)),
+        ),
+        _ => error,
+    })
+}
+
 /// Dissemination by stamps: see `barrier`.
 pub(super) fn barrier_in_rounds(circle: Circle<'_>) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
+    let about = Operation::Barrier.about(0, 0);
     let gathering = circle.gather();
-    circle.wait(|| gathering.is_free())?;
+    wait(circle, about, || gathering.is_free())?;
     let mut distance = 1;
     let mut round = 0;
     while distance < size {
-        gathering.reach(round);
+        gathering.reach(about, round);
         circle.rouse(Who::One((me + distance) % size));
         let before = (me + size - distance) % size;
-        circle.wait(|| gathering.has_reached(before, round))?;
+        if let Some(theirs) = wait(circle, about, || gathering.has_reached(before, round))? {
+            check(circle, (before, theirs), about)?;
+        }
         distance *= 2;
         round += 1;
     }
@@ -69,16 +74,48 @@ pub(super) fn barrier_in_rounds(circle: Circle<'_>) -> Result<()> {
 /// All are counted; the last releases the others.
 pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
     let gathering = circle.gather();
-    let about = Kind::Barrier.about(0, 0);
+    let about = Operation::Barrier.about(0, 0);
     if gathering.count().map_err(complain)? {
         gathering.release(about, |_| ());
         circle.rouse(Who::Others);
     } else {
-        let came_for = circle.wait(|| gathering.is_released())?;
-        check(came_for, about)?;
+        let came_for = wait(circle, about, || gathering.is_released())?;
+        check_release(came_for, about)?;
     }
     gathering.is_over();
     Ok(())
+}
+
+/// All do the same collective, or the program is wrong: what the member of rank `other` came for,
+/// and what this one did.
+#[inline]
+fn check(circle: Circle<'_>, (other, theirs): (usize, About), mine: About) -> Result<()> {
+    if theirs == mine {
+        return Ok(());
+    }
+    let me = circle.meeting().me() as u32;
+    Err(mismatch(
+        (me, &Call::of_gathering(mine)),
+        (other as u32, &Call::of_gathering(theirs)),
+    ))
+}
+
+/// The same for what the last who came has said; which rank that is nobody knows.
+#[inline]
+fn check_release(theirs: About, mine: About) -> Result<()> {
+    if theirs == mine {
+        return Ok(());
+    }
+    let theirs = match theirs {
+        FAILED => "another operation".into(),
+        other => Call::of_gathering(other),
+    };
+    let why = format!(
+        "{} met {theirs} of another rank of the communicator: all its processes must call the \
+         same collective operations in the same order, with the same root",
+        Call::of_gathering(mine)
+    );
+    Err(Cause::Collective(why.into()).into())
 }
 
 /// Each member reads what all have brought.
@@ -89,14 +126,15 @@ pub(super) fn allreduce_by_all(
     op: &Op,
 ) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
-    let about = Kind::Allreduce.about(0, own.bytes()?);
+    let about = Operation::Allreduce.about(0, own.bytes()?);
     let gathering = circle.gather();
-    circle.wait(|| gathering.is_free())?;
+    wait(circle, about, || gathering.is_free())?;
     gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
     gathering.is_to_be_read_for(Who::Others);
     circle.rouse(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
-        check(circle.wait(|| gathering.has_come(rank))?, about)?;
+        let theirs = wait(circle, about, || gathering.has_come(rank))?;
+        check(circle, (rank, theirs), about)?;
     }
     gathering.is_complete();
     reduce_all(gathering, size, (result, op))
@@ -109,9 +147,9 @@ pub(super) fn allreduce_by_last(
     result: &Buffer,
     op: &Op,
 ) -> Result<()> {
-    let about = Kind::Allreduce.about(0, own.bytes()?);
+    let about = Operation::Allreduce.about(0, own.bytes()?);
     let gathering = circle.gather();
-    circle.wait(|| gathering.is_free())?;
+    wait(circle, about, || gathering.is_free())?;
     gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if gathering.count().map_err(complain)? {
         let outcome = reduce_for_all(circle, gathering, about, (result, op));
@@ -123,12 +161,12 @@ pub(super) fn allreduce_by_last(
         circle.rouse(Who::Others);
         outcome?;
     } else {
-        let theirs = circle.wait(|| gathering.is_released())?;
+        let theirs = wait(circle, about, || gathering.is_released())?;
         if theirs == NO_MEMORY {
             let bytes = result.occupied()?.len() as u64;
             return Err(Cause::NoMemory { bytes }.into());
         }
-        check(theirs, about)?;
+        check_release(theirs, about)?;
         gathering.read_result(about.bytes as usize, |bytes| result.unpack(bytes));
     }
     gathering.is_over();
@@ -145,7 +183,7 @@ fn reduce_for_all(
     let size = circle.meeting().size();
     for rank in 0..size {
         let came_for = gathering.has_come(rank).unwrap_or(Err(Nonsense));
-        check(came_for.map_err(complain)?, about)?;
+        check(circle, (rank, came_for.map_err(complain)?), about)?;
     }
     reduce_all(gathering, size, (result, op))
 }
@@ -153,20 +191,20 @@ fn reduce_for_all(
 /// The root brings what all read; it does not wait for them.
 pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let room = buffer.bytes()?;
+    let about = Operation::Bcast.about(root, 0);
     let gathering = circle.gather();
-    circle.wait(|| gathering.is_free())?;
+    wait(circle, about, || gathering.is_free())?;
     if circle.meeting().me() == root {
-        let about = Kind::Bcast.about(root, room);
+        let about = Operation::Bcast.about(root, room);
         gathering.bring(about, Who::Others, |bytes| pack(buffer, bytes));
         circle.rouse(Who::Others);
         return Ok(());
     }
-    let about = Kind::Bcast.about(root, 0);
     gathering.bring(about, Who::Nobody, |_| ());
     gathering.is_to_be_read_for(Who::One(root));
     circle.rouse(gathering.awaited_by());
-    let theirs = circle.wait(|| gathering.has_come(root))?;
-    check(About { bytes: 0, ..theirs }, about)?;
+    let theirs = wait(circle, about, || gathering.has_come(root))?;
+    check(circle, (root, About { bytes: 0, ..theirs }), about)?;
     let len = u64::from(theirs.bytes);
     if len > room {
         return Err(Cause::Truncate { len, room }.into());
@@ -182,9 +220,9 @@ pub(super) fn reduce(
     place: Option<&Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial>> {
-    let about = Kind::Reduce.about(root, own.bytes()?);
+    let about = Operation::Reduce.about(root, own.bytes()?);
     let gathering = circle.gather();
-    circle.wait(|| gathering.is_free())?;
+    wait(circle, about, || gathering.is_free())?;
     if circle.meeting().me() == root {
         gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
         gathering.is_to_be_read_for(Who::Others);
@@ -210,10 +248,11 @@ fn collect(circle: Circle<'_>, gathering: Gathering<'_>, about: About) -> Result
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
     if circle.meeting().is_crowded() {
         let all = gathering.all_given();
-        circle.wait(|| gathering.has_been_given(all))?;
+        wait(circle, about, || gathering.has_been_given(all))?;
     }
     for rank in (0..size).filter(|&rank| rank != me) {
-        check(circle.wait(|| gathering.has_come(rank))?, about)?;
+        let theirs = wait(circle, about, || gathering.has_come(rank))?;
+        check(circle, (rank, theirs), about)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What an algorithm needs of a communicator. The tests have their own, of threads.
 
 use super::choose::Nearness;
-use crate::comm::Communicator;
+use crate::comm::{Call, Communicator, Operation};
 use crate::data::Buffer;
 use crate::engine::Circle;
 use crate::error::{Cause, Result};
@@ -63,32 +63,58 @@ pub(super) trait Peers {
     }
 }
 
-/// The tag of collectives; messages between two processes are told apart by their order.
-const TAG: i32 = 1;
+/// A process of a communicator in one of its calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller<'a> {
+    communicator: &'a Communicator,
+    call: Call,
+}
 
-impl Peers for Communicator {
+impl Communicator {
+    /// This process in an operation without a root.
+    pub(super) fn within(&self, operation: Operation) -> Caller<'_> {
+        Caller {
+            communicator: self,
+            call: Call::of_all(operation),
+        }
+    }
+
+    /// This process in an operation with a root.
+    pub(super) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
+        Caller {
+            communicator: self,
+            call: Call::rooted(operation, root),
+        }
+    }
+}
+
+impl Peers for Caller<'_> {
     fn here(&self) -> usize {
-        self.rank() as usize
+        self.communicator.rank() as usize
     }
 
     fn all(&self) -> usize {
-        self.size() as usize
+        self.communicator.size() as usize
     }
 
     fn circle(&self) -> Option<Circle<'_>> {
-        Self::circle(self)
+        self.communicator.circle()
     }
 
     fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
-        self.send_in_collective(buffer.clone(), to, TAG)
+        let communicator = self.communicator;
+        communicator.send_in_collective(buffer.clone(), to, self.call)
     }
 
     fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
-        self.recv_in_collective(buffer.clone(), from, TAG)
+        let communicator = self.communicator;
+        communicator.recv_in_collective(buffer.clone(), from, self.call)
     }
 
     fn exchange(&self, (to, send): (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
         let (from, receive) = receive;
-        self.exchange_in_collective((send.clone(), to), (receive.clone(), from), TAG)
+        let (send, receive) = ((send.clone(), to), (receive.clone(), from));
+        self.communicator
+            .exchange_in_collective(send, receive, self.call)
     }
 }

@@ -5,7 +5,7 @@ use super::meeting;
 use super::partial::{Partial, fold};
 use super::peers::Peers;
 use super::{Input, at_root};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
@@ -22,7 +22,13 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.9.1.
     pub fn reduce(&self, send: &Input, receive: Option<&Buffer>, op: &Op, root: i32) -> Result<()> {
-        reduce(self, send, receive, op, root)
+        reduce(
+            &self.within_rooted(Operation::Reduce, root),
+            send,
+            receive,
+            op,
+            root,
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use super::partial::Partial;
 use super::peers::Peers;
 use super::{Input, reduce, scatter};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
@@ -25,7 +25,13 @@ impl Communicator {
         counts: &[u64],
         op: &Op,
     ) -> Result<()> {
-        reduce_scatter(self, send, receive, counts, op)
+        reduce_scatter(
+            &self.within(Operation::ReduceScatter),
+            send,
+            receive,
+            counts,
+            op,
+        )
     }
 
     /// The same with `count` elements for each process.
@@ -42,7 +48,13 @@ impl Communicator {
         op: &Op,
     ) -> Result<()> {
         let counts = vec![count; self.size() as usize];
-        reduce_scatter(self, send, receive, &counts, op)
+        reduce_scatter(
+            &self.within(Operation::ReduceScatterBlock),
+            send,
+            receive,
+            &counts,
+            op,
+        )
     }
 }
 

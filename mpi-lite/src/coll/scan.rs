@@ -4,7 +4,7 @@ use super::Input;
 use super::partial::Partial;
 use super::peers::Peers;
 use super::reduce::check_counts;
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -17,7 +17,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.11.1.
     pub fn scan(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        scan(self, send, receive, op)
+        scan(&self.within(Operation::Scan), send, receive, op)
     }
 
     /// Reduces the elements of all ranks below this one into `receive`, which stays as it is at
@@ -28,7 +28,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.11.2.
     pub fn exscan(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        exscan(self, send, receive, op)
+        exscan(&self.within(Operation::Exscan), send, receive, op)
     }
 }
 

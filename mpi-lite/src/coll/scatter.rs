@@ -5,7 +5,7 @@ use super::choose::{self, Rooted};
 use super::gather::{keep, lay_down};
 use super::peers::Peers;
 use super::{Input, at_root, one_per_process, parts};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -19,7 +19,12 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.6.
     pub fn scatter(&self, send: Option<&Buffer>, receive: &Input, root: i32) -> Result<()> {
-        scatter(self, send, receive, root)
+        scatter(
+            &self.within_rooted(Operation::Scatter, root),
+            send,
+            receive,
+            root,
+        )
     }
 
     /// Like [`Communicator::scatter`], with one block per process at the root (`MPI_Scatterv`).
@@ -29,7 +34,12 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.6.
     pub fn scatterv(&self, send: Option<&[Buffer]>, receive: &Input, root: i32) -> Result<()> {
-        scatterv(self, send, receive, root)
+        scatterv(
+            &self.within_rooted(Operation::Scatterv, root),
+            send,
+            receive,
+            root,
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::peers::Peers;
 use super::*;
 use crate::clock::Clock;
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Operation};
 use crate::config::Settings;
 use crate::data::{Basic, Datatype, Op, UserOp};
 use crate::engine::{Circle, Engine, Lane, Patience, Survey};
@@ -92,42 +92,42 @@ impl Peers for Process {
     fn here(&self) -> usize {
         match self {
             Self::Strict(member) => member.here(),
-            Self::Near(world) => world.here(),
+            Self::Near(world) => world.within(Operation::Barrier).here(),
         }
     }
 
     fn all(&self) -> usize {
         match self {
             Self::Strict(member) => member.all(),
-            Self::Near(world) => world.all(),
+            Self::Near(world) => world.within(Operation::Barrier).all(),
         }
     }
 
     fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         match self {
             Self::Strict(member) => member.send(to, buffer),
-            Self::Near(world) => Peers::send(world, to, buffer),
+            Self::Near(world) => world.within(Operation::Barrier).send(to, buffer),
         }
     }
 
     fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         match self {
             Self::Strict(member) => member.receive(from, buffer),
-            Self::Near(world) => Peers::receive(world, from, buffer),
+            Self::Near(world) => world.within(Operation::Barrier).receive(from, buffer),
         }
     }
 
     fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
         match self {
             Self::Strict(member) => member.exchange(send, receive),
-            Self::Near(world) => world.exchange(send, receive),
+            Self::Near(world) => world.within(Operation::Barrier).exchange(send, receive),
         }
     }
 
     fn circle(&self) -> Option<Circle<'_>> {
         match self {
             Self::Strict(_) => None,
-            Self::Near(world) => world.circle(),
+            Self::Near(world) => Communicator::circle(world),
         }
     }
 }

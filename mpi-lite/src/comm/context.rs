@@ -10,19 +10,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::places::{Offer, Places};
-use super::{Communicator, Group};
+use super::{Call, Communicator, Group, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 use crate::ids::Context;
 use crate::transport::shm::meeting::{About, Meeting, Spot};
 
-/// The tag of these messages in the collectives' context.
-const TAG: i32 = 0;
-
-/// What the members of a communicator come for when they agree where they meet; the kinds below are
-/// those of `coll`.
+/// What the members of a communicator come for when they agree where they meet.
 const AGREEMENT: About = About {
-    kind: 8,
+    kind: Operation::Create as u8,
     root: 0,
     bytes: WORD_BYTES as u32,
 };
@@ -166,7 +162,7 @@ impl Communicator {
             self.exchange_in_collective(
                 (Buffer::of_bytes(&mut out), to),
                 (Buffer::of_bytes(&mut room), from),
-                TAG,
+                Call::of_all(Operation::Create),
             )?;
             known.extend_from_slice(&room);
         }

@@ -2,6 +2,7 @@
 //!
 //! Source: MPI 5.0, chapters 3 and 7.
 
+mod call;
 mod context;
 mod create;
 mod group;
@@ -12,10 +13,12 @@ mod probe;
 
 use std::sync::Arc;
 
+pub(crate) use call::{Call, Operation, mismatch};
 pub use group::Group;
 pub use probe::Matched;
 
 use crate::engine::{Circle, Engine};
+use crate::error::Result;
 use crate::ids::Context;
 use crate::transport::shm::meeting::Meeting;
 
@@ -119,7 +122,23 @@ impl Communicator {
     #[inline]
     pub(crate) fn circle(&self) -> Option<Circle<'_>> {
         let meeting = self.inner.meeting.as_ref()?;
-        Some(Circle::new(&self.inner.engine, meeting))
+        let context = self.inner.context.collective();
+        Some(Circle::new(&self.inner.engine, meeting, context))
+    }
+
+    /// Whether, after the last operation of all, the members agree what that was.
+    ///
+    /// # Errors
+    /// `Cause::Mismatch` if one was in another one or had another root.
+    pub(crate) fn check_last_gathering(&self) -> Result<()> {
+        let Some(meeting) = self.inner.meeting.as_ref() else {
+            return Ok(());
+        };
+        let Some((mine, (other, theirs))) = meeting.disagreement() else {
+            return Ok(());
+        };
+        let (mine, theirs) = (Call::of_gathering(mine), Call::of_gathering(theirs));
+        Err(mismatch((self.rank(), &mine), (other as u32, &theirs)))
     }
 
     /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.

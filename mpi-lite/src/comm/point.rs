@@ -1,6 +1,6 @@
 //! Point-to-point messages in a communicator. Source: MPI 5.0, 3.2 to 3.7, 3.10.
 
-use super::Communicator;
+use super::{Call, Communicator};
 use crate::data::{Area, Buffer};
 use crate::engine::matching::Pattern;
 use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
@@ -111,26 +111,39 @@ impl Communicator {
         &self,
         (send, to): (Buffer, usize),
         (receive, from): (Buffer, usize),
-        tag: i32,
+        call: Call,
     ) -> Result<()> {
-        let send = self.collective_send(send, to, tag)?;
-        let receive = self.collective_receive(receive, from, tag)?;
-        self.engine().exchange(&send, receive).map(|_| ())
+        let send = self.collective_send(send, to, call)?;
+        let receive = self.collective_receive(receive, from)?;
+        let received = self.engine().exchange_whole(&send, receive)?;
+        self.check_call(received, (from, call))
     }
 
     /// Sends a message of a collective to rank `to` and waits until its buffer may be reused.
-    pub(crate) fn send_in_collective(&self, buffer: Buffer, to: usize, tag: i32) -> Result<()> {
-        let plan = self.collective_send(buffer, to, tag)?;
+    pub(crate) fn send_in_collective(&self, buffer: Buffer, to: usize, call: Call) -> Result<()> {
+        let plan = self.collective_send(buffer, to, call)?;
         self.engine().send(&plan)
     }
 
     /// Receives a message of a collective from rank `from`.
-    pub(crate) fn recv_in_collective(&self, buffer: Buffer, from: usize, tag: i32) -> Result<()> {
-        let plan = self.collective_receive(buffer, from, tag)?;
-        self.engine().receive(plan)?.into_result().map(|_| ())
+    pub(crate) fn recv_in_collective(&self, buffer: Buffer, from: usize, call: Call) -> Result<()> {
+        let plan = self.collective_receive(buffer, from)?;
+        let received = self.engine().receive(plan)?;
+        self.check_call(received, (from, call))
     }
 
-    fn collective_send(&self, buffer: Buffer, to: usize, tag: i32) -> Result<SendPlan> {
+    /// The message must be of the same operation: what is wrong else with it does not matter.
+    #[inline]
+    fn check_call(&self, received: Completion, (from, call): (usize, Call)) -> Result<()> {
+        match received.status.tag {
+            TagSelector::Tag(tag) if tag != call.tag() => {
+                Err(call.met(self.rank(), (from as u32, tag)))
+            }
+            _ => received.into_result().map(|_| ()),
+        }
+    }
+
+    fn collective_send(&self, buffer: Buffer, to: usize, call: Call) -> Result<SendPlan> {
         let to = u32::try_from(to)
             .ok()
             .and_then(|rank| self.group().peer(rank));
@@ -138,20 +151,21 @@ impl Communicator {
             to: Some(to.expect("a collective sends to its members")),
             context: self.context().collective(),
             source: self.rank(),
-            tag,
+            tag: call.tag(),
             mode: Mode::Standard,
             area: buffer.area()?,
         })
     }
 
-    fn collective_receive(&self, buffer: Buffer, from: usize, tag: i32) -> Result<ReceivePlan> {
+    /// Whatever comes next from `from`: collectives are told apart by their order.
+    fn collective_receive(&self, buffer: Buffer, from: usize) -> Result<ReceivePlan> {
         let context = self.context().collective();
         let source = u32::try_from(from).ok();
         Ok(ReceivePlan {
             pattern: Some(Pattern {
                 context,
                 source,
-                tag: Some(tag),
+                tag: None,
             }),
             area: buffer.area()?,
         })

@@ -1,7 +1,7 @@
 //! One lock's worth of the engine: links, matcher, requests. Everything here runs under the lock.
 
 use super::envelope::Envelope;
-use super::loss::Loss;
+use super::loss::{Leftovers, Loss};
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::patience::Habit;
 use super::protocol::{self, Unmatched};
@@ -125,6 +125,7 @@ pub struct Lane {
     pub(super) lost: Vec<Loss>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     is_closing: bool,
+    pub(super) leftovers: Leftovers,
     pub(super) habit: Habit,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
@@ -158,6 +159,7 @@ impl Lane {
             attached: None,
             lost: Vec::new(),
             is_closing: false,
+            leftovers: Leftovers::default(),
             habit: Habit::default(),
             settings,
             counters: Messages::default(),
@@ -322,6 +324,10 @@ impl Lane {
     /// nothing has matched are cancelled, so that nothing is written after the program's end.
     pub fn close(&mut self) {
         self.is_closing = true;
+        self.leftovers.requests = self.requests.len() as u64;
+        for envelope in self.unexpected.envelopes() {
+            self.leftovers.note(envelope);
+        }
         for request in self.posted.extract(|_| true) {
             self.requests.finish(request, Status::CANCELLED, None);
         }
@@ -379,7 +385,10 @@ impl Lane {
                     landing,
                 )
             }
-            None if self.is_closing => (Purpose::Nothing, Landing::Into(Span::EMPTY)),
+            None if self.is_closing => {
+                self.leftovers.note(&envelope);
+                (Purpose::Nothing, Landing::Into(Span::EMPTY))
+            }
             None => self.unexpected(inbound, envelope, len),
         };
         self.land(inbound, purpose, landing);

@@ -3,6 +3,7 @@
 use std::mem::replace;
 use std::net::SocketAddr;
 
+use super::envelope::Envelope;
 use super::lane::{Inbound, Lane, Purpose};
 use super::matching::Body;
 use super::request::{Request, Status};
@@ -17,7 +18,40 @@ pub(super) struct Loss {
     reason: &'static str,
 }
 
+/// What a program left behind when it finalized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Messages that nobody received, without those of collectives.
+    pub messages: u64,
+    /// Source and tag of the first of them.
+    pub first: Option<(u32, i32)>,
+    /// Source and tag of the first message of a collective that nobody received.
+    pub collective: Option<(u32, i32)>,
+    /// Requests that were neither completed nor freed.
+    pub requests: u64,
+}
+
+impl Leftovers {
+    /// Nobody will receive this.
+    #[cold]
+    pub(super) fn note(&mut self, envelope: &Envelope) {
+        let name = (envelope.source, envelope.tag);
+        if envelope.context == envelope.context.collective() {
+            self.collective.get_or_insert(name);
+        } else {
+            self.messages += 1;
+            self.first.get_or_insert(name);
+        }
+    }
+}
+
 impl Lane {
+    /// What the program has left behind, once it finalizes.
+    #[must_use]
+    pub fn leftovers(&self) -> Leftovers {
+        self.leftovers
+    }
+
     #[cold]
     pub(super) fn lose(&mut self, link: usize, lost: &Lost) {
         let Lost {

@@ -6,7 +6,9 @@
 
 use super::Engine;
 use super::lane::Lane;
+use super::matching::Pattern;
 use crate::error::{Cause, Error, Result};
+use crate::ids::Context;
 use crate::transport::shm::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
 use crate::transport::{Link, Peer};
 
@@ -22,13 +24,19 @@ const GATHERINGS_PER_TURN: u64 = 32;
 pub struct Circle<'a> {
     engine: &'a Engine,
     meeting: &'a Meeting,
+    /// Of the collectives of the communicator.
+    context: Context,
 }
 
 impl<'a> Circle<'a> {
-    /// The members of `meeting` by way of `engine`.
+    /// The members of `meeting` by way of `engine`; their collectives' messages have `context`.
     #[must_use]
-    pub fn new(engine: &'a Engine, meeting: &'a Meeting) -> Self {
-        Self { engine, meeting }
+    pub fn new(engine: &'a Engine, meeting: &'a Meeting, context: Context) -> Self {
+        Self {
+            engine,
+            meeting,
+            context,
+        }
     }
 
     /// Who meets.
@@ -52,7 +60,8 @@ impl<'a> Circle<'a> {
     /// Waits until `look` finds something.
     ///
     /// # Errors
-    /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense.
+    /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense;
+    /// `Cause::Stray` if a member is in another collective operation.
     #[inline]
     pub fn wait<T>(&self, mut look: impl FnMut() -> Look<T>) -> Result<T> {
         let looks = match self.engine.patience.hold.is_zero() {
@@ -69,9 +78,14 @@ impl<'a> Circle<'a> {
 
     #[inline(never)]
     fn wait_long<T>(&self, mut look: impl FnMut() -> Look<T>) -> Result<T> {
-        self.engine.wait_until(|lane| match look() {
-            Some(found) => Some(found.map_err(complain)),
-            None => lane.loss_among(self.meeting).map(Err),
+        self.engine.wait_until(|lane| {
+            if let Some(found) = look() {
+                return Some(found.map_err(complain));
+            }
+            let wrong = lane.loss_among(self.meeting);
+            let wrong = wrong.or_else(|| lane.stray_of(self))?;
+            // Who was right may have gone on between the two looks.
+            Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         })
     }
 
@@ -127,6 +141,26 @@ impl Lane {
     fn loss_among(&self, meeting: &Meeting) -> Option<Error> {
         let lost = self.lost.iter().find(|loss| meeting.has(loss.peer))?;
         Some(self.loss(lost.peer))
+    }
+
+    /// A message of a member that has not come. It cannot be of an operation before this one: what
+    /// belongs to those has been received. Who skips a gathering and sends is in another one.
+    fn stray_of(&mut self, circle: &Circle<'_>) -> Option<Error> {
+        if self.unexpected.is_empty() {
+            return None;
+        }
+        let any = Pattern {
+            context: circle.context,
+            source: None,
+            tag: None,
+        };
+        let envelope = self.unexpected.find(&any)?.envelope;
+        let has_come = circle.meeting.has_come(envelope.source as usize);
+        let stray = Cause::Stray {
+            source_rank: envelope.source,
+            tag: envelope.tag,
+        };
+        (!has_come).then(|| stray.into())
     }
 
     fn rouse(&self, sleepers: &[Peer]) {

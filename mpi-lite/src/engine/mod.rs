@@ -33,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 pub use completion::{Any, Array, Indexed};
 pub use lane::{Attached, Counters, Lane, Survey};
 use lock::Lock;
+pub use loss::Leftovers;
 pub use meet::{Circle, agree, complain};
 pub use patience::Patience;
 pub use receive::{Message, ReceivePlan};

@@ -6,7 +6,7 @@ use super::lane::{Attached, Lane};
 use super::lock::Guard;
 use super::protocol::{self, Completion};
 use super::receive::ReceivePlan;
-use super::request::{Request, Requests, Status};
+use super::request::{Completion as Received, Request, Requests, Status};
 use super::withdraw::Withdrawal;
 use crate::config::Settings;
 use crate::data::Area;
@@ -420,6 +420,14 @@ impl Engine {
     /// # Errors
     /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
     pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
+        self.exchange_whole(send, receive)?.into_result()
+    }
+
+    /// The same; answers what became of the receive.
+    ///
+    /// # Errors
+    /// As [`Lane::send`], and those of the send.
+    pub fn exchange_whole(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Received> {
         let mut lane = self.lane.lock();
         let receiving = lane.receive(receive);
         let sending = match lane.send(send) {
@@ -434,7 +442,7 @@ impl Engine {
         };
         let received = self.wait_with(lane, Some(receiving))?;
         self.wait(sending)?.into_result()?;
-        received.into_result()
+        Ok(received)
     }
 }
 

@@ -29,6 +29,9 @@ const LOOKS_PER_TIME: u32 = 8;
 /// that no program always has it in the same place.
 const TURNS_PER_LOOK_AROUND: u64 = 61;
 
+/// Enough for the rings of a thousand neighbours.
+const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
+
 /// Whether more was copied than when it was last asked: then a long message moves.
 fn moves_on(before: &mut Option<u64>, copied: u64) -> bool {
     before
@@ -144,6 +147,19 @@ impl Engine {
             lane.unlocked(std::thread::yield_now);
         }
         look(&mut lane)
+    }
+
+    /// Takes in what has come, also from who never sent before. At most so much that it ends.
+    pub fn catch_up(&self) {
+        let mut lane = self.lane.lock();
+        // As before and after a sleep, one looks who has come for the first time.
+        lane.begin_rest();
+        lane.end_rest();
+        for _ in 0..MOST_TURNS_TO_CATCH_UP {
+            if !lane.turn(self.clock.now()) {
+                break;
+            }
+        }
     }
 
     /// Sleeps, unless there is something to do. Looks once more before that, now that others know

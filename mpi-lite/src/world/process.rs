@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use super::placement::{begin_apart, cores};
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
-use crate::comm::Communicator;
+use crate::comm::{Call, Communicator};
 use crate::config::{Settings, Wait};
-use crate::engine::{Counters, Engine, Lane, Patience, Ticker};
+use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::transport::rmpp::{Bound, Card, agree};
@@ -142,10 +142,47 @@ impl Process {
             .map_err(system)?;
         // Meanwhile the ticker answers those who are not that far yet.
         boot.exchange(&[]).map_err(system)?;
+        // All have come, so all that was sent is here, whether somebody wanted it or not.
+        self.engine.catch_up();
+        let leftovers = self.engine.with(|lane| lane.leftovers());
+        self.check_leftovers(leftovers)?;
         self.ticker.lock().take();
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
         boot.finalized().map_err(system)
+    }
+
+    /// Collectives that did not meet are an error; what else was left is told to who asked for it.
+    fn check_leftovers(&self, left: Leftovers) -> Result<()> {
+        if let Some((source, tag)) = left.collective {
+            let why = format!(
+                "rank {source} of a communicator has sent in {} what rank {} of MPI_COMM_WORLD \
+                 never received: all processes of a communicator must call the same collective \
+                 operations in the same order, with the same root",
+                Call::name_of(tag),
+                self.assignment.rank,
+            );
+            return Err(Cause::Collective(why.into()).into());
+        }
+        self.world.check_last_gathering()?;
+        let is_asked = self.engine.with(|lane| lane.settings().check);
+        if is_asked && (left.messages, left.requests) != (0, 0) {
+            eprintln!("{}", self.tell(&left));
+        }
+        Ok(())
+    }
+
+    /// One line about what was left behind.
+    fn tell(&self, left: &Leftovers) -> String {
+        let Assignment { rank, host, .. } = &self.assignment;
+        let first = left.first.map_or_else(String::new, |(source, tag)| {
+            format!(" (the first from rank {source}, tag {tag})")
+        });
+        format!(
+            "mpi-lite: rank {rank} on host {host}: MPI_Finalize: messages never received: \
+             {}{first}; requests never completed or freed: {}",
+            left.messages, left.requests
+        )
     }
 
     /// Asks the launcher to end the job with exit status `code`, and to print `message`. The

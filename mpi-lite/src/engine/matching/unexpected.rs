@@ -122,6 +122,11 @@ impl Unexpected {
             .collect()
     }
 
+    /// The envelopes of all messages.
+    pub fn envelopes(&self) -> impl Iterator<Item = &Envelope> {
+        self.messages.iter().map(|(_, message)| &message.envelope)
+    }
+
     /// How many messages wait in the queue.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -23,6 +23,7 @@ use super::Shm;
 use super::segment::{ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot, WORDS};
 use crate::memory::Span;
 
+pub use super::about::{About, Who};
 pub use super::segment::{PLACES, SHEET_BYTES};
 
 /// Bytes that fit a line.
@@ -43,60 +44,6 @@ pub struct Nonsense;
 
 /// What a look finds: nothing yet, or what one looked for.
 pub type Look<T> = Option<Result<T, Nonsense>>;
-
-/// What a gathering is about: all members must say the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
-    /// The operation.
-    pub kind: u8,
-    /// The rank of the root, below 2^24; 0 where there is none.
-    pub root: u32,
-    /// Bytes that a member brings.
-    pub bytes: u32,
-}
-
-impl About {
-    fn encode(self) -> u64 {
-        u64::from(self.kind) | u64::from(self.root) << 8 | u64::from(self.bytes) << 32
-    }
-
-    fn decode(word: u64) -> Self {
-        Self {
-            kind: word as u8,
-            root: (word as u32) >> 8,
-            bytes: (word >> 32) as u32,
-        }
-    }
-}
-
-/// Some of the members, by rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// None of them.
-    Nobody,
-    /// This one.
-    One(usize),
-    /// All but this process.
-    Others,
-}
-
-impl Who {
-    fn encode(self) -> u64 {
-        match self {
-            Self::Nobody => 0,
-            Self::One(rank) => rank as u64 + 1,
-            Self::Others => u64::MAX,
-        }
-    }
-
-    fn decode(word: u64) -> Self {
-        match word {
-            0 => Self::Nobody,
-            u64::MAX => Self::Others,
-            rank => Self::One(rank as usize - 1),
-        }
-    }
-}
 
 /// A place, and the number of the last gathering there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,6 +204,34 @@ impl Meeting {
         self.members.iter().all(has_left)
     }
 
+    /// Whether the member of `rank` has come to the gathering to which this one came last.
+    #[must_use]
+    pub fn has_come(&self, rank: usize) -> bool {
+        let at = self.at.load(Relaxed);
+        let has_come = |member: &Member| {
+            let line = &member.seat.brought[(at % 2) as usize];
+            line.stamp.load(Acquire) >> ROUND_BITS >= at
+        };
+        self.members.get(rank).is_some_and(has_come)
+    }
+
+    /// What this member brought to its last gathering, and a rank that brought something else to
+    /// the same. Nobody gathers any more.
+    #[must_use]
+    pub fn disagreement(&self) -> Option<(About, (usize, About))> {
+        let at = self.at.load(Relaxed);
+        let last = |member: &Member| {
+            let line = &member.seat.brought[(at % 2) as usize];
+            let is_last = line.stamp.load(Acquire) >> ROUND_BITS == at;
+            is_last.then(|| About::decode(line.words[0].load(Relaxed)))
+        };
+        let mine = last(&self.members[self.me])?;
+        let differs = |theirs: About| (theirs.kind, theirs.root) != (mine.kind, mine.root);
+        let others = self.members.iter().enumerate();
+        let mut others = others.filter_map(|(rank, member)| Some((rank, last(member)?)));
+        Some((mine, others.find(|&(_, theirs)| differs(theirs))?))
+    }
+
     /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.
     #[inline]
     pub fn has_sleepers(&self, who: Who) -> bool {
@@ -369,10 +344,11 @@ impl Gathering<'_> {
         );
     }
 
-    /// Tells that this member has got as far as `round` of the gathering.
+    /// Tells that this member, which came for `about`, has got as far as `round` of the gathering.
     #[inline]
-    pub fn reach(&self, round: u32) {
+    pub fn reach(&self, about: About, round: u32) {
         let line = &self.myself().seat.brought[self.turn()];
+        line.words[0].store(about.encode(), Relaxed);
         line.stamp.store(self.stamp(round), Release);
     }
 
@@ -381,12 +357,21 @@ impl Gathering<'_> {
         self.at << ROUND_BITS | u64::from(round)
     }
 
-    /// Whether the member of `rank` has got as far as `round`.
+    /// Whether the member of `rank` has got as far as `round`, and what it came for, if its line
+    /// still says that.
     #[inline]
-    pub fn has_reached(&self, rank: usize, round: u32) -> Look<()> {
+    pub fn has_reached(&self, rank: usize, round: u32) -> Look<Option<About>> {
         let line = &self.meeting.members[rank].seat.brought[self.turn()];
-        // It may have gone on already: that line has a greater number then.
-        (line.stamp.load(Acquire) >= self.stamp(round)).then_some(Ok(()))
+        let stamp = line.stamp.load(Acquire);
+        if stamp < self.stamp(round) {
+            return None;
+        }
+        // It may have gone on already: that line has a greater number then, or gets one now.
+        let about = About::decode(line.words[0].load(Relaxed));
+        fence(Acquire);
+        let is_here = |stamp: u64| stamp >> ROUND_BITS == self.at;
+        let is_told = is_here(stamp) && is_here(line.stamp.load(Relaxed));
+        Some(Ok(is_told.then_some(about)))
     }
 
     /// What the member of `rank` has come for, once it has. It waits with going on until this
@@ -638,9 +623,9 @@ mod tests {
             come.bring(about(8), Who::Others, |bytes| bytes.fill(1));
         }
         let third = here.gather();
-        there.gather().reach(0);
+        there.gather().reach(about(0), 0);
         assert_eq!(third.is_free(), None, "the other may still be reading");
-        there.gather().reach(0);
+        there.gather().reach(about(0), 0);
         assert_eq!(third.is_free(), Some(Ok(())));
     }
 

@@ -5,6 +5,7 @@
 //! receiver knows where it goes; then both copy it straight from one memory to the other
 //! (`transfer`), or, where the system forbids that, it goes through the ring as well.
 
+mod about;
 mod baton;
 mod bells;
 mod body;

@@ -1,0 +1,169 @@
+//! Which collective operation a process is in: each of its messages says it, so that a program
+//! whose processes call different ones is told which they are.
+
+use std::fmt;
+
+use crate::error::{Cause, Error};
+use crate::transport::shm::meeting::About;
+
+/// Bits of the operation in a tag; the root is above them.
+const KIND_BITS: u32 = 5;
+
+macro_rules! operations {
+    ($($name:ident = $number:literal, $text:literal;)*) => {
+        /// A collective operation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Operation { $($name = $number,)* }
+
+        impl Operation {
+            pub(crate) fn of(number: u32) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+
+            fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+operations! {
+    Barrier = 1, "MPI_Barrier";
+    Allreduce = 2, "MPI_Allreduce";
+    Bcast = 3, "MPI_Bcast";
+    Reduce = 4, "MPI_Reduce";
+    Allgather = 5, "MPI_Allgather";
+    Allgatherv = 17, "MPI_Allgatherv";
+    Alltoall = 6, "MPI_Alltoall";
+    Alltoallv = 7, "MPI_Alltoallv or MPI_Alltoallw";
+    Gather = 9, "MPI_Gather";
+    Gatherv = 10, "MPI_Gatherv";
+    ReduceScatter = 11, "MPI_Reduce_scatter";
+    ReduceScatterBlock = 12, "MPI_Reduce_scatter_block";
+    Scan = 13, "MPI_Scan";
+    Exscan = 14, "MPI_Exscan";
+    Scatter = 15, "MPI_Scatter";
+    Scatterv = 16, "MPI_Scatterv";
+    Create = 8, "the creation of a communicator";
+}
+
+/// An operation with its root, if it has one. All processes must call the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    operation: Operation,
+    root: Option<u32>,
+}
+
+impl Call {
+    /// An operation without a root.
+    pub(crate) const fn of_all(operation: Operation) -> Self {
+        Self {
+            operation,
+            root: None,
+        }
+    }
+
+    /// An operation with a root, as the program gave it: it may be wrong.
+    pub(crate) fn rooted(operation: Operation, root: i32) -> Self {
+        Self {
+            operation,
+            root: u32::try_from(root).ok(),
+        }
+    }
+
+    /// What a member came to a gathering for, in words.
+    pub(crate) fn of_gathering(about: About) -> String {
+        let Some(operation) = Operation::of(about.kind.into()) else {
+            return "another operation".into();
+        };
+        let call = match operation {
+            Operation::Bcast | Operation::Reduce => {
+                Self::rooted(operation, about.root.cast_signed())
+            }
+            _ => Self::of_all(operation),
+        };
+        match operation {
+            Operation::Barrier | Operation::Bcast => call.to_string(),
+            _ => format!("{call} of {} bytes", about.bytes),
+        }
+    }
+
+    /// The call of a message that nobody received, in words.
+    pub(crate) fn name_of(tag: i32) -> String {
+        Self::of_tag(tag).map_or("another operation".into(), |call| call.to_string())
+    }
+
+    /// The tag of its messages. Ranks are below 2^24.
+    pub(crate) fn tag(self) -> i32 {
+        let root = self.root.map_or(0, |root| root + 1);
+        (root << KIND_BITS | self.operation as u32).cast_signed()
+    }
+
+    fn of_tag(tag: i32) -> Option<Self> {
+        let word = tag.cast_unsigned();
+        let operation = Operation::of(word & ((1 << KIND_BITS) - 1))?;
+        Some(Self {
+            operation,
+            root: (word >> KIND_BITS).checked_sub(1),
+        })
+    }
+
+    /// The error of the process of rank `me` that is in this call and met a message of another one,
+    /// with `tag`, from rank `other`.
+    #[cold]
+    pub(crate) fn met(self, me: u32, (other, tag): (u32, i32)) -> Error {
+        mismatch((me, &self.to_string()), (other, &Self::name_of(tag)))
+    }
+}
+
+/// The error for two processes that are not in the same operation: their ranks and calls, the own
+/// first.
+#[cold]
+pub(crate) fn mismatch((me, mine): (u32, &str), (other, theirs): (u32, &str)) -> Error {
+    Cause::Mismatch {
+        me,
+        mine: mine.into(),
+        other,
+        theirs: theirs.into(),
+    }
+    .into()
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.operation.name();
+        match self.root {
+            Some(root) => write!(f, "{name}(root {root})"),
+            None => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_known_again_by_its_tag() {
+        for number in 1..=17 {
+            let operation = Operation::of(number).unwrap();
+            for call in [
+                Call::of_all(operation),
+                Call::rooted(operation, 0),
+                Call::rooted(operation, (1 << 24) - 1),
+            ] {
+                assert!(call.tag() > 0);
+                assert_eq!(Call::of_tag(call.tag()), Some(call));
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_in_different_calls_reads_both() {
+        let mine = Call::rooted(Operation::Bcast, 1);
+        let theirs = Call::of_all(Operation::Allreduce).tag();
+        let text = mine.met(1, (0, theirs)).to_string();
+        assert!(text.contains("MPI_Bcast(root 1) on rank 1"), "{text}");
+        assert!(text.contains("MPI_Allreduce of rank 0"), "{text}");
+    }
+}

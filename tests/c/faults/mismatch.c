@@ -1,0 +1,44 @@
+/* Ranks 0 and 1 call different collectives, or the same with different roots: `mismatch CASE`. */
+#include "../check.h"
+
+static char long_one[100000], other[100000];
+
+int main(int argc, char **argv)
+{
+    int x = 7, y;
+    const char *what;
+
+    begin(&argc, &argv);
+    what = argv[1];
+    if (strcmp(what, "roots") == 0) {
+        MPI_Bcast(&x, 1, MPI_INT, rank, MPI_COMM_WORLD);
+    } else if (strcmp(what, "barrier-allreduce") == 0) {
+        if (rank == 0)
+            MPI_Barrier(MPI_COMM_WORLD);
+        else
+            MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(what, "reduce-allreduce") == 0) {
+        if (rank == 0)
+            MPI_Reduce(&x, &y, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+        else
+            MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(what, "gather-bcast") == 0) {
+        if (rank == 1)
+            MPI_Gather(&x, 1, MPI_INT, NULL, 0, MPI_INT, 0, MPI_COMM_WORLD);
+        else
+            MPI_Bcast(&x, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    } else if (strcmp(what, "long-short") == 0) {
+        MPI_Bcast(long_one, rank == 0 ? 100000 : 100, MPI_CHAR, 0, MPI_COMM_WORLD);
+        MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(what, "leaves") == 0) {
+        MPI_Request request;
+
+        if (rank == 0) {
+            MPI_Send(&x, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+            MPI_Send(&x, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
+        } else {
+            MPI_Irecv(other, 1, MPI_CHAR, 0, 9, MPI_COMM_WORLD, &request);
+        }
+    }
+    return end();
+}

@@ -1,0 +1,86 @@
+//! Processes that call different collectives are told which, and what a program leaves behind at
+//! its end is told to who asks for it.
+
+use std::path::PathBuf;
+
+use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile};
+
+const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
+
+struct Program {
+    _scratch: Scratch,
+    binary: PathBuf,
+}
+
+impl Program {
+    fn new() -> Self {
+        let scratch = Scratch::new("mismatch");
+        let source = c_source("tests/c/faults/mismatch.c");
+        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        Self {
+            _scratch: scratch,
+            binary,
+        }
+    }
+
+    fn run(&self, transport: &str, case: &str, check: &str) -> Outcome {
+        let job = Job::mpirun(2).args(["--transport", transport]);
+        let job = job.env("MPILITE_CHECK", check);
+        job.arg(&self.binary).arg(case).run()
+    }
+}
+
+/// The job fails, and standard error has all of these words in one line.
+fn check(case: &str, words: &[&str]) {
+    let program = Program::new();
+    for transport in TRANSPORTS {
+        let outcome = program.run(transport, case, "off").expect_failure();
+        let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+        assert!(
+            outcome.stderr.lines().any(has_all),
+            "{words:?} in one line over {transport}: {}",
+            outcome.report()
+        );
+    }
+}
+
+#[test]
+fn different_roots_of_a_bcast_are_named() {
+    check("roots", &["MPI_Bcast(root "]);
+}
+
+#[test]
+fn a_barrier_that_meets_an_allreduce_is_named() {
+    check("barrier-allreduce", &["MPI_Barrier", "MPI_Allreduce"]);
+}
+
+#[test]
+fn a_reduce_that_meets_an_allreduce_is_named() {
+    check("reduce-allreduce", &["MPI_Reduce(root 0)", "MPI_Allreduce"]);
+}
+
+#[test]
+fn a_gather_that_meets_a_bcast_is_named() {
+    check("gather-bcast", &["MPI_Gather(root 0)", "MPI_Bcast(root 1)"]);
+}
+
+/// Over shared memory the root sends a message, and the other waits where there are none.
+#[test]
+fn a_bcast_that_is_long_at_the_root_and_short_elsewhere_ends() {
+    check("long-short", &["MPI_Bcast"]);
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_told_to_who_asks() {
+    let program = Program::new();
+    for transport in TRANSPORTS {
+        let silent = program.run(transport, "leaves", "off").expect_code(0);
+        assert_eq!(silent.stderr, "", "{}", silent.report());
+        let told = program.run(transport, "leaves", "on").expect_code(0);
+        let line = "rank 1 on host";
+        let told = told.expect_stderr(line);
+        let told = told.expect_stderr("messages never received: 2 (the first from rank 0, tag 5)");
+        let told = told.expect_stderr("requests never completed or freed: 1");
+        assert_eq!(told.stderr.lines().count(), 1, "{}", told.report());
+    }
+}
