@@ -36,6 +36,15 @@ impl Group {
         Group { leader, descriptor }
     }
 
+    /// The same where descriptors are scarce: the number is all there is.
+    #[must_use]
+    pub fn by_number(leader: Pid) -> Group {
+        Group {
+            leader,
+            descriptor: None,
+        }
+    }
+
     /// Signals all its processes; without a signal only asks whether there are any.
     ///
     /// # Errors

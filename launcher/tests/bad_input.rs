@@ -241,7 +241,7 @@ fn few_file_descriptors_are_enough_or_named() {
     let output = limited("ulimit -n 64", "-n 64 true");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(125), "{stderr}");
-    assert!(stderr.contains("64 ranks on one host need 280 open files, but the limit is 64"));
+    assert!(stderr.contains("64 ranks on one host need 216 open files, but the limit is 64"));
     let output = limited("ulimit -n 256", "-n 64 true");
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
     for limit in 8..24 {

@@ -99,7 +99,7 @@ impl RankProcess {
     pub(super) fn new(
         rank: u32,
         spawned: Spawned,
-        has_own_group: bool,
+        group: Option<Group>,
     ) -> std::io::Result<RankProcess> {
         Ok(RankProcess {
             rank,
@@ -110,7 +110,7 @@ impl RankProcess {
             ended: None,
             aborts: false,
             stopped_since: None,
-            group: has_own_group.then(|| Group::of(spawned.pid)),
+            group,
             is_group_gone: false,
         })
     }

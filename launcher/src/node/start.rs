@@ -20,12 +20,13 @@ use super::{Node, RankInput};
 use crate::address::{self, Wish};
 use crate::environment::{self, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
+use crate::group::Group;
 use crate::guard::Guard;
 use crate::program;
 use crate::wire::{Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.
-const DESCRIPTORS_PER_RANK: u64 = 4;
+const DESCRIPTORS_PER_RANK: u64 = 3;
 const DESCRIPTORS_OF_NODE: u64 = 24;
 
 impl Node {
@@ -63,12 +64,12 @@ impl Node {
     }
 
     fn check_descriptors(&self, start: &Start) -> Result<(), Failure> {
-        let need = DESCRIPTORS_PER_RANK * start.ranks.len() as u64 + DESCRIPTORS_OF_NODE;
         let (_, limit) = self.inherited.files;
+        let ranks = start.ranks.len();
+        let need = descriptors(DESCRIPTORS_PER_RANK, ranks);
         if need <= limit {
             return Ok(());
         }
-        let ranks = start.ranks.len();
         Err(Failure::launch(format!(
             "{ranks} ranks on one host need {need} open files, but the limit is {limit} \
              (ulimit -Hn)"
@@ -136,8 +137,20 @@ impl Node {
             input,
             has_own_group,
         })?;
-        RankProcess::new(rank, spawned, has_own_group)
+        let (_, limit) = self.inherited.files;
+        let has_room = descriptors(DESCRIPTORS_PER_RANK + 1, start.ranks.len()) <= limit;
+        let group = if has_room {
+            Group::of(spawned.pid)
+        } else {
+            Group::by_number(spawned.pid)
+        };
+        RankProcess::new(rank, spawned, has_own_group.then_some(group))
     }
+}
+
+/// Descriptors that a node of so many ranks needs.
+fn descriptors(per_rank: u64, ranks: usize) -> u64 {
+    per_rank * ranks as u64 + DESCRIPTORS_OF_NODE
 }
 
 /// A rank that reads the terminal must be in the terminal's foreground group, as we are.
