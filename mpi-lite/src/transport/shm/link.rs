@@ -158,7 +158,11 @@ impl Outward {
     }
 
     #[inline(always)]
-    fn push_slot<const COUNT: usize>(&mut self, note: Note, words: [u64; COUNT]) -> bool {
+    pub(super) fn push_slot<const COUNT: usize>(
+        &mut self,
+        note: Note,
+        words: [u64; COUNT],
+    ) -> bool {
         let has_room = self.ring.has_room(1, 0);
         if has_room {
             self.ring.push(note, words);

@@ -19,8 +19,8 @@ pub(crate) enum Short<T> {
 }
 
 impl Shm {
-    /// Takes the next message if it is short and `place` knows, by its envelope and length, where
-    /// it goes. Nothing is left of it here.
+    /// Takes the next message if all of it is there and `place` knows, by its envelope and length,
+    /// where it goes. Nothing is left of it here.
     #[inline(always)]
     pub(crate) fn take_short<T>(
         &mut self,
@@ -37,7 +37,7 @@ impl Shm {
                 continue;
             };
             if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
-                return Short::Other;
+                return self.take_whole(caller, note, place);
             }
             let placed = place(envelope_of(inward.envelope_words()), note.bytes);
             let Some((span, more)) = placed else {
@@ -51,6 +51,34 @@ impl Shm {
             return Short::Taken(more);
         }
         Short::Nothing
+    }
+
+    /// The same for a message with more than fits a slot, if it came in one piece.
+    #[inline(always)]
+    fn take_whole<T>(
+        &mut self,
+        caller: u32,
+        note: Note,
+        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
+    ) -> Short<T> {
+        let inward = &mut self.inward[caller as usize];
+        let is_whole = note.bytes > 0 && inward.ring.word(2) == note.bytes as u64;
+        if note.kind != Kind::Body as u8 || !is_whole {
+            return Short::Other;
+        }
+        let Some(piece) = inward.ring.body(note) else {
+            return Short::Other;
+        };
+        let placed = place(envelope_of(inward.envelope_words()), note.bytes);
+        let Some((span, more)) = placed else {
+            return Short::Other;
+        };
+        span.copy_from(piece);
+        self.next += 1;
+        if inward.ring.take(Some(note)) {
+            self.make_room_known(caller);
+        }
+        Short::Taken(more)
     }
 
     /// Whose turn it is.

@@ -14,9 +14,12 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
 };
 use super::note::Kind;
+use super::receiving::Short;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
-use super::{Cores, EAGER_BYTES, LOOKS_PER_KNOCK, Place, Room, Shm, segment_bytes};
+use super::{
+    Cores, EAGER_BYTES, EAGER_PIECE_BYTES, LOOKS_PER_KNOCK, Place, Room, Shm, segment_bytes,
+};
 use crate::clock::Instant;
 use crate::memory::Span;
 
@@ -612,5 +615,66 @@ fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stam
     for round in 0..ROUNDS {
         (0..=round % 5).for_each(|_| say(&mut roads, 0));
         say(&mut roads, 1);
+    }
+}
+
+/// What `take_short` finds next, with the length it was told; `None` if the usual way must.
+fn taken(road: &mut Shm, place: &mut [u8]) -> Option<usize> {
+    let span = Span::of(place);
+    loop {
+        match road.take_short(|_, len| Some((span, len))) {
+            Short::Taken(len) => return Some(len),
+            Short::Other => return None,
+            // New neighbours are looked for now and then.
+            Short::Nothing => assert!(road.quiet_event().is_none()),
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_there_whole_is_taken_at_once_however_long_it_is() {
+    let mut roads = neighbours(2, true);
+    for round in 0..3 {
+        for len in [0, 1, 40, 41, 64, 2048, 2049, EAGER_PIECE_BYTES] {
+            let mut sent = body(round, len);
+            send(&mut roads[0], 1, 1, &mut sent);
+            let mut place = vec![0; len + 1];
+            assert_eq!(taken(&mut roads[1], &mut place), Some(len));
+            assert_eq!((&place[..len], place[len]), (&sent[..], 0));
+            // Back, so that it comes both with the baton and without.
+            if round > 0 {
+                send(&mut roads[1], 0, 1, &mut sent);
+                assert_eq!(taken(&mut roads[0], &mut place), Some(len));
+            }
+        }
+    }
+    let mut sent = body(1, 64);
+    send(&mut roads[0], 1, 1, &mut sent);
+    let mut short = [0; 7];
+    assert_eq!(
+        taken(&mut roads[1], &mut short),
+        Some(64),
+        "its rest is left out"
+    );
+    assert_eq!(short, sent[..7]);
+}
+
+#[test]
+fn nonsense_is_not_taken_at_once() {
+    for (bytes, says) in [
+        (0, 0),
+        (64, 65),
+        (64, 63),
+        (EAGER_BYTES + 8, EAGER_BYTES + 8),
+    ] {
+        let mut roads = neighbours(2, true);
+        let mut first = [1];
+        send(&mut roads[0], 1, 1, &mut first);
+        assert_eq!(taken(&mut roads[1], &mut [0]), Some(1));
+        let words = [0, 0, says as u64];
+        assert!(roads[0].outward[1].push_slot(Kind::Body.note(bytes), words));
+        let mut place = vec![0; 2 * EAGER_BYTES];
+        assert_eq!(taken(&mut roads[1], &mut place), None, "{bytes} of {says}");
+        assert!(place.iter().all(|&byte| byte == 0));
     }
 }
