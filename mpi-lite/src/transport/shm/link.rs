@@ -9,7 +9,7 @@ use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Note, Producer, REGISTERED_BYTES};
 use super::segment::{Area, Pair, TRANSFERS};
-use super::{Body, EAGER_BYTES, EAGER_PIECE_BYTES};
+use super::{Body, EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
 use crate::memory::Span;
 
 /// Words of a message in front of its body.
@@ -88,7 +88,7 @@ impl Outward {
         self.is_behind()
             && self
                 .ring
-                .has_room(EAGER_BYTES / EAGER_PIECE_BYTES, EAGER_BYTES)
+                .has_room(EAGER_BYTES / PIPELINED_BYTES, EAGER_BYTES)
     }
 
     /// Nothing that waits goes any more.
@@ -133,14 +133,19 @@ impl Outward {
 
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
         let len = body.len();
-        if !self.ring.has_room(len.div_ceil(EAGER_PIECE_BYTES), len) {
+        let most = if len <= EAGER_PIECE_BYTES {
+            len
+        } else {
+            PIPELINED_BYTES
+        };
+        if !self.ring.has_room(len.div_ceil(most), len) {
             return false;
         }
         let [context, tag] = words_of(envelope);
         let mut kind = Kind::Body;
         let mut at = 0;
         while at < len {
-            let piece = body.part(at, EAGER_PIECE_BYTES);
+            let piece = body.part(at, most);
             self.ring
                 .push_body(kind as u8, piece, [context, tag, len as u64]);
             (kind, at) = (Kind::More, at + piece.len());
