@@ -74,7 +74,7 @@ const EAGER_PIECE_BYTES: usize = 4096;
 const PIPELINED_BYTES: usize = 2048;
 
 /// Chunks of a long message that are copied before something else is looked at.
-const CHUNKS_PER_TURN: usize = 4;
+const CHUNKS_PER_TURN: usize = 2;
 
 /// Who has looked so often in vain for an answer about a long message, some 50 us, knocks; and
 /// again after twice as many looks.

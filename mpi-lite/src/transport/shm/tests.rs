@@ -17,6 +17,7 @@ use super::note::Kind;
 use super::receiving::Short;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
+use super::transfer::Cut;
 use super::{
     Cores, EAGER_BYTES, EAGER_PIECE_BYTES, LOOKS_PER_KNOCK, Place, Room, Shm, segment_bytes,
 };
@@ -530,7 +531,8 @@ fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
     let mut message = LongMessage::landed(1 << 20);
     let transfer = &message.roads[0].outward[1].pair.transfers[0];
     // The sender has taken all, and was stopped before it had copied anything.
-    let claims = transfer.claims.swap(4 << 32, Relaxed);
+    let chunks = Cut::of(1 << 20).chunks();
+    let claims = transfer.claims.swap(u64::from(chunks) << 32, Relaxed);
     assert_eq!(claims, 0, "nobody has begun");
     let [sender, receiver] = &mut message.roads[..] else {
         unreachable!("two roads");
@@ -539,7 +541,7 @@ fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
     assert_eq!(receiver.wake_at(), None);
     assert!(receiver.begin_rest());
     assert!(!is_rung(receiver));
-    transfer.copied.store(4, Relaxed);
+    transfer.copied.store(chunks, Relaxed);
     assert!(sender.poll(Instant::ZERO).is_none());
     assert!(is_rung(receiver), "its sender is done");
     assert_eq!(receiver.wake_at(), Some(Instant::ZERO));
