@@ -7,7 +7,7 @@ BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
-.PHONY: demo test install stage build prerequisites bench compare check soak miri doc clean
+.PHONY: demo test install stage build prerequisites bench compare check soak fuzz mutants miri doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -88,6 +88,17 @@ soak:
 	  $(SOAK_TEST) --test exploration -- --nocapture each_extension
 	RMPP_NODES=10000 $(SOAK_TEST) --test cluster -- --nocapture --test-threads=1
 	LOOM_MAX_PREEMPTIONS=3 nice $(CARGO) test --package mpi-lite --test models
+
+# Fuzzing guided by coverage: FUZZ_SECONDS for each target, all in ten minutes by default;
+# TARGETS="ring seals" chooses. Needs the nightly toolchain.
+fuzz:
+	@CARGO="$(CARGO)" sh tests/fuzz/run.sh
+
+# One mutant after the other of the protocol and of mpi-lite's matching, requests and ring: a sample
+# of MUTANTS, drawn by MUTANTS_SEED; SHARD=k/n runs a part. docs/mutants.md names those that no test
+# catches.
+mutants:
+	@CARGO="$(CARGO)" sh tests/mutants.sh
 
 # Unit tests under Miri, which finds undefined behaviour: those of what mpi-lite does with raw memory,
 # the roads of shared memory above all; the core has no unsafe code. There, ranks share a heap instead

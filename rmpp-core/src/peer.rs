@@ -15,8 +15,8 @@ pub(crate) struct Peer {
 }
 
 /// The path to a peer: measured round trip, silence, acknowledgements, and the heads of the queues
-/// of live messages. Of fixed size. Between messages the queues are empty, and what remains is worth
-/// time only.
+/// of live messages. Of fixed size. Between messages the queues are empty, and what remains is
+/// worth time only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// Messages whose first packet may not yet be sent: the first-packet window is full.

@@ -5,6 +5,8 @@
 //! state of the protocol is touched (rules E and S of `docs/protocol.md`).
 
 mod driver;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inbox;
 mod mtu;
 mod outbox;

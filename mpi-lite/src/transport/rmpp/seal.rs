@@ -127,6 +127,20 @@ impl Seal {
         }
         Ok(WRAP_BYTES..datagram.len())
     }
+
+    /// As the outbox does it, for a datagram in one piece whose last header ends at `head_bytes`;
+    /// answers how many of its first bytes are covered.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn close(&mut self, to: u32, datagram: &mut [u8], head_bytes: usize) -> usize {
+        match self {
+            Self::Cookie(_) => MARK_BYTES,
+            Self::Tag(tagger) => tagger.close(to, datagram, head_bytes),
+            Self::Encrypt(cipher) => {
+                cipher.close(to, datagram);
+                datagram.len()
+            }
+        }
+    }
 }
 
 /// Tags datagrams: SipHash-2-4 over wrap and headers, the receiver's rank, and the epoch.
@@ -231,12 +245,13 @@ impl Tagger {
     }
 
     /// As the outbox does it, for a datagram in one piece.
-    #[cfg(test)]
-    fn close(&mut self, to: u32, datagram: &mut [u8], head_bytes: usize) {
+    #[cfg(any(test, feature = "fuzzing"))]
+    fn close(&mut self, to: u32, datagram: &mut [u8], head_bytes: usize) -> usize {
         let bytes = datagram.len();
         let (covered, unsaid) = self.cover(to, datagram, (bytes, head_bytes));
         let tag = self.tag(unsaid, &datagram[..covered]);
         datagram[..MARK_BYTES].copy_from_slice(&tag);
+        covered
     }
 }
 
@@ -466,7 +481,9 @@ mod tests {
         datagram[14..16].fill(0);
         match seal {
             Seal::Cookie(_) => {}
-            Seal::Tag(tagger) => tagger.close(2, &mut datagram, WRAP_BYTES + head_bytes),
+            Seal::Tag(tagger) => {
+                tagger.close(2, &mut datagram, WRAP_BYTES + head_bytes);
+            }
             Seal::Encrypt(cipher) => cipher.close(2, &mut datagram),
         }
         datagram

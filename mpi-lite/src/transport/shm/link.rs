@@ -175,6 +175,12 @@ impl Outward {
         has_room
     }
 
+    /// Writes a slot of any kind, if there is room.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn forge(&mut self, note: Note, words: [u64; super::segment::WORDS]) {
+        self.push_slot(note, words);
+    }
+
     /// Writes the next piece of a message that was asked for by this name, from byte `at` of its
     /// body on, if there is room. Answers its length.
     pub(super) fn push_asked(&mut self, name: u32, body: &Body, at: usize) -> Option<usize> {

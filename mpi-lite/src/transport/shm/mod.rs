@@ -11,6 +11,8 @@ mod bells;
 mod body;
 mod cores;
 mod exchange;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod landing;
 mod link;
 pub mod meeting;

@@ -1,0 +1,370 @@
+//! Two ranks that share memory, under the hand of a fuzzer or a test: both send and receive, and
+//! meanwhile anything may be written into the memory, as a neighbour that has gone mad would do.
+//!
+//! Whatever is written, nothing may panic or touch memory that is not of the segment or of a
+//! message; each send ends at most once, and nothing is heard of a neighbour that is lost.
+
+use core::sync::atomic::Ordering::Relaxed;
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+
+use super::super::{
+    Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
+};
+use super::ring::Note;
+use super::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
+use super::{Cores, Place, Shm, segment_bytes};
+use crate::clock::Instant;
+use crate::memory::Span;
+
+/// Messages longer than this land nowhere, as those that nobody can receive.
+const LONGEST: u64 = 1 << 20;
+
+/// Sends that may be under way.
+const SENDS: usize = 64;
+
+/// A process whose memory stands in for that of both ranks, and what is written where in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stand {
+    /// Its number. Whatever a mad neighbour has copied into a process goes there.
+    pub process: u32,
+    /// Where in its memory the word is.
+    pub witness_at: u64,
+    /// The word.
+    pub witness: u64,
+}
+
+/// Where something is written.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    /// A slot of the road to the rank, by number: its stamp.
+    Stamp(u8),
+    /// A word of such a slot.
+    Word(u8, u8),
+    /// How many slots the rank has taken, or how many bytes.
+    Taken(bool),
+    /// A word of a transfer on the road to the rank.
+    Transfer(u8, u8),
+    /// A word of what the rank says of itself.
+    Area(u8),
+    /// The baton's stamp.
+    Baton,
+    /// A word of the baton's slot.
+    BatonWord(u8),
+}
+
+/// How a message lands.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// In memory of the program, of so many bytes.
+    Into(u16),
+    /// In a buffer of the road.
+    Bounce,
+    /// Not now.
+    Later,
+}
+
+/// One of the two ranks, with what the program has given it.
+struct Rank {
+    road: Shm,
+    /// Bodies of sends that have not ended, by token.
+    sending: Vec<(u32, Vec<u8>)>,
+    ended: BTreeSet<u32>,
+    /// Arrivals that have not landed.
+    held: Vec<Arrival>,
+    /// Memory into which a message lands.
+    landing: Vec<(Arrival, Vec<u8>)>,
+    is_lost: bool,
+}
+
+/// Memory for two ranks: mapped once, because no mapping is ever undone.
+#[derive(Debug)]
+pub struct Memory {
+    memory: OwnedFd,
+    segment: Segment,
+}
+
+impl Memory {
+    /// New memory.
+    ///
+    /// # Errors
+    /// The system has none.
+    pub fn new() -> io::Result<Self> {
+        let memory = memfd_create("fuzz", MemfdFlags::CLOEXEC)?;
+        ftruncate(&memory, segment_bytes(2))?;
+        let segment = Segment::map(&memory, 2)?;
+        Ok(Self { memory, segment })
+    }
+
+    /// Nothing was ever written to it.
+    fn wipe(&self) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.memory, flags, 0, segment_bytes(2))?)
+    }
+}
+
+/// The two ranks.
+pub struct Rig {
+    ranks: [Rank; 2],
+    segment: Segment,
+    stand: Option<Stand>,
+    sent: u32,
+}
+
+fn bells() -> io::Result<Vec<OwnedFd>> {
+    let bell = || Ok(eventfd(0, EventfdFlags::NONBLOCK)?);
+    (0..2).map(|_| bell()).collect()
+}
+
+impl Rig {
+    /// Two ranks that have sent nothing yet; no others use the memory. With a stand-in, long
+    /// messages are copied straight from one memory to the other: those of the stand-in.
+    ///
+    /// # Errors
+    /// The system has no memory or no descriptors left.
+    pub fn new(memory: &mut Memory, stand: Option<Stand>) -> io::Result<Self> {
+        memory.wipe()?;
+        let segment = memory.segment;
+        let bells = bells()?;
+        let rank = |me| -> io::Result<Rank> {
+            let place = Place {
+                memory: memory.memory.try_clone()?,
+                bells: bells
+                    .iter()
+                    .map(OwnedFd::try_clone)
+                    .collect::<Result<_, _>>()?,
+                ranks: vec![0, 1],
+                me,
+                cores: Cores {
+                    allowed: core::array::from_fn(|word| u64::from(word == 0) << me),
+                    most: 2,
+                },
+                copies_across: false,
+            };
+            Ok(Rank {
+                road: Shm::on(segment, place, 2),
+                sending: Vec::new(),
+                ended: BTreeSet::new(),
+                held: Vec::new(),
+                landing: Vec::new(),
+                is_lost: false,
+            })
+        };
+        let ranks = [rank(0)?, rank(1)?];
+        let rig = Self {
+            ranks,
+            segment,
+            stand,
+            sent: 0,
+        };
+        rig.present();
+        Ok(rig)
+    }
+
+    /// The ranks are the stand-in, whatever was written: a process that somebody else names would
+    /// be written into.
+    fn present(&self) {
+        for rank in 0..2 {
+            let area = self.segment.area(rank);
+            match self.stand {
+                Some(stand) => area.present(stand.process, (stand.witness_at, stand.witness)),
+                None => area.present(0, (0, 0)),
+            }
+        }
+    }
+
+    /// Rank `from` sends `len` bytes to the other one.
+    pub fn send(&mut self, from: bool, len: u32, needs_match: bool) {
+        let (rank, to) = (&mut self.ranks[usize::from(from)], Peer(u32::from(!from)));
+        if rank.sending.len() >= SENDS {
+            return;
+        }
+        self.sent += 1;
+        let envelope = [self.sent as u8; ENVELOPE_BYTES];
+        let mut body = vec![self.sent as u8; len as usize];
+        let span = Span::of(&mut body);
+        if !needs_match && rank.road.offer(to, &envelope, span) {
+            return;
+        }
+        let message = Outbound {
+            envelope: &envelope,
+            body: span,
+            token: Token(self.sent),
+            is_awaited: false,
+            needs_match,
+        };
+        if rank.road.send(to, message).is_ok() {
+            rank.sending.push((self.sent, body));
+        }
+    }
+
+    /// Rank `from` says something that has the right stamp and is otherwise as it likes.
+    pub fn forge(&mut self, from: bool, kind: u8, bytes: u32, words: [u64; WORDS]) {
+        let outward = &mut self.ranks[usize::from(from)].road.outward[usize::from(!from)];
+        let note = Note::new(kind, bytes as usize & 0x7f_ffff);
+        outward.forge(note, words);
+        self.segment
+            .area(u32::from(!from))
+            .introduce(u32::from(from));
+    }
+
+    /// Something is written into the memory from which rank `at` reads; or it is changed by it.
+    pub fn write(&mut self, at: bool, target: Target, word: u64, is_change: bool) {
+        let (me, other) = (u32::from(at), u32::from(!at));
+        let (area, pair) = (self.segment.area(me), self.segment.pair(other, me));
+        let baton = &self.segment.pair(0, 1).relay.slot;
+        let word_of = |slot: &Slot, number: u8| {
+            change(&slot.words[usize::from(number) % WORDS], word, is_change);
+        };
+        match target {
+            Target::Stamp(slot) => change(&slot_of(pair, slot).stamp, word, is_change),
+            Target::Word(slot, number) => word_of(slot_of(pair, slot), number),
+            Target::Taken(slots) => {
+                let taken = &self.segment.pair(me, other).taken;
+                change(
+                    if slots { &taken.slots } else { &taken.bytes },
+                    word,
+                    is_change,
+                );
+            }
+            Target::Transfer(number, field) => write_transfer(pair, (number, field), word),
+            Target::Area(field) => write_area(area, field, word),
+            Target::Baton => change(&baton.stamp, word, is_change),
+            Target::BatonWord(number) => word_of(baton, number),
+        }
+        self.present();
+    }
+
+    /// Rank `at` takes a turn; what arrives lands like this.
+    pub fn turn(&mut self, at: bool, how: How) {
+        let rank = &mut self.ranks[usize::from(at)];
+        // A neighbour that writes without end could keep it busy without end.
+        for _ in 0..4 * SLOTS {
+            let Some(event) = rank.road.poll(Instant::ZERO) else {
+                break;
+            };
+            rank.hear(event, how);
+        }
+        rank.road.pause();
+    }
+
+    /// Rank `at` takes a message as the short way does.
+    pub fn take_short(&mut self, at: bool) {
+        let mut place = vec![0; 64];
+        let span = Span::of(&mut place);
+        let _ = self.ranks[usize::from(at)]
+            .road
+            .take_short(|_, len| (len <= 64).then_some((span, ())));
+    }
+
+    /// What waits at rank `at` lands.
+    pub fn land(&mut self, at: bool, how: How) {
+        let rank = &mut self.ranks[usize::from(at)];
+        for arrival in core::mem::take(&mut rank.held) {
+            rank.land(arrival, how, LONGEST);
+        }
+    }
+
+    /// Rank `at` has no room for bodies, or has room again.
+    pub fn keep_bodies_away(&mut self, at: bool, away: bool) {
+        self.ranks[usize::from(at)].road.keep_bodies_away(away);
+    }
+
+    /// Rank `at` goes to sleep, and is awake again.
+    pub fn rest(&mut self, at: bool) {
+        let road = &mut self.ranks[usize::from(at)].road;
+        let _ = road.begin_rest();
+        road.end_rest();
+        let _ = (road.is_quiet(), road.wake_at());
+    }
+
+    /// Bytes that the two roads hold for messages.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.ranks.iter().map(|rank| rank.held.len()).sum()
+    }
+}
+
+impl Rank {
+    fn hear(&mut self, event: Event, how: How) {
+        match event {
+            Event::Arriving { arrival, len, .. } => {
+                assert!(!self.is_lost, "a message of a lost neighbour");
+                self.land(arrival, how, len);
+            }
+            Event::Arrived { arrival, .. } => self.landing.retain(|(other, _)| *other != arrival),
+            Event::Sent { token } => self.end(token),
+            Event::Lost(lost) => {
+                assert!(!self.is_lost, "lost twice");
+                self.is_lost = true;
+                lost.unsent.iter().for_each(|&token| self.end(token));
+                let is_gone = |arrival: &Arrival| lost.unfinished.contains(arrival);
+                self.landing.retain(|(arrival, _)| !is_gone(arrival));
+                self.held.retain(|arrival| !is_gone(arrival));
+                assert!(self.held.is_empty(), "they are all of the one that is lost");
+            }
+        }
+    }
+
+    /// The body may be reused: it is freed here.
+    fn end(&mut self, token: Token) {
+        let before = self.sending.len();
+        self.sending.retain(|(other, _)| *other != token.0);
+        assert_eq!(
+            self.sending.len() + 1,
+            before,
+            "{token:?} is no send under way"
+        );
+        assert!(self.ended.insert(token.0), "{token:?} has ended before");
+    }
+
+    fn land(&mut self, arrival: Arrival, how: How, len: u64) {
+        let (landing, memory) = match how {
+            _ if len > LONGEST => (Landing::Into(Span::EMPTY), Vec::new()),
+            How::Into(bytes) => {
+                let mut memory = vec![0; usize::from(bytes)];
+                (Landing::Into(Span::of(&mut memory)), memory)
+            }
+            How::Bounce => (Landing::Bounce(LONGEST), Vec::new()),
+            How::Later => (Landing::Later, Vec::new()),
+        };
+        let is_later = matches!(landing, Landing::Later);
+        match self.road.land(arrival, landing) {
+            Landed::Whole(_) => assert!(!is_later, "it waits"),
+            Landed::Coming if is_later => self.held.push(arrival),
+            Landed::Coming => self.landing.push((arrival, memory)),
+        }
+    }
+}
+
+fn slot_of(pair: &Pair, number: u8) -> &Slot {
+    &pair.slots[usize::from(number) % SLOTS]
+}
+
+fn change(place: &core::sync::atomic::AtomicU64, word: u64, is_change: bool) {
+    let before = place.load(Relaxed);
+    place.store(if is_change { before ^ word } else { word }, Relaxed);
+}
+
+fn write_transfer(pair: &Pair, (number, field): (u8, u8), word: u64) {
+    let transfer = &pair.transfers[usize::from(number) % TRANSFERS];
+    match field % 5 {
+        0 => transfer.place.store(word, Relaxed),
+        1 => transfer.bytes.store(word, Relaxed),
+        2 => transfer.claims.store(word, Relaxed),
+        3 => transfer.copied.store(word as u32, Relaxed),
+        _ => transfer.failed.store(word as u32, Relaxed),
+    }
+}
+
+fn write_area(area: &Area, field: u8, word: u64) {
+    match field % 3 {
+        0 => area.attention.store(word as u32, Relaxed),
+        1 => area.needs_fence.store(word, Relaxed),
+        _ => area.callers[usize::from(field / 3) % area.callers.len()].store(word, Relaxed),
+    }
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# Mutation testing: changes one thing at a time in the protocol, and in mpi-lite's matching, requests
+# and ring, and sees whether a test notices. A sample of about MUTANTS mutants, every n-th of all,
+# from the one on that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. Each result
+# is kept below target/mutants.
+
+cargo=${CARGO:-cargo}
+count=${MUTANTS:-300}
+seed=${MUTANTS_SEED:-$(date +%s)}
+shard=${SHARD:-0/1}
+folder=target/mutants
+sh tests/tool.sh cargo-mutants 27.1.0 || exit 1
+sh tests/tool.sh cargo-nextest 0.9.143 || exit 1
+
+# Simulation in small: the first seeds are always the same, so that a mutant is found or not.
+export RMPP_FIRST_SEED=0 RMPP_SEEDS=40 RMPP_FUZZ_SEED=1 RMPP_FUZZ_RUNS=20000 MPILITE_PROGRAMS=20
+
+engine=mpi-lite/src/engine
+shm=mpi-lite/src/transport/shm
+files_of() { # package
+    case $1 in
+    rmpp-core) echo "-f rmpp-core/src/**/*.rs -e rmpp-core/src/sim/** -e **/survey.rs" ;;
+    mpi-lite) echo "-f $engine/matching/*.rs -f $engine/request.rs -f $engine/completion.rs" \
+        "-f $engine/receive.rs -f $engine/send.rs -e **/*tests.rs" \
+        "-f $shm/ring.rs -f $shm/baton.rs -f $shm/link.rs -f $shm/note.rs" ;;
+    esac
+}
+
+# What shows nothing: texts for humans, and what only the simulator calls.
+skipped='impl (fmt::)?(Debug|Display)|Hash for'
+
+mkdir -p $folder
+set -f # the patterns are cargo-mutants' own
+# shellcheck disable=SC2046,SC2086 # lists of words are meant
+all=$($cargo mutants --config tests/mutants.toml --list -E "$skipped" \
+    $(files_of rmpp-core) $(files_of mpi-lite) | wc -l)
+[ "$all" -gt 0 ] || exit 1
+every=$((all / count))
+[ "$every" -gt 0 ] || every=1
+first=$((seed % every + every * ${shard%/*}))
+parts=$((every * ${shard#*/}))
+echo "mutants: $all in all; MUTANTS_SEED=$((seed % every)) MUTANTS=$count SHARD=$shard: every" \
+    "${parts}th from ${first}"
+
+: >$folder/caught
+: >$folder/missed
+: >$folder/unviable
+run() { # package, tests that are built and run for each mutant
+    package=$1
+    shift
+    # shellcheck disable=SC2046 # a list of words is meant
+    CARGO_TARGET_DIR=$PWD/$folder/build $cargo mutants --config tests/mutants.toml \
+        $(files_of "$package") -E "$skipped" --package "$package" \
+        --shard "$first/$parts" --sharding round-robin \
+        --features sim --baseline skip --timeout 120 --build-timeout 300 --colors never \
+        --output "$folder/$package" --cargo-arg=--lib $(printf -- '--cargo-arg=--test=%s ' "$@")
+    out=$folder/$package/mutants.out
+    cat "$out/caught.txt" "$out/timeout.txt" >>$folder/caught
+    cat "$out/missed.txt" >>$folder/missed
+    cat "$out/unviable.txt" >>$folder/unviable
+}
+run rmpp-core rules fast names corners headers simulation fuzz arbitrary allocation
+run mpi-lite matching jobs
+
+caught=$(wc -l <$folder/caught)
+missed=$(wc -l <$folder/missed)
+[ $((caught + missed)) -gt 0 ] || { echo "mutants: none compiled"; exit 1; }
+echo "mutants: $caught caught, $missed missed, $(wc -l <$folder/unviable) do not compile"
+# Those that docs/mutants.md names, without their line numbers, are known.
+sed -e 's/:[0-9]*:[0-9]*: /: /' $folder/missed | sort -u | while read -r mutant; do
+    grep -qF "$mutant" docs/mutants.md || echo "not in docs/mutants.md: $mutant"
+done >$folder/new
+cat $folder/new
+[ ! -s $folder/new ]
