@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fd::OwnedFd;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
-    socket_with,
+    socket_with, sockopt::set_socket_recv_buffer_size_force,
 };
 
 /// Bytes in front of the IP header in a packet captured on the loopback.
@@ -90,7 +90,11 @@ fn open(family: AddressFamily, protocol: u32) -> OwnedFd {
 
 fn listen() -> OwnedFd {
     const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
-    open(AddressFamily::PACKET, ALL_PROTOCOLS)
+    // Others may flood the loopback at the same time: what does not fit is not heard.
+    const BUFFER_BYTES: usize = 128 << 20;
+    let wire = open(AddressFamily::PACKET, ALL_PROTOCOLS);
+    set_socket_recv_buffer_size_force(&wire, BUFFER_BYTES).expect("root or CAP_NET_ADMIN");
+    wire
 }
 
 /// The first `bytes` bytes of the packet that travels next, if one is there.
@@ -160,16 +164,16 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Begins to keep all UDP packets of the loopback, the first bytes of each.
+    /// Begins to keep those UDP packets of the loopback that are `wanted`, the first bytes of each.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(wanted: fn(&Captured) -> bool) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (wire, told) = (listen(), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
             let (mut packets, mut buffer) = (Vec::new(), [0; 256]);
             while !told.load(Ordering::Relaxed) {
                 match hear(&wire, &mut buffer) {
-                    Some(packet) if packets.len() < KEPT => packets.push(packet),
+                    Some(packet) if packets.len() < KEPT && wanted(&packet) => packets.push(packet),
                     Some(_) => {}
                     None => std::thread::sleep(PAUSE),
                 }
@@ -189,11 +193,5 @@ impl Tap {
         let mut packets = self.thread.join().expect("the listener does not panic");
         packets.retain(|packet| ports.contains(&packet.to()));
         packets
-    }
-}
-
-impl Default for Tap {
-    fn default() -> Self {
-        Self::new()
     }
 }
