@@ -124,7 +124,7 @@ impl Lane {
             let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
                 break;
             };
-            let found = road.take_short(|envelope, len| {
+            let found = road.take_whole(|envelope, len| {
                 let envelope = Envelope::decode(&envelope);
                 let fits = pattern.fits(&envelope);
                 fits.then_some((span, (envelope, len as u64)))

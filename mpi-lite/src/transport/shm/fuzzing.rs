@@ -258,7 +258,7 @@ impl Rig {
         let span = Span::of(&mut place);
         let _ = self.ranks[usize::from(at)]
             .road
-            .take_short(|_, len| (len <= 64).then_some((span, ())));
+            .take_whole(|_, len| (len <= 64).then_some((span, ())));
     }
 
     /// What waits at rank `at` lands.

@@ -19,10 +19,27 @@ pub(crate) enum Short<T> {
 }
 
 impl Shm {
-    /// Takes the next message if all of it is there and `place` knows, by its envelope and length,
-    /// where it goes. Nothing is left of it here.
+    /// Takes the next message if it is short and `place` knows, by its envelope and length, where
+    /// it goes. Nothing is left of it here.
     #[inline(always)]
     pub(crate) fn take_short<T>(
+        &mut self,
+        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
+    ) -> Short<T> {
+        self.take_next::<false, T>(place)
+    }
+
+    /// The same for a message that is there whole, short or in one piece.
+    #[inline(always)]
+    pub(crate) fn take_whole<T>(
+        &mut self,
+        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
+    ) -> Short<T> {
+        self.take_next::<true, T>(place)
+    }
+
+    #[inline(always)]
+    fn take_next<const PIECES_TOO: bool, T>(
         &mut self,
         place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
     ) -> Short<T> {
@@ -37,7 +54,10 @@ impl Shm {
                 continue;
             };
             if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
-                return self.take_whole(caller, note, place);
+                if PIECES_TOO {
+                    return self.take_piece_alone(caller, note, place);
+                }
+                return Short::Other;
             }
             let placed = place(envelope_of(inward.envelope_words()), note.bytes);
             let Some((span, more)) = placed else {
@@ -53,9 +73,9 @@ impl Shm {
         Short::Nothing
     }
 
-    /// The same for a message with more than fits a slot, if it came in one piece.
+    /// Takes a message with more than fits a slot, if it came in one piece.
     #[inline(always)]
-    fn take_whole<T>(
+    fn take_piece_alone<T>(
         &mut self,
         caller: u32,
         note: Note,

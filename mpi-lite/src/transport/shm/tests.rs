@@ -620,11 +620,11 @@ fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stam
     }
 }
 
-/// What `take_short` finds next, with the length it was told; `None` if the usual way must.
+/// What `take_whole` finds next, with the length it was told; `None` if the usual way must.
 fn taken(road: &mut Shm, place: &mut [u8]) -> Option<usize> {
     let span = Span::of(place);
     loop {
-        match road.take_short(|_, len| Some((span, len))) {
+        match road.take_whole(|_, len| Some((span, len))) {
             Short::Taken(len) => return Some(len),
             Short::Other => return None,
             // New neighbours are looked for now and then.
