@@ -53,13 +53,15 @@ run() { # package, tests that are built and run for each mutant
         $(files_of "$package") -E "$skipped" --package "$package" \
         --shard "$first/$parts" --sharding round-robin \
         --features sim --baseline skip --timeout 120 --build-timeout 300 --colors never \
+        --cargo-test-arg=--max-fail=1:immediate \
         --output "$folder/$package" --cargo-arg=--lib $(printf -- '--cargo-arg=--test=%s ' "$@")
     out=$folder/$package/mutants.out
     cat "$out/caught.txt" "$out/timeout.txt" >>$folder/caught
     cat "$out/missed.txt" >>$folder/missed
     cat "$out/unviable.txt" >>$folder/unviable
 }
-run rmpp-core rules fast names corners headers simulation fuzz arbitrary allocation
+run rmpp-core rules fast names corners headers simulation fuzz arbitrary allocation \
+    goodput
 run mpi-lite matching jobs
 
 caught=$(wc -l <$folder/caught)

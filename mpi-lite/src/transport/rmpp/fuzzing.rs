@@ -58,6 +58,8 @@ impl Seals {
         bytes[MARK_BYTES..][..4].copy_from_slice(&(from % RANKS).to_be_bytes());
         bytes.extend_from_slice(packets);
         bytes.resize(bytes.len() + seal.tail_bytes(), 0);
+        // No longer datagram has several packets, and so headers beyond the first.
+        let head = head.min(seal.shared_bytes(packets.len()));
         let head = WRAP_BYTES + head.min(packets.len());
         let covered = seal.close(to % RANKS, &mut bytes, head);
         self.sent.push(Sent {
