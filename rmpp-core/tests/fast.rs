@@ -687,3 +687,18 @@ fn rule_u_an_old_first_packet_does_not_end_the_block_of_a_newer_message() {
     wire.run();
     assert_eq!(wire.nodes[0].counters().data_repeated, 0);
 }
+
+#[test]
+fn rule_o_short_messages_that_came_early_are_acknowledged_together_and_at_once() {
+    let mut wire = fast();
+    wire.send_many(20, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.give_all(&packets[1..]);
+    wire.take_all(1);
+    wire.give(&packets[0]).expect("the one that was missing");
+    let answers = wire.take_all(1);
+    assert_eq!(answers.len(), 1, "{:?}", kinds(&answers));
+    assert!(answers[0].header.flags.has(Flags::PURE));
+    wire.give_all(&answers);
+    assert_eq!(wire.events[0].len(), 20);
+}

@@ -183,6 +183,7 @@ impl Endpoint {
     /// The next number of `from` is due: messages that came early have their turn.
     // Rule O.
     fn take_turns(&mut self, from: u32) {
+        let mut last = None;
         loop {
             let due = self.peers[from as usize].next_in;
             let mut at = self.paths[from as usize].early.head();
@@ -196,7 +197,10 @@ impl Endpoint {
             let turn = step(self.incoming[index].state, Input::Turn);
             let (state, _) = turn.expect("a message in the list of early ones is early");
             self.incoming[index].state = state;
-            self.incoming[index].late = true;
+            // What followed a long one unscheduled may have been dropped (rule U); its sender has
+            // heard of its end by name. A short one is acknowledged like any other.
+            let shape = self.incoming[index].shape(self.config.packet_bytes);
+            self.incoming[index].late = !shape.is_short();
             self.unlist_incoming(index);
             self.list_incoming(index, Listed::Unconfirmed);
             self.peers[from as usize].next_in = due.wrapping_add(1);
@@ -204,6 +208,11 @@ impl Endpoint {
                 message: IncomingId(self.incoming.key(index)),
                 len: self.incoming[index].len,
             });
+            last = Some(index);
+        }
+        if let Some(index) = last {
+            // One acknowledgement for all of them, at once: their sender has waited long enough.
+            self.incoming[index].asks = true;
         }
     }
 
