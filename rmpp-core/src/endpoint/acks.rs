@@ -2,6 +2,7 @@
 //! (rule O).
 
 use super::Endpoint;
+use super::round_trip::Timing;
 use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
 use crate::config::Bug;
@@ -13,15 +14,11 @@ use crate::outgoing::states::{Action, Input};
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::{Instant, nanoseconds};
-use crate::timers;
 
-/// A first packet is not repeated again for a gap within this time, or a round trip or two if
-/// that is less: what tells of the gap may have left before the repetition came.
+/// A first packet is not repeated again for a gap within a round trip or two: what tells of the
+/// gap may have left before the repetition came. If the last answers took longer than others, this
+/// is enough.
 const SETTLING_NS: u64 = 200_000;
-
-/// Longest time between a message and its acknowledgement that is taken for a round trip: a
-/// receiver that computes acknowledges late.
-const ROUND_TRIP_MAX_NS: u64 = 4_000_000;
 
 impl Endpoint {
     /// All messages of `from` with numbers before this are accepted, and none of them is held
@@ -188,7 +185,7 @@ impl Endpoint {
     /// First packets with numbers before `ack` have been accepted.
     // Rule K.
     pub(super) fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
-        let (mut newest, mut left_at) = (None, None);
+        let (mut newest, mut left_at) = (Timing::Unknown, None);
         let mut at = self.paths[to as usize].pending.head();
         while let Some(index) = at {
             let message = &self.outgoing[index];
@@ -200,11 +197,7 @@ impl Endpoint {
             let Some((state, action)) = step else {
                 continue;
             };
-            let path = &mut self.paths[to as usize];
-            let is_timely =
-                message.attempt == 0 && message.opened && message.sent_at >= path.repeated_at;
-            newest = is_timely.then_some(message.sent_at);
-            path.backoff = 0;
+            newest = self.timing_of(index);
             if action == Action::Complete {
                 left_at = left_at.max(self.take_out(index, Event::Sent));
             } else {
@@ -215,10 +208,7 @@ impl Endpoint {
             }
         }
         self.close_gap(to, left_at);
-        if let Some(sent_at) = newest {
-            let taken_ns = now.0.saturating_sub(sent_at.0).min(ROUND_TRIP_MAX_NS);
-            timers::sample(&mut self.paths[to as usize], taken_ns);
-        }
+        self.note_round_trip(to, newest, now);
     }
 
     /// First packets that did not come though later ones did go out again; not those that have
@@ -260,10 +250,14 @@ impl Endpoint {
     fn is_settled(&self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
         let is_short = message.shape(self.config.packet_bytes).is_short();
-        let settling_ns = match self.paths[message.to as usize].round_trip_ns {
-            0 => SETTLING_NS,
-            mean if is_short => mean.min(SETTLING_NS),
-            mean => (2 * mean).min(SETTLING_NS),
+        let round_trip = &self.paths[message.to as usize].round_trip;
+        let trips = if is_short { 1 } else { 2 };
+        let settling_ns = match round_trip.mean_ns() {
+            None => SETTLING_NS,
+            Some(mean_ns) => {
+                let near_ns = (trips * mean_ns).min(SETTLING_NS);
+                near_ns.max(trips * round_trip.least_ns())
+            }
         };
         message.attempt == 0 || message.sent_at.plus_ns(settling_ns) <= now
     }

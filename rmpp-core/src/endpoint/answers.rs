@@ -13,7 +13,6 @@ use crate::outgoing::states::{Action, Input, State};
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
-use crate::timers;
 
 /// A peer that answers, but is not given what it asks for, is asked after at this pace at least.
 // Rule T.
@@ -140,8 +139,8 @@ impl Endpoint {
         let step = self.outgoing[index].step(Input::Cts, &self.config);
         step.ok_or(Dropped::Unexpected)?;
         let tries = self.outgoing[index].tries;
+        self.measure_block(index, header.seq, now);
         self.begin_block(index, now);
-        self.paths[from as usize].backoff = 0;
         let limit = self.limit_of(index, header);
         let obey_old = self.config.has(Bug::ObeyOldNak);
         let message = &mut self.outgoing[index];
@@ -226,38 +225,10 @@ impl Endpoint {
         if action != Action::Hold {
             return Ok(());
         }
-        if self.outgoing[index].attempt == header.info2 {
-            self.paths[from as usize].backoff = 0;
-        }
+        self.measure(index, header.info2, now);
         self.outgoing[index].state = state;
         self.promote(index, Place::Held);
         self.ask_anew(from, now);
         Ok(())
-    }
-
-    /// Takes the round trip when the answer is to the present attempt (Karn's rule, made sharper
-    /// by the echo), and ends the back-off. Not for the first packet of a long message: its
-    /// answer waits for the layer above.
-    // Rule T.
-    fn measure(&mut self, index: u32, echo: u16, now: Instant) {
-        let message = &self.outgoing[index];
-        if message.attempt != echo || !message.opened {
-            return;
-        }
-        let path = &mut self.paths[message.to as usize];
-        path.backoff = 0;
-        let timely = match message.state {
-            State::Pending => {
-                let shape = message.shape(self.config.packet_bytes);
-                // The end of a long message answers its last packet, if all was sent unscheduled.
-                shape.is_short() || (message.attempt == 0 && message.next > shape.last_seq())
-            }
-            State::Blocked | State::Closing => true,
-            State::Granted => message.nak == 0 && message.tries == 0,
-            _ => false,
-        };
-        if timely && message.sent_at >= path.repeated_at {
-            timers::sample(path, now.0.saturating_sub(message.sent_at.0));
-        }
     }
 }

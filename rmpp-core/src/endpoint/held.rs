@@ -27,7 +27,7 @@ impl Endpoint {
         }
         if path.held.len() <= AT_ONCE {
             path.held_backoff = 0;
-            let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
+            let due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0));
             path.held_due = path.held_due.min(due);
             self.wake = self.wake.min(path.held_due);
         }
@@ -49,7 +49,7 @@ impl Endpoint {
         } else {
             path.suspects.max(SUSPECTS)
         };
-        let due = now.plus_ns(self.timeouts.wait_ns(path, 0));
+        let due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0));
         path.suspects_due = path.suspects_due.min(due);
         self.wake = self.wake.min(path.suspects_due);
     }
@@ -63,7 +63,7 @@ impl Endpoint {
             return;
         }
         if path.held_due <= now {
-            path.held_due = now.plus_ns(self.timeouts.wait_ns(path, path.held_backoff));
+            path.held_due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, path.held_backoff));
             path.held_backoff = path.held_backoff.saturating_add(1);
             self.ask_after_held(to, (count / 4).clamp(AT_ONCE, AT_MOST.into()));
         }
@@ -81,7 +81,7 @@ impl Endpoint {
             path.suspects /= 2;
             path.suspects_due = match path.suspects {
                 0 => Instant::NEVER,
-                _ => now.plus_ns(self.timeouts.wait_ns(path, 0)),
+                _ => now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0)),
             };
             self.ask_after_held(to, turns);
         }

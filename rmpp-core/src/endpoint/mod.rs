@@ -6,6 +6,7 @@ mod arrivals;
 mod awaited;
 mod held;
 mod queues;
+mod round_trip;
 mod sift;
 #[cfg(feature = "sim")]
 mod survey;

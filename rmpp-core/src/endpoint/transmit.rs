@@ -81,6 +81,8 @@ impl Endpoint {
         let to = message.to;
         if message.attempt > 0 {
             self.paths[to as usize].repeated_at = now;
+        } else {
+            message.opened_at = now;
         }
         self.advance(index, Input::OpenerSent, now);
         self.mark_silence(to, now);
@@ -123,7 +125,8 @@ impl Endpoint {
         if seq == 1 {
             message.begun_at = now;
         }
-        self.counters.data_repeated += u64::from(seq <= message.furthest);
+        let is_new = seq > message.furthest;
+        self.counters.data_repeated += u64::from(!is_new);
         message.furthest = message.furthest.max(seq);
         let is_last = seq == shape.last_seq();
         let is_over = is_last || message.next_data().is_none();
@@ -137,6 +140,7 @@ impl Endpoint {
         let to = message.to;
         if is_over {
             message.sent_at = now;
+            message.is_timed = is_new;
             let input = if is_last {
                 Input::LastSent
             } else {

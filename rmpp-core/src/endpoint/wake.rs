@@ -156,11 +156,12 @@ impl Endpoint {
         let message = &self.outgoing[index];
         let path = &self.paths[message.to as usize];
         let backoff = path.backoff.max(message.tries);
+        let round_trip = &path.round_trip;
         let mut wait_ns = match self.config.caps.is_classic() {
-            true => self.timeouts.wait_ns(path, backoff),
-            false if backoff <= PROBES => self.timeouts.before_probe_ns(path, backoff),
+            true => self.timeouts.wait_ns(round_trip, backoff),
+            false if backoff <= PROBES => self.timeouts.before_probe_ns(round_trip, backoff),
             // A packet or two lost in a row are no congestion.
-            false => self.timeouts.wait_ns(path, backoff - PROBES),
+            false => self.timeouts.wait_ns(round_trip, backoff - PROBES),
         };
         if matches!(message.state, State::Blocked | State::Closing) {
             let taken_ns = now.0.saturating_sub(message.begun_at.0);
@@ -193,8 +194,9 @@ impl Endpoint {
         }
         let since_heard = path
             .heard_at
-            .plus_ns(self.timeouts.before_probe_ns(path, 0));
-        let since_sent = message.sent_at.plus_ns(self.timeouts.wait_ns(path, 0));
+            .plus_ns(self.timeouts.before_probe_ns(&path.round_trip, 0));
+        let timeout_ns = self.timeouts.wait_ns(&path.round_trip, 0);
+        let since_sent = message.sent_at.plus_ns(timeout_ns);
         let deadline = since_heard.min(since_sent).plus_ns(self.courtesy_ns(index));
         if deadline <= now {
             return false;

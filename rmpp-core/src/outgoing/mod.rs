@@ -58,8 +58,12 @@ pub(crate) struct Outgoing {
     pub(crate) furthest: u32,
     /// When data packet 1 of the present attempt went out.
     pub(crate) begun_at: Instant,
+    /// When its first packet went out for the first time.
+    pub(crate) opened_at: Instant,
     /// When the packet that is to be answered went out.
     pub(crate) sent_at: Instant,
+    /// Whether that was data that had not been sent before.
+    pub(crate) is_timed: bool,
     /// When it is sent again; `NEVER` while it waits to go out.
     pub(crate) deadline: Instant,
     links: Links,
@@ -106,7 +110,9 @@ impl Outgoing {
             limit: 0,
             furthest: 0,
             begun_at: Instant::ZERO,
+            opened_at: Instant::ZERO,
             sent_at: Instant::ZERO,
+            is_timed: false,
             deadline: Instant::NEVER,
             links: Links::LOOSE,
         }

@@ -1,0 +1,125 @@
+//! Measuring the round trip of a path by its answers (rule T): RFC 6298, with Karn's algorithm.
+
+use super::Endpoint;
+use crate::outgoing::states::State;
+use crate::time::Instant;
+
+/// What an answer tells about the round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Timing {
+    /// Nothing.
+    Unknown,
+    /// It answers the packet that went out then, and no other.
+    Exactly(Instant),
+    /// It answers one of the packets that went out from `first` to `last` (Karn's algorithm), or the
+    /// layer above may have let it wait.
+    Between { first: Instant, last: Instant },
+    /// It may answer the packet that went out then.
+    Perhaps(Instant),
+}
+
+impl Endpoint {
+    /// What the cumulative acknowledgement of a message tells.
+    #[inline]
+    pub(super) fn timing_of(&self, index: u32) -> Timing {
+        let message = &self.outgoing[index];
+        if !message.opened {
+            Timing::Unknown
+        } else if message.attempt == 0 && self.is_after_repeats(index) {
+            Timing::Exactly(message.sent_at)
+        } else {
+            Timing::Between {
+                first: message.opened_at,
+                last: message.sent_at,
+            }
+        }
+    }
+
+    /// An answer that names a message and echoes the attempt that it answers.
+    pub(super) fn measure(&mut self, index: u32, echo: u16, now: Instant) {
+        let message = &self.outgoing[index];
+        let (to, sent_at) = (message.to, message.sent_at);
+        if !message.opened {
+            return;
+        }
+        let shape = message.shape(self.config.packet_bytes);
+        // The end of a long message answers its last packet, if all was sent unscheduled.
+        let is_sent = shape.is_short() || (message.attempt == 0 && message.next > shape.last_seq());
+        let is_sure = match message.state {
+            State::Pending => is_sent,
+            State::Blocked | State::Closing => true,
+            State::Granted => message.nak == 0 && message.tries == 0 && message.is_timed,
+            _ => return,
+        };
+        let timing = match message.state {
+            _ if is_sure && message.attempt == echo && self.is_after_repeats(index) => {
+                Timing::Exactly(sent_at)
+            }
+            State::Pending => Timing::Between {
+                first: message.opened_at,
+                last: sent_at,
+            },
+            _ => Timing::Perhaps(sent_at),
+        };
+        self.note_round_trip(to, timing, now);
+    }
+
+    /// A CTS of a message with selective NAK that expects packet `expected` next.
+    pub(super) fn measure_block(&mut self, index: u32, expected: u32, now: Instant) {
+        let is_after_repeats = self.is_after_repeats(index);
+        let message = &mut self.outgoing[index];
+        let (to, sent_at) = (message.to, message.sent_at);
+        let is_granted = message.state == State::Granted;
+        let answers_last = is_granted && message.tries == 0 && expected == message.next;
+        let timing = if answers_last && is_after_repeats && core::mem::take(&mut message.is_timed) {
+            Timing::Exactly(sent_at)
+        } else if is_granted || message.state == State::Pending {
+            Timing::Perhaps(sent_at)
+        } else {
+            Timing::Unknown
+        };
+        self.note_round_trip(to, timing, now);
+    }
+
+    /// Whether a message went out after the last first packet to its node that was repeated. The
+    /// answer to one that went out before may have waited for that.
+    fn is_after_repeats(&self, index: u32) -> bool {
+        let message = &self.outgoing[index];
+        message.sent_at >= self.paths[message.to as usize].repeated_at
+    }
+
+    /// Takes what an answer tells into account. As long as it is not known which packet was
+    /// answered the timeout stays as long as it has become (RFC 6298, 5), unless the answer came as
+    /// soon after the last of them as answers do. If no round trip was ever measured, or no wait is
+    /// longer, the time since the first of them is the estimate.
+    // Rule T.
+    pub(super) fn note_round_trip(&mut self, to: u32, timing: Timing, now: Instant) {
+        let path = &mut self.paths[to as usize];
+        let is_known = path.round_trip.mean_ns().is_some();
+        let taken_ns = |since: Instant| now.0.saturating_sub(since.0);
+        let is_in_time = |ns: u64| self.timeouts.is_in_time(&path.round_trip, ns);
+        let is_usual = |since| {
+            let ns = taken_ns(since);
+            is_known && is_in_time(ns) && ns >= path.round_trip.least_ns()
+        };
+        match timing {
+            Timing::Exactly(sent_at) => {
+                let ns = taken_ns(sent_at);
+                // It was waited for longer than usual, and it took longer: the path has changed.
+                if path.backoff > 0 && !is_in_time(ns) {
+                    path.round_trip.begin(ns);
+                } else {
+                    path.round_trip.sample(ns);
+                }
+            }
+            Timing::Between { last, .. } | Timing::Perhaps(last) if is_usual(last) => {}
+            Timing::Between { first, .. }
+                if !is_known || self.timeouts.is_longest(&path.round_trip, path.backoff) =>
+            {
+                path.round_trip.begin(taken_ns(first));
+            }
+            Timing::Unknown | Timing::Between { .. } | Timing::Perhaps(_) => return,
+        }
+        path.backoff = 0;
+    }
+}
