@@ -117,6 +117,6 @@ mod tests {
 
     #[test]
     fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 200, "{}", size_of::<Path>());
+        assert!(size_of::<Path>() <= 184, "{}", size_of::<Path>());
     }
 }

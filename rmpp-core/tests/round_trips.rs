@@ -285,3 +285,14 @@ fn rule_t_a_node_that_slept_does_not_make_the_path_long() {
         }
     }
 }
+
+#[test]
+fn rule_t_who_waits_for_a_long_timer_has_not_slept() {
+    let mut config = Config::with_caps(2, PACKET, Caps::FAST);
+    // A timer of a path of a second is longer than half of this.
+    config.lost_after = Some(Duration::from_secs(3));
+    let mut pair = Pair::with(config, 900 * MS);
+    pair.one_at_a_time(1, 8, true);
+    assert!(pair.recovery_ns() <= 4_000 * MS);
+    assert_eq!(pair.nodes[0].counters().own_pauses, 0);
+}

@@ -504,7 +504,8 @@ impl Endpoint {
         key
     }
 
-    /// Forgives the peers their silence when it was this node that slept.
+    /// Forgives the peers their silence when it was this node that slept: longer than until its
+    /// next timer.
     // Rule T.
     #[inline]
     fn observe(&mut self, now: Instant) {
@@ -512,7 +513,8 @@ impl Endpoint {
             self.keep_fresh();
         }
         if now > self.last_now {
-            let slept_ns = now.0 - self.last_now.0;
+            let due = self.wake.clamp(self.last_now, now);
+            let slept_ns = now.0 - due.0;
             self.last_now = now;
             if slept_ns > self.lost_after_ns / 2 {
                 self.note_pause(now);
