@@ -221,6 +221,10 @@ impl Plan {
         if rng.chance(50_000) && self.config.caps.has(Caps::WIDE) {
             self.config.packet_bytes = 1 << 30;
         }
+        // Round trips of up to 600 ms. When the network heals they become short.
+        if rng.chance(150_000) {
+            self.faults.min_delay_ns = rng.pick(&[MS, 10 * MS, 50 * MS, 150 * MS, 300 * MS]);
+        }
         if rng.chance(300_000) {
             self.damage_ppm = rng.below(5_000) as u32;
         }
