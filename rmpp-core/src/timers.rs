@@ -17,6 +17,9 @@ const LATENESS_NS: u64 = 4_000_000;
 /// After so many samples the least one is that of these alone: a path may have become longer.
 const PERIOD: u8 = 16;
 
+/// So many answers that came much too soon, and no sample, show that a path has become shorter.
+const EARLY: u8 = 8;
+
 /// What is known of the round trip of a path (RFC 6298, 2), in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundTrip {
@@ -29,6 +32,8 @@ pub(crate) struct RoundTrip {
     recent_ns: u32,
     /// How many samples this period has.
     samples: u8,
+    /// How many answers since the last sample came sooner than the path can answer.
+    early: u8,
 }
 
 impl RoundTrip {
@@ -38,6 +43,7 @@ impl RoundTrip {
         least_ns: u32::MAX,
         recent_ns: u32::MAX,
         samples: 0,
+        early: 0,
     };
 
     /// The smoothed round trip, in nanoseconds, if there was a sample.
@@ -54,14 +60,37 @@ impl RoundTrip {
         }
     }
 
-    /// Begins with one sample: everything before is forgotten.
+    /// Whether a time is so much less than the mean that the path must have become shorter.
+    fn is_far_below(&self, measured_ns: u64) -> bool {
+        measured_ns < u64::from(self.mean_ns / 8)
+    }
+
+    /// Whether so many answers in a row, without a sample between them, came so soon after a packet
+    /// that may not be the one they answer.
+    // Rule T.
+    pub(crate) fn is_early_again(&mut self, measured_ns: u64) -> bool {
+        self.early += u8::from(self.is_far_below(measured_ns));
+        self.early >= EARLY
+    }
+
+    /// Begins with one sample: everything before is forgotten. The deviation may be half of it.
     // Rule T.
     pub(crate) fn begin(&mut self, measured_ns: u64) {
-        let mean_ns = measured_ns.clamp(1, FIRST_NS) as u32;
+        let mean_ns = measured_ns.clamp(1, FIRST_NS / 2);
+        self.begin_with(mean_ns, mean_ns / 2, measured_ns);
+    }
+
+    /// Begins with what is most likely more than the round trip.
+    // Rule T.
+    pub(crate) fn begin_at_most(&mut self, measured_ns: u64) {
+        self.begin_with(measured_ns.clamp(1, FIRST_NS), 0, measured_ns);
+    }
+
+    fn begin_with(&mut self, mean_ns: u64, deviation_ns: u64, measured_ns: u64) {
         *self = Self {
-            mean_ns,
-            deviation_ns: mean_ns / 2,
-            recent_ns: mean_ns,
+            mean_ns: mean_ns as u32,
+            deviation_ns: deviation_ns as u32,
+            recent_ns: measured_ns.clamp(1, LONGEST_NS) as u32,
             ..Self::UNKNOWN
         };
     }
@@ -70,9 +99,10 @@ impl RoundTrip {
     // Rule T.
     pub(crate) fn sample(&mut self, measured_ns: u64) {
         // A path cannot answer sooner than it can: much less than before is the truth.
-        if self.mean_ns == 0 || measured_ns < u64::from(self.mean_ns / 8) {
+        if self.mean_ns == 0 || self.is_far_below(measured_ns) {
             return self.begin(measured_ns);
         }
+        self.early = 0;
         let measured_ns = measured_ns.clamp(1, LONGEST_NS);
         self.recent_ns = self.recent_ns.min(measured_ns as u32);
         self.samples += 1;

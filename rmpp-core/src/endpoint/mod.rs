@@ -436,7 +436,9 @@ impl Endpoint {
     /// earlier than anything is due, never later.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        (self.wake != Instant::NEVER).then_some(self.wake)
+        // What the timers stood for may be over.
+        let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owes();
+        (self.wake != Instant::NEVER && is_timed).then_some(self.wake)
     }
 
     /// Does what is due; harmless at any time.
@@ -465,8 +467,13 @@ impl Endpoint {
     /// acknowledgement is owed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        let owes = |&to: &u32| self.paths[to as usize].ack_due != Instant::NEVER;
-        self.outgoing.len() == 0 && self.answers.is_empty() && !self.owing.iter().any(owes)
+        self.outgoing.len() == 0 && self.answers.is_empty() && !self.owes()
+    }
+
+    /// Whether an acknowledgement is owed to anybody.
+    fn owes(&self) -> bool {
+        let is_owed = |&to: &u32| self.paths[to as usize].ack_due != Instant::NEVER;
+        self.owing.iter().any(is_owed)
     }
 
     /// Tells that the layer below has lost packets because its receive buffer was full: less is
@@ -516,7 +523,7 @@ impl Endpoint {
             let due = self.wake.clamp(self.last_now, now);
             let slept_ns = now.0 - due.0;
             self.last_now = now;
-            if slept_ns > self.lost_after_ns / 2 {
+            if slept_ns > self.lost_after_ns / 2 && self.next_timeout().is_some() {
                 self.note_pause(now);
             }
         }

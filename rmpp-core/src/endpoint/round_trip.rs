@@ -113,10 +113,16 @@ impl Endpoint {
                 }
             }
             Timing::Between { last, .. } | Timing::Perhaps(last) if is_usual(last) => {}
+            // A long path answers so soon after a repetition only by chance, and not so often.
+            Timing::Between { last, .. } | Timing::Perhaps(last)
+                if path.round_trip.is_early_again(taken_ns(last)) =>
+            {
+                path.round_trip.begin(taken_ns(last));
+            }
             Timing::Between { first, .. }
                 if !is_known || self.timeouts.is_longest(&path.round_trip, path.backoff) =>
             {
-                path.round_trip.begin(taken_ns(first));
+                path.round_trip.begin_at_most(taken_ns(first));
             }
             Timing::Unknown | Timing::Between { .. } | Timing::Perhaps(_) => return,
         }

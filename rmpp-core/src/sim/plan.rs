@@ -224,6 +224,9 @@ impl Plan {
         // Round trips of up to 600 ms. When the network heals they become short.
         if rng.chance(150_000) {
             self.faults.min_delay_ns = rng.pick(&[MS, 10 * MS, 50 * MS, 150 * MS, 300 * MS]);
+            // A window of one packet may need a round trip for each.
+            self.messages = 40 + self.messages / 10;
+            self.max_packets = self.max_packets.min(20);
         }
         if rng.chance(300_000) {
             self.damage_ppm = rng.below(5_000) as u32;
