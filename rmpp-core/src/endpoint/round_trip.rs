@@ -29,7 +29,7 @@ impl Endpoint {
             Timing::Exactly(message.sent_at)
         } else {
             Timing::Between {
-                first: message.opened_at,
+                first: message.measure.opened_at,
                 last: message.sent_at,
             }
         }
@@ -48,7 +48,7 @@ impl Endpoint {
         let is_sure = match message.state {
             State::Pending => is_sent,
             State::Blocked | State::Closing => true,
-            State::Granted => message.nak == 0 && message.tries == 0 && message.is_timed,
+            State::Granted => message.nak == 0 && message.tries == 0 && message.measure.is_timed,
             _ => return,
         };
         let timing = match message.state {
@@ -56,7 +56,7 @@ impl Endpoint {
                 Timing::Exactly(sent_at)
             }
             State::Pending => Timing::Between {
-                first: message.opened_at,
+                first: message.measure.opened_at,
                 last: sent_at,
             },
             _ => Timing::Perhaps(sent_at),
@@ -71,13 +71,14 @@ impl Endpoint {
         let (to, sent_at) = (message.to, message.sent_at);
         let is_granted = message.state == State::Granted;
         let answers_last = is_granted && message.tries == 0 && expected == message.next;
-        let timing = if answers_last && is_after_repeats && core::mem::take(&mut message.is_timed) {
-            Timing::Exactly(sent_at)
-        } else if is_granted || message.state == State::Pending {
-            Timing::Perhaps(sent_at)
-        } else {
-            Timing::Unknown
-        };
+        let timing =
+            if answers_last && is_after_repeats && core::mem::take(&mut message.measure.is_timed) {
+                Timing::Exactly(sent_at)
+            } else if is_granted || message.state == State::Pending {
+                Timing::Perhaps(sent_at)
+            } else {
+                Timing::Unknown
+            };
         self.note_round_trip(to, timing, now);
     }
 

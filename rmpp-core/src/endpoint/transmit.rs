@@ -82,7 +82,7 @@ impl Endpoint {
         if message.attempt > 0 {
             self.paths[to as usize].repeated_at = now;
         } else {
-            message.opened_at = now;
+            message.measure.opened_at = now;
         }
         self.advance(index, Input::OpenerSent, now);
         self.mark_silence(to, now);
@@ -140,7 +140,7 @@ impl Endpoint {
         let to = message.to;
         if is_over {
             message.sent_at = now;
-            message.is_timed = is_new;
+            message.measure.is_timed = is_new;
             let input = if is_last {
                 Input::LastSent
             } else {

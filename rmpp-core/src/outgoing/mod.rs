@@ -2,6 +2,8 @@
 
 pub(crate) mod states;
 
+use core::hash::{Hash, Hasher};
+
 use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
 use crate::config::Config;
@@ -58,15 +60,26 @@ pub(crate) struct Outgoing {
     pub(crate) furthest: u32,
     /// When data packet 1 of the present attempt went out.
     pub(crate) begun_at: Instant,
-    /// When its first packet went out for the first time.
-    pub(crate) opened_at: Instant,
     /// When the packet that is to be answered went out.
     pub(crate) sent_at: Instant,
-    /// Whether that was data that had not been sent before.
-    pub(crate) is_timed: bool,
+    pub(crate) measure: Measure,
     /// When it is sent again; `NEVER` while it waits to go out.
     pub(crate) deadline: Instant,
     links: Links,
+}
+
+/// What measuring the round trip needs to know of a message (rule T).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measure {
+    /// When its first packet went out for the first time.
+    pub(crate) opened_at: Instant,
+    /// Whether the packet that is to be answered is data that had not been sent before.
+    pub(crate) is_timed: bool,
+}
+
+impl Hash for Measure {
+    /// It changes the length of timeouts alone, which the explorer takes to be alike.
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// The lists of paper §3.4 on the send side, `send_pending` in three parts.
@@ -110,9 +123,8 @@ impl Outgoing {
             limit: 0,
             furthest: 0,
             begun_at: Instant::ZERO,
-            opened_at: Instant::ZERO,
             sent_at: Instant::ZERO,
-            is_timed: false,
+            measure: Measure::default(),
             deadline: Instant::NEVER,
             links: Links::LOOSE,
         }
