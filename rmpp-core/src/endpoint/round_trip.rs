@@ -11,8 +11,8 @@ pub(super) enum Timing {
     Unknown,
     /// It answers the packet that went out then, and no other.
     Exactly(Instant),
-    /// It answers one of the packets that went out from `first` to `last` (Karn's algorithm), or the
-    /// layer above may have let it wait.
+    /// It answers one of the packets that went out from `first` to `last` (Karn's algorithm), or
+    /// the layer above may have let it wait.
     Between { first: Instant, last: Instant },
     /// It may answer the packet that went out then.
     Perhaps(Instant),
