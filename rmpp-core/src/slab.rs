@@ -15,13 +15,19 @@ struct Slot<T> {
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
+    /// The generation of positions that are new: greater than all that were given back.
+    first_generation: u32,
 }
+
+/// An empty slab keeps room for so many values.
+const KEPT: usize = 4096;
 
 impl<T> Slab<T> {
     pub(crate) fn new() -> Self {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
+            first_generation: 0,
         }
     }
 
@@ -40,9 +46,19 @@ impl<T> Slab<T> {
         let slot = &mut self.slots[index as usize];
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
-        slot.value
-            .take()
-            .expect("a position in a list or table is taken")
+        let value = slot.value.take();
+        if self.slots.len() > KEPT && self.len() == 0 {
+            self.give_back();
+        }
+        value.expect("a position in a list or table is taken")
+    }
+
+    /// Gives the memory of a long queue back that has been drained.
+    #[cold]
+    fn give_back(&mut self) {
+        let newest = self.slots.iter().map(|slot| slot.generation).max();
+        self.first_generation = newest.map_or(0, |newest| newest.wrapping_add(1));
+        (self.slots, self.free) = (Vec::new(), Vec::new());
     }
 
     /// The key that the next `insert` will give.
@@ -52,7 +68,7 @@ impl<T> Slab<T> {
         }
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 messages live");
         self.slots.push(Slot {
-            generation: 0,
+            generation: self.first_generation,
             value: None,
         });
         self.free.push(index);

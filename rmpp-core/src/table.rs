@@ -5,6 +5,9 @@ use alloc::vec::Vec;
 
 const EMPTY: u32 = u32::MAX;
 
+/// An empty table keeps so many slots.
+const KEPT: usize = 16_384;
+
 /// An open-addressing table from (node, msgID) to a slab position. Hashing is fixed, so that the
 /// same packets give the same run; memory is reused, so a steady load does not allocate.
 #[derive(Clone)]
@@ -88,6 +91,9 @@ impl Table {
         }
         self.slots[hole] = (0, EMPTY);
         self.len -= 1;
+        if self.len == 0 && self.slots.len() > KEPT {
+            *self = Self::new();
+        }
     }
 
     #[cfg(feature = "sim")]

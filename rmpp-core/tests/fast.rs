@@ -702,3 +702,31 @@ fn rule_o_short_messages_that_came_early_are_acknowledged_together_and_at_once()
     wire.give_all(&answers);
     assert_eq!(wire.events[0].len(), 20);
 }
+
+#[test]
+fn the_memory_of_long_queues_is_given_back_when_they_are_drained() {
+    let mut wire = fast();
+    wire.landing = Some(Landing::Later);
+    let bytes = |wire: &Wire, node: usize| wire.nodes[node].state_bytes().1;
+    let before = [bytes(&wire, 0), bytes(&wire, 1)];
+    wire.send_many(50_000, 0, 1, 8);
+    wire.run();
+    assert!(bytes(&wire, 0) > 1 << 20 && bytes(&wire, 1) > 1 << 20);
+    wire.land_all(1, Landing::Accept);
+    while wire.events[0].len() < 50_000 {
+        pass(&mut wire, 100 * MS);
+    }
+    // As much as a steady load keeps.
+    for node in 0..2 {
+        let now = bytes(&wire, node);
+        assert!(
+            now <= before[node] + (1 << 20),
+            "node {node} keeps {now} bytes"
+        );
+    }
+    wire.landing = Some(Landing::Accept);
+    wire.send_many(100, 0, 1, 8);
+    wire.run();
+    pass(&mut wire, MS);
+    assert_eq!(wire.events[0].len(), 50_100);
+}

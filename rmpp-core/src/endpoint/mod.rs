@@ -407,11 +407,21 @@ impl Endpoint {
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.events.is_empty() {
             self.settle();
+            self.give_back_queues();
         }
         self.events.pop_front()
     }
 
-    /// The same, but not what the acknowledgements of the last packet say.
+    /// Gives the memory of long queues back that have been drained.
+    fn give_back_queues(&mut self) {
+        give_back(&mut self.events);
+        give_back(&mut self.ready);
+        give_back(&mut self.answers);
+        give_back(&mut self.grants_due);
+    }
+
+    /// The next thing as [`poll_event`](Self::poll_event) tells it, but not what the acknowledgements
+    /// of the last packet say.
     #[inline]
     #[must_use]
     pub fn event_at_hand(&mut self) -> Option<Event> {
@@ -546,5 +556,15 @@ impl Endpoint {
             Place::Held => &mut path.held,
             Place::Sending => &mut self.sending,
         }
+    }
+}
+
+/// An empty queue keeps room for so many entries.
+const KEPT: usize = 4096;
+
+#[inline]
+fn give_back<T>(queue: &mut VecDeque<T>) {
+    if queue.capacity() > KEPT && queue.is_empty() {
+        *queue = VecDeque::new();
     }
 }
