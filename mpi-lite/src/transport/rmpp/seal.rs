@@ -717,6 +717,66 @@ mod tests {
         assert_eq!(marks.len(), 100);
     }
 
+    /// Bytes in hexadecimal, 32 to a line.
+    fn hex(bytes: &[u8]) -> String {
+        let line = |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let lines: Vec<String> = bytes.chunks(32).map(line).collect();
+        lines.join("\n  ")
+    }
+
+    /// What a round of two ranks comes to, for docs/protocol.md.
+    fn example() -> String {
+        let cards = cards(2, SALT);
+        let mut text = String::from("```text\n");
+        for (rank, card) in cards.iter().enumerate() {
+            let bytes = postcard::to_allocvec(card).unwrap();
+            text += &format!("card of rank {rank}\n  {}\n", hex(&bytes));
+        }
+        let round = Round::new(&KEY, &cards);
+        text += &format!("job's key\n  {}\n", hex(&KEY));
+        for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
+            let mut seal = Seal::new(secure, &round, 0);
+            let bytes = WRAP_BYTES + CLASSIC_HEADER_BYTES + seal.tail_bytes();
+            let mut datagram = vec![0; bytes];
+            datagram[..MARK_BYTES].copy_from_slice(&seal.mark());
+            datagram[12..14].copy_from_slice(&(bytes as u16).to_be_bytes());
+            // The GCH of the first example.
+            datagram[16..20].copy_from_slice(&[0, 9, 0, 1]);
+            datagram[31] = 8;
+            match &mut seal {
+                Seal::Cookie(_) => {}
+                Seal::Tag(tagger) => {
+                    tagger.close(1, &mut datagram, WRAP_BYTES + CLASSIC_HEADER_BYTES);
+                }
+                Seal::Encrypt(cipher) => cipher.close(1, &mut datagram),
+            }
+            let opened = Seal::new(secure, &round, 1).open(0, &mut datagram.clone());
+            assert_eq!(opened, Ok(WRAP_BYTES..WRAP_BYTES + CLASSIC_HEADER_BYTES));
+            text += &format!("{secure}: rank 0 to rank 1\n  {}\n", hex(&datagram));
+        }
+        text + "```\n"
+    }
+
+    /// `UPDATE=1` writes the example anew.
+    #[test]
+    fn the_page_of_the_protocol_shows_what_is_on_the_wire() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/protocol.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once("<!-- from the transport -->\n").unwrap();
+        let (_, after) = rest.split_once("<!-- end -->\n").unwrap();
+        let example = example();
+        let now =
+            format!("{before}<!-- from the transport -->\n\n{example}\n<!-- end -->\n{after}");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &now).unwrap();
+            return;
+        }
+        assert!(
+            page == now,
+            "run this test with UPDATE=1; the example is now\n{example}"
+        );
+    }
+
     #[test]
     fn strays_allocate_no_window() {
         let (_, mut receiver) = pair(Secure::Encrypt);
