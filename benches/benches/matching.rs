@@ -59,6 +59,7 @@ fn envelope(number: u32, open: Open) -> Envelope {
         source,
         tag,
         synchronous: false,
+        serial: [0; 3],
     }
 }
 
