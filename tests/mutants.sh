@@ -60,7 +60,7 @@ run() { # package, tests that are built and run for each mutant
     cat "$out/missed.txt" >>$folder/missed
     cat "$out/unviable.txt" >>$folder/unviable
 }
-run rmpp-core rules fast names corners headers simulation fuzz arbitrary allocation \
+run rmpp-core rules fast names corners headers due long_paths round_trips simulation fuzz arbitrary allocation \
     goodput
 run mpi-lite matching jobs
 
