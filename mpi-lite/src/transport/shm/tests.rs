@@ -680,3 +680,26 @@ fn nonsense_is_not_taken_at_once() {
         assert!(place.iter().all(|&byte| byte == 0));
     }
 }
+
+#[test]
+fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
+    const BODY: usize = 10_000;
+    let (short, long) = (vec![7; 3], vec![7; BODY]);
+    for (body, count) in [(short, MORE_THAN_FIT), (long, BODIES / BODY + 1)] {
+        let is_short = body.len() < BODY;
+        let mut bodies = vec![body; count];
+        let mut roads = neighbours(2, false);
+        for (number, body) in bodies.iter_mut().enumerate() {
+            send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+        }
+        assert!(!roads[0].is_quiet(), "some wait for room");
+        let taken = &roads[0].segment.pair(0, 1).taken;
+        let claimed = if is_short { &taken.slots } else { &taken.bytes };
+        claimed.store(1 << 40, Relaxed);
+        assert!(receive(&mut roads[0]).0.is_empty());
+        assert!(
+            !roads[0].is_quiet(),
+            "short {is_short}: they went all the same"
+        );
+    }
+}
