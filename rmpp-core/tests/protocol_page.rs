@@ -484,7 +484,7 @@ fn constant(file: &str, name: &str) -> String {
 /// File, constant, and what it is; files of the core, of the transport over UDP, of the library.
 const CONSTANTS: &str = "\
 core bits.rs WINDOW R, W, U: data packets of a message under way; bits behind a header
-core endpoint/arrivals.rs EARLY_WINDOW O: first packets so many numbers ahead are dropped
+core endpoint/turns.rs EARLY_WINDOW O: first packets so many numbers ahead are dropped
 core endpoint/window.rs REORDERING R: later packets that have come before a missing one is lost
 core endpoint/wake.rs PROBES T: questions after the first, before the timeout is doubled
 core endpoint/queues.rs REPEATED_AT_ONCE Q: first packets sent again at once

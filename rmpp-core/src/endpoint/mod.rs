@@ -11,6 +11,7 @@ mod sift;
 #[cfg(feature = "sim")]
 mod survey;
 mod transmit;
+mod turns;
 mod wake;
 mod window;
 
@@ -420,8 +421,8 @@ impl Endpoint {
         give_back(&mut self.grants_due);
     }
 
-    /// The next thing as [`poll_event`](Self::poll_event) tells it, but not what the acknowledgements
-    /// of the last packet say.
+    /// The next thing as [`poll_event`](Self::poll_event) tells it, but not what the
+    /// acknowledgements of the last packet say.
     #[inline]
     #[must_use]
     pub fn event_at_hand(&mut self) -> Option<Event> {
