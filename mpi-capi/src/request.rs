@@ -144,15 +144,16 @@ fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
 
 #[inline(always)]
 fn done(handle: Handle, completion: Completion) -> Done {
-    let left = if completion.is_gone {
-        abi::MPI_REQUEST_NULL
+    // What is gone was something.
+    let (left, is_of_nothing) = if completion.is_gone {
+        (abi::MPI_REQUEST_NULL, false)
     } else {
-        handle
+        (handle, completion.is_of_nothing())
     };
     Done {
         left,
         status: completion.status,
-        is_of_nothing: completion.is_of_nothing(),
+        is_of_nothing,
         result: result_of(completion),
     }
 }
@@ -301,15 +302,38 @@ impl Endings {
     /// The request at `index` is complete, and it is told whether any was that failed.
     #[inline(always)]
     fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
-        let result = self.try_lay_down(index, ended, any_failed);
+        // Most are gone, and all went well: little for who looks over many.
+        let is_plain = ended.is_gone && ended.error.is_none() && !any_failed;
+        let result = if is_plain {
+            self.lay_down_plain(index, ended.status)
+        } else {
+            self.lay_down_other(index, ended, any_failed)
+        };
         self.count += 1;
-        if result.is_err() && self.outcome.is_ok() {
+        if result.is_err() {
+            self.note_first(result);
+        }
+    }
+
+    #[cold]
+    fn note_first(&mut self, result: Result<()>) {
+        if self.outcome.is_ok() {
             self.outcome = result;
         }
     }
 
     #[inline(always)]
-    fn try_lay_down(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+    fn lay_down_plain(&self, index: usize, status: engine::Status) -> Result<()> {
+        self.array.set(index, abi::MPI_REQUEST_NULL)?;
+        if let Some(indices) = self.indices {
+            indices.set(self.count, c_index(index))?;
+        }
+        self.statuses.set(self.count, status, None);
+        Ok(())
+    }
+
+    #[cold]
+    fn lay_down_other(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
         if ended.is_gone {
             self.array.set(index, abi::MPI_REQUEST_NULL)?;
         }

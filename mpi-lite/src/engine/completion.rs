@@ -205,12 +205,23 @@ impl Sweep {
         tell: &mut impl FnMut(usize, Completion, bool),
     ) -> Result<()> {
         for index in 0..requests.count() {
-            let Some(completion) = lane.take(requests.at(index))? else {
-                return Err(Cause::Request.into());
+            let request = requests.at(index);
+            // Told in one place: so it becomes part of this loop, and knows what is plain.
+            let completion = match request.and_then(|it| lane.requests.take_plain(it)) {
+                Some(completion) => completion,
+                None => Self::take_other(lane, request)?,
             };
             tell(index, completion, self.any_failed);
         }
         Ok(())
+    }
+
+    /// One that was nothing, failed, or is persistent.
+    #[cold]
+    #[inline(never)]
+    fn take_other(lane: &mut Lane, request: Option<Request>) -> Result<Completion> {
+        let taken = lane.take(request)?;
+        taken.ok_or_else(|| Cause::Request.into())
     }
 }
 
@@ -236,7 +247,12 @@ impl Engine {
     /// completion.
     #[inline(always)]
     pub fn wait(&self, request: Option<Request>) -> Result<Completion> {
-        self.wait_with(self.lane.lock(), request)
+        let mut lane = self.lane.lock();
+        if request == Some(Request::SENT) {
+            lane.flush();
+            return Ok(Completion::SENT);
+        }
+        self.wait_with(lane, request)
     }
 
     /// Waits for one request; `lane` is this engine's.

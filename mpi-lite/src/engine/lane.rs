@@ -8,6 +8,7 @@ use super::protocol::{self, Unmatched};
 use super::request::{Place, Request, Requests, Status};
 use super::send::{Burst, Sending, Spare};
 use super::shortcut::NEAR;
+use super::withdraw::Withdrawal;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -120,6 +121,8 @@ pub struct Lane {
     is_full: bool,
     /// The number of the last send that may be taken back.
     pub(super) serial: u32,
+    /// Sends that the program asks for again.
+    pub(super) withdrawals: Vec<Withdrawal>,
     pub(super) attached: Option<Attached>,
     /// Peers that answer no more.
     pub(super) lost: Vec<Loss>,
@@ -155,7 +158,8 @@ impl Lane {
             kept_bytes: 0,
             taken_in_bytes: 0,
             is_full: false,
-            serial: 0,
+            serial: 1,
+            withdrawals: Vec::new(),
             attached: None,
             lost: Vec::new(),
             is_closing: false,
@@ -355,12 +359,7 @@ impl Lane {
                 len,
             } => {
                 let envelope = Envelope::decode(&envelope);
-                let inbound = Inbound { link, arrival };
-                if envelope.context == Context::ENGINES {
-                    self.hear(inbound, from, &envelope);
-                } else {
-                    self.arriving(inbound, envelope, len);
-                }
+                self.arriving(Inbound { link, arrival }, from, envelope, len);
             }
             Event::Arrived { arrival, bounced } => {
                 let purpose = self.take_purpose(Inbound { link, arrival });
@@ -372,7 +371,7 @@ impl Lane {
     }
 
     #[inline(always)]
-    pub(super) fn arriving(&mut self, inbound: Inbound, envelope: Envelope, len: u64) {
+    fn arriving(&mut self, inbound: Inbound, from: Peer, envelope: Envelope, len: u64) {
         let (purpose, landing) = match self.posted.take(&envelope) {
             Some(request) => {
                 let landing = self.landing(inbound, len, request);
@@ -384,6 +383,10 @@ impl Lane {
                     },
                     landing,
                 )
+            }
+            // No receive is for these, so the others need not be asked.
+            None if envelope.context == Context::ENGINES => {
+                return self.hear(inbound, from, &envelope);
             }
             None if self.is_closing => {
                 self.leftovers.note(&envelope);

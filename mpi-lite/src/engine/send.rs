@@ -7,14 +7,13 @@ use super::lock::Guard;
 use super::protocol::{self, Completion};
 use super::receive::ReceivePlan;
 use super::request::{Completion as Received, Request, Requests, Status};
-use super::withdraw::Withdrawal;
 use crate::config::Settings;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
 use crate::memory::Span;
 use crate::transport::shm::SCATTERED_FROM;
-use crate::transport::{Link, Outbound, Peer, Refusal, Token, Transport};
+use crate::transport::{EnvelopeBytes, Link, Outbound, Peer, Refusal, Token, Transport};
 
 /// What a buffered send takes of the attached buffer beside its bytes: a cache line, so that empty
 /// messages are bounded too. The standard ABI gives 512 to `MPI_BSEND_OVERHEAD`, the most that it
@@ -66,13 +65,12 @@ pub(super) struct Sending {
     /// The receiver.
     pub(super) to: Peer,
     /// What the receiver knows of it.
-    pub(super) envelope: Envelope,
-    pub(super) withdrawal: Withdrawal,
+    pub(super) envelope: EnvelopeBytes,
 }
 
 impl Sending {
     /// A message that engines send each other.
-    pub(super) fn of_engine(to: Peer, envelope: Envelope, body: Vec<u8>) -> Self {
+    pub(super) fn of_engine(to: Peer, envelope: EnvelopeBytes, body: Vec<u8>) -> Self {
         Self {
             request: None,
             copy: Some(body),
@@ -80,7 +78,6 @@ impl Sending {
             buffered: 0,
             to,
             envelope,
-            withdrawal: Withdrawal::None,
         }
     }
 
@@ -235,6 +232,7 @@ impl Lane {
         if !is_copied {
             envelope.serial = self.next_serial();
         }
+        let envelope = envelope.encode();
         let token = Token(self.sends.insert(Sending {
             request,
             copy,
@@ -242,12 +240,11 @@ impl Lane {
             buffered,
             to,
             envelope,
-            withdrawal: Withdrawal::None,
         }));
         let is_short = len <= self.settings.eager_copy_bytes;
         let at_once = self.burst.goes_at_once(is_short);
         let message = Outbound {
-            envelope: &envelope.encode(),
+            envelope: &envelope,
             body,
             token,
             // Of those that are kept the last one asks for all.
@@ -330,12 +327,10 @@ impl Lane {
     }
 
     pub(super) fn sent(&mut self, token: Token) {
-        let sending = self.sends.get_mut(token.0);
-        let withdrawal = &mut sending.expect("a link finishes what was sent").withdrawal;
-        match withdrawal {
-            Withdrawal::None => self.end_send(token, Status::EMPTY),
-            Withdrawal::Granted => self.end_send(token, Status::CANCELLED),
-            Withdrawal::Asked | Withdrawal::AskedAndSent => *withdrawal = Withdrawal::AskedAndSent,
+        if self.withdrawals.is_empty() {
+            self.end_send(token, Status::EMPTY);
+        } else {
+            self.sent_while_asking(token);
         }
     }
 
@@ -348,6 +343,7 @@ impl Lane {
     }
 
     pub(super) fn unsent(&mut self, token: Token, peer: Peer) {
+        self.forget_withdrawal(token);
         if let Some(request) = self.close_send(token) {
             self.fail(request, peer);
         }

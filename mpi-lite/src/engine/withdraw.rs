@@ -20,12 +20,18 @@ use crate::transport::{
     Bounced, ENVELOPE_BYTES, EnvelopeBytes, Landing, Outbound, Peer, Token, Transport,
 };
 
-/// How far a send is that the program wants to take back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Withdrawal {
-    /// It does not want to, or the receiver has refused.
-    #[default]
-    None,
+/// A send that the program wants to take back, until its receiver refuses or the send is over.
+/// Few programs ever want that, so these are in a list of their own: sends that nobody asks for
+/// carry nothing, and finish with a look whether the list is empty.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Withdrawal {
+    token: Token,
+    stage: Stage,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
     /// The receiver was asked.
     Asked,
     /// The receiver was asked, and meanwhile the transport has finished.
@@ -52,10 +58,12 @@ fn word(says: u32, token: Token) -> Envelope {
 }
 
 impl Lane {
-    /// A number for a send that may be taken back. It comes round again after 2^24 of them; until
-    /// then their receiver has matched earlier ones of the same envelope, or refuses.
+    /// A number for a send that may be taken back, an odd one, so never 0. It comes round again
+    /// after 2^23 of them; until then their receiver has matched earlier ones of the same envelope,
+    /// or refuses.
+    #[inline]
     pub(super) fn next_serial(&mut self) -> [u8; 3] {
-        self.serial = self.serial % 0x00ff_ffff + 1;
+        self.serial = self.serial.wrapping_add(2);
         let [_, high, middle, low] = self.serial.to_be_bytes();
         [high, middle, low]
     }
@@ -67,20 +75,54 @@ impl Lane {
         let Some(token) = self.sends.iter().find_map(its) else {
             return;
         };
-        let sending = self.sends.get_mut(token).expect("just found");
-        let (to, envelope) = (sending.to, sending.envelope);
-        if sending.withdrawal == Withdrawal::None {
-            sending.withdrawal = Withdrawal::Asked;
-            self.tell(to, word(QUESTION, Token(token)), envelope.encode().to_vec());
+        let sending = self.sends.get(token).expect("just found");
+        let (to, envelope, token) = (sending.to, sending.envelope, Token(token));
+        if self.withdrawal(token).is_none() {
+            let stage = Stage::Asked;
+            self.withdrawals.push(Withdrawal { token, stage });
+            self.tell(to, word(QUESTION, token), envelope.to_vec());
         }
+    }
+
+    /// The place in the list of a send that is asked for.
+    fn withdrawal(&self, token: Token) -> Option<usize> {
+        self.withdrawals
+            .iter()
+            .position(|withdrawal| withdrawal.token == token)
+    }
+
+    /// The send is over, or can only end as if nobody had asked: its token is free for another one.
+    pub(super) fn forget_withdrawal(&mut self, token: Token) {
+        self.withdrawals
+            .retain(|withdrawal| withdrawal.token != token);
+    }
+
+    /// The transport has finished a send, while some are asked for.
+    #[cold]
+    pub(super) fn sent_while_asking(&mut self, token: Token) {
+        let Some(place) = self.withdrawal(token) else {
+            return self.end_send(token, Status::EMPTY);
+        };
+        match self.withdrawals[place].stage {
+            Stage::Asked | Stage::AskedAndSent => {
+                self.withdrawals[place].stage = Stage::AskedAndSent;
+            }
+            Stage::Granted => self.end_asked(token, Status::CANCELLED),
+        }
+    }
+
+    fn end_asked(&mut self, token: Token, status: Status) {
+        self.forget_withdrawal(token);
+        self.end_send(token, status);
     }
 
     /// Sends a message of the engines. To a peer that is lost nothing need be told.
     fn tell(&mut self, to: Peer, envelope: Envelope, mut body: Vec<u8>) {
+        let envelope = envelope.encode();
         let span = Span::of(&mut body);
         let token = Token(self.sends.insert(Sending::of_engine(to, envelope, body)));
         let message = Outbound {
-            envelope: &envelope.encode(),
+            envelope: &envelope,
             body: span,
             token,
             is_awaited: false,
@@ -144,34 +186,33 @@ impl Lane {
 
     /// The receiver has answered.
     fn settle(&mut self, from: Peer, token: Token, is_dropped: bool) {
-        let Some(sending) = self.sends.get_mut(token.0) else {
+        let sending = self.sends.get(token.0);
+        let is_its = sending.is_some_and(|sending| sending.to == from);
+        let place = self.withdrawal(token).filter(|_| is_its);
+        // Without a place it was not asked.
+        let Some(place) = place else {
             return;
         };
-        match (sending.to == from, sending.withdrawal) {
-            (true, Withdrawal::Asked) => {
-                sending.withdrawal = match is_dropped {
-                    true => Withdrawal::Granted,
-                    false => Withdrawal::None,
-                };
-            }
-            (true, Withdrawal::AskedAndSent) => {
-                let status = match is_dropped {
-                    true => Status::CANCELLED,
-                    false => Status::EMPTY,
-                };
-                self.end_send(token, status);
-            }
-            // It was not asked.
-            _ => {}
+        match (self.withdrawals[place].stage, is_dropped) {
+            (Stage::Asked, true) => self.withdrawals[place].stage = Stage::Granted,
+            (Stage::Asked, false) => self.forget_withdrawal(token),
+            (Stage::AskedAndSent, true) => self.end_asked(token, Status::CANCELLED),
+            (Stage::AskedAndSent, false) => self.end_asked(token, Status::EMPTY),
+            // It has answered before.
+            (Stage::Granted, _) => {}
         }
     }
 
     /// The sends to `peer` of which only its answer is missing, which will not come.
     pub(super) fn unanswered(&self, peer: Peer) -> Vec<Token> {
-        let sends = self.sends.iter();
-        let unanswered = sends.filter(|(_, sending)| {
-            sending.to == peer && sending.withdrawal == Withdrawal::AskedAndSent
-        });
-        unanswered.map(|(token, _)| Token(token)).collect()
+        let is_to_peer = |token: Token| {
+            let sending = self.sends.get(token.0);
+            sending.is_some_and(|sending| sending.to == peer)
+        };
+        let withdrawals = self.withdrawals.iter();
+        withdrawals
+            .filter(|asked| asked.stage == Stage::AskedAndSent && is_to_peer(asked.token))
+            .map(|asked| asked.token)
+            .collect()
     }
 }
