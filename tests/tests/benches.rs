@@ -7,7 +7,7 @@ use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile, source_root, tool
 
 /// Each measuring program with its ranks, its words, and how many figures stand in a line.
 const MEASURING: &[(&str, usize, &[&str], usize)] = &[
-    ("latency", 2, &["0", "8"], 1),
+    ("latency", 2, &["0", "8"], 4),
     ("vectors", 2, &["both", "65536"], 1),
     ("bandwidth", 2, &["1024"], 1),
     ("rate", 2, &["8"], 1),
