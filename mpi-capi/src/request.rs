@@ -257,9 +257,7 @@ pub fn is_active(handle: Handle) -> Result<bool> {
 pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result<()> {
     let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
-    engine().wait_all(requests, |index, completion, any_failed| {
-        endings.lay_down(index, completion, any_failed);
-    })?;
+    engine().wait_all(requests, &mut endings)?;
     endings.outcome
 }
 
@@ -270,9 +268,7 @@ pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
 pub fn test_all(count: Length, array: Requests, statuses: OutStatuses) -> Result<bool> {
     let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
-    let done = engine().test_all(requests, |index, completion, any_failed| {
-        endings.lay_down(index, completion, any_failed);
-    })?;
+    let done = engine().test_all(requests, &mut endings)?;
     endings.outcome.map(|()| done)
 }
 
@@ -302,13 +298,12 @@ impl Endings {
     /// The request at `index` is complete, and it is told whether any was that failed.
     #[inline(always)]
     fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
-        // Most are gone, and all went well: little for who looks over many.
-        let is_plain = ended.is_gone && ended.error.is_none() && !any_failed;
-        let result = if is_plain {
-            self.lay_down_plain(index, ended.status)
-        } else {
-            self.lay_down_other(index, ended, any_failed)
-        };
+        let result = self.try_lay_down(index, ended, any_failed);
+        self.went(result);
+    }
+
+    #[inline(always)]
+    fn went(&mut self, result: Result<()>) {
         self.count += 1;
         if result.is_err() {
             self.note_first(result);
@@ -332,8 +327,7 @@ impl Endings {
         Ok(())
     }
 
-    #[cold]
-    fn lay_down_other(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+    fn try_lay_down(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
         if ended.is_gone {
             self.array.set(index, abi::MPI_REQUEST_NULL)?;
         }
@@ -346,6 +340,19 @@ impl Endings {
         let class = has_error.then(|| class_of(&result));
         self.statuses.set(self.count, status, class);
         result.map_err(|error| Error::in_status(index, error))
+    }
+}
+
+impl engine::Tell for &mut Endings {
+    #[inline(always)]
+    fn plain(&mut self, index: usize, completion: Completion) {
+        let result = self.lay_down_plain(index, completion.status);
+        self.went(result);
+    }
+
+    #[cold]
+    fn other(&mut self, index: usize, completion: Completion, any_failed: bool) {
+        self.lay_down(index, completion, any_failed);
     }
 }
 

@@ -33,6 +33,28 @@ impl Array for &[Option<Request>] {
     }
 }
 
+/// Who is told how the operations of an array ended, in the order of the requests.
+pub trait Tell {
+    /// The operation of the request at this index went well, as all others, and its request is
+    /// gone.
+    fn plain(&mut self, index: usize, completion: Completion);
+
+    /// Any other, and whether any failed.
+    fn other(&mut self, index: usize, completion: Completion, any_failed: bool);
+}
+
+impl<F: FnMut(usize, Completion, bool)> Tell for F {
+    #[inline]
+    fn plain(&mut self, index: usize, completion: Completion) {
+        self(index, completion, false);
+    }
+
+    #[inline]
+    fn other(&mut self, index: usize, completion: Completion, any_failed: bool) {
+        self(index, completion, any_failed);
+    }
+}
+
 impl Lane {
     /// How the request ended, if it did; it is then gone or inactive.
     ///
@@ -187,7 +209,7 @@ impl Sweep {
         &mut self,
         lane: &mut Lane,
         requests: impl Array,
-        tell: &mut impl FnMut(usize, Completion, bool),
+        tell: &mut impl Tell,
     ) -> Option<Result<()>> {
         match self.is_over(lane, requests) {
             Ok(false) => None,
@@ -202,16 +224,19 @@ impl Sweep {
         &self,
         lane: &mut Lane,
         requests: impl Array,
-        tell: &mut impl FnMut(usize, Completion, bool),
+        tell: &mut impl Tell,
     ) -> Result<()> {
         for index in 0..requests.count() {
             let request = requests.at(index);
-            // Told in one place: so it becomes part of this loop, and knows what is plain.
-            let completion = match request.and_then(|it| lane.requests.take_plain(it)) {
-                Some(completion) => completion,
-                None => Self::take_other(lane, request)?,
+            let plain = match request {
+                Some(request) if !self.any_failed => lane.requests.take_plain(request),
+                _ => None,
             };
-            tell(index, completion, self.any_failed);
+            if let Some(completion) = plain {
+                tell.plain(index, completion);
+            } else {
+                tell.other(index, Self::take_other(lane, request)?, self.any_failed);
+            }
         }
         Ok(())
     }
@@ -287,11 +312,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn wait_all(
-        &self,
-        requests: impl Array,
-        mut tell: impl FnMut(usize, Completion, bool),
-    ) -> Result<()> {
+    pub fn wait_all(&self, requests: impl Array, mut tell: impl Tell) -> Result<()> {
         let mut sweep = Sweep::default();
         self.wait_in(self.lane.lock(), |lane| {
             sweep.take_all(lane, requests, &mut tell)
@@ -303,11 +324,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::wait`].
-    pub fn test_all(
-        &self,
-        requests: impl Array,
-        mut tell: impl FnMut(usize, Completion, bool),
-    ) -> Result<bool> {
+    pub fn test_all(&self, requests: impl Array, mut tell: impl Tell) -> Result<bool> {
         let mut sweep = Sweep::default();
         let taken = self.look(|lane| sweep.take_all(lane, requests, &mut tell));
         taken.transpose().map(|taken| taken.is_some())

@@ -30,7 +30,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-pub use completion::{Any, Array, Indexed};
+pub use completion::{Any, Array, Indexed, Tell};
 pub use lane::{Attached, Counters, Lane, Survey};
 use lock::Lock;
 pub use loss::Leftovers;

@@ -298,10 +298,10 @@ fn none_of_several_is_taken_before_all_are_finished() {
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
     let mut gone = Vec::new();
     let requests = &[done, open][..];
-    let all = engine.test_all(requests, |_, it, _| gone.push(it.is_gone));
+    let all = engine.test_all(requests, |_, it: Completion, _| gone.push(it.is_gone));
     assert_eq!((all, gone.len()), (Ok(false), 0));
     let requests = &[null, inactive, done][..];
-    let all = engine.wait_all(requests, |_, it, _| gone.push(it.is_gone));
+    let all = engine.wait_all(requests, |_, it: Completion, _| gone.push(it.is_gone));
     assert_eq!(all, Ok(()));
     assert_eq!(gone, [false, false, true]);
     engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
