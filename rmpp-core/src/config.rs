@@ -169,7 +169,9 @@ impl Config {
             "a queue has room for one"
         );
         assert!(
-            !self.min_timeout.is_zero() && self.min_timeout <= self.max_timeout,
+            !self.first_timeout.is_zero()
+                && !self.min_timeout.is_zero()
+                && self.min_timeout <= self.max_timeout,
             "timeouts are positive and ordered"
         );
     }

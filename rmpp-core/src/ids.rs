@@ -19,6 +19,14 @@ pub(crate) struct Key {
     pub(crate) generation: u32,
 }
 
+impl Key {
+    /// The key of no value.
+    pub(crate) const NONE: Self = Self {
+        index: u32::MAX,
+        generation: 0,
+    };
+}
+
 macro_rules! message_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

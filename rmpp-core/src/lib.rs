@@ -39,6 +39,7 @@ mod peer;
     allow(unreachable_pub, dead_code, reason = "whole in sim only")
 )]
 mod rng;
+mod schedule;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod slab;

@@ -30,13 +30,14 @@ pub(crate) struct Path {
     pub(crate) unconfirmed: List,
     /// Messages from the peer that came ahead of their turn (rule O).
     pub(crate) early: List,
-    /// The message whose unscheduled block came last (rule U).
-    pub(crate) block: Option<Key>,
+    /// The message whose unscheduled block came last, or none (rule U).
+    pub(crate) block: Key,
     /// When held messages are asked after again.
     pub(crate) held_due: Instant,
     /// When those are that may have been answered in vain; `NEVER`: no `suspects`.
     pub(crate) suspects_due: Instant,
-    /// When the acknowledgement owed goes out alone; `NEVER`: none is owed.
+    /// When the acknowledgement owed goes out alone, `ZERO`: as soon as it can; `NEVER`: none is
+    /// owed.
     pub(crate) ack_due: Instant,
     /// Bytes under way before their first packet is acknowledged (rule M).
     pub(crate) pending_bytes: u64,
@@ -65,10 +66,8 @@ pub(crate) struct Path {
     pub(crate) held_backoff: u8,
     /// How many held messages are asked after beside that, because others were answered.
     pub(crate) suspects: u16,
-    /// Whether this path is in the endpoint's list of paths with something open.
-    pub(crate) listed: bool,
-    /// The same for the list of paths with an acknowledgement owed.
-    pub(crate) owing: bool,
+    /// Whether this path is in the endpoint's queue of acknowledgements that may go alone.
+    pub(crate) ripe: bool,
     /// Something came ahead of its turn since the last acknowledgement (rule O).
     pub(crate) gap: bool,
     /// Declared lost (rule T).
@@ -82,7 +81,7 @@ impl Path {
         held: List::EMPTY,
         unconfirmed: List::EMPTY,
         early: List::EMPTY,
-        block: None,
+        block: Key::NONE,
         held_due: Instant::NEVER,
         suspects_due: Instant::NEVER,
         ack_due: Instant::NEVER,
@@ -99,8 +98,7 @@ impl Path {
         backoff: 0,
         held_backoff: 0,
         suspects: 0,
-        listed: false,
-        owing: false,
+        ripe: false,
         gap: false,
         lost: false,
     };
@@ -117,6 +115,6 @@ mod tests {
 
     #[test]
     fn rule_p13_the_record_beside_them_is_fixed_and_small() {
-        assert!(size_of::<Path>() <= 184, "{}", size_of::<Path>());
+        assert!(size_of::<Path>() <= 176, "{}", size_of::<Path>());
     }
 }

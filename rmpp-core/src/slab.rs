@@ -87,6 +87,11 @@ impl<T> Slab<T> {
         (slot.generation == key.generation && slot.value.is_some()).then_some(key.index)
     }
 
+    /// The value at a position, if it is taken.
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        self.slots.get(index as usize)?.value.as_ref()
+    }
+
     /// The key of the value at a taken position.
     pub(crate) fn key(&self, index: u32) -> Key {
         Key {

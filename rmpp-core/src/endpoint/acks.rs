@@ -40,8 +40,9 @@ impl Endpoint {
             let path = &mut self.paths[to as usize];
             path.owed = 0;
             // A gap is reported by a packet of its own (rule O).
-            if !path.gap {
+            if !path.gap && path.ack_due != Instant::NEVER {
                 path.ack_due = Instant::NEVER;
+                self.owed_to -= 1;
             }
         }
     }
@@ -53,12 +54,11 @@ impl Endpoint {
         let delay_ns = nanoseconds(self.config.ack_delay);
         let path = &mut self.paths[from as usize];
         path.owed += 1;
-        // What is told at once (a gap) is not put off.
-        path.ack_due = path.ack_due.min(now.plus_ns(delay_ns));
         if asks || path.owed >= self.config.ack_every {
-            path.ack_due = Instant::ZERO;
+            self.let_ack_go(from, Instant::ZERO);
+        } else {
+            self.let_ack_go(from, now.plus_ns(delay_ns));
         }
-        self.list_owing(from);
     }
 
     /// Something of `from` came ahead of its turn: it is told at once what is missing.
@@ -67,57 +67,45 @@ impl Endpoint {
         if !self.config.caps.has(Caps::LAZY) {
             return;
         }
-        let path = &mut self.paths[from as usize];
-        path.gap = true;
-        path.ack_due = Instant::ZERO;
-        self.list_owing(from);
+        self.paths[from as usize].gap = true;
+        self.let_ack_go(from, Instant::ZERO);
     }
 
-    fn list_owing(&mut self, from: u32) {
-        let path = &mut self.paths[from as usize];
-        if path.ack_due == Instant::ZERO {
-            self.acks_ripe = true;
-        } else if !self.config.has(Bug::ForgetOwedAck) {
-            self.wake = self.wake.min(path.ack_due);
-        }
-        if !path.owing {
-            path.owing = true;
-            self.owing.push(from);
-        }
-    }
-
-    /// Acknowledgements that have waited long enough.
+    /// An acknowledgement is owed, and goes alone at `due` if nothing carries it before. What is to
+    /// go earlier (a gap) is not put off.
     // Rule K.
-    pub(super) fn tick_owing(&mut self, now: Instant) {
-        for at in (0..self.owing.len()).rev() {
-            let from = self.owing[at];
-            let path = &mut self.paths[from as usize];
-            if path.ack_due == Instant::NEVER {
-                path.owing = false;
-                self.owing.swap_remove(at);
-            } else if path.ack_due <= now {
-                path.ack_due = Instant::ZERO;
-                self.acks_ripe = true;
-            } else {
-                self.wake = self.wake.min(path.ack_due);
-            }
+    fn let_ack_go(&mut self, from: u32, due: Instant) {
+        let path = &mut self.paths[from as usize];
+        self.owed_to += u32::from(path.ack_due == Instant::NEVER);
+        path.ack_due = path.ack_due.min(due);
+        if path.ack_due == Instant::ZERO {
+            self.ripen(from);
+        } else if !self.config.has(Bug::ForgetOwedAck) {
+            self.time_path(from, due);
+        }
+    }
+
+    fn ripen(&mut self, from: u32) {
+        if !core::mem::replace(&mut self.paths[from as usize].ripe, true) {
+            self.ripe.push_back(from);
+        }
+    }
+
+    /// The acknowledgement owed to a peer may have waited long enough.
+    // Rule K.
+    pub(super) fn tick_ack(&mut self, from: u32, now: Instant) {
+        let path = &mut self.paths[from as usize];
+        if path.ack_due <= now {
+            path.ack_due = Instant::ZERO;
+            self.ripen(from);
         }
     }
 
     /// The next acknowledgement that goes out alone: nothing else could carry it.
     // Rule K.
     pub(super) fn pure_ack(&mut self) -> Option<(u32, Header, Bits)> {
-        if !self.acks_ripe {
-            return None;
-        }
-        let is_ripe = |to: &u32| self.paths[*to as usize].ack_due == Instant::ZERO;
-        let Some(at) = self.owing.iter().position(is_ripe) else {
-            self.acks_ripe = false;
-            return None;
-        };
-        let to = self.owing.swap_remove(at);
+        let to = self.next_ripe()?;
         let path = &mut self.paths[to as usize];
-        path.owing = false;
         let has_gap = core::mem::take(&mut path.gap) || path.early.len() > 0;
         let (flags, bits) = if has_gap {
             (Flags::PURE.with(Flags::GAP), self.accepted_ahead(to))
@@ -138,6 +126,18 @@ impl Endpoint {
             flags,
         };
         Some((to, header, bits))
+    }
+
+    /// The next peer whose acknowledgement may go alone, and has not gone with something else.
+    fn next_ripe(&mut self) -> Option<u32> {
+        loop {
+            let to = self.ripe.pop_front()?;
+            let path = &mut self.paths[to as usize];
+            path.ripe = false;
+            if path.ack_due == Instant::ZERO {
+                return Some(to);
+            }
+        }
     }
 
     /// Which numbers of `from` need not come again, from the acknowledged one on.

@@ -29,7 +29,7 @@ impl Endpoint {
             path.held_backoff = 0;
             let due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0));
             path.held_due = path.held_due.min(due);
-            self.wake = self.wake.min(path.held_due);
+            self.time_path(to, due);
         }
     }
 
@@ -43,7 +43,8 @@ impl Endpoint {
         }
         // Nobody has said that it is held since it was asked after.
         let was_lost = later_attempt(attempt, message.held_at);
-        let path = &mut self.paths[message.to as usize];
+        let to = message.to;
+        let path = &mut self.paths[to as usize];
         path.suspects = if was_lost {
             (path.suspects + SUSPECTS).min(AT_MOST)
         } else {
@@ -51,7 +52,7 @@ impl Endpoint {
         };
         let due = now.plus_ns(self.timeouts.wait_ns(&path.round_trip, 0));
         path.suspects_due = path.suspects_due.min(due);
-        self.wake = self.wake.min(path.suspects_due);
+        self.time_path(to, due);
     }
 
     /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
@@ -67,7 +68,6 @@ impl Endpoint {
             path.held_backoff = path.held_backoff.saturating_add(1);
             self.ask_after_held(to, (count / 4).clamp(AT_ONCE, AT_MOST.into()));
         }
-        self.wake = self.wake.min(self.paths[to as usize].held_due);
         self.tick_suspects(to, now);
     }
 
@@ -85,7 +85,6 @@ impl Endpoint {
             };
             self.ask_after_held(to, turns);
         }
-        self.wake = self.wake.min(self.paths[to as usize].suspects_due);
     }
 
     /// Asks after the next held messages: `turns` of them, or all, or as many as a first-packet

@@ -37,6 +37,7 @@ use crate::outgoing::states::State;
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Header, Packet};
 use crate::peer::{Path, Peer};
+use crate::schedule::Schedule;
 use crate::slab::Slab;
 use crate::table::Table;
 use crate::time::{Instant, nanoseconds};
@@ -50,8 +51,8 @@ pub struct Endpoint {
     lost_after_ns: u64,
     peers: Vec<Peer>,
     paths: Vec<Path>,
-    /// Paths with unanswered first packets; others may be in it until the next timer.
-    open_paths: Vec<u32>,
+    /// A timer for each path, no later than the first thing due there: see `path_due`.
+    path_timers: Schedule,
 
     outgoing: Slab<Outgoing>,
     outgoing_at: Table,
@@ -59,6 +60,9 @@ pub struct Endpoint {
     /// The paper's list `sending` (and aborts that wait for their answer).
     // Rule P15.
     sending: List,
+    /// A timer for each of these whose `deadline` is set, no later than that; and for some that have
+    /// ended.
+    message_timers: Schedule,
     /// Outgoing messages with something to transmit.
     ready: VecDeque<Key>,
 
@@ -79,10 +83,10 @@ pub struct Endpoint {
     answers: VecDeque<Answer>,
     /// Incoming messages whose next CTS is due.
     grants_due: VecDeque<Key>,
-    /// Peers that an acknowledgement is owed to; others may be in it until the next timer.
-    owing: Vec<u32>,
-    /// Whether one of these has waited long enough.
-    acks_ripe: bool,
+    /// To how many peers an acknowledgement is owed.
+    owed_to: u32,
+    /// Peers whose acknowledgement has waited long enough, each once; others may be among them.
+    ripe: VecDeque<u32>,
     events: VecDeque<Event>,
     timeouts: Timeouts,
     /// No timer is due before this.
@@ -138,11 +142,12 @@ impl Endpoint {
                 };
                 nodes
             ],
-            open_paths: Vec::new(),
+            path_timers: Schedule::new(),
             outgoing: Slab::new(),
             outgoing_at: Table::new(),
             next_msg_id: config.first_msg_id,
             sending: List::EMPTY,
+            message_timers: Schedule::new(),
             ready: VecDeque::new(),
             incoming: Slab::new(),
             incoming_at: Table::new(),
@@ -152,8 +157,8 @@ impl Endpoint {
             grants: Grants::new(config.max_rcv_buf, config.nodes, config.max_data_pkts),
             answers: VecDeque::new(),
             grants_due: VecDeque::new(),
-            owing: Vec::new(),
-            acks_ripe: false,
+            owed_to: 0,
+            ripe: VecDeque::new(),
             events: VecDeque::new(),
             timeouts: Timeouts::new(&config),
             wake: Instant::NEVER,
@@ -399,7 +404,7 @@ impl Endpoint {
         !self.answers.is_empty()
             || !self.grants_due.is_empty()
             || !self.ready.is_empty()
-            || self.acks_ripe
+            || !self.ripe.is_empty()
             || self.unsettled.is_some_and(has_waiting)
     }
 
@@ -419,6 +424,9 @@ impl Endpoint {
         give_back(&mut self.ready);
         give_back(&mut self.answers);
         give_back(&mut self.grants_due);
+        if self.message_timers.is_long() && self.outgoing.len() == 0 {
+            self.message_timers = Schedule::new();
+        }
     }
 
     /// The next thing as [`poll_event`](Self::poll_event) tells it, but not what the
@@ -448,7 +456,7 @@ impl Endpoint {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         // What the timers stood for may be over.
-        let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owes();
+        let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owed_to > 0;
         (self.wake != Instant::NEVER && is_timed).then_some(self.wake)
     }
 
@@ -478,13 +486,7 @@ impl Endpoint {
     /// acknowledgement is owed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.outgoing.len() == 0 && self.answers.is_empty() && !self.owes()
-    }
-
-    /// Whether an acknowledgement is owed to anybody.
-    fn owes(&self) -> bool {
-        let is_owed = |&to: &u32| self.paths[to as usize].ack_due != Instant::NEVER;
-        self.owing.iter().any(is_owed)
+        self.outgoing.len() == 0 && self.answers.is_empty() && self.owed_to == 0
     }
 
     /// Tells that the layer below has lost packets because its receive buffer was full: less is
@@ -511,7 +513,6 @@ impl Endpoint {
         if !is_short || !self.config.caps.has(Caps::LAZY) {
             self.enter_name(key.index);
         }
-        self.list_path(to);
         if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {
             self.admit(key.index);
         } else {

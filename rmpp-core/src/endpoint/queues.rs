@@ -180,7 +180,7 @@ impl Endpoint {
         }
         self.admit_waiting(to);
         if let Some(head) = self.paths[to as usize].pending.head() {
-            self.wake = self.wake.min(self.outgoing[head].deadline);
+            self.time_path(to, self.outgoing[head].deadline);
         }
     }
 
@@ -264,14 +264,6 @@ impl Endpoint {
                 self.make_ready(index);
             }
             Place::Pending | Place::Sending => self.make_ready(index),
-        }
-    }
-
-    pub(super) fn list_path(&mut self, to: u32) {
-        let path = &mut self.paths[to as usize];
-        if !path.listed {
-            path.listed = true;
-            self.open_paths.push(to);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::ids::{Key, NodeId, OutgoingId};
 use crate::incoming::states::State;
 use crate::outgoing::{Outgoing, Place};
 use crate::peer::Path;
+use crate::schedule::Schedule;
 use crate::slab::Slab;
 use crate::table::Table;
 use crate::time::Instant;
@@ -76,15 +77,22 @@ impl Endpoint {
         if self.unsettled.is_some() {
             return None;
         }
-        let rings = |at: Instant| self.next_timeout().is_some_and(|wake| wake <= at);
-        let runs = |at: Instant| at != Instant::NEVER && rings(at);
-        let moves = |index: u32| self.outgoing[index].ready || runs(self.outgoing[index].deadline);
-        let stands = |(_, message): &(u32, &Outgoing)| {
+        self.check_timers();
+        let runs = |at: Instant, timer: Instant| {
+            let wakes = self.next_timeout().is_some_and(|wake| wake <= timer);
+            at != Instant::NEVER && timer <= at && wakes
+        };
+        let stands = |&(index, message): &(u32, &Outgoing)| {
             let path = &self.paths[message.to as usize];
-            let own = message.ready || runs(message.deadline);
+            let of_path = self.path_timers.of(message.to);
+            let of_message = self.message_timers.of(index);
+            let moves = |index: u32| {
+                let oldest = &self.outgoing[index];
+                oldest.ready || runs(oldest.deadline, of_path)
+            };
             match message.place {
-                Place::Sending => !own,
-                Place::Held => !message.ready && !runs(path.held_due),
+                Place::Sending => !message.ready && !runs(message.deadline, of_message),
+                Place::Held => !message.ready && !runs(path.held_due, of_path),
                 // The oldest one is timed, and those behind it wait for its end (rules P12, M).
                 Place::Pending | Place::Waiting => !path.pending.head().is_some_and(moves),
             }
@@ -93,17 +101,43 @@ impl Endpoint {
         Some(OutgoingId(self.outgoing.key(index)))
     }
 
+    /// No timer rings too late, and who is owed an acknowledgement is known.
+    fn check_timers(&self) {
+        let paths = || (0_u32..).zip(&self.paths);
+        for (to, path) in paths() {
+            let due = self.path_due(to);
+            assert!(self.path_timers.of(to) <= due, "{path:?} is due at {due:?}");
+            let may_go = path.ack_due == Instant::ZERO;
+            assert!(path.ripe || !may_go, "{path:?} is forgotten");
+        }
+        let owed = paths().filter(|(_, path)| path.ack_due != Instant::NEVER);
+        assert_eq!(owed.count(), self.owed_to as usize);
+        let ripe = paths().filter(|(_, path)| path.ripe).count();
+        assert_eq!(ripe, self.ripe.len(), "queued once each");
+    }
+
+    /// How many timers have rung, and how many were looked at to find those.
+    #[must_use]
+    pub fn timers_rung(&self) -> (u64, u64) {
+        let (paths, of_paths) = self.path_timers.rung();
+        let (messages, of_messages) = self.message_timers.rung();
+        (paths + messages, of_paths + of_messages)
+    }
+
     /// Bytes kept for all peers together, and bytes of everything else that this node keeps: its
     /// messages, tables and queues, with room for as many as there ever were at a time.
     #[must_use]
     pub fn state_bytes(&self) -> (usize, usize) {
-        let peers = size_of_val(&*self.peers) + size_of_val(&*self.paths);
+        let paths = size_of_val(&*self.paths) + self.path_timers.bytes();
+        let peers = size_of_val(&*self.peers) + paths;
         let rooms = self.incoming.bytes() + self.outgoing.bytes();
         let tables = self.incoming_at.bytes() + self.outgoing_at.bytes();
         let queues = self.ready.capacity() * size_of::<Key>()
             + self.answers.capacity() * size_of::<super::Answer>()
             + self.events.capacity() * size_of::<crate::event::Event>()
-            + self.open_paths.capacity() * size_of::<u32>();
+            + self.ripe.capacity() * size_of::<u32>()
+            + self.grants_due.capacity() * size_of::<Key>()
+            + self.message_timers.bytes();
         (peers, size_of::<Self>() + rooms + tables + queues)
     }
 
@@ -177,16 +211,15 @@ impl Hash for Path {
             acked,
             owed,
             granted,
-            owing,
+            ripe,
             gap,
-            listed,
             lost,
         } = self;
         (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
-        (unasked_bytes, unasked, acked, owed, granted, owing, gap).hash(state);
+        (unasked_bytes, unasked, acked, owed, granted, ripe, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
         (suspects, suspects_due).hash(state);
-        (silent_since, listed, lost).hash(state);
+        (silent_since, lost).hash(state);
     }
 }
 
@@ -196,6 +229,12 @@ impl<T: Hash> Hash for Slab<T> {
         self.iter().for_each(|taken| taken.hash(state));
         self.positions().hash(state);
         self.free().hash(state);
+    }
+}
+
+impl Hash for Schedule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|timer| timer.hash(state));
     }
 }
 

@@ -8,6 +8,7 @@ use crate::config::Bug;
 use crate::event::Event;
 use crate::ids::NodeId;
 use crate::list::List;
+use crate::outgoing::Place;
 use crate::outgoing::states::{Action, Input, State};
 use crate::peer::Path;
 use crate::time::{Instant, nanoseconds};
@@ -16,18 +17,36 @@ use crate::time::{Instant, nanoseconds};
 pub(super) const PROBES: u8 = 3;
 
 impl Endpoint {
-    /// Goes through all timers. A timer is armed by lowering `wake`, and never taken back, so this
-    /// runs at most about once per timeout however many messages there are.
+    /// Looks at the timers that are due, and at no others: they are two schedules, one of paths and
+    /// one of messages in `sending`. A timer there is lowered when something is due earlier, and
+    /// never taken back: what rings too early is set anew.
     pub(super) fn do_what_is_due(&mut self, now: Instant) {
-        self.wake = Instant::NEVER;
         self.timeouts.spread_anew();
         self.forget_expired(now);
-        self.tick_owing(now);
-        let mut lost = Vec::new();
-        self.tick_paths(now, &mut lost);
-        self.tick_sending(now, &mut lost);
-        for to in lost {
-            self.lose(to);
+        while let Some(to) = self.path_timers.take_due(now) {
+            self.tick_path(to, now);
+        }
+        while let Some(index) = self.message_timers.take_due(now) {
+            self.tick_sending(index, now);
+        }
+        let expiry = self.done.head().map(|oldest| self.expiry_of(oldest));
+        let first = self.path_timers.first().min(self.message_timers.first());
+        self.wake = first.min(expiry.unwrap_or(Instant::NEVER));
+    }
+
+    /// Something of a path is due at `when`.
+    #[inline]
+    pub(super) fn time_path(&mut self, to: u32, when: Instant) {
+        if when != Instant::NEVER && self.path_timers.lower(to, when) {
+            self.wake = self.wake.min(when);
+        }
+    }
+
+    /// A message in `sending` is due at `when`.
+    #[inline]
+    fn time_message(&mut self, index: u32, when: Instant) {
+        if when != Instant::NEVER && self.message_timers.lower(index, when) {
+            self.wake = self.wake.min(when);
         }
     }
 
@@ -36,51 +55,74 @@ impl Endpoint {
         done_at.plus(self.config.done_state_lifetime)
     }
 
+    fn expiry_of(&self, done: u32) -> Instant {
+        self.expiry(self.incoming[done].done_at)
+    }
+
     // Rule P8.
     fn forget_expired(&mut self, now: Instant) {
-        while let Some(oldest) = self.done.head() {
-            let expiry = self.expiry(self.incoming[oldest].done_at);
+        while let Some(oldest) = self.done.head()
+            && self.expiry_of(oldest) <= now
+        {
             debug_assert!(self.incoming[oldest].is_done());
-            if expiry > now {
-                self.wake = self.wake.min(expiry);
-                break;
-            }
             self.counters.done_expired += 1;
             self.forget(oldest);
         }
     }
 
-    fn tick_paths(&mut self, now: Instant, lost: &mut Vec<u32>) {
-        for at in (0..self.open_paths.len()).rev() {
-            let to = self.open_paths[at];
-            let path = &mut self.paths[to as usize];
-            if path.pending.len() + path.waiting.len() + path.held.len() == 0 {
-                path.listed = false;
-                self.open_paths.swap_remove(at);
-                continue;
-            }
-            self.tick_pending(to, now);
-            self.tick_held(to, now);
-            self.note_lost(to, now, lost);
+    /// The first thing due on a path: its oldest first packet, its held messages, or the
+    /// acknowledgement that is owed there.
+    pub(super) fn path_due(&self, to: u32) -> Instant {
+        let path = &self.paths[to as usize];
+        let oldest = self.oldest_pending(to);
+        let pending = oldest.map(|index| self.outgoing[index].deadline);
+        let held = match path.held.len() {
+            0 => Instant::NEVER,
+            _ => path.held_due.min(path.suspects_due),
+        };
+        // What may go at once waits for room, not for a time.
+        let ack = match path.ack_due {
+            Instant::ZERO => Instant::NEVER,
+            _ if self.config.has(Bug::ForgetOwedAck) => Instant::NEVER,
+            due => due,
+        };
+        pending.unwrap_or(Instant::NEVER).min(held).min(ack)
+    }
+
+    fn tick_path(&mut self, to: u32, now: Instant) {
+        if self.is_silent_too_long(to, now) {
+            self.lose(to);
+            return;
+        }
+        self.tick_ack(to, now);
+        self.tick_pending(to, now);
+        self.tick_held(to, now);
+        let due = self.path_due(to);
+        debug_assert!(due > now, "what is due has been done");
+        self.time_path(to, due);
+    }
+
+    fn oldest_pending(&self, to: u32) -> Option<u32> {
+        let pending = &self.paths[to as usize].pending;
+        if self.config.has(Bug::RepeatYoungest) {
+            pending.tail()
+        } else {
+            pending.head()
         }
     }
 
     /// The periodic look at `send_pending`: the oldest first packet is repeated, no other.
     // Rule P12.
     fn tick_pending(&mut self, to: u32, now: Instant) {
-        let path = &self.paths[to as usize];
-        let oldest = if self.config.has(Bug::RepeatYoungest) {
-            path.pending.tail()
-        } else {
-            path.pending.head()
+        let Some(index) = self.oldest_pending(to) else {
+            return;
         };
-        let Some(index) = oldest else { return };
         let message = &self.outgoing[index];
         if message.deadline > now {
-            self.wake = self.wake.min(message.deadline);
             return;
         }
         if message.attempt > 0 && self.config.has(Bug::TimerArmedOnce) {
+            self.outgoing[index].deadline = Instant::NEVER;
             return;
         }
         if self.put_off(index, now) {
@@ -92,22 +134,25 @@ impl Endpoint {
         path.backoff = path.backoff.saturating_add(1);
     }
 
-    /// Messages whose block or NULL was not answered.
+    /// The timer of a message whose block or NULL was not answered, unless it has ended or waits
+    /// for something else by now.
     // Rule P11.
-    fn tick_sending(&mut self, now: Instant, lost: &mut Vec<u32>) {
-        let mut at = self.sending.head();
-        while let Some(index) = at {
-            at = List::after(&self.outgoing, index);
-            let (deadline, to) = (self.outgoing[index].deadline, self.outgoing[index].to);
-            if deadline > now {
-                self.wake = self.wake.min(deadline);
-                continue;
+    fn tick_sending(&mut self, index: u32, now: Instant) {
+        let message = self.outgoing.get(index);
+        let Some(message) = message.filter(|message| message.place == Place::Sending) else {
+            return;
+        };
+        let to = message.to;
+        if message.deadline <= now {
+            if self.is_silent_too_long(to, now) {
+                self.lose(to);
+                return;
             }
-            self.note_lost(to, now, lost);
             if !self.put_off(index, now) {
                 self.try_again(index);
             }
         }
+        self.time_message(index, self.outgoing[index].deadline);
     }
 
     fn try_again(&mut self, index: u32) {
@@ -168,8 +213,18 @@ impl Endpoint {
             wait_ns = wait_ns.max(self.timeouts.before_restart_ns(taken_ns));
         }
         let deadline = now.plus_ns(wait_ns + self.courtesy_ns(index));
-        self.outgoing[index].deadline = deadline;
-        self.wake = self.wake.min(deadline);
+        self.set_deadline(index, deadline);
+    }
+
+    /// When a message in `send_pending` or `sending` is due.
+    fn set_deadline(&mut self, index: u32, deadline: Instant) {
+        let message = &mut self.outgoing[index];
+        message.deadline = deadline;
+        let (place, to) = (message.place, message.to);
+        match place {
+            Place::Sending => self.time_message(index, deadline),
+            Place::Waiting | Place::Pending | Place::Held => self.time_path(to, deadline),
+        }
     }
 
     /// What the receiver may take on top to answer: it may wait for a packet to acknowledge with.
@@ -202,7 +257,6 @@ impl Endpoint {
             return false;
         }
         self.outgoing[index].deadline = deadline;
-        self.wake = self.wake.min(deadline);
         true
     }
 
@@ -212,13 +266,11 @@ impl Endpoint {
         path.silent_since = path.silent_since.min(now);
     }
 
+    /// Whether a peer has answered nothing for so long that it counts as lost.
     // Rule T.
-    fn note_lost(&self, to: u32, now: Instant, lost: &mut Vec<u32>) {
+    fn is_silent_too_long(&self, to: u32, now: Instant) -> bool {
         let since = self.paths[to as usize].silent_since;
-        let silent_ns = now.0.saturating_sub(since.0);
-        if silent_ns >= self.lost_after_ns && !lost.contains(&to) {
-            lost.push(to);
-        }
+        now.0.saturating_sub(since.0) >= self.lost_after_ns
     }
 
     /// Frees everything that has to do with a peer that is gone.
@@ -243,11 +295,11 @@ impl Endpoint {
             self.lose_incoming(index);
         }
         self.answers.retain(|answer| answer.to != peer);
-        let Path { listed, owing, .. } = self.paths[peer as usize];
-        self.paths[peer as usize] = Path {
+        self.ripe.retain(|&to| to != peer);
+        let path = &mut self.paths[peer as usize];
+        self.owed_to -= u32::from(path.ack_due != Instant::NEVER);
+        *path = Path {
             lost: true,
-            listed,
-            owing,
             ..Path::NEW
         };
         self.events.push_back(Event::Lost(NodeId(peer)));
@@ -269,8 +321,7 @@ impl Endpoint {
     /// This node slept: whatever was to be answered gets its full time again.
     // Rule T.
     pub(super) fn start_timers_anew(&mut self, now: Instant) {
-        for at in 0..self.open_paths.len() {
-            let to = self.open_paths[at];
+        for to in 0..self.config.nodes {
             self.paths[to as usize].held_due = now.plus_ns(nanoseconds(self.config.max_timeout));
             let mut each = self.paths[to as usize].pending.head();
             while let Some(index) = each {
@@ -283,7 +334,6 @@ impl Endpoint {
         while let Some(index) = each {
             each = List::after(&self.outgoing, index);
             self.start_timer_anew(index, now);
-            self.forgive(self.outgoing[index].to, now);
         }
     }
 

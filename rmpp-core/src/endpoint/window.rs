@@ -7,7 +7,7 @@ use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::{Event, Placement};
-use crate::ids::IncomingId;
+use crate::ids::{IncomingId, Key};
 use crate::incoming::states::{Input, State, step};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
@@ -41,7 +41,7 @@ impl Endpoint {
             self.queue_cts(index);
         }
         if unscheduled > 0 {
-            self.paths[from as usize].block = Some(self.incoming.key(index));
+            self.paths[from as usize].block = self.incoming.key(index);
         }
         if !caps.has(Caps::SNAK) && !caps.has(Caps::PIPE) {
             self.grant(index);
@@ -53,9 +53,7 @@ impl Endpoint {
     /// The next message of `from` begins: what it sent unscheduled before has come, or is lost.
     // Rule U. Rule R.
     pub(super) fn close_block(&mut self, from: u32) {
-        let Some(key) = self.paths[from as usize].block.take() else {
-            return;
-        };
+        let key = core::mem::replace(&mut self.paths[from as usize].block, Key::NONE);
         let Some(index) = self.incoming.find(key) else {
             return;
         };
