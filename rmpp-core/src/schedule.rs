@@ -13,8 +13,8 @@ const KEPT: usize = 4096;
 /// At most one timer for each key. A timer may ring earlier than needed, and is set anew then: so
 /// what is timed may be put off, or end, without a word here, and a timer that has rung is gone.
 ///
-/// A binary heap of (when, key), and for each key where in the heap it is. Timers of the same moment
-/// ring in the order of their keys, whatever happened before.
+/// A binary heap of (when, key), and for each key where in the heap it is. Timers of the same
+/// moment ring in the order of their keys, whatever happened before.
 #[derive(Clone)]
 pub(crate) struct Schedule {
     heap: Vec<(Instant, u32)>,

@@ -60,8 +60,8 @@ pub struct Endpoint {
     /// The paper's list `sending` (and aborts that wait for their answer).
     // Rule P15.
     sending: List,
-    /// A timer for each of these whose `deadline` is set, no later than that; and for some that have
-    /// ended.
+    /// A timer for each of these whose `deadline` is set, no later than that; and for some that
+    /// have ended.
     message_timers: Schedule,
     /// Outgoing messages with something to transmit.
     ready: VecDeque<Key>,
