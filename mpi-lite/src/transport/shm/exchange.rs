@@ -10,7 +10,8 @@
 //! its owner stays until then. Columns and the board are written when all have come, and who has
 //! come to this gathering has read what the one before gave it.
 
-use super::meeting::{About, Gathering, Look, put};
+use super::line::put;
+use super::meeting::{About, Gathering, Look};
 use crate::memory::Span;
 
 impl Gathering<'_> {
@@ -58,7 +59,7 @@ impl Gathering<'_> {
 
     /// Ends a gathering at which all were counted; what it gives lies in the sheets.
     pub fn release_sheets(&self, about: About) {
-        let line = &self.meeting.members[0].seat.results[self.turn()];
+        let line = &self.meeting.members[0].seat.results[self.result_turn()];
         put(line, Span::EMPTY, self.stamp(0), (about, |_| ()));
     }
 }

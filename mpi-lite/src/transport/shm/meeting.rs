@@ -5,29 +5,31 @@
 //! groups without a common member may use the same place.
 //!
 //! Gatherings are numbered. A member comes to one by writing its line: what it brings, then a stamp
-//! with the number. Lines are used in turn, one for odd numbers, one for even ones. So who comes to
-//! a gathering writes over what it brought to the last but one: that must have been read by then.
-//! It has been, if its readers have come to the gathering between. Often that is known, because
-//! that was over only when all had come; otherwise [`Gathering::is_free`] looks at their stamps.
+//! with the number. Lines are used in turn: two where each member has a core of its own, 16 where
+//! members share cores, so that a root does not wait for each of those who do not run. So who comes
+//! to a gathering writes over what it brought two, or 16, before: that must have been read by then.
+//! It has been, if its readers have come to the gathering after that one. Often that is known,
+//! because a later one was over only when all had come; otherwise [`Gathering::is_free`] looks at
+//! their stamps.
 //!
 //! Numbers only grow, those of a place's next communicator too, so that nothing is ever cleared.
 //! What others write is checked before it is used: numbers against what can be, lengths against
 //! the room there is.
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU64, compiler_fence, fence};
 use std::sync::Arc;
 
 use super::super::Peer;
 use super::Shm;
-use super::segment::{ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot, WORDS};
+use super::line::{get, put};
+use super::segment::{AHEAD, ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot};
 use crate::memory::Span;
+use crate::sync::{compiler_fence, fence};
 
 pub use super::about::{About, Who};
+pub use super::line::{LINE_BYTES, Line};
 pub use super::segment::{PLACES, SHEET_BYTES};
-
-/// Bytes that fit a line.
-pub const LINE_BYTES: usize = (WORDS - 1) * 8;
 
 /// The most bytes that a member can bring.
 pub const BRING_BYTES: usize = BAG_BYTES;
@@ -35,8 +37,12 @@ pub const BRING_BYTES: usize = BAG_BYTES;
 /// Low bits of a stamp: the round within the gathering. 2^15 members need no more.
 const ROUND_BITS: u32 = 4;
 
-/// The first of the two bags for results; before them are the two for what the rank brings.
-const RESULT_BAGS: usize = 2;
+/// The first of the two bags for results; before them are those for what the rank brings.
+const RESULT_BAGS: usize = AHEAD;
+
+/// Lines that are used in turn where each member has a core of its own: nobody gets far ahead
+/// there, and few lines stay near.
+const FEW: usize = 2;
 
 /// What was found in the shared memory cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,18 +81,20 @@ pub struct Meeting {
     pub(super) board: &'static Sheet,
     is_crowded: bool,
     must_fence: bool,
+    /// Lines that are used in turn, a power of two.
+    lines: u64,
     /// The gathering to which this member came last.
     at: AtomicU64,
     /// The last one of which it knows that all have come.
     complete: AtomicU64,
     /// Who may still have to read what this member brought, by turn.
-    owed: [AtomicU64; 2],
+    owed: [AtomicU64; AHEAD],
     /// Who may wait for this member to come to the next gathering, to write its line anew.
     awaited_by: AtomicU64,
     /// How many have come to the gatherings at which one counts.
     counted: AtomicU64,
     /// How many have brought something to this member alone, by turn.
-    given: [AtomicU64; 2],
+    given: [AtomicU64; AHEAD],
     /// All gatherings of the process.
     gatherings: Arc<AtomicU64>,
 }
@@ -115,14 +123,18 @@ impl Shm {
             me,
             board: self.segment.board(place, first),
             is_crowded: self.rest.is_crowded(),
+            lines: match self.rest.is_crowded() {
+                true => AHEAD as u64,
+                false => FEW as u64,
+            },
             must_fence: members.iter().any(needs_fence),
             members,
             at: AtomicU64::new(last),
             complete: AtomicU64::new(last),
-            owed: [0, 0].map(AtomicU64::new),
+            owed: [0; AHEAD].map(AtomicU64::new),
             awaited_by: AtomicU64::new(0),
             counted: AtomicU64::new(0),
-            given: [0, 0].map(AtomicU64::new),
+            given: [0; AHEAD].map(AtomicU64::new),
             gatherings: Arc::clone(&self.gatherings),
         })
     }
@@ -161,6 +173,12 @@ impl Meeting {
         self.members.iter().any(|member| member.peer == peer)
     }
 
+    /// Which of the lines and bags has its turn at this gathering.
+    #[inline]
+    fn turn_of(&self, at: u64) -> usize {
+        (at & (self.lines - 1)) as usize
+    }
+
     /// The next gathering.
     #[inline]
     pub fn gather(&self) -> Gathering<'_> {
@@ -190,7 +208,7 @@ impl Meeting {
     pub fn leave(&self) {
         let seat = self.members[self.me].seat;
         // All that is counted here is over before this member's last gathering is.
-        for count in [&seat.come, &seat.given[0], &seat.given[1]] {
+        for count in seat.given.iter().chain([&seat.come]) {
             count.0.store(0, Relaxed);
         }
         seat.left.0.store(self.at.load(Relaxed), Release);
@@ -209,7 +227,7 @@ impl Meeting {
     pub fn has_come(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
         let has_come = |member: &Member| {
-            let line = &member.seat.brought[(at % 2) as usize];
+            let line = &member.seat.brought[self.turn_of(at)];
             line.stamp.load(Acquire) >> ROUND_BITS >= at
         };
         self.members.get(rank).is_some_and(has_come)
@@ -221,7 +239,7 @@ impl Meeting {
     pub fn disagreement(&self) -> Option<(About, (usize, About))> {
         let at = self.at.load(Relaxed);
         let last = |member: &Member| {
-            let line = &member.seat.brought[(at % 2) as usize];
+            let line = &member.seat.brought[self.turn_of(at)];
             let is_last = line.stamp.load(Acquire) >> ROUND_BITS == at;
             is_last.then(|| About::decode(line.words[0].load(Relaxed)))
         };
@@ -282,7 +300,19 @@ pub struct Gathering<'a> {
 impl Gathering<'_> {
     #[inline]
     pub(super) fn turn(&self) -> usize {
+        self.meeting.turn_of(self.at)
+    }
+
+    /// Which of the lines and bags for results has its turn.
+    #[inline]
+    pub(super) fn result_turn(&self) -> usize {
         (self.at % 2) as usize
+    }
+
+    /// The first gathering after the one whose line is to be written anew.
+    #[inline]
+    fn first_after(&self) -> u64 {
+        self.at.saturating_sub(self.meeting.lines - 1)
     }
 
     pub(super) fn myself(&self) -> &Member {
@@ -307,7 +337,7 @@ impl Gathering<'_> {
     pub fn is_free(&self) -> Look<()> {
         let Meeting { complete, owed, .. } = self.meeting;
         let readers = Who::decode(owed[self.turn()].load(Relaxed));
-        let is_known = readers == Who::Nobody || complete.load(Relaxed) >= self.at - 1;
+        let is_known = readers == Who::Nobody || complete.load(Relaxed) >= self.first_after();
         if is_known || self.has_been_read_by(readers) {
             return Some(Ok(()));
         }
@@ -316,10 +346,10 @@ impl Gathering<'_> {
 
     #[inline(never)]
     fn has_been_read_by(&self, readers: Who) -> bool {
-        let before = self.at - 1;
+        let after = self.first_after();
         let has_come = |member: &Member| {
-            let line = &member.seat.brought[(before % 2) as usize];
-            line.stamp.load(Acquire) >> ROUND_BITS >= before
+            let line = &member.seat.brought[self.meeting.turn_of(after)];
+            line.stamp.load(Acquire) >> ROUND_BITS >= after
         };
         let others = || self.meeting.members.iter().enumerate();
         match readers {
@@ -468,7 +498,7 @@ impl Gathering<'_> {
     pub fn give(&self, rank: usize) -> bool {
         let members = &self.meeting.members;
         let given = &members[rank].seat.given[self.turn()].0;
-        // Who was given something two gatherings ago has counted it by now: whole rounds are over.
+        // Who was given something the last time has counted it by now: whole rounds are over.
         let number = given.fetch_add(1, AcqRel).wrapping_add(1);
         number.is_multiple_of(members.len() as u64 - 1)
     }
@@ -494,9 +524,9 @@ impl Gathering<'_> {
         let first = &self.meeting.members[0];
         let bag = first
             .bags
-            .span(RESULT_BAGS + self.turn(), about.bytes as usize);
+            .span(RESULT_BAGS + self.result_turn(), about.bytes as usize);
         put(
-            &first.seat.results[self.turn()],
+            &first.seat.results[self.result_turn()],
             bag,
             self.stamp(0),
             (about, fill),
@@ -506,71 +536,16 @@ impl Gathering<'_> {
     /// Whether the gathering has ended. The length that it tells may be anything.
     #[inline]
     pub fn is_released(&self) -> Look<About> {
-        self.look_at(&self.meeting.members[0].seat.results[self.turn()])
+        self.look_at(&self.meeting.members[0].seat.results[self.result_turn()])
     }
 
     /// Gives `read` the `bytes` bytes of the result.
     #[inline]
     pub fn read_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         let first = &self.meeting.members[0];
-        let bag = first.bags.span(RESULT_BAGS + self.turn(), bytes);
-        get(&first.seat.results[self.turn()], bag, read)
+        let bag = first.bags.span(RESULT_BAGS + self.result_turn(), bytes);
+        get(&first.seat.results[self.result_turn()], bag, read)
     }
-}
-
-/// What a line says beside its stamp, aligned as functions of the program may expect it.
-#[derive(Debug)]
-#[repr(align(16))]
-pub struct Line(pub [u8; LINE_BYTES]);
-
-impl Line {
-    #[inline]
-    fn read(line: &Slot) -> Self {
-        let mut bytes = [0; LINE_BYTES];
-        let places = bytes.as_chunks_mut::<8>().0.iter_mut();
-        for (place, word) in places.zip(&line.words[1..]) {
-            *place = word.load(Relaxed).to_ne_bytes();
-        }
-        Self(bytes)
-    }
-
-    #[inline]
-    fn write(&self, line: &Slot) {
-        let words = self.0.as_chunks::<8>().0.iter();
-        for (word, place) in words.zip(&line.words[1..]) {
-            place.store(u64::from_ne_bytes(*word), Relaxed);
-        }
-    }
-}
-
-/// Writes a line, or a bag that is told of by the line.
-#[inline]
-pub(super) fn put(
-    line: &Slot,
-    bag: Span,
-    stamp: u64,
-    (about, fill): (About, impl FnOnce(&mut [u8])),
-) {
-    if bag.len() > LINE_BYTES {
-        bag.update(fill);
-    } else if !bag.is_empty() {
-        let mut words = Line([0; LINE_BYTES]);
-        fill(&mut words.0[..bag.len()]);
-        words.write(line);
-    }
-    line.words[0].store(about.encode(), Relaxed);
-    line.stamp.store(stamp, Release);
-}
-
-/// Reads what `put` has written. What neighbours can write is copied before it is used.
-#[inline]
-fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
-    if bag.len() > LINE_BYTES {
-        let mut copy = Vec::with_capacity(bag.len());
-        bag.append_to(&mut copy);
-        return read(&copy);
-    }
-    read(&Line::read(line).0[..bag.len()])
 }
 
 #[cfg(test)]
@@ -627,6 +602,26 @@ mod tests {
         assert_eq!(third.is_free(), None, "the other may still be reading");
         there.gather().reach(about(0), 0);
         assert_eq!(third.is_free(), Some(Ok(())));
+    }
+
+    #[test]
+    fn who_shares_cores_brings_so_much_ahead_and_no_more() {
+        let (_roads, [here, there]) = pair(true);
+        for number in 0..AHEAD {
+            let come = here.gather();
+            assert_eq!(come.is_free(), Some(Ok(())), "gathering {number}");
+            come.bring(about(8), Who::Others, |bytes| bytes.fill(number as u8));
+        }
+        let next = here.gather();
+        assert_eq!(next.is_free(), None, "nothing has been read");
+        for number in 0..AHEAD {
+            let seen = there.gather();
+            let is_right = |bytes: &[u8]| bytes.iter().all(|&byte| byte == number as u8);
+            assert!(seen.read(0, 8, is_right), "gathering {number}");
+            assert_eq!(seen.has_come(0), Some(Ok(about(8))));
+            seen.reach(about(0), 0);
+            assert_eq!(next.is_free().is_some(), number > 0);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod exchange;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod landing;
+mod line;
 mod link;
 pub mod meeting;
 mod neighbour;

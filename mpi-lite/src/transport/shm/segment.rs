@@ -43,11 +43,14 @@ pub(super) const TRANSFERS: usize = 3;
 /// once it is used.
 pub const PLACES: u32 = 64;
 
+/// Gatherings in a row to which a rank can bring something before the first of them is read.
+pub(super) const AHEAD: usize = 16;
+
 /// Bytes of a bag.
 pub(super) const BAG_BYTES: usize = 4096;
 
-/// Bags of a rank at a place.
-pub(super) const BAGS: usize = 4;
+/// Bags of a rank at a place: for what it brings, and two for results.
+pub(super) const BAGS: usize = AHEAD + 2;
 
 /// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
 /// ranks that a node can have.
@@ -145,13 +148,13 @@ impl Bodies {
 #[repr(C, align(128))]
 pub(super) struct Seat {
     /// What the rank brings: it writes, the others read.
-    pub(super) brought: [Slot; 2],
+    pub(super) brought: [Slot; AHEAD],
     /// What comes out of it: at the seat of the first member, written by the last who comes.
     pub(super) results: [Slot; 2],
     /// Who has come: at the seat of the first member, counted by all.
     pub(super) come: Count,
     /// Who has brought something to this rank alone.
-    pub(super) given: [Count; 2],
+    pub(super) given: [Count; AHEAD],
     /// The gathering with which the rank has left its last communicator here.
     pub(super) left: Count,
 }
@@ -306,7 +309,8 @@ impl Area {
 }
 
 const _: () = assert!(size_of::<Pair>() == 8192 + BODIES + 4096 && size_of::<Area>() == 448);
-const _: () = assert!(size_of::<Seat>() == 512 && size_of::<Bags>() == BAGS * BAG_BYTES);
+const _: () =
+    assert!(size_of::<Seat>() == (2 * AHEAD + 4) * 64 && size_of::<Bags>() == BAGS * BAG_BYTES);
 
 /// Bytes of the areas, in whole pages.
 const fn area_bytes(ranks: u32) -> u64 {

@@ -1,0 +1,65 @@
+//! Lines of the shared memory: what a member of a gathering says in one, and what does not fit it.
+
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::about::About;
+use super::segment::{Slot, WORDS};
+use crate::memory::Span;
+
+/// Bytes that fit a line.
+pub const LINE_BYTES: usize = (WORDS - 1) * 8;
+
+/// What a line says beside its stamp, aligned as functions of the program may expect it.
+#[derive(Debug)]
+#[repr(align(16))]
+pub struct Line(pub [u8; LINE_BYTES]);
+
+impl Line {
+    #[inline]
+    pub(super) fn read(line: &Slot) -> Self {
+        let mut bytes = [0; LINE_BYTES];
+        let places = bytes.as_chunks_mut::<8>().0.iter_mut();
+        for (place, word) in places.zip(&line.words[1..]) {
+            *place = word.load(Relaxed).to_ne_bytes();
+        }
+        Self(bytes)
+    }
+
+    #[inline]
+    fn write(&self, line: &Slot) {
+        let words = self.0.as_chunks::<8>().0.iter();
+        for (word, place) in words.zip(&line.words[1..]) {
+            place.store(u64::from_ne_bytes(*word), Relaxed);
+        }
+    }
+}
+
+/// Writes a line, or a bag that is told of by the line.
+#[inline]
+pub(super) fn put(
+    line: &Slot,
+    bag: Span,
+    stamp: u64,
+    (about, fill): (About, impl FnOnce(&mut [u8])),
+) {
+    if bag.len() > LINE_BYTES {
+        bag.update(fill);
+    } else if !bag.is_empty() {
+        let mut words = Line([0; LINE_BYTES]);
+        fill(&mut words.0[..bag.len()]);
+        words.write(line);
+    }
+    line.words[0].store(about.encode(), Relaxed);
+    line.stamp.store(stamp, Release);
+}
+
+/// Reads what `put` has written. What neighbours can write is copied before it is used.
+#[inline]
+pub(super) fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
+    if bag.len() > LINE_BYTES {
+        let mut copy = Vec::with_capacity(bag.len());
+        bag.append_to(&mut copy);
+        return read(&copy);
+    }
+    read(&Line::read(line).0[..bag.len()])
+}
