@@ -65,8 +65,8 @@ impl RoundTrip {
         measured_ns < u64::from(self.mean_ns / 8)
     }
 
-    /// Whether so many answers in a row, without a sample between them, came so soon after a packet
-    /// that may not be the one they answer.
+    /// Notes an answer that came so soon after a packet that may not be the one it answers. Whether
+    /// as many in a row, without a sample between them, came too soon.
     // Rule T.
     pub(crate) fn is_early_again(&mut self, measured_ns: u64) -> bool {
         self.early += u8::from(self.is_far_below(measured_ns));

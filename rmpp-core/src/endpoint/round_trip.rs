@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use crate::outgoing::states::State;
+use crate::peer::Path;
 use crate::time::Instant;
 
 /// What an answer tells about the round trip.
@@ -114,19 +115,49 @@ impl Endpoint {
                 }
             }
             Timing::Between { last, .. } | Timing::Perhaps(last) if is_usual(last) => {}
-            // A long path answers so soon after a repetition only by chance, and not so often.
-            Timing::Between { last, .. } | Timing::Perhaps(last)
-                if path.round_trip.is_early_again(taken_ns(last)) =>
-            {
-                path.round_trip.begin(taken_ns(last));
+            Timing::Between { first, last } => {
+                if !self.note_unusual(to, (Some(first), last), now) {
+                    return;
+                }
             }
-            Timing::Between { first, .. }
-                if !is_known || self.timeouts.is_longest(&path.round_trip, path.backoff) =>
-            {
-                path.round_trip.begin_at_most(taken_ns(first));
+            Timing::Perhaps(last) => {
+                if !self.note_unusual(to, (None, last), now) {
+                    return;
+                }
             }
-            Timing::Unknown | Timing::Between { .. } | Timing::Perhaps(_) => return,
+            Timing::Unknown => return,
         }
-        path.backoff = 0;
+        self.paths[to as usize].backoff = 0;
+    }
+
+    /// An answer to one of the packets that went out from `first`, if that is known, to `last`, not
+    /// when answers come. Says whether the estimate begins anew by that.
+    // Rule T.
+    fn note_unusual(
+        &mut self,
+        to: u32,
+        (first, last): (Option<Instant>, Instant),
+        now: Instant,
+    ) -> bool {
+        let Path {
+            round_trip,
+            backoff,
+            ..
+        } = &mut self.paths[to as usize];
+        let taken_ns = |since: Instant| now.0.saturating_sub(since.0);
+        // A long path answers so soon after a repetition only by chance, and not so often.
+        if round_trip.is_early_again(taken_ns(last)) {
+            round_trip.begin(taken_ns(last));
+            return true;
+        }
+        let is_known = round_trip.mean_ns().is_some();
+        let is_longest = self.timeouts.is_longest(round_trip, *backoff);
+        match first {
+            Some(first) if !is_known || is_longest => {
+                round_trip.begin_at_most(taken_ns(first));
+                true
+            }
+            _ => false,
+        }
     }
 }
