@@ -668,6 +668,22 @@ fn rule_o_a_gap_is_told_though_another_packet_leaves_first() {
 }
 
 #[test]
+fn rule_o_a_gap_is_told_by_msgend_and_by_no_other_packet() {
+    let mut wire = fast();
+    wire.send_many(3, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.give(&packets[2]).expect("a message ahead of its turn");
+    let gap = wire.take(1).expect("MSGEND");
+    assert!(gap.header.flags.has(Flags::GAP) && !gap.tail.is_empty());
+    for kind in [Kind::Gch, Kind::MsgDrop] {
+        let _ = wire.give(&gap.as_kind(kind));
+        assert!(wire.take_all(0).is_empty(), "{kind:?}");
+    }
+    wire.give(&gap).expect("news");
+    assert_eq!(wire.take_all(0).len(), 2, "the two that are missing");
+}
+
+#[test]
 fn rule_u_an_old_first_packet_does_not_end_the_block_of_a_newer_message() {
     let mut wire = fast();
     wire.send(0, 1, 8);

@@ -176,7 +176,7 @@ impl Endpoint {
                 self.unsettled = Some((from, now));
             }
         }
-        if header.flags.has(Flags::GAP) {
+        if header.kind == Kind::MsgEnd && header.flags.has(Flags::GAP) {
             self.settle();
             self.repeat_missing(from, header.ack, bits_of(bytes), now);
         }
