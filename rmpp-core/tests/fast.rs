@@ -684,6 +684,28 @@ fn rule_o_a_gap_is_told_by_msgend_and_by_no_other_packet() {
 }
 
 #[test]
+fn rule_t_a_lost_peer_is_owed_no_acknowledgement() {
+    let mut wire = fast();
+    wire.send_many(2, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.send(1, 0, 8);
+    wire.give(&packets[1]).expect("a message ahead of its turn");
+    let own = wire.take(1).expect("LAST_RTS; the gap is still to be told");
+    assert_eq!(own.header.kind, Kind::LastRts);
+    // The layer below has no room for anything.
+    while let Some(due) = wire.nodes[1].next_timeout() {
+        assert!(due <= wire.now.plus(121_000 * MS), "{due:?}");
+        wire.now = wire.now.max(due);
+        wire.nodes[1].handle_timeout(wire.now);
+    }
+    wire.timeouts();
+    assert!(wire.events[1].contains(&Event::Lost(rmpp_core::NodeId(0))));
+    assert_eq!(wire.nodes[1].stranded(), None, "its books are in order");
+    assert!(wire.take(1).is_none() && wire.nodes[1].is_quiet());
+    assert_eq!(wire.nodes[1].next_timeout(), None);
+}
+
+#[test]
 fn rule_u_an_old_first_packet_does_not_end_the_block_of_a_newer_message() {
     let mut wire = fast();
     wire.send(0, 1, 8);

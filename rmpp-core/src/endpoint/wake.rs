@@ -99,7 +99,8 @@ impl Endpoint {
         self.tick_held(to, now);
         let due = self.path_due(to);
         debug_assert!(due > now, "what is due has been done");
-        self.time_path(to, due);
+        // The layer below may have no room for what is to go again.
+        self.time_path(to, due.min(self.silence_ends(to)));
     }
 
     fn oldest_pending(&self, to: u32) -> Option<u32> {
@@ -153,6 +154,7 @@ impl Endpoint {
             }
         }
         self.time_message(index, self.outgoing[index].deadline);
+        self.time_path(to, self.silence_ends(to));
     }
 
     fn try_again(&mut self, index: u32) {
@@ -269,8 +271,14 @@ impl Endpoint {
     /// Whether a peer has answered nothing for so long that it counts as lost.
     // Rule T.
     fn is_silent_too_long(&self, to: u32, now: Instant) -> bool {
-        let since = self.paths[to as usize].silent_since;
-        now.0.saturating_sub(since.0) >= self.lost_after_ns
+        self.silence_ends(to) <= now
+    }
+
+    /// When a peer counts as lost if it answers nothing until then.
+    fn silence_ends(&self, to: u32) -> Instant {
+        self.paths[to as usize]
+            .silent_since
+            .plus_ns(self.lost_after_ns)
     }
 
     /// Frees everything that has to do with a peer that is gone.
