@@ -127,6 +127,15 @@ mod tests {
     }
 
     #[test]
+    fn rule_g_without_a_budget_the_window_is_four_grants_as_far_as_bits_reach() {
+        for max_data_pkts in 1..=100_u16 {
+            let grants = Grants::new(2048, 2, max_data_pkts);
+            let four = 4 * u32::from(max_data_pkts);
+            assert_eq!(grants.window(false), four.min(WINDOW));
+        }
+    }
+
+    #[test]
     fn rule_p4_grants_are_figure_8_for_every_small_pool() {
         for (max_rcv_buf, nodes) in (0..40).flat_map(|m| (1..10).map(move |n| (m, n))) {
             for max_data_pkts in 1..=17 {

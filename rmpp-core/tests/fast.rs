@@ -353,6 +353,7 @@ fn rule_r_a_lost_tail_is_found_by_a_probe() {
     let probe = wire.take_all(0);
     assert_eq!(seqs(&probe), [50]);
     assert!(probe[0].header.flags.has(Flags::PROBE));
+    assert_eq!(wire.nodes[0].counters().probes, 1);
     wire.give(&probe[0]).expect("the last packet");
     wire.run();
     let again: Vec<u32> = wire.data().map(|packet| packet.header.seq).collect();
@@ -398,6 +399,39 @@ fn measured() -> Wire {
     wire
 }
 
+/// How long node 0 waits for the answer to a message, which comes after 50 us.
+fn wait_of(wire: &mut Wire) -> Duration {
+    wire.send(0, 1, 3 * PACKET);
+    let packets = wire.take_all(0);
+    let due = wire.nodes[0].next_timeout().expect("it is not answered");
+    let waits = due.since(wire.now);
+    wire.now = wire.now.plus(MS / 20);
+    wire.give_all(&packets);
+    wire.run();
+    waits
+}
+
+#[test]
+fn rule_t_an_answer_that_waited_for_the_repetition_of_another_does_not_make_the_path_long() {
+    let mut wire = measured();
+    pass(&mut wire, 10 * MS);
+    let usual = wait_of(&mut wire);
+    for repeated in 1..=20 {
+        wire.send_many(2, 0, 1, 8);
+        let packets = wire.take_all(0);
+        wire.give(&packets[1]).expect("a message ahead of its turn");
+        wire.take(1).expect("MSGEND that says so, which is lost");
+        pass(&mut wire, MS * 2 / 5);
+        assert_eq!(wire.nodes[0].counters().first_repeated, repeated);
+        assert!(wire.nodes[0].is_quiet(), "both are acknowledged by now");
+    }
+    // The next answer ends the doubling.
+    wait_of(&mut wire);
+    pass(&mut wire, 10 * MS);
+    let now = wait_of(&mut wire);
+    assert!(now <= usual * 3 / 2, "{now:?}, before that {usual:?}");
+}
+
 #[test]
 fn rule_t_what_was_lost_is_asked_after_well_before_the_timeout() {
     let mut wire = measured();
@@ -431,6 +465,35 @@ fn rule_t_a_peer_that_answers_others_is_asked_after_the_timeout() {
     wire.now = begin.plus(3 * MS / 2);
     wire.timeouts();
     assert_eq!(wire.nodes[0].counters().timeouts, 1);
+}
+
+#[test]
+fn rule_t_each_packet_that_asks_what_is_missing_is_counted() {
+    let (mut wire, _) = granted();
+    let mut asked = 0;
+    while asked < 5 {
+        let due = wire.nodes[0].next_timeout().expect("a probe is due");
+        wire.now = wire.now.max(due);
+        wire.timeouts();
+        let probes = wire.take_all(0);
+        assert!(probes.iter().all(|p| p.header.flags.has(Flags::PROBE)));
+        asked += probes.len() as u64;
+        assert_eq!(wire.nodes[0].counters().probes, asked);
+    }
+}
+
+#[test]
+fn rule_k_an_answer_without_state_acknowledges_nothing_where_ack_is_not_in_use() {
+    let mut wire = Wire::new(2, with("fast,-lazy"));
+    wire.send(0, 1, 8);
+    let mut first = wire.take(0).expect("LAST_RTS");
+    wire.give(&first).expect("a new message");
+    wire.run();
+    assert_eq!(wire.nodes[1].survey().incoming_done, 0, "it is forgotten");
+    first.header.ack = 7;
+    wire.give(&first).expect("an old message");
+    let end = wire.take(1).expect("MSGEND");
+    assert_eq!((end.header.kind, end.header.ack), (Kind::MsgEnd, 0));
 }
 
 #[test]
@@ -755,12 +818,9 @@ fn the_memory_of_long_queues_is_given_back_when_they_are_drained() {
         pass(&mut wire, 100 * MS);
     }
     // As much as a steady load keeps.
-    for node in 0..2 {
+    for (node, before) in before.into_iter().enumerate() {
         let now = bytes(&wire, node);
-        assert!(
-            now <= before[node] + (1 << 20),
-            "node {node} keeps {now} bytes"
-        );
+        assert!(now <= before + (1 << 20), "node {node} keeps {now} bytes");
     }
     wire.landing = Some(Landing::Accept);
     wire.send_many(100, 0, 1, 8);

@@ -167,6 +167,18 @@ fn rule_p6_a_lost_msgend_is_sent_again() {
 }
 
 #[test]
+fn rule_p6_each_answer_that_is_given_again_is_counted() {
+    let mut wire = Wire::new(2, config(2));
+    wire.send(0, 1, 8);
+    let first = wire.take(0).expect("LAST_RTS");
+    for again in 0..4 {
+        wire.give(&first).expect("a message, the same each time");
+        assert_eq!(wire.take_all(1).len(), 1);
+        assert_eq!(wire.nodes[1].counters().answered_again, again);
+    }
+}
+
+#[test]
 fn rule_p6_a_refused_message_is_answered_with_msgdrop_each_time() {
     let mut wire = Wire::new(2, config(2));
     wire.landing = Some(Landing::Drop);
