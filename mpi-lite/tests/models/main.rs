@@ -12,3 +12,7 @@ mod engine;
 mod memory;
 mod shm;
 mod sync;
+
+/// A process, by its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer(pub u32);

@@ -77,6 +77,33 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// No bytes.
+    pub(crate) const EMPTY: Self = Self { address: 0, len: 0 };
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What the models never do: they say nothing of single bytes.
+    pub(crate) fn of_read(_: &[u8]) -> Self {
+        unreachable!("the models know no bytes")
+    }
+
+    /// As above.
+    pub(crate) fn write(&self, _: usize, _: &[u8]) {
+        unreachable!("the models know no bytes")
+    }
+
+    /// As above.
+    pub(crate) fn update(&self, _: impl FnOnce(&mut [u8])) {
+        unreachable!("the models know no bytes")
+    }
+
+    /// As above.
+    pub(crate) fn append_to(&self, _: &mut Vec<u8>) {
+        unreachable!("the models know no bytes")
+    }
+
     /// # Safety
     /// None: only the address is used.
     pub(crate) unsafe fn new(address: *mut u8, len: usize) -> Self {

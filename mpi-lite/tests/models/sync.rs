@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Failed,
     Inside,
     Wanted,
+    Come,
+    Count,
 }
 
 /// A mistake that a model must find.
@@ -34,6 +36,10 @@ pub(crate) enum Bug {
     StoresRelaxed(Role),
     /// Loads order nothing.
     LoadsRelaxed(Role),
+    /// A change tells others nothing of what was before it.
+    Unreleased(Role),
+    /// Who changes learns nothing of what others did before.
+    Unacquired(Role),
     /// A number is read as one more than it is.
     OneTooMany(Role),
     /// What is compared may have changed before it is exchanged.
@@ -105,6 +111,14 @@ fn when_stored(role: Role, order: Ordering) -> Ordering {
     }
 }
 
+fn when_changed(role: Role, order: Ordering) -> Ordering {
+    match when_stored(role, order) {
+        AcqRel if is_planted(Bug::Unreleased(role)) => Acquire,
+        AcqRel if is_planted(Bug::Unacquired(role)) => Release,
+        order => order,
+    }
+}
+
 fn when_loaded(role: Role, order: Ordering) -> Ordering {
     if is_planted(Bug::LoadsRelaxed(role)) {
         Relaxed
@@ -152,7 +166,7 @@ macro_rules! atomic {
 
             pub(crate) fn fetch_add(&self, more: $word, order: Ordering) -> $word {
                 interrupt();
-                self.word.fetch_add(more, when_stored(self.role, order))
+                self.word.fetch_add(more, when_changed(self.role, order))
             }
 
             pub(crate) fn compare_exchange_weak(

@@ -17,6 +17,8 @@ mod landing;
 mod line;
 mod link;
 pub mod meeting;
+#[cfg(test)]
+mod meeting_tests;
 mod neighbour;
 mod note;
 mod receiving;

@@ -1,0 +1,141 @@
+//! What gatherings promise, and that nonsense in them does no harm.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::Shm;
+use super::meeting::{About, BRING_BYTES, Meeting, Nonsense, Spot, Who};
+use super::segment::AHEAD;
+use super::tests::crowd;
+use crate::memory::Span;
+
+const SPOT: Spot = Spot { place: 3, last: 40 };
+
+/// What two ranks know of the place at which they meet, and their roads.
+fn pair(is_crowded: bool) -> (Vec<Shm>, [Meeting; 2]) {
+    let roads = crowd(2, false, is_crowded);
+    let meetings = [0, 1].map(|me| roads[me].meeting(SPOT, &[0, 1], me));
+    (
+        roads,
+        meetings.map(|meeting| meeting.expect("both are here")),
+    )
+}
+
+fn about(bytes: usize) -> About {
+    About {
+        kind: 9,
+        root: 1,
+        bytes: bytes as u32,
+    }
+}
+
+#[test]
+fn what_one_brings_the_other_reads_whatever_its_length() {
+    let (_roads, [here, there]) = pair(false);
+    for len in [0, 1, 8, 47, 48, 49, 1000, BRING_BYTES] {
+        let (come, seen) = (here.gather(), there.gather());
+        assert_eq!(seen.has_come(0), None);
+        let byte = len as u8 ^ 0x5a;
+        come.bring(about(len), Who::Nobody, |bytes| bytes.fill(byte));
+        assert_eq!(seen.has_come(0), Some(Ok(about(len))));
+        assert_eq!(seen.read(0, len, <[u8]>::to_vec), vec![byte; len]);
+        let mut copy = vec![0; len];
+        seen.copy(0, len, Span::of(&mut copy));
+        assert_eq!(copy, vec![byte; len]);
+    }
+}
+
+#[test]
+fn who_has_still_to_read_keeps_the_other_from_writing() {
+    let (_roads, [here, there]) = pair(false);
+    for _ in 0..2 {
+        let come = here.gather();
+        assert_eq!(come.is_free(), Some(Ok(())));
+        come.bring(about(8), Who::Others, |bytes| bytes.fill(1));
+    }
+    let third = here.gather();
+    there.gather().reach(about(0), 0);
+    assert_eq!(third.is_free(), None, "the other may still be reading");
+    there.gather().reach(about(0), 0);
+    assert_eq!(third.is_free(), Some(Ok(())));
+}
+
+#[test]
+fn who_shares_cores_brings_so_much_ahead_and_no_more() {
+    let (_roads, [here, there]) = pair(true);
+    for number in 0..AHEAD {
+        let come = here.gather();
+        assert_eq!(come.is_free(), Some(Ok(())), "gathering {number}");
+        come.bring(about(8), Who::Others, |bytes| bytes.fill(number as u8));
+    }
+    let next = here.gather();
+    assert_eq!(next.is_free(), None, "nothing has been read");
+    for number in 0..AHEAD {
+        let seen = there.gather();
+        let is_right = |bytes: &[u8]| bytes.iter().all(|&byte| byte == number as u8);
+        assert!(seen.read(0, 8, is_right), "gathering {number}");
+        assert_eq!(seen.has_come(0), Some(Ok(about(8))));
+        seen.reach(about(0), 0);
+        assert_eq!(next.is_free().is_some(), number > 0);
+    }
+}
+
+#[test]
+fn a_place_is_left_when_all_have_left_it() {
+    let (_roads, [here, there]) = pair(true);
+    here.gather();
+    here.leave();
+    assert!(!here.is_over());
+    there.gather();
+    there.leave();
+    assert!(here.is_over() && there.is_over());
+    assert_eq!(here.spot(), Spot { last: 41, ..SPOT });
+}
+
+#[test]
+fn numbers_that_cannot_be_are_nonsense() {
+    let (_roads, [here, there]) = pair(true);
+    let (come, seen) = (here.gather(), there.gather());
+    come.bring(about(8), Who::Nobody, |_| ());
+    let line = &here.members[0].seat.brought[come.turn()];
+    line.words[0].store(about(BRING_BYTES + 1).encode(), Relaxed);
+    assert_eq!(seen.has_come(0), Some(Err(Nonsense)), "too long");
+    line.words[0].store(about(8).encode(), Relaxed);
+    line.stamp.store(u64::MAX, Relaxed);
+    assert_eq!(seen.has_come(0), Some(Err(Nonsense)), "too late");
+    for count in [u64::MAX, 2, 7] {
+        here.members[0].seat.come.0.store(count, Relaxed);
+        assert_eq!(here.gather().count(), Err(Nonsense), "{count} have come");
+        here.counted.store(0, Relaxed);
+    }
+    let gathering = here.gather();
+    let all = gathering.all_given();
+    let given = &here.members[0].seat.given[gathering.turn()].0;
+    given.store(all + 1, Relaxed);
+    assert_eq!(gathering.has_been_given(all), Some(Err(Nonsense)));
+}
+
+#[test]
+fn random_words_in_a_seat_lead_nowhere_else() {
+    for seed in 1..=200_u64 {
+        let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut roll = || {
+            word ^= word << 13;
+            word ^= word >> 7;
+            word ^= word << 17;
+            word >> (word % 64)
+        };
+        let (_roads, [here, _there]) = pair(seed % 2 == 0);
+        let seat = here.members[1].seat;
+        let lines = seat.brought.iter().chain(&seat.results);
+        for place in lines.flat_map(|line| line.words.iter().chain([&line.stamp])) {
+            place.store(roll(), Relaxed);
+        }
+        let gathering = here.gather();
+        gathering.is_free();
+        gathering.has_reached(1, 3);
+        if let Some(Ok(about)) = gathering.has_come(1) {
+            let len = about.bytes as usize;
+            assert_eq!(gathering.read(1, len, <[u8]>::len), len, "seed {seed}");
+        }
+    }
+}
