@@ -805,6 +805,29 @@ fn rule_o_short_messages_that_came_early_are_acknowledged_together_and_at_once()
 }
 
 #[test]
+fn grants_that_cannot_be_sent_do_not_pile_up_when_their_messages_end() {
+    let mut config = with("fast");
+    config.max_answers = 16;
+    let mut wire = Wire::new(2, config);
+    wire.send(0, 1, 1_000 * PACKET);
+    let first = wire.take(0).expect("RTS");
+    let bytes = |wire: &Wire| wire.nodes[1].state_bytes().1;
+    let before = bytes(&wire);
+    for number in 0..50_000 {
+        for kind in [Kind::Rts, Kind::Null] {
+            let mut packet = first.clone();
+            packet.header.kind = kind;
+            packet.len = if kind == Kind::Rts { first.len } else { 0 };
+            (packet.header.msg_num, packet.header.msg_id) = (number, number);
+            wire.give(&packet).expect("it is due");
+        }
+    }
+    assert_eq!(wire.nodes[1].survey().incoming_live, 0);
+    let now = bytes(&wire);
+    assert!(now <= before + 100_000, "{now} bytes, {before} before");
+}
+
+#[test]
 fn the_memory_of_long_queues_is_given_back_when_they_are_drained() {
     let mut wire = fast();
     wire.landing = Some(Landing::Later);

@@ -1,7 +1,7 @@
 //! Data that may come in any sequence, what is missing of it, and the grants that go ahead of it
 //! (rules R, U, W, G).
 
-use super::Endpoint;
+use super::{Endpoint, KEPT};
 use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::Bug;
@@ -124,6 +124,13 @@ impl Endpoint {
         if !message.cts_due {
             message.cts_due = true;
             let key = self.incoming.key(index);
+            let most = KEPT + 2 * self.incoming.len();
+            if self.grants_due.len() >= most {
+                // Messages that ended while the layer below had no room for their CTS.
+                self.grants_due
+                    .retain(|&key| self.incoming.find(key).is_some());
+            }
+            debug_assert!(self.grants_due.len() < most, "queued once each");
             self.grants_due.push_back(key);
         }
     }
