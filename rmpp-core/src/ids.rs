@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::slab::NO_POSITION;
+
 /// The number of a node, `0..nodes` (paper §3.1, `srcNID`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
@@ -22,7 +24,7 @@ pub(crate) struct Key {
 impl Key {
     /// The key of no value.
     pub(crate) const NONE: Self = Self {
-        index: u32::MAX,
+        index: NO_POSITION,
         generation: 0,
     };
 }

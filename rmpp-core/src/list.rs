@@ -1,8 +1,8 @@
 //! Queues threaded through a slab: push, pop and take out of the middle without allocation.
 
-use crate::slab::Slab;
+use crate::slab::{NO_POSITION, Slab};
 
-const NONE: u32 = u32::MAX;
+const NONE: u32 = NO_POSITION;
 
 /// Neighbours of a value in the one list it is in.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -64,6 +64,7 @@ impl List {
     }
 
     pub(crate) fn push_back<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
+        debug_assert!(self.len() < slab.len(), "a value is in one list, once");
         *slab[index].links() = Links {
             previous: self.tail,
             next: NONE,
@@ -77,6 +78,7 @@ impl List {
     }
 
     pub(crate) fn remove<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
+        debug_assert!(self.len > 0, "nothing is taken out of an empty list");
         let Links { previous, next } = *slab[index].links();
         match previous {
             NONE => self.head = next,

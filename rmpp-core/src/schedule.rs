@@ -3,9 +3,10 @@
 
 use alloc::vec::Vec;
 
+use crate::slab::NO_POSITION;
 use crate::time::Instant;
 
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u32 = NO_POSITION;
 
 /// A schedule that nobody needs keeps room for so many timers.
 const KEPT: usize = 4096;
@@ -57,6 +58,10 @@ impl Schedule {
         let place = match self.places[at] {
             NOWHERE => {
                 self.heap.push((when, key));
+                debug_assert!(
+                    self.heap.len() <= self.places.len(),
+                    "one timer for each key"
+                );
                 self.heap.len() - 1
             }
             place => place as usize,

@@ -19,6 +19,9 @@ pub(crate) struct Slab<T> {
     first_generation: u32,
 }
 
+/// Lists and tables write this where they mean no position: there are fewer.
+pub(crate) const NO_POSITION: u32 = u32::MAX;
+
 /// An empty slab keeps room for so many values.
 const KEPT: usize = 4096;
 
@@ -66,7 +69,8 @@ impl<T> Slab<T> {
         if let Some(&index) = self.free.last() {
             return self.key(index);
         }
-        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 messages live");
+        let index = u32::try_from(self.slots.len()).unwrap_or(NO_POSITION);
+        assert!(index < NO_POSITION, "fewer than 2^32 - 1 messages live");
         self.slots.push(Slot {
             generation: self.first_generation,
             value: None,

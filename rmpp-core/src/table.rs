@@ -3,7 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-const EMPTY: u32 = u32::MAX;
+use crate::slab::NO_POSITION;
+
+const EMPTY: u32 = NO_POSITION;
 
 /// An empty table keeps so many slots.
 const KEPT: usize = 16_384;
@@ -66,8 +68,13 @@ impl Table {
         let Err(at) = self.position(key) else {
             return false;
         };
+        debug_assert_ne!(index, EMPTY, "no value has this position");
         self.slots[at] = (key, index);
         self.len += 1;
+        debug_assert!(
+            self.len * 2 <= self.slots.len(),
+            "half of the slots are empty"
+        );
         true
     }
 
@@ -108,6 +115,7 @@ impl Table {
     }
 
     fn grow(&mut self) {
+        assert!(self.shift > 1, "a table has at most 2^63 slots");
         let room = self.slots.len() * 2;
         let old = core::mem::replace(&mut self.slots, vec![(0, EMPTY); room]);
         self.shift -= 1;

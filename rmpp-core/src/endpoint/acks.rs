@@ -87,6 +87,7 @@ impl Endpoint {
 
     fn ripen(&mut self, from: u32) {
         if !core::mem::replace(&mut self.paths[from as usize].ripe, true) {
+            debug_assert!(self.ripe.len() < self.config.nodes as usize);
             self.ripe.push_back(from);
         }
     }

@@ -133,6 +133,8 @@ impl Endpoint {
         };
         list.push_back(&mut self.incoming, index);
         self.incoming[index].listed = listed;
+        // Rule C: the one too many goes at once.
+        debug_assert!(self.done.len() <= self.config.max_done_states + 1);
     }
 
     pub(super) fn unlist_incoming(&mut self, index: u32) {

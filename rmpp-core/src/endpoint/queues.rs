@@ -45,6 +45,7 @@ impl Endpoint {
     /// Takes a message that is in no list into the window; its first packet is due.
     // Rule M.
     pub(super) fn admit(&mut self, index: u32) {
+        debug_assert!(self.has_room(index), "the window is full");
         let message = &mut self.outgoing[index];
         message.place = Place::Pending;
         let path = &mut self.paths[message.to as usize];

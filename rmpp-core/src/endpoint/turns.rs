@@ -54,6 +54,8 @@ impl Endpoint {
             self.tell_gap(header.src);
             return Err(Dropped::OutOfOrder);
         }
+        let early = self.paths[header.src as usize].early.len();
+        debug_assert!(early < EARLY_WINDOW as usize, "each number is kept once");
         self.counters.early += 1;
         let index = self.enter_incoming(header);
         self.incoming[index].state = State::Early;
