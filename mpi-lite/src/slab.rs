@@ -1,4 +1,5 @@
-//! A table of things by small index, which reuses free places.
+//! Tables of things by small index, which reuse free places, and give the memory of a long queue
+//! back once it has been drained.
 
 /// Things by index. Indices of removed things are given out again, the last one first.
 #[derive(Debug)]
@@ -8,6 +9,9 @@ pub struct Slab<T> {
     free: u32,
     len: usize,
 }
+
+/// An empty table keeps room for so many things.
+const KEPT: usize = 8192;
 
 #[derive(Debug)]
 enum Place<T> {
@@ -90,7 +94,21 @@ impl<T> Slab<T> {
         };
         self.free = index;
         self.len -= 1;
+        self.tidy_up();
         Some(thing)
+    }
+
+    /// The last thing has left a table that was long.
+    #[inline(always)]
+    fn tidy_up(&mut self) {
+        if self.len == 0 && self.places.len() > KEPT {
+            self.give_back();
+        }
+    }
+
+    #[cold]
+    fn give_back(&mut self) {
+        (self.places, self.free) = (Vec::new(), 0);
     }
 
     /// Drops the thing at `index`, if there is one.
@@ -100,6 +118,7 @@ impl<T> Slab<T> {
             *place = Place::Free(self.free);
             self.free = index;
             self.len -= 1;
+            self.tidy_up();
         }
     }
 
@@ -122,6 +141,95 @@ impl<T> Slab<T> {
             Place::Full(thing) => Some((index, thing)),
             Place::Free(_) => None,
         })
+    }
+}
+
+/// Things by indices that somebody else gives out, like a [`Slab`]: what is known here of them.
+///
+/// It gives its memory back as a slab does. But the other one may still have things at high
+/// indices, so it waits until as many things have left as it has places: then that which follows,
+/// to make it as long again, has been paid for.
+#[derive(Debug)]
+pub struct Beside<T> {
+    places: Vec<Option<T>>,
+    len: usize,
+    /// How many have left since it was empty and had no room.
+    left: usize,
+}
+
+impl<T> Default for Beside<T> {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            len: 0,
+            left: 0,
+        }
+    }
+}
+
+impl<T> Beside<T> {
+    /// Puts `thing` at `index`; answers what was there.
+    #[inline]
+    pub fn put(&mut self, index: usize, thing: T) -> Option<T> {
+        if self.places.len() <= index {
+            self.extend(index);
+        }
+        let before = self.places[index].replace(thing);
+        self.len += usize::from(before.is_none());
+        before
+    }
+
+    #[cold]
+    fn extend(&mut self, index: usize) {
+        self.places.resize_with(index + 1, || None);
+    }
+
+    /// The thing at `index`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        self.places.get(index)?.as_ref()
+    }
+
+    /// The thing at `index`.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.places.get_mut(index)?.as_mut()
+    }
+
+    /// Takes the thing at `index` out.
+    #[inline]
+    pub fn take(&mut self, index: usize) -> Option<T> {
+        let thing = self.places.get_mut(index)?.take()?;
+        self.len -= 1;
+        self.left += 1;
+        if self.len == 0 && self.places.len() > KEPT && self.left >= self.places.len() {
+            (self.places, self.left) = (Vec::new(), 0);
+        }
+        Some(thing)
+    }
+
+    /// Takes out all for whom `is_one` holds, with their indices.
+    pub fn take_all(&mut self, is_one: impl Fn(&T) -> bool) -> Vec<(usize, T)> {
+        let things = self.places.iter().enumerate();
+        let ones = things.filter(|(_, place)| place.as_ref().is_some_and(&is_one));
+        let ones: Vec<usize> = ones.map(|(index, _)| index).collect();
+        let taken = ones.into_iter();
+        taken
+            .filter_map(|index| Some((index, self.take(index)?)))
+            .collect()
+    }
+
+    /// How many things there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 }
 
@@ -216,6 +324,38 @@ impl<T> Table<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_queue_that_was_drained_leaves_no_memory() {
+        let mut slab = Slab::default();
+        let mut table = Table::default();
+        let mut beside = Beside::default();
+        for _ in 0..2 {
+            let keys: Vec<Key> = (0..3 * KEPT).map(|_| table.insert(7)).collect();
+            (0..3 * KEPT).for_each(|_| _ = slab.insert(7));
+            (0..3 * KEPT).for_each(|index| assert_eq!(beside.put(index, 7), None));
+            for (key, index) in keys.into_iter().zip(0..) {
+                table.discard(key);
+                assert_eq!(slab.remove(index), Some(7));
+                assert_eq!(beside.take(index as usize), Some(7));
+            }
+            assert_eq!(slab.places.capacity(), 0);
+            assert_eq!(table.slab.places.capacity(), 0);
+            assert_eq!(beside.places.capacity(), 0);
+        }
+    }
+
+    #[test]
+    fn a_high_index_that_is_used_again_and_again_does_not_cost_its_height_each_time() {
+        let mut beside = Beside::default();
+        let mut made = 0;
+        for _ in 0..10 * KEPT {
+            made += u32::from(beside.places.is_empty());
+            assert_eq!(beside.put(2 * KEPT, 'a'), None);
+            assert_eq!(beside.take(2 * KEPT), Some('a'));
+        }
+        assert_eq!(made, 5);
+    }
 
     #[test]
     fn a_stale_name_finds_nothing_though_its_place_is_used_again() {

@@ -30,6 +30,8 @@ struct Counting;
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
     static BYTES: Cell<usize> = const { Cell::new(0) };
+    /// Bytes allocated and not given back.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
 // SAFETY: everything is left to the system's allocator; counting touches a thread-local integer
@@ -38,11 +40,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
         BYTES.with(|bytes| bytes.set(bytes.get() + layout.size()));
+        LIVE.with(|live| live.set(live.get() + layout.size().cast_signed()));
         // SAFETY: the caller keeps the contract of `alloc`, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.with(|live| live.set(live.get() - layout.size().cast_signed()));
         // SAFETY: the caller keeps the contract of `dealloc`, which is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -74,14 +78,18 @@ impl Job {
 
     /// Two processes with UDP between them.
     fn pair() -> Self {
-        let (settings, clock) = (Settings::default(), Clock::start());
+        Self::pair_with(&Settings::default())
+    }
+
+    fn pair_with(settings: &Settings) -> Self {
+        let clock = Clock::start();
         let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let bound = [(); 2].map(|()| Bound::new(local, 1, &settings).expect("a socket"));
+        let bound = [(); 2].map(|()| Bound::new(local, 1, settings).expect("a socket"));
         let cards = bound.each_ref().map(|bound| bound.card().clone());
         let hosts = vec!["a".to_owned(); 2];
         let lane = |(rank, bound): (u32, Bound)| {
             let own = Link::Loopback(Loopback::new(Peer(rank)));
-            let other = bound.connect(Peer(rank), &cards, &[7; 32], (&settings, clock));
+            let other = bound.connect(Peer(rank), &cards, &[7; 32], (settings, clock));
             let links = vec![own, Link::Rmpp(other)];
             Lane::new(Peer(rank), links, settings.clone(), hosts.clone())
         };
@@ -237,6 +245,63 @@ fn a_deep_queue_through_which_others_pass_does_not_allocate() {
         }
     };
     assert_eq!(allocations_of(pass), 0);
+}
+
+/// So many messages wait at their senders.
+const HELD: usize = 100_000;
+
+/// What may stay: tables of a few thousand places, buffers for packets.
+const LEFT_BYTES: isize = 4 << 20;
+
+#[test]
+fn messages_that_were_held_leave_no_memory_behind() {
+    let settings = Settings {
+        eager_copy_bytes: 0,
+        unexpected_budget_bytes: 0,
+        ..Settings::default()
+    };
+    let (mut job, mut room) = (Job::pair_with(&settings), [0; 8]);
+    job.exchange::<WINDOW>(8, &mut room);
+    let (before, mut body) = (LIVE.get(), [5; 8]);
+    let plan = SendPlan {
+        to: Some(Peer(1)),
+        context: Context::WORLD,
+        source: 0,
+        tag: 7,
+        mode: Mode::Standard,
+        area: Area::of_bytes(&mut body),
+    };
+    let sends = (0..HELD).map(|_| job.lanes[0].send(&plan).expect("a send"));
+    let sends: Vec<Request> = sends.collect();
+    while job.lanes[1].survey().unexpected < HELD {
+        for lane in &mut job.lanes {
+            lane.turn(job.clock.now());
+        }
+    }
+    let held = LIVE.get() - before;
+    assert!(
+        held > 2 * LEFT_BYTES,
+        "{held} B: the test must see what is held"
+    );
+    let pattern = Some(Pattern {
+        context: Context::WORLD,
+        source: None,
+        tag: None,
+    });
+    for _ in 0..HELD {
+        let area = Area::of_bytes(&mut room);
+        let request = job.lanes[1].receive(ReceivePlan { pattern, area });
+        job.wait_for(1, &[request]);
+    }
+    job.wait_for(0, &sends);
+    while !job.lanes.iter().all(Lane::is_quiet) {
+        for lane in &mut job.lanes {
+            lane.turn(job.clock.now());
+        }
+    }
+    drop(sends);
+    let left = LIVE.get() - before;
+    assert!(left <= LEFT_BYTES, "{left} B of {held} B stay");
 }
 
 /// Two processes of one thread that share memory. All of their calls are those of a program.

@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::counters::{Messages, Rows};
 use crate::ids::Context;
 use crate::memory::Span;
-use crate::slab::{Slab, Table};
+use crate::slab::{Beside, Slab, Table};
 use crate::transport::shm::SCATTERED_FROM;
 use crate::transport::{
     Arrival, Bounced, Event, Landed, Landing, Link, Peer, Tallies, Token, Transport,
@@ -106,7 +106,7 @@ pub struct Lane {
     pub(super) links: Vec<Link>,
     /// Which of them leads to each process.
     routes: Vec<u8>,
-    purposes: Vec<Vec<Option<Purpose>>>,
+    purposes: Vec<Beside<Purpose>>,
     pub(super) requests: Requests,
     pub(super) posted: Posted,
     pub(super) unexpected: Unexpected,
@@ -146,7 +146,7 @@ impl Lane {
         routes[me.0 as usize] = 0;
         Self {
             routes,
-            purposes: links.iter().map(|_| Vec::new()).collect(),
+            purposes: links.iter().map(|_| Beside::default()).collect(),
             links,
             requests: Requests::default(),
             posted: Posted::default(),
@@ -294,7 +294,7 @@ impl Lane {
             posted: self.posted.len(),
             unexpected: self.unexpected.len(),
             messages: self.messages.len(),
-            arriving: self.purposes.iter().flatten().flatten().count(),
+            arriving: self.purposes.iter().map(Beside::len).sum(),
             sends: self.sends.len(),
             kept_bytes: self.kept_bytes,
             taken_in_bytes: self.taken_in_bytes,
@@ -533,17 +533,12 @@ impl Lane {
     }
 
     pub(super) fn set_purpose(&mut self, inbound: Inbound, purpose: Purpose) {
-        let table = &mut self.purposes[inbound.link];
-        let index = inbound.arrival.0 as usize;
-        if table.len() <= index {
-            table.resize(index + 1, None);
-        }
-        table[index] = Some(purpose);
+        self.purposes[inbound.link].put(inbound.arrival.0 as usize, purpose);
     }
 
     pub(super) fn take_purpose(&mut self, inbound: Inbound) -> Purpose {
-        self.purposes[inbound.link][inbound.arrival.0 as usize]
-            .take()
+        self.purposes[inbound.link]
+            .take(inbound.arrival.0 as usize)
             .expect("a link completes what it announced")
     }
 }

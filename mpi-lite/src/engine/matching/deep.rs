@@ -32,7 +32,12 @@ pub(super) struct Deep<S> {
     kept: Shapes,
     len: usize,
     sequence: u64,
+    /// What it was when there was no memory yet.
+    begun: u64,
 }
+
+/// An empty queue keeps this many places.
+const KEPT: usize = 8192;
 
 /// So many entries of those who have left do not matter.
 const FEW: usize = 64;
@@ -61,6 +66,7 @@ impl<S> Default for Deep<S> {
             kept: Shapes::default(),
             len: 0,
             sequence: 0,
+            begun: 0,
         }
     }
 }
@@ -175,6 +181,20 @@ impl<S: Side> Deep<S> {
             self.order.pop_front();
         }
         true
+    }
+
+    /// Gives the memory of a long queue back that has been drained; but not before as many have
+    /// come as there are places, since those who come may still have high ones.
+    pub(super) fn give_back(&mut self) {
+        let sequence = self.sequence;
+        let has_paid = sequence - self.begun >= self.places.len() as u64;
+        if self.len == 0 && self.places.len() > KEPT && has_paid {
+            *self = Self {
+                sequence,
+                begun: sequence,
+                ..Self::default()
+            };
+        }
     }
 
     /// Those who have left are not half of the order, or few: their entries go all at once.

@@ -152,6 +152,7 @@ impl<S: Side> Queue<S> {
             self.short.push_back((side, key));
             self.deep.remove(key);
         }
+        self.deep.give_back();
         self.room = SHORT;
     }
 

@@ -15,6 +15,7 @@ use super::super::{
 };
 use crate::clock::Instant;
 use crate::memory::Span;
+use crate::slab::Beside;
 
 /// Why a peer is lost.
 const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
@@ -82,8 +83,8 @@ pub(crate) struct Driver {
     core: Endpoint,
     /// Packets may share a datagram (rule J).
     coalesces: bool,
-    outgoing: Vec<Option<Outgoing>>,
-    incoming: Vec<Option<Incoming>>,
+    outgoing: Beside<Outgoing>,
+    incoming: Beside<Incoming>,
     /// The message that `take_packet` has just told of; most land at once and never enter.
     fresh: Option<Incoming>,
     events: VecDeque<Event>,
@@ -101,21 +102,14 @@ impl core::fmt::Debug for Driver {
     }
 }
 
-fn place_in<T>(table: &mut Vec<Option<T>>, index: usize, thing: T) {
-    if table.len() <= index {
-        table.resize_with(index + 1, || None);
-    }
-    assert!(
-        table[index].is_none(),
-        "the core gives out free places only"
-    );
-    table[index] = Some(thing);
+fn place_in<T>(table: &mut Beside<T>, index: usize, thing: T) {
+    let before = table.put(index, thing);
+    assert!(before.is_none(), "the core gives out free places only");
 }
 
-fn take<T>(table: &mut [Option<T>], index: usize) -> T {
-    table[index]
-        .take()
-        .expect("the core speaks of living messages only")
+fn take<T>(table: &mut Beside<T>, index: usize) -> T {
+    let thing = table.take(index);
+    thing.expect("the core speaks of living messages only")
 }
 
 fn arrival_of(id: IncomingId) -> Arrival {
@@ -133,8 +127,8 @@ impl Driver {
         Self {
             coalesces: config.caps.has(Caps::COALESCE),
             core: Endpoint::new(me, config),
-            outgoing: Vec::new(),
-            incoming: Vec::new(),
+            outgoing: Beside::default(),
+            incoming: Beside::default(),
             fresh: None,
             events: VecDeque::new(),
             current: None,
@@ -147,7 +141,7 @@ impl Driver {
     #[inline]
     pub(crate) fn awaited(&self) -> Option<(Awaited, Span)> {
         let id = self.current?;
-        let message = self.incoming.get(id.index())?.as_ref();
+        let message = self.incoming.get(id.index());
         let Place::Into(span) = &message.filter(|message| message.id == id)?.place else {
             return None;
         };
@@ -288,8 +282,9 @@ impl Driver {
         let Some(id) = packet.message else {
             return send(packet.to, &packet.header, &[], Span::EMPTY);
         };
-        let message = self.outgoing[id.index()]
-            .as_ref()
+        let message = self
+            .outgoing
+            .get(id.index())
             .filter(|message| message.id == id)
             .expect("the core sends living messages only");
         let offset = usize::try_from(packet.offset).expect("a range of memory");
@@ -373,8 +368,8 @@ impl Driver {
                     return None;
                 }
                 let offset = usize::try_from(offset).expect("a range of memory");
-                self.incoming[message.index()]
-                    .as_mut()
+                self.incoming
+                    .get_mut(message.index())
                     .expect("the core places data of living messages only")
                     .place
                     .write(offset - ENVELOPE_BYTES, payload);
@@ -434,7 +429,7 @@ impl Driver {
         now: Instant,
     ) -> Landed {
         let fresh = self.fresh.take_if(|fresh| arrival_of(fresh.id) == arrival);
-        let Some(mut message) = fresh.or_else(|| self.incoming[arrival.0 as usize].take()) else {
+        let Some(mut message) = fresh.or_else(|| self.incoming.take(arrival.0 as usize)) else {
             // Its sender is lost: the event that tells so waits to be polled.
             return Landed::Coming;
         };
@@ -542,22 +537,14 @@ impl Driver {
     }
 
     fn lose(&mut self, node: NodeId) -> Event {
-        let unfinished = self
-            .incoming
-            .iter_mut()
-            .filter_map(|place| place.take_if(|message| message.from == node))
-            .map(|message| arrival_of(message.id))
-            .collect();
-        let unsent = self
-            .outgoing
-            .iter_mut()
-            .filter_map(|place| place.take_if(|message| message.to == node))
-            .map(|message| message.token)
-            .collect();
+        let unfinished = self.incoming.take_all(|message| message.from == node);
+        let unfinished = unfinished.into_iter().map(|(_, it)| arrival_of(it.id));
+        let unsent = self.outgoing.take_all(|message| message.to == node);
+        let unsent = unsent.into_iter().map(|(_, it)| it.token);
         Event::Lost(Box::new(Lost {
             peer: Peer(node.0),
-            unfinished,
-            unsent,
+            unfinished: unfinished.collect(),
+            unsent: unsent.collect(),
             reason: SILENT,
         }))
     }
