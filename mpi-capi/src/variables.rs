@@ -10,6 +10,7 @@ use core::ffi::c_int;
 use mpi_lite::config::{Setting, Settings};
 use mpi_lite::counters::{Measure, Row};
 use mpi_lite::engine::Counters;
+use mpi_lite::machine;
 use parking_lot::MutexGuard;
 
 use crate::abi::{self, Handle};
@@ -42,10 +43,20 @@ pub struct Category {
 pub fn settings() -> Result<Vec<Setting>> {
     let settings = match LIBRARY.own_process() {
         Some(process) => process.engine().with(|lane| lane.settings().clone()),
-        None => Settings::from_environment()
-            .map_err(|_| Error::new(abi::MPI_T_ERR_NOT_ACCESSIBLE, BAD_SETTING))?,
+        None => {
+            let mut settings = Settings::from_environment()
+                .map_err(|_| Error::new(abi::MPI_T_ERR_NOT_ACCESSIBLE, BAD_SETTING))?;
+            settings.settle_budgets(machine::memory_bytes(), ranks_here());
+            settings
+        }
     };
     Ok(settings.rows())
+}
+
+/// The ranks on this node, as the launcher tells programs that have not called `MPI_Init`.
+fn ranks_here() -> u32 {
+    let told = std::env::var("MPILITE_LOCAL_SIZE").ok();
+    told.and_then(|ranks| ranks.parse().ok()).unwrap_or(1)
 }
 
 const BAD_SETTING: &str = "a variable of the environment has a value that it cannot have";

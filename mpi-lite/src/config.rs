@@ -55,6 +55,7 @@ macro_rules! settings {
         }
     };
     (@type number) => { u64 };
+    (@type budget) => { u64 };
     (@type optional) => { Option<u64> };
     (@type switch) => { bool };
     (@type acks) => { Acks };
@@ -62,6 +63,7 @@ macro_rules! settings {
     (@type wait) => { Wait };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
+    (@value budget $default:expr) => { $default.0 };
     (@value optional $default:expr) => { None };
     (@value switch $default:expr) => { $default == "on" };
     (@value acks $default:expr) => { Acks::Lazy };
@@ -69,6 +71,7 @@ macro_rules! settings {
     (@value wait $default:expr) => { Wait::Auto };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
+    (@text budget $default:expr) => { $default.1 };
     (@text optional $default:expr) => { $default };
     (@text switch $default:expr) => { $default };
     (@text acks $default:expr) => { $default };
@@ -76,6 +79,7 @@ macro_rules! settings {
     (@text wait $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
     (@show number $value:expr) => { Value::Number($value) };
+    (@show budget $value:expr) => { Value::Number($value) };
     (@show optional $value:expr) => {
         Value::Text($value.map_or_else(String::new, |number| number.to_string()))
     };
@@ -87,6 +91,7 @@ macro_rules! settings {
     };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
+    (@parse budget $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
     (@parse switch $variable:literal, $text:expr) => { switch($variable, $text) };
     (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
@@ -159,6 +164,14 @@ pub enum Value {
     Text(String),
 }
 
+/// Which part of a node's memory messages may take that no receive is there for.
+const SHARED_PART: u64 = 8;
+
+/// Bounds of one rank's share in it: a window of messages fits in always; and whoever leaves more
+/// than that unreceived has rather forgotten it.
+const SHARE_LEAST_BYTES: u64 = 1 << 20;
+const SHARE_MOST_BYTES: u64 = 4 << 30;
+
 struct Row {
     variable: &'static str,
     default: &'static str,
@@ -188,14 +201,21 @@ settings! {
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends up to so many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
-    /// Bytes of such copies that may wait for their receivers, in all; each counts 4096 more.
-    eager_budget_bytes: number = 8_388_608, "MPILITE_EAGER_BUDGET_BYTES";
+    /// Bytes of such copies that may wait for their receivers, in all; each counts 320 more.
+    eager_budget_bytes: budget = (8_388_608, "8388608; half of a rank's share, if that is less"),
+        "MPILITE_EAGER_BUDGET_BYTES";
     /// Unexpected messages up to so many bytes are taken in at once; longer ones wait for their
     /// receive (rendezvous).
     unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
-    /// Bytes of unexpected messages taken in, in all; each counts 128 more. Beyond it, all wait for
+    /// Bytes of unexpected messages taken in, in all; each counts 160 more. Beyond it, all wait for
     /// their receive.
-    unexpected_budget_bytes: number = 16_777_216, "MPILITE_UNEXPECTED_BUDGET_BYTES";
+    unexpected_budget_bytes: budget = (16_777_216, "16777216; a rank's share, if that is less"),
+        "MPILITE_UNEXPECTED_BUDGET_BYTES";
+    /// The same for a rank that waits in a call for 20 ms and so cannot receive them: those who
+    /// send to it would wait for ever. A rank's share is an eighth of the memory of its machine or
+    /// control group, divided by the ranks there, at least 1 MiB and at most 4 GiB.
+    waiting_budget_bytes: budget = (16_777_216, "a rank's share of the memory"),
+        "MPILITE_WAITING_BUDGET_BYTES";
     /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it
     /// at each look; `block`, asleep at once.
     wait: wait = "auto", "MPILITE_WAIT";
@@ -275,6 +295,40 @@ impl Settings {
         }
         self.secure = Some(own);
         Ok(())
+    }
+
+    /// Settles the budgets that the environment says nothing of: for one of `ranks` on a machine of
+    /// `memory_bytes`, as far as it is known. Source: decision 0034.
+    pub fn settle_budgets(&mut self, memory_bytes: Option<u64>, ranks: u32) {
+        self.share_out(memory_bytes, ranks, |name| std::env::var_os(name).is_some());
+    }
+
+    fn share_out(&mut self, memory: Option<u64>, ranks: u32, is_set: impl Fn(&str) -> bool) {
+        let Some(memory) = memory else { return };
+        let share = memory / SHARED_PART / u64::from(ranks.max(1));
+        let share = share.clamp(SHARE_LEAST_BYTES, SHARE_MOST_BYTES);
+        let settle = |budget: &mut u64, name: &str, bytes: u64| {
+            if !is_set(name) {
+                *budget = bytes;
+            }
+        };
+        let Self {
+            eager_budget_bytes: copies,
+            unexpected_budget_bytes: unexpected,
+            waiting_budget_bytes: waiting,
+            ..
+        } = self;
+        settle(
+            copies,
+            "MPILITE_EAGER_BUDGET_BYTES",
+            (*copies).min(share / 2),
+        );
+        settle(
+            unexpected,
+            "MPILITE_UNEXPECTED_BUDGET_BYTES",
+            (*unexpected).min(share),
+        );
+        settle(waiting, "MPILITE_WAITING_BUDGET_BYTES", share);
     }
 
     /// Reads the settings from the environment.
@@ -390,6 +444,44 @@ mod tests {
                     assert_eq!(settings.secure, Some(own.unwrap_or(assigned)));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn budgets_follow_the_memory_and_the_ranks_on_it_unless_the_environment_says_them() {
+        let settled = |memory: u64, ranks, set: &'static str| {
+            let mut settings = Settings::default();
+            settings.share_out(Some(memory), ranks, |name| name == set);
+            let Settings {
+                eager_budget_bytes: copies,
+                unexpected_budget_bytes: unexpected,
+                waiting_budget_bytes: waiting,
+                ..
+            } = settings;
+            [copies, unexpected, waiting]
+        };
+        let (mib, gib) = (1 << 20, 1 << 30);
+        assert_eq!(settled(16 * gib, 2, ""), [8 * mib, 16 * mib, gib]);
+        assert_eq!(settled(16 * gib, 1024, ""), [mib, 2 * mib, 2 * mib]);
+        assert_eq!(settled(64 * mib, 1024, ""), [mib / 2, mib, mib]);
+        assert_eq!(settled(1 << 50, 1, "")[2], 4 * gib);
+        let unexpected = "MPILITE_UNEXPECTED_BUDGET_BYTES";
+        assert_eq!(settled(16 * gib, 1024, unexpected)[1], 16 * mib);
+        let mut unknown = Settings::default();
+        unknown.share_out(None, 7, |_| false);
+        assert_eq!(unknown, Settings::default());
+    }
+
+    #[test]
+    fn a_budget_that_is_no_number_is_named_with_its_variable() {
+        for name in ["EAGER_BUDGET", "UNEXPECTED_BUDGET", "WAITING_BUDGET"] {
+            let name = format!("MPILITE_{name}_BYTES");
+            let wrong = |asked: &str| (asked == name).then(|| "1G".to_owned());
+            let error = Settings::read(wrong).unwrap_err();
+            assert_eq!(
+                error,
+                format!("{name}=\"1G\" is not a whole number from 0 up")
+            );
         }
     }
 

@@ -22,9 +22,11 @@ rmpp_core::tally! {
         pub unexpected: u64,
         /// The greatest number of messages that waited for their receive at a time.
         pub unexpected_peak: Peak,
-        /// The most that such messages took of their budget at a time: each counts 128 more.
+        /// The most that such messages took of their budget at a time: each counts 160 more.
         pub unexpected_peak_bytes: Peak,
-        /// The most that copies of sends took of their budget at a time: each counts 4096 more.
+        /// The most that they may take, while this rank waits in a call.
+        pub unexpected_room_bytes: Peak,
+        /// The most that copies of sends took of their budget at a time: each counts 320 more.
         pub copies_peak_bytes: Peak,
         /// Times a waiting thread went to sleep.
         pub sleeps: u64,

@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config counters clock memory slab`
+//! * L0 `error ids config counters clock machine memory slab`
 //! * L1 `data`
 //! * L2 `transport boot`
 //! * L3 `engine`
@@ -19,6 +19,7 @@ pub mod engine;
 pub mod error;
 pub mod hidden;
 pub mod ids;
+pub mod machine;
 pub mod memory;
 pub mod slab;
 mod sync;

@@ -6,7 +6,8 @@ use std::path::Path;
 /// The layers, low to high (ARCHITECTURE.md).
 const LAYERS: &[&[&str]] = &[
     &[
-        "error", "ids", "config", "counters", "trace", "clock", "memory", "hidden", "slab", "sync",
+        "error", "ids", "config", "counters", "trace", "clock", "machine", "memory", "hidden",
+        "slab", "sync",
     ],
     &["data"],
     &["transport", "boot"],

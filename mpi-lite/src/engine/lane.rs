@@ -4,10 +4,10 @@ use super::envelope::Envelope;
 use super::loss::{Leftovers, Loss};
 use super::matching::{Body, Posted, Unexpected, UnexpectedMessage};
 use super::patience::Habit;
-use super::protocol::{self, Unmatched};
 use super::request::{Place, Request, Requests, Status};
 use super::send::{Burst, Sending, Spare};
 use super::shortcut::NEAR;
+use super::taken::{Taken, widest};
 use super::withdraw::Withdrawal;
 use crate::clock::Instant;
 use crate::config::Settings;
@@ -116,9 +116,7 @@ pub struct Lane {
     pub(super) burst: Burst,
     pub(super) spare: Spare,
     pub(super) kept_bytes: u64,
-    taken_in_bytes: u64,
-    /// Senders were told that there is little room left for that.
-    is_full: bool,
+    pub(super) taken: Taken,
     /// The number of the last send that may be taken back.
     pub(super) serial: u32,
     /// Sends that the program asks for again.
@@ -144,6 +142,10 @@ impl Lane {
         let last = u8::try_from(links.len() - 1).expect("a handful of links");
         let mut routes = vec![last; hosts.len()];
         routes[me.0 as usize] = 0;
+        let counters = Messages {
+            unexpected_room_bytes: widest(&settings),
+            ..Messages::default()
+        };
         Self {
             routes,
             purposes: links.iter().map(|_| Beside::default()).collect(),
@@ -156,8 +158,7 @@ impl Lane {
             burst: Burst::default(),
             spare: Spare::default(),
             kept_bytes: 0,
-            taken_in_bytes: 0,
-            is_full: false,
+            taken: Taken::default(),
             serial: 1,
             withdrawals: Vec::new(),
             attached: None,
@@ -166,7 +167,7 @@ impl Lane {
             leftovers: Leftovers::default(),
             habit: Habit::default(),
             settings,
-            counters: Messages::default(),
+            counters,
             hosts,
         }
     }
@@ -177,6 +178,12 @@ impl Lane {
         for peer in peers {
             self.routes[peer.0 as usize] = link;
         }
+    }
+
+    /// The rank of this process in `MPI_COMM_WORLD`.
+    pub(super) fn own_rank(&self) -> usize {
+        let own = self.routes.iter().position(|&link| link == 0);
+        own.expect("the first link leads to the process itself")
     }
 
     /// Which link leads to `peer`.
@@ -297,7 +304,7 @@ impl Lane {
             arriving: self.purposes.iter().map(Beside::len).sum(),
             sends: self.sends.len(),
             kept_bytes: self.kept_bytes,
-            taken_in_bytes: self.taken_in_bytes,
+            taken_in_bytes: self.taken.bytes(),
             buffered_bytes: self.attached.map_or(0, |attached| attached.used),
         }
     }
@@ -403,57 +410,6 @@ impl Lane {
         match self.links[inbound.link].land(inbound.arrival, landing) {
             Landed::Coming => self.set_purpose(inbound, purpose),
             Landed::Whole(bounced) => self.complete(purpose, bounced),
-        }
-    }
-
-    fn unexpected(&mut self, inbound: Inbound, envelope: Envelope, len: u64) -> (Purpose, Landing) {
-        let taken = self.taken_in_bytes;
-        let choice = protocol::unmatched(envelope.synchronous, len, taken, &self.settings);
-        let (body, landing) = match choice {
-            Unmatched::TakeIn => {
-                self.take_in(len);
-                (Body::Coming(inbound), Landing::Bounce(len))
-            }
-            Unmatched::Wait => (Body::Held(inbound), Landing::Later),
-        };
-        let place = self.unexpected.push(UnexpectedMessage {
-            envelope,
-            len,
-            body,
-        });
-        let Messages {
-            unexpected,
-            unexpected_peak,
-            unexpected_peak_bytes,
-            ..
-        } = &mut self.counters;
-        *unexpected += 1;
-        *unexpected_peak = (*unexpected_peak).max(self.unexpected.len() as u64);
-        *unexpected_peak_bytes = (*unexpected_peak_bytes).max(self.taken_in_bytes);
-        (Purpose::Unexpected(place), landing)
-    }
-
-    /// The body of an unexpected message is kept here.
-    fn take_in(&mut self, len: u64) {
-        self.taken_in_bytes += protocol::kept_unexpected(len);
-        if self.taken_in_bytes > self.settings.unexpected_budget_bytes / 2 && !self.is_full {
-            self.keep_bodies_away(true);
-        }
-    }
-
-    /// It is no more.
-    pub(super) fn let_go(&mut self, len: u64) {
-        self.taken_in_bytes -= protocol::kept_unexpected(len);
-        if self.taken_in_bytes <= self.settings.unexpected_budget_bytes / 4 && self.is_full {
-            self.keep_bodies_away(false);
-        }
-    }
-
-    #[cold]
-    fn keep_bodies_away(&mut self, away: bool) {
-        self.is_full = away;
-        for link in &mut self.links {
-            link.keep_bodies_away(away);
         }
     }
 

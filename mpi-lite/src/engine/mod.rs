@@ -20,6 +20,7 @@ mod receive;
 mod request;
 mod send;
 mod shortcut;
+mod taken;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
 mod ticker;

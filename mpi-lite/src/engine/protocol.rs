@@ -12,17 +12,18 @@ pub enum Completion {
     Delivered,
 }
 
-/// What a copy of `len` bytes counts in the budget: tiny ones are limited in number too.
+/// What a copy of `len` bytes counts in the budget: with all that is noted of it, as measured.
+/// Source: decision 0034.
 #[must_use]
 pub fn kept_by_copy(len: u64) -> u64 {
-    len + 4096
+    len + 320
 }
 
-/// What an unexpected message of `len` bytes counts in the budget: tiny ones are limited in number
-/// too.
+/// What an unexpected message of `len` bytes counts in the budget: with all that is noted of it, as
+/// measured. Source: decision 0034.
 #[must_use]
 pub fn kept_unexpected(len: u64) -> u64 {
-    len + 128
+    len + 160
 }
 
 /// Whether a send of `len` bytes is copied, while `kept` bytes of copies already wait.
@@ -46,17 +47,22 @@ pub enum Unmatched {
     Wait,
 }
 
-/// Whether the body of an unexpected message of `len` bytes is taken in, while `taken` bytes of
-/// others already are. A synchronous one always waits: its sender learns of the match so.
+/// Whether the body of an unexpected message of `len` bytes is taken in, while the budget has
+/// `room` left. A synchronous one always waits: its sender learns of the match so.
 #[must_use]
-pub fn unmatched(synchronous: bool, len: u64, taken: u64, settings: &Settings) -> Unmatched {
-    let fits = len <= settings.unexpected_bytes
-        && taken + kept_unexpected(len) <= settings.unexpected_budget_bytes;
-    if fits && !synchronous {
+pub fn unmatched(synchronous: bool, len: u64, room: u64, settings: &Settings) -> Unmatched {
+    let fits = kept_unexpected(len) <= room;
+    if fits && is_buffered(synchronous, len, settings) {
         Unmatched::TakeIn
     } else {
         Unmatched::Wait
     }
+}
+
+/// Whether the body of an unexpected message of `len` bytes is taken in where there is room.
+#[must_use]
+pub fn is_buffered(synchronous: bool, len: u64, settings: &Settings) -> bool {
+    len <= settings.unexpected_bytes && !synchronous
 }
 
 #[cfg(test)]
@@ -70,7 +76,7 @@ mod tests {
             completion(Mode::Synchronous, 0, 0, &settings),
             Completion::Delivered
         );
-        assert_eq!(unmatched(true, 0, 0, &settings), Unmatched::Wait);
+        assert_eq!(unmatched(true, 0, u64::MAX, &settings), Unmatched::Wait);
     }
 
     #[test]
@@ -85,9 +91,9 @@ mod tests {
             completion(Mode::Standard, 8, full - kept_by_copy(8), &settings),
             Completion::Copied
         );
-        let full = settings.unexpected_budget_bytes;
-        assert_eq!(unmatched(false, 8, full, &settings), Unmatched::Wait);
-        let rest = full - kept_unexpected(8);
-        assert_eq!(unmatched(false, 8, rest, &settings), Unmatched::TakeIn);
+        assert_eq!(unmatched(false, 8, 0, &settings), Unmatched::Wait);
+        let room = kept_unexpected(8);
+        assert_eq!(unmatched(false, 8, room - 1, &settings), Unmatched::Wait);
+        assert_eq!(unmatched(false, 8, room, &settings), Unmatched::TakeIn);
     }
 }

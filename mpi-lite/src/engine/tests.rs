@@ -416,3 +416,76 @@ fn a_neighbour_that_never_stops_does_not_keep_others_from_a_rank_that_receives()
         "tests"
     );
 }
+
+/// Two processes of which one sends `COUNT` messages, each of which the other keeps or holds.
+const COUNT: usize = 40;
+
+fn flooded(settings: Settings, bodies: &mut [[u8; 100]; COUNT]) -> (Pair, Vec<Request>) {
+    let mut pair = Pair::new(settings);
+    let mut send = |body| pair.send(0, body, Mode::Standard);
+    let sent: Vec<_> = bodies.iter_mut().map(|body| send(&mut body[..])).collect();
+    pair.run(|lanes| lanes[1].survey().unexpected == COUNT);
+    (pair, sent)
+}
+
+#[test]
+fn who_waits_for_long_takes_in_more_until_little_of_it_is_left() {
+    let (little, more) = (1000, COUNT as u64 * protocol::kept_unexpected(100));
+    let settings = Settings {
+        eager_budget_bytes: 0,
+        unexpected_budget_bytes: little,
+        waiting_budget_bytes: more,
+        ..Settings::default()
+    };
+    let (mut bodies, mut room) = ([[3; 100]; COUNT], [0; 100]);
+    let (mut pair, sent) = flooded(settings, &mut bodies);
+    let taken = |pair: &Pair| pair.lanes[1].survey().taken_in_bytes;
+    assert!(taken(&pair) <= little && pair.lanes[1].taken.wants_room());
+    pair.lanes[1].take_in_more();
+    assert_eq!(taken(&pair), more);
+    pair.run(|lanes| {
+        let mut all = sent
+            .iter()
+            .map(|&request| lanes[0].peek(Some(request)).unwrap());
+        all.all(|done| done.is_some())
+    });
+    for _ in 0..COUNT {
+        let request = receive(&mut pair.lanes[1], &mut room);
+        pair.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some());
+        pair.lanes[1].take(Some(request)).unwrap().unwrap();
+        assert_eq!(core::mem::replace(&mut room, [0; 100]), [3; 100]);
+    }
+    assert_eq!(pair.lanes[1].survey(), Survey::default());
+    let mut again = [[4; 100]; COUNT];
+    let before = COUNT;
+    for body in &mut again {
+        pair.send(0, body, Mode::Standard);
+    }
+    pair.run(|lanes| lanes[1].survey().unexpected == before);
+    assert!(
+        taken(&pair) <= little,
+        "what was drained gives no right to more"
+    );
+}
+
+#[test]
+fn what_the_larger_budget_does_not_hold_stays_with_its_sender() {
+    let most = 2000;
+    let settings = Settings {
+        eager_budget_bytes: 0,
+        unexpected_budget_bytes: 0,
+        waiting_budget_bytes: most,
+        ..Settings::default()
+    };
+    let mut bodies = [[3; 100]; COUNT];
+    let (mut pair, _) = flooded(settings, &mut bodies);
+    let lane = &mut pair.lanes[1];
+    for _ in 0..3 {
+        lane.take_in_more();
+        assert_eq!(
+            lane.survey().taken_in_bytes,
+            most / protocol::kept_unexpected(100) * protocol::kept_unexpected(100)
+        );
+    }
+    assert!(!lane.taken.wants_room(), "it was told");
+}

@@ -14,6 +14,7 @@ use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
 use super::patience::{Next, Wait};
+use super::taken::LONG_WAIT;
 use crate::clock::Instant;
 
 /// A descriptor on which threads sleep until another rings it.
@@ -73,7 +74,8 @@ impl Engine {
         mut ready: Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
     ) -> T {
-        let mut now = self.clock.now();
+        let start = self.clock.now();
+        let mut now = start;
         let (mut begin, mut copied) = (None, None);
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
@@ -92,6 +94,9 @@ impl Engine {
                 wait.restart(&mut lane.habit);
                 continue;
             }
+            if lane.taken.wants_room() && now.since(start) >= LONG_WAIT {
+                lane.take_in_more();
+            }
             let waited = now.since(*begin.get_or_insert(now));
             match wait.next(&self.patience, &lane.habit, waited) {
                 // Asking the system is pause enough.
@@ -108,7 +113,7 @@ impl Engine {
                 }
                 Next::Sleep => {
                     wait.note_sleep();
-                    if let Some(answer) = self.sleep(&mut lane, &mut ready) {
+                    if let Some(answer) = self.sleep(&mut lane, start, &mut ready) {
                         wait.end(&mut lane.habit);
                         return answer;
                     }
@@ -163,13 +168,15 @@ impl Engine {
     }
 
     /// Sleeps, unless there is something to do. Looks once more before that, now that others know
-    /// whom they have to wake.
+    /// whom they have to wake. The wait began at `start`.
     fn sleep<T>(
         &self,
         lane: &mut Guard<'_, Lane>,
+        start: Instant,
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let wake_at = lane.wake_at();
+        let more_at = lane.taken.wants_room().then(|| start.plus(LONG_WAIT));
+        let wake_at = lane.wake_at().into_iter().chain(more_at).min();
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
             lane.unlocked(std::thread::yield_now);

@@ -14,6 +14,7 @@ use crate::config::{Settings, Wait};
 use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
+use crate::machine;
 use crate::transport::rmpp::{Bound, Card, agree};
 use crate::transport::{Link, Loopback, Peer, Rmpp, Shm, shm};
 
@@ -44,6 +45,7 @@ impl Process {
         let mut boot = Boot::from_environment().map_err(failed)?;
         let mut assignment = boot.assignment().clone();
         settings.settle_secure(assignment.secure).map_err(failed)?;
+        settings.settle_budgets(machine::memory_bytes(), assignment.local_size);
         let clock = Clock::start();
         let me = Peer(assignment.rank);
         let mut neighbours = join_neighbours(&mut boot, &assignment, &settings)?;

@@ -1,0 +1,119 @@
+//! What the machine has, as this process may use it.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// Bytes of memory that this process and others with it may use: of the machine, or of the control
+/// group (a container, a job) that allows less. `None` if the system tells nothing.
+///
+/// Source: `proc(5)`, `cgroups(7)`; Linux, Documentation/admin-guide/cgroup-v2.rst and
+/// cgroup-v1/memory.rst.
+#[must_use]
+pub fn memory_bytes() -> Option<u64> {
+    memory_below(Path::new("/"))
+}
+
+fn memory_below(root: &Path) -> Option<u64> {
+    let installed = read_to_string(root.join("proc/meminfo")).ok();
+    let installed = installed.as_deref().and_then(installed_bytes);
+    let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let limits = groups.lines().filter_map(|line| limit_of(root, line));
+    limits.chain(installed).min()
+}
+
+/// `MemTotal:       24684096 kB`
+fn installed_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The least limit of a group and those around it. `line` is `0::/path` of version 2, where one
+/// hierarchy is for everything, or `4:memory:/path` of version 1.
+fn limit_of(root: &Path, line: &str) -> Option<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let (mount, file) = if controllers.is_empty() {
+        ("sys/fs/cgroup", "memory.max")
+    } else if controllers.split(',').any(|name| name == "memory") {
+        ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+    } else {
+        return None;
+    };
+    // The path may be one that only the outside of a container knows: then its root still counts.
+    let groups = Path::new(path.trim_start_matches('/')).ancestors();
+    let limits = groups.filter_map(|group| {
+        let text = read_to_string(root.join(mount).join(group).join(file)).ok()?;
+        // `max`: no limit.
+        text.trim().parse().ok()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A system with these files, gone at the end.
+    struct System(std::path::PathBuf);
+
+    impl System {
+        fn of(name: &str, files: &[(&str, &str)]) -> Self {
+            let name = format!("mpi-lite-machine-{}-{name}", std::process::id());
+            let root = std::env::temp_dir().join(name);
+            for (path, text) in files {
+                let path = root.join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            Self(root)
+        }
+    }
+
+    impl Drop for System {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal:   1048576 kB\nMemFree: 5 kB\n");
+    const INSTALLED: u64 = 1 << 30;
+
+    fn check(name: &str, files: &[(&str, &str)], expected: Option<u64>) {
+        let system = System::of(name, files);
+        assert_eq!(memory_below(&system.0), expected, "{name}");
+    }
+
+    #[test]
+    fn the_least_of_machine_and_control_groups_counts() {
+        check("nothing", &[("proc/self/cgroup", "")], None);
+        check("machine", &[MEMINFO], Some(INSTALLED));
+        let groups = ("proc/self/cgroup", "0::/a/b\n");
+        let (free, tight) = ("max\n", "4096000\n");
+        let (inner, outer) = ("sys/fs/cgroup/a/b/memory.max", "sys/fs/cgroup/a/memory.max");
+        let files = [MEMINFO, groups, (inner, free), (outer, tight)];
+        check("version 2, a group around", &files, Some(4_096_000));
+        check(
+            "version 2, no limit",
+            &[MEMINFO, groups, (inner, free)],
+            Some(INSTALLED),
+        );
+        let groups = ("proc/self/cgroup", "5:cpu:/\n4:memory:/x/y\n0::/\n");
+        let inner = "sys/fs/cgroup/memory/x/y/memory.limit_in_bytes";
+        let files = [MEMINFO, groups, (inner, "8192\n")];
+        check("version 1", &files, Some(8192));
+        // The most that version 1 can say is what it says without a limit.
+        let files = [MEMINFO, groups, (inner, "9223372036854771712\n")];
+        check("version 1, no limit", &files, Some(INSTALLED));
+        let mount = "sys/fs/cgroup/memory/memory.limit_in_bytes";
+        let files = [MEMINFO, groups, (mount, "12288\n")];
+        check("version 1, in a container", &files, Some(12288));
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(memory_bytes().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}
