@@ -15,6 +15,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
 /// One burst of segmentation offload: what follows RTS without a grant.
 const UNSCHEDULED_BYTES: usize = 65_536;
 
+/// What is counted for each path is counted so far.
+const COUNTED: usize = u16::MAX as usize;
+
 /// The version all nodes of a job must speak (paper §3.1; the number is ours). With extensions it
 /// is one more.
 pub const VERSION: u16 = 1;
@@ -54,7 +57,7 @@ pub struct Config {
     pub done_state_lifetime: Duration,
     /// How many finished incoming messages are remembered at most; the oldest goes first.
     pub max_done_states: usize,
-    /// How many unanswered first packets may be under way to one node.
+    /// How many unanswered first packets may be under way to one node; at most 65,535.
     pub first_window: usize,
     /// How many bytes of unanswered first packets (and unscheduled data behind them) may be under
     /// way to one node; one message always may.
@@ -63,7 +66,7 @@ pub struct Config {
     pub unscheduled_bytes: usize,
     /// How long an acknowledgement waits for a packet that it can ride on (rule K).
     pub ack_delay: Duration,
-    /// How many messages may wait for it; 1: acknowledge at once.
+    /// How many messages may wait for it; 1: acknowledge at once; at most 65,535.
     pub ack_every: u32,
     /// How many answers may wait for `poll_transmit`; what is beyond counts as lost.
     pub max_answers: usize,
@@ -145,6 +148,13 @@ impl Config {
         }
     }
 
+    /// Whether all of a message goes out unasked, so that the cumulative acknowledgement alone may
+    /// end it: a short one, and one that is wholly unscheduled.
+    // Rule K. Rule U.
+    pub(crate) fn is_unasked(&self, shape: Shape) -> bool {
+        self.caps.has(Caps::LAZY) && (shape.is_short() || shape.last_seq() <= self.unscheduled())
+    }
+
     /// Bytes of the longest message.
     // Rule L.
     pub(crate) fn longest(&self) -> u64 {
@@ -167,6 +177,10 @@ impl Config {
         assert!(
             self.first_window > 0 && self.max_answers > 0,
             "a queue has room for one"
+        );
+        assert!(
+            self.first_window <= COUNTED && self.ack_every as usize <= COUNTED,
+            "messages of a path are counted up to {COUNTED}"
         );
         assert!(
             !self.first_timeout.is_zero()

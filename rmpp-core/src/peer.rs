@@ -53,11 +53,13 @@ pub(crate) struct Path {
     /// What is known of the round trip (rule T).
     pub(crate) round_trip: RoundTrip,
     /// Messages sent since then.
-    pub(crate) unasked: u32,
+    pub(crate) unasked: u16,
     /// All messages to the peer with numbers before this are accepted (rule K).
     pub(crate) acked: u32,
+    /// The latest message that a CTS was heard of: those before it have been announced (rule R).
+    pub(crate) answered: u32,
     /// Messages accepted since the last packet to the peer (rule K).
-    pub(crate) owed: u32,
+    pub(crate) owed: u16,
     /// Packets granted to the peer that have not come (rule G).
     pub(crate) granted: u32,
     /// How often the timeout has been doubled.
@@ -93,6 +95,7 @@ impl Path {
         round_trip: RoundTrip::UNKNOWN,
         unasked: 0,
         acked: 0,
+        answered: 0,
         owed: 0,
         granted: 0,
         backoff: 0,

@@ -9,6 +9,7 @@ use crate::config::Bug;
 use crate::event::Event;
 use crate::ids::precedes;
 use crate::incoming::Listed;
+use crate::incoming::states::State;
 use crate::list::List;
 use crate::outgoing::states::{Action, Input};
 use crate::outgoing::{Outgoing, Place};
@@ -53,8 +54,8 @@ impl Endpoint {
     pub(super) fn owe(&mut self, from: u32, asks: bool, now: Instant) {
         let delay_ns = nanoseconds(self.config.ack_delay);
         let path = &mut self.paths[from as usize];
-        path.owed += 1;
-        if asks || path.owed >= self.config.ack_every {
+        path.owed = path.owed.saturating_add(1);
+        if asks || u32::from(path.owed) >= self.config.ack_every {
             self.let_ack_go(from, Instant::ZERO);
         } else {
             self.let_ack_go(from, now.plus_ns(delay_ns));
@@ -146,9 +147,11 @@ impl Endpoint {
     fn accepted_ahead(&self, from: u32) -> Bits {
         let (ack, due) = (self.ack_for(from), self.peers[from as usize].next_in);
         let mut bits = Bits::NONE;
-        // The first one is held and its sender seems not to know.
         let announced = due.wrapping_sub(ack).min(WINDOW);
-        for at in 1..announced {
+        // The first one is being received, or it is held and its sender seems not to know.
+        let first = self.paths[from as usize].unconfirmed.head();
+        let is_held = first.is_some_and(|index| self.incoming[index].state == State::Held);
+        for at in u32::from(is_held)..announced {
             bits.set(at);
         }
         let mut each = self.paths[from as usize].early.head();
@@ -180,6 +183,26 @@ impl Endpoint {
         if header.kind == Kind::MsgEnd && header.flags.has(Flags::GAP) {
             self.settle();
             self.repeat_missing(from, header.ack, bits_of(bytes), now);
+        }
+        if precedes(header.ack, self.paths[from as usize].answered) {
+            self.settle();
+            self.repeat_blocking(from, header.ack, now);
+        }
+    }
+
+    /// The peer has asked for data of a message behind number `ack`, and still does not accept that
+    /// one: it lacks something of it too, and what asked for that was lost.
+    // Rule R.
+    #[cold]
+    fn repeat_blocking(&mut self, to: u32, ack: u32, now: Instant) {
+        let Some(index) = self.paths[to as usize].pending.head() else {
+            return;
+        };
+        let message = &self.outgoing[index];
+        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let is_it = message.msg_num == ack && !is_short;
+        if is_it && message.opened && !message.ready && self.is_settled(index, now) {
+            self.open_again(index);
         }
     }
 

@@ -91,6 +91,7 @@ impl Endpoint {
 
     /// A message is granted something: no first packet of it is due, and it has been answered.
     fn begin_block(&mut self, index: u32, now: Instant) {
+        self.enter_name(index);
         if self.outgoing[index].place != Place::Sending {
             // A CTS need not echo the attempt.
             self.note_held_answered(index, self.outgoing[index].attempt, now);
@@ -138,6 +139,10 @@ impl Endpoint {
         let index = self.answered(from, header)?;
         let step = self.outgoing[index].step(Input::Cts, &self.config);
         step.ok_or(Dropped::Unexpected)?;
+        let path = &mut self.paths[from as usize];
+        if precedes(path.answered, header.msg_num) {
+            path.answered = header.msg_num;
+        }
         let tries = self.outgoing[index].tries;
         self.measure_block(index, header.seq, now);
         self.begin_block(index, now);

@@ -210,7 +210,7 @@ impl Endpoint {
         let message = &mut self.incoming[index];
         let short = message.shape(self.config.packet_bytes).is_short();
         if landing == Landing::Later && message.state == State::Held {
-            message.late = true;
+            (message.named, message.in_vain) = (true, true);
             if self.config.caps.has(Caps::HOLD) {
                 self.reply(index, Kind::Gch);
             }
@@ -226,7 +226,6 @@ impl Endpoint {
             return;
         };
         message.state = state;
-        self.unlist_incoming(index);
         match action {
             Action::Grant => self.first_grant(index, now),
             Action::Drop => self.finish(index, Kind::MsgDrop, now),
@@ -388,7 +387,10 @@ impl Endpoint {
             self.reply_again(index, action);
             return Ok(());
         }
-        self.incoming[index].state = state;
+        let message = &mut self.incoming[index];
+        message.state = state;
+        // What is given up is not ended by its number.
+        message.named = true;
         if !self.config.has(Bug::SilentAbort) {
             self.events
                 .push_back(Event::Aborted(IncomingId(self.incoming.key(index))));
@@ -417,16 +419,18 @@ impl Endpoint {
     }
 
     /// The message is over: answers `kind`, and is remembered to answer it again. With cumulative
-    /// acknowledgement nothing is remembered, and a short message that was wanted at once is
-    /// answered by no packet of its own.
+    /// acknowledgement nothing is remembered, and a message that came unasked and was never named
+    /// is answered by no packet of its own.
     // Rule P6. Rule K.
     pub(super) fn finish(&mut self, index: u32, kind: Kind, now: Instant) {
         let lazy = self.config.caps.has(Caps::LAZY);
         let message = &self.incoming[index];
         let (from, asks, granted) = (message.from, message.asks, message.granted());
-        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let is_unasked = self
+            .config
+            .is_unasked(message.shape(self.config.packet_bytes));
         let is_counted = message.is_counted && !self.config.has(Bug::LeakGrant);
-        if lazy && is_short && kind == Kind::MsgEnd && !message.late {
+        if is_unasked && kind == Kind::MsgEnd && !message.named {
             self.owe(from, asks, now);
         } else {
             self.reply(index, kind);
@@ -480,7 +484,8 @@ impl Endpoint {
 
     /// Answers the sender of an incoming message.
     pub(super) fn reply(&mut self, index: u32, kind: Kind) {
-        let message = &self.incoming[index];
+        let message = &mut self.incoming[index];
+        message.named = true;
         let grant = if kind == Kind::Cts {
             message.granted()
         } else {
@@ -504,6 +509,7 @@ impl Endpoint {
             ack: 0,
             flags: Flags::NONE,
         };
-        self.answer(message.from, header);
+        let from = message.from;
+        self.answer(from, header);
     }
 }

@@ -138,6 +138,7 @@ impl Endpoint {
             paths: vec![
                 Path {
                     acked: first,
+                    answered: first,
                     ..Path::NEW
                 };
                 nodes
@@ -507,10 +508,11 @@ impl Endpoint {
 
     fn enter_outgoing(&mut self, message: Outgoing) -> Key {
         let to = message.to;
-        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let shape = message.shape(self.config.packet_bytes);
         let key = self.outgoing.insert(message);
-        // Short ones are acknowledged by their numbers alone, unless they are held (rule K).
-        if !is_short || !self.config.caps.has(Caps::LAZY) {
+        // What goes unasked is acknowledged by its number alone, unless it is held or something of
+        // it gets lost (rule K).
+        if !self.config.is_unasked(shape) {
             self.enter_name(key.index);
         }
         if self.paths[to as usize].waiting.len() == 0 && self.has_room(key.index) {

@@ -75,7 +75,13 @@ impl Endpoint {
         let timing =
             if answers_last && is_after_repeats && core::mem::take(&mut message.measure.is_timed) {
                 Timing::Exactly(sent_at)
-            } else if is_granted || message.state == State::Pending {
+            } else if message.state == State::Pending {
+                // It may answer any packet from the first one on.
+                let first = message.measure.opened_at;
+                let is_repeated = message.attempt > 0;
+                let last = if is_repeated { sent_at } else { first };
+                Timing::Between { first, last }
+            } else if is_granted {
                 Timing::Perhaps(sent_at)
             } else {
                 Timing::Unknown

@@ -209,6 +209,7 @@ impl Hash for Path {
             unasked_bytes,
             unasked,
             acked,
+            answered,
             owed,
             granted,
             ripe,
@@ -216,7 +217,8 @@ impl Hash for Path {
             lost,
         } = self;
         (unconfirmed, early, block, ack_due, pending_bytes).hash(state);
-        (unasked_bytes, unasked, acked, owed, granted, ripe, gap).hash(state);
+        (unasked_bytes, unasked, acked, answered).hash(state);
+        (owed, granted, ripe, gap).hash(state);
         (waiting, pending, held, held_due).hash(state);
         (suspects, suspects_due).hash(state);
         (silent_since, lost).hash(state);

@@ -97,11 +97,11 @@ impl Endpoint {
         }
         let message = &self.outgoing[index];
         let path = &mut self.paths[message.to as usize];
-        path.unasked += 1;
+        path.unasked = path.unasked.saturating_add(1);
         path.unasked_bytes += message.charge;
         // Once for each half: a receiver that is behind is not to answer every message, and a full
         // window has asked.
-        let is_half_full = path.unasked as usize >= self.config.first_window / 2
+        let is_half_full = usize::from(path.unasked) >= self.config.first_window / 2
             || path.unasked_bytes >= self.config.first_window_bytes / 2;
         let asks = message.awaited || message.opened || is_half_full;
         if asks {

@@ -97,10 +97,8 @@ impl Endpoint {
             let turn = step(self.incoming[index].state, Input::Turn);
             let (state, _) = turn.expect("a message in the list of early ones is early");
             self.incoming[index].state = state;
-            // What followed a long one unscheduled may have been dropped (rule U); its sender has
-            // heard of its end by name. A short one is acknowledged like any other.
-            let shape = self.incoming[index].shape(self.config.packet_bytes);
-            self.incoming[index].late = !shape.is_short();
+            // What followed it unscheduled may have come before it.
+            self.incoming[index].in_vain = true;
             self.unlist_incoming(index);
             self.list_incoming(index, Listed::Unconfirmed);
             self.peers[from as usize].next_in = due.wrapping_add(1);

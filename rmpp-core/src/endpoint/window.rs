@@ -8,6 +8,7 @@ use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::{Event, Placement};
 use crate::ids::{IncomingId, Key};
+use crate::incoming::Listed;
 use crate::incoming::states::{Input, State, step};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
@@ -34,8 +35,11 @@ impl Endpoint {
             self.complete(index, now);
             return;
         }
-        // Unscheduled data that came before its message landed was dropped.
-        let in_vain = message.late || message.attempt > 0;
+        if !self.config.is_unasked(shape) {
+            self.unlist_incoming(index);
+        }
+        let message = &mut self.incoming[index];
+        let in_vain = message.in_vain || message.attempt > 0;
         if in_vain && unscheduled > 0 && !self.config.has(Bug::ForgetUnscheduled) {
             message.lost_to = unscheduled;
             self.queue_cts(index);
@@ -148,6 +152,7 @@ impl Endpoint {
             if message.state != State::Receiving || message.span() == 0 {
                 continue;
             }
+            message.named = true;
             let lost = (message.lost_to + 1).saturating_sub(message.expected);
             let mut bits = message.came.gaps(lost);
             if self.config.has(Bug::ShiftNak) {
@@ -223,9 +228,11 @@ impl Endpoint {
         if header.seq > message.limit {
             return Err(Dropped::BeyondGrant);
         }
-        if header.info2 == message.nak {
+        let knows_nak = header.info2 == message.nak;
+        if knows_nak {
             message.fresh = message.fresh.max(header.seq);
         }
+        let is_confirmed = message.listed == Listed::Unconfirmed && knows_nak && message.nak > 0;
         let is_new = message.note(header.seq);
         let is_whole = message.expected > shape.last_seq();
         if is_new {
@@ -235,6 +242,10 @@ impl Endpoint {
             self.counters.duplicates += 1;
         }
         let id = IncomingId(self.incoming.key(index));
+        if is_confirmed {
+            // Its sender has heard of it by name: those behind it need not wait (rule K).
+            self.unlist_incoming(index);
+        }
         if is_whole {
             self.complete(index, now);
         } else {

@@ -24,8 +24,11 @@ pub(crate) struct Incoming {
     pub(crate) limit: u32,
     /// Whether its sender waits for the acknowledgement (rule K).
     pub(crate) asks: bool,
-    /// Whether the layer above has let it wait, so that its end is told by name (rule H).
-    pub(crate) late: bool,
+    /// Whether its sender may have heard of it by name (GCH, CTS) and then hears so of its end: no
+    /// acknowledgement completes it any more (rules H, K).
+    pub(crate) named: bool,
+    /// Whether data of it may have come before it could be placed, and was dropped (rule U).
+    pub(crate) in_vain: bool,
     /// Which list it is in.
     pub(crate) listed: Listed,
     /// The packets that have come, from `expected` on (rule R).
@@ -70,7 +73,8 @@ impl Incoming {
             expected: 1,
             limit: 0,
             asks: header.flags.has(Flags::ASKS),
-            late: false,
+            named: false,
+            in_vain: false,
             listed: Listed::Nowhere,
             came: Bits::NONE,
             nak: 0,

@@ -138,8 +138,11 @@ impl Outgoing {
     }
 
     pub(crate) fn step(&self, input: Input, config: &Config) -> Step {
-        if self.shape(config.packet_bytes).is_short() {
+        let shape = self.shape(config.packet_bytes);
+        if shape.is_short() {
             states::short(self.state, input)
+        } else if input == Input::Accepted && config.is_unasked(shape) {
+            states::unscheduled(self.state, input)
         } else if config.caps.has(Caps::SNAK) {
             states::selective(self.state, input)
         } else if config.caps.has(Caps::PIPE) {

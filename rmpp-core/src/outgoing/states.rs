@@ -188,12 +188,24 @@ pub(crate) fn selective(state: State, input: Input) -> Step {
     })
 }
 
+/// The same for a message that goes wholly unscheduled: the acknowledgement passes it only when all
+/// of it has come.
+// Rule K. Rule U.
+pub(crate) fn unscheduled(state: State, input: Input) -> Step {
+    match (state, input) {
+        (State::Pending, Input::Accepted) => short(state, input),
+        _ => selective(state, input),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
     use super::*;
     use crate::table_text::table;
+
+    type Arrow = (State, Input);
 
     const STATES: [State; 8] = [
         State::Waiting,
@@ -228,15 +240,25 @@ mod tests {
         assert_eq!(table(&STATES, &INPUTS, long), include_str!("long.table"));
     }
 
-    #[test]
-    fn rule_w_pipelining_adds_one_arrow() {
-        let differ = |state, input| long(state, input) != pipelined(state, input);
-        let new: Vec<_> = STATES
+    fn different(one: fn(State, Input) -> Step, other: fn(State, Input) -> Step) -> Vec<Arrow> {
+        STATES
             .iter()
             .flat_map(|&state| INPUTS.map(|input| (state, input)))
-            .filter(|&(state, input)| differ(state, input))
-            .collect();
-        assert_eq!(new, [(State::Granted, Input::Cts)]);
+            .filter(|&(state, input)| one(state, input) != other(state, input))
+            .collect()
+    }
+
+    #[test]
+    fn rule_w_pipelining_adds_one_arrow() {
+        assert_eq!(different(long, pipelined), [(State::Granted, Input::Cts)]);
+    }
+
+    #[test]
+    fn rule_k_what_goes_wholly_unscheduled_is_ended_by_its_number() {
+        let accepted = (State::Pending, Input::Accepted);
+        assert_eq!(different(selective, unscheduled), [accepted]);
+        let ended = Some((State::Closed, Action::Complete));
+        assert_eq!(unscheduled(accepted.0, accepted.1), ended);
     }
 
     #[test]

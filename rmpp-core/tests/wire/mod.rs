@@ -108,7 +108,16 @@ impl Wire {
     }
 
     pub(crate) fn send(&mut self, from: u32, to: u32, len: u64) -> OutgoingId {
-        let sent = self.nodes[from as usize].send(NodeId(to), len, false, self.now);
+        self.begin(from, to, len, false)
+    }
+
+    /// A send that somebody waits for.
+    pub(crate) fn send_awaited(&mut self, from: u32, to: u32, len: u64) -> OutgoingId {
+        self.begin(from, to, len, true)
+    }
+
+    fn begin(&mut self, from: u32, to: u32, len: u64, awaited: bool) -> OutgoingId {
+        let sent = self.nodes[from as usize].send(NodeId(to), len, awaited, self.now);
         let id = sent.expect("a send the protocol can do");
         self.last_sent.insert(from, id);
         id
