@@ -39,9 +39,6 @@ const OPEN: usize = 8;
 /// The system refuses a burst of more packets (before Linux 6.9).
 const BURST: usize = 64;
 
-/// A shorter run is not worth the system's work on a burst. Notebook 5.
-const LEAST_BURST: usize = 4;
-
 /// Where the wrap says how long its datagram is.
 pub(super) const LENGTH_AT: usize = 12;
 
@@ -385,7 +382,7 @@ impl Outbox {
                 break;
             }
         }
-        if run < LEAST_BURST { 1 } else { run }
+        run
     }
 
     /// Writes the datagram's parts to `vectors` from `used` on; answers how many are used then.
