@@ -231,6 +231,11 @@ impl Endpoint {
                 self.arm_if_idle(index, now);
             }
         }
+        let path = &mut self.paths[to as usize];
+        if path.pending.len() == 0 {
+            // The window of bytes is empty: nothing is left to ask for.
+            path.unasked_bytes = 0;
+        }
         self.close_gap(to, left_at);
         self.note_round_trip(to, newest, now);
     }
