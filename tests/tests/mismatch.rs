@@ -70,6 +70,26 @@ fn a_bcast_that_is_long_at_the_root_and_short_elsewhere_ends() {
     check("long-short", &["MPI_Bcast"]);
 }
 
+/// Over shared memory the root writes where the others do not look, and they wait for a message. By
+/// messages the others get what there is.
+#[test]
+fn a_bcast_that_is_short_at_the_root_and_long_elsewhere_ends() {
+    let program = Program::new();
+    let outcome = program.run("shm", "short-long", "off").expect_failure();
+    for call in [
+        "MPI_Bcast(root 0) of 100000 bytes",
+        "MPI_Bcast(root 0) of 100 bytes",
+    ] {
+        assert!(outcome.stderr.contains(call), "{}", outcome.report());
+    }
+    program.run("rmpp", "short-long", "off").expect_code(0);
+}
+
+#[test]
+fn different_roots_of_a_bcast_are_named_though_another_collective_follows() {
+    check("roots-allreduce", &["MPI_Bcast(root "]);
+}
+
 #[test]
 fn what_a_program_leaves_behind_is_told_to_who_asks() {
     let program = Program::new();

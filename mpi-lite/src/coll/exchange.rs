@@ -93,8 +93,7 @@ fn look_at_all(
     mut take: impl FnMut(Gathering<'_>, usize) -> Result<()>,
 ) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
-    let about = kind.about(0, own.bytes()?);
-    let gathering = circle.gather();
+    let (gathering, about) = circle.gather(kind.about(0, own.bytes()?));
     circle.wait(|| gathering.is_free())?;
     gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
     gathering.is_to_be_read_for(Who::Others);

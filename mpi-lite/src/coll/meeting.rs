@@ -11,7 +11,7 @@ use crate::data::{Buffer, Op};
 use crate::engine::{Circle, complain};
 use crate::error::{Cause, Class, Result};
 use crate::transport::shm::meeting::{
-    About, BRING_BYTES, Gathering, LINE_BYTES, Look, Nonsense, Who,
+    About, BRING_BYTES, Before, Gathering, LINE_BYTES, Look, Nonsense, Who,
 };
 
 /// The most bytes for which a gathering is worth while.
@@ -21,6 +21,7 @@ pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
 const FAILED: About = About {
     kind: 0,
     root: 0,
+    before: Before::NONE,
     bytes: 0,
 };
 
@@ -32,6 +33,7 @@ impl Operation {
         About {
             kind: self as u8,
             root: root as u32,
+            before: Before::NONE,
             bytes: bytes as u32,
         }
     }
@@ -52,8 +54,7 @@ fn wait<T>(circle: Circle<'_>, mine: About, look: impl FnMut() -> Look<T>) -> Re
 /// Dissemination by stamps: see `barrier`.
 pub(super) fn barrier_in_rounds(circle: Circle<'_>) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
-    let about = Operation::Barrier.about(0, 0);
-    let gathering = circle.gather();
+    let (gathering, about) = circle.gather(Operation::Barrier.about(0, 0));
     wait(circle, about, || gathering.is_free())?;
     let mut distance = 1;
     let mut round = 0;
@@ -73,8 +74,7 @@ pub(super) fn barrier_in_rounds(circle: Circle<'_>) -> Result<()> {
 
 /// All are counted; the last releases the others.
 pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
-    let gathering = circle.gather();
-    let about = Operation::Barrier.about(0, 0);
+    let (gathering, about) = circle.gather(Operation::Barrier.about(0, 0));
     if gathering.count().map_err(complain)? {
         gathering.release(about, |_| ());
         circle.rouse(Who::Others);
@@ -86,6 +86,16 @@ pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Two gatherings that should be one, or the ones before them if they parted there.
+fn in_words(mine: About, theirs: About) -> (String, String) {
+    let is_same = (mine.kind, mine.root) == (theirs.kind, theirs.root);
+    if is_same && mine.before != theirs.before {
+        let before = |about: About| format!("{}, the call before,", Call::of_before(about.before));
+        return (before(mine), before(theirs));
+    }
+    (Call::of_gathering(mine), Call::of_gathering(theirs))
+}
+
 /// All do the same collective, or the program is wrong: what the member of rank `other` came for,
 /// and what this one did.
 #[inline]
@@ -94,10 +104,8 @@ fn check(circle: Circle<'_>, (other, theirs): (usize, About), mine: About) -> Re
         return Ok(());
     }
     let me = circle.meeting().me() as u32;
-    Err(mismatch(
-        (me, &Call::of_gathering(mine)),
-        (other as u32, &Call::of_gathering(theirs)),
-    ))
+    let (mine, theirs) = in_words(mine, theirs);
+    Err(mismatch((me, &mine), (other as u32, &theirs)))
 }
 
 /// The same for what the last who came has said; which rank that is nobody knows.
@@ -106,14 +114,13 @@ fn check_release(theirs: About, mine: About) -> Result<()> {
     if theirs == mine {
         return Ok(());
     }
-    let theirs = match theirs {
-        FAILED => "another operation".into(),
-        other => Call::of_gathering(other),
+    let (mine, theirs) = match theirs {
+        FAILED => (Call::of_gathering(mine), "another operation".into()),
+        theirs => in_words(mine, theirs),
     };
     let why = format!(
-        "{} met {theirs} of another rank of the communicator: all its processes must call the \
-         same collective operations in the same order, with the same root",
-        Call::of_gathering(mine)
+        "{mine} met {theirs} of another rank of the communicator: all its processes must call \
+         the same collective operations in the same order, with the same root"
     );
     Err(Cause::Collective(why.into()).into())
 }
@@ -126,8 +133,7 @@ pub(super) fn allreduce_by_all(
     op: &Op,
 ) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
-    let about = Operation::Allreduce.about(0, own.bytes()?);
-    let gathering = circle.gather();
+    let (gathering, about) = circle.gather(Operation::Allreduce.about(0, own.bytes()?));
     wait(circle, about, || gathering.is_free())?;
     gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
     gathering.is_to_be_read_for(Who::Others);
@@ -147,8 +153,7 @@ pub(super) fn allreduce_by_last(
     result: &Buffer,
     op: &Op,
 ) -> Result<()> {
-    let about = Operation::Allreduce.about(0, own.bytes()?);
-    let gathering = circle.gather();
+    let (gathering, about) = circle.gather(Operation::Allreduce.about(0, own.bytes()?));
     wait(circle, about, || gathering.is_free())?;
     gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if gathering.count().map_err(complain)? {
@@ -191,11 +196,13 @@ fn reduce_for_all(
 /// The root brings what all read; it does not wait for them.
 pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let room = buffer.bytes()?;
-    let about = Operation::Bcast.about(root, 0);
-    let gathering = circle.gather();
+    let (gathering, about) = circle.gather(Operation::Bcast.about(root, 0));
     wait(circle, about, || gathering.is_free())?;
     if circle.meeting().me() == root {
-        let about = Operation::Bcast.about(root, room);
+        let about = About {
+            bytes: room as u32,
+            ..about
+        };
         gathering.bring(about, Who::Others, |bytes| pack(buffer, bytes));
         circle.rouse(Who::Others);
         return Ok(());
@@ -220,8 +227,7 @@ pub(super) fn reduce(
     place: Option<&Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial>> {
-    let about = Operation::Reduce.about(root, own.bytes()?);
-    let gathering = circle.gather();
+    let (gathering, about) = circle.gather(Operation::Reduce.about(root, own.bytes()?));
     wait(circle, about, || gathering.is_free())?;
     if circle.meeting().me() == root {
         gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));

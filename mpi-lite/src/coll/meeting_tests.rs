@@ -430,3 +430,65 @@ fn different_collectives_at_a_time_are_an_error() {
         assert_eq!(wrong.load(Ordering::SeqCst), 2, "somebody did not notice");
     }
 }
+
+/// Roots wait for nobody, so nothing but the next gathering can tell.
+#[test]
+fn two_roots_of_a_broadcast_are_named_at_the_next_gathering() {
+    for is_crowded in [false, true] {
+        for next in ["barrier", "allreduce", "reduce", "bcast", "allgather"] {
+            let named = AtomicUsize::new(0);
+            near(2, is_crowded, &|world| {
+                let me = world.rank() as i32;
+                let mut room = [0; 8];
+                let all = Buffer::of_bytes(&mut room);
+                world.bcast(&all, me).unwrap();
+                let mut wide = [0; 16];
+                let part = Buffer::of_bytes(&mut wide).part(0, 8);
+                let outcome = match next {
+                    "barrier" => world.barrier(),
+                    "allreduce" => world.allreduce(&Input::InPlace, &all, &Op::Bor),
+                    "reduce" => {
+                        let receive = (me == 0).then_some(&part);
+                        let own = Input::Buffer(all.clone());
+                        world.reduce(&own, receive, &Op::Bor, 0)
+                    }
+                    "bcast" => world.bcast(&all, 0),
+                    _ => world.allgather(&Input::Buffer(all.clone()), &part),
+                };
+                if let Err(error) = outcome {
+                    let text = error.to_string();
+                    // Whom the last who came told that all failed knows no more.
+                    let is_named = next == "allgather" || text.contains("MPI_Bcast(root ");
+                    named.fetch_add(usize::from(is_named), Ordering::SeqCst);
+                }
+            });
+            let named = named.load(Ordering::SeqCst);
+            assert!(named > 0, "{next}, crowded {is_crowded}: nobody noticed");
+        }
+    }
+}
+
+/// The root does not send, so the others would wait for ever.
+#[test]
+fn a_broadcast_that_is_short_at_its_root_and_long_elsewhere_ends() {
+    for is_crowded in [false, true] {
+        for size in [2, 3, 5] {
+            let wrong = AtomicUsize::new(0);
+            near(size, is_crowded, &|world| {
+                let is_root = world.rank() == 0;
+                let mut room = vec![0; if is_root { 100 } else { 100_000 }];
+                // One of them finds it out, which ends a job; here the others are told one by one.
+                let is_last = world.rank() as usize == size - 1;
+                if is_root || is_last || size == 2 {
+                    let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
+                    if let Err(error) = outcome {
+                        let text = error.to_string();
+                        assert!(text.contains("MPI_Bcast(root 0)"), "{text}");
+                        wrong.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            });
+            assert_eq!(wrong.load(Ordering::SeqCst), 1, "nobody noticed");
+        }
+    }
+}

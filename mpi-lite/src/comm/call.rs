@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::error::{Cause, Error};
-use crate::transport::shm::meeting::About;
+use crate::transport::shm::meeting::{About, Before};
 
 /// Bits of the operation in a tag; the root is above them.
 const KIND_BITS: u32 = 5;
@@ -85,6 +85,17 @@ impl Call {
         match operation {
             Operation::Barrier | Operation::Bcast => call.to_string(),
             _ => format!("{call} of {} bytes", about.bytes),
+        }
+    }
+
+    /// What the gathering before was, in words.
+    pub(crate) fn of_before(before: Before) -> String {
+        match Operation::of(before.kind().into()) {
+            None => "nothing".into(),
+            Some(operation @ (Operation::Bcast | Operation::Reduce)) => {
+                Self::rooted(operation, before.root().cast_signed()).to_string()
+            }
+            Some(operation) => Self::of_all(operation).to_string(),
         }
     }
 

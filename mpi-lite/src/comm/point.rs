@@ -1,12 +1,13 @@
 //! Point-to-point messages in a communicator. Source: MPI 5.0, 3.2 to 3.7, 3.10.
 
-use super::{Call, Communicator};
+use super::{Call, Communicator, mismatch};
 use crate::data::{Area, Buffer};
 use crate::engine::matching::Pattern;
 use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Error, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::transport::Peer;
+use crate::transport::shm::meeting::Meeting;
 
 impl Communicator {
     /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.
@@ -127,9 +128,31 @@ impl Communicator {
 
     /// Receives a message of a collective from rank `from`.
     pub(crate) fn recv_in_collective(&self, buffer: Buffer, from: usize, call: Call) -> Result<()> {
+        let bytes = buffer.bytes()?;
         let plan = self.collective_receive(buffer, from)?;
-        let received = self.engine().receive(plan)?;
+        let received = match self.circle() {
+            None => self.engine().receive(plan)?,
+            Some(circle) => {
+                let meeting = circle.meeting();
+                let received = self
+                    .engine()
+                    .receive_unless(plan, || meeting.has_gone_on(from))?;
+                received.ok_or_else(|| self.left_alone(meeting, (bytes, from), call))?
+            }
+        };
         self.check_call(received, (from, call))
+    }
+
+    /// The error for who waits for `bytes` bytes of a member that has gone on to another collective
+    /// without having sent them.
+    #[cold]
+    fn left_alone(&self, meeting: &Meeting, (bytes, from): (u64, usize), call: Call) -> Error {
+        let theirs = match meeting.next_of(from) {
+            Some(about) => format!("{} of {} bytes", Call::of_gathering(about), about.bytes),
+            None => "another operation".into(),
+        };
+        let mine = format!("{call} of {bytes} bytes");
+        mismatch((self.rank(), &mine), (from as u32, &theirs))
     }
 
     /// The message must be of the same operation: what is wrong else with it does not matter.

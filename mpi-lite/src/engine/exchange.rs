@@ -9,12 +9,13 @@ use super::meet::{Circle, agree, complain};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
-use crate::transport::shm::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
+use crate::transport::shm::meeting::{About, Before, Gathering, Nonsense, SHEET_BYTES, Who};
 
 /// Said by the last who comes, when not all came for the same.
 const FAILED: About = About {
     kind: 0,
     root: 0,
+    before: Before::NONE,
     bytes: 0,
 };
 
@@ -39,7 +40,7 @@ impl<'a> Circle<'a> {
         bring: impl FnOnce(Gathering<'_>),
         work: impl FnOnce(Gathering<'_>) -> Result<bool>,
     ) -> Result<(Gathering<'a>, bool)> {
-        let gathering = self.gather();
+        let (gathering, about) = self.gather(about);
         self.wait(|| gathering.is_free())?;
         bring(gathering);
         gathering.come(about);

@@ -45,16 +45,19 @@ impl<'a> Circle<'a> {
         self.meeting
     }
 
-    /// The next gathering.
+    /// The next gathering, and what it is about with what the one before was.
     #[inline]
-    pub fn gather(&self) -> Gathering<'a> {
+    pub fn gather(&self, about: About) -> (Gathering<'a>, About) {
         let is_due = self.meeting.spot().last.is_multiple_of(GATHERINGS_PER_TURN);
-        if is_due && !self.engine.patience.hold.is_zero() {
-            self.engine.look(|_| ());
+        let holds_back = if is_due && !self.engine.patience.hold.is_zero() {
+            self.engine.look(|lane| lane.holds_back())
         } else {
-            self.engine.with(Lane::flush);
-        }
-        self.meeting.gather()
+            self.engine.with(|lane| {
+                lane.flush();
+                lane.holds_back()
+            })
+        };
+        self.meeting.gather(about, holds_back)
     }
 
     /// Waits until `look` finds something.
@@ -161,6 +164,15 @@ impl Lane {
             tag: envelope.tag,
         };
         (!has_come).then(|| stray.into())
+    }
+
+    /// Whether messages to ranks of this node are not all in their roads, or not all done with.
+    #[inline]
+    fn holds_back(&self) -> bool {
+        match self.links.get(super::shortcut::NEAR) {
+            Some(Link::Shm(road)) => road.holds_back(),
+            _ => false,
+        }
     }
 
     fn rouse(&self, sleepers: &[Peer]) {

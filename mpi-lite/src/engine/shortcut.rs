@@ -9,7 +9,7 @@ use super::envelope::Envelope;
 use super::lane::{Inbound, Lane, Purpose};
 use super::matching::Pattern;
 use super::receive::ReceivePlan;
-use super::request::{Completion, Request};
+use super::request::{Completion, Request, Status};
 use super::send::SendPlan;
 use crate::data::Area;
 use crate::ids::Mode;
@@ -251,22 +251,79 @@ impl Engine {
     /// None; what went wrong with the operation is in the completion.
     pub fn receive(&self, plan: ReceivePlan) -> crate::error::Result<Completion> {
         let mut lane = self.lane.lock();
-        lane.flush();
-        self.count_turn(&mut lane);
-        let early = if !lane.has_neighbours() {
-            Early::Nothing
-        } else if self.patience.hold.is_zero() {
-            lane.receive_at_once(&plan, 1)
-        } else if lane.links.len() > NEAR + 1 {
-            lane.receive_at_once(&plan, LOOKS_BESIDE_A_NETWORK)
-        } else {
-            lane.receive_at_once(&plan, LOOKS)
-        };
+        let early = self.receive_early(&mut lane, &plan);
         let request = match early {
             Early::Done(completion) => return Ok(completion),
             Early::Coming(request) => request,
             Early::Nothing => lane.receive(plan),
         };
         self.wait_with(lane, Some(request))
+    }
+
+    /// Looks for the message of a receive where messages of neighbours come first.
+    #[inline(always)]
+    fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
+        lane.flush();
+        self.count_turn(lane);
+        if !lane.has_neighbours() {
+            Early::Nothing
+        } else if self.patience.hold.is_zero() {
+            lane.receive_at_once(plan, 1)
+        } else if lane.links.len() > NEAR + 1 {
+            lane.receive_at_once(plan, LOOKS_BESIDE_A_NETWORK)
+        } else {
+            lane.receive_at_once(plan, LOOKS)
+        }
+    }
+
+    /// Receives a message of a collective from a member that may have gone on without sending it:
+    /// `None` then, and nothing is received. `has_gone_on` says whether it has, and that all it
+    /// sent before lies in its road.
+    ///
+    /// # Errors
+    /// As [`Engine::receive`].
+    pub fn receive_unless(
+        &self,
+        plan: ReceivePlan,
+        has_gone_on: impl Fn() -> bool,
+    ) -> crate::error::Result<Option<Completion>> {
+        let mut lane = self.lane.lock();
+        let request = match self.receive_early(&mut lane, &plan) {
+            Early::Done(completion) => return Ok(Some(completion)),
+            Early::Coming(request) => request,
+            Early::Nothing => lane.receive(plan),
+        };
+        let mut looks = 0;
+        let early = self.wait_in(lane, |lane| {
+            if let Some(done) = lane.take(Some(request)).transpose() {
+                return Some(Some(done));
+            }
+            looks += 1;
+            (looks > LOOKS_BEFORE_DOUBT && has_gone_on()).then_some(None)
+        });
+        if let Some(done) = early {
+            return done.map(Some);
+        }
+        self.catch_up();
+        // All that was sent has come: what has matched nothing now has not been sent.
+        if self.with(|lane| lane.give_up(request)) {
+            return Ok(None);
+        }
+        self.wait(Some(request)).map(Some)
+    }
+}
+
+/// Who waits for a message looks so often before it asks itself whether it will come.
+const LOOKS_BEFORE_DOUBT: u32 = 32;
+
+impl Lane {
+    /// Takes a receive back that no message has matched. Answers whether it did.
+    fn give_up(&mut self, request: Request) -> bool {
+        let is_unmatched = self.posted.withdraw(request);
+        if is_unmatched {
+            self.requests.finish(request, Status::CANCELLED, None);
+            let _ = self.take(Some(request));
+        }
+        is_unmatched
     }
 }

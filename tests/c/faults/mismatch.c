@@ -30,6 +30,12 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "long-short") == 0) {
         MPI_Bcast(long_one, rank == 0 ? 100000 : 100, MPI_CHAR, 0, MPI_COMM_WORLD);
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(what, "short-long") == 0) {
+        MPI_Bcast(long_one, rank == 0 ? 100 : 100000, MPI_CHAR, 0, MPI_COMM_WORLD);
+        MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(what, "roots-allreduce") == 0) {
+        MPI_Bcast(&x, 1, MPI_INT, rank, MPI_COMM_WORLD);
+        MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     } else if (strcmp(what, "leaves") == 0) {
         MPI_Request request;
 

@@ -27,7 +27,7 @@ use super::segment::{AHEAD, ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot};
 use crate::memory::Span;
 use crate::sync::{compiler_fence, fence};
 
-pub use super::about::{About, Who};
+pub use super::about::{About, Before, Who};
 pub use super::line::{LINE_BYTES, Line};
 pub use super::segment::{PLACES, SHEET_BYTES};
 
@@ -85,6 +85,8 @@ pub struct Meeting {
     lines: u64,
     /// The gathering to which this member came last.
     at: AtomicU64,
+    /// What that one is about.
+    before: AtomicU64,
     /// The last one of which it knows that all have come.
     complete: AtomicU64,
     /// Who may still have to read what this member brought, by turn.
@@ -130,6 +132,7 @@ impl Shm {
             must_fence: members.iter().any(needs_fence),
             members,
             at: AtomicU64::new(last),
+            before: AtomicU64::new(0),
             complete: AtomicU64::new(last),
             owed: [0; AHEAD].map(AtomicU64::new),
             awaited_by: AtomicU64::new(0),
@@ -179,20 +182,46 @@ impl Meeting {
         (at & (self.lines - 1)) as usize
     }
 
-    /// The next gathering.
+    /// The next gathering, and what it is about for who knows what the one before was.
+    /// `holds_back`: some messages of this member did not fit their roads yet.
     #[inline]
-    pub fn gather(&self) -> Gathering<'_> {
+    pub fn gather(&self, about: About, holds_back: bool) -> (Gathering<'_>, About) {
         let at = self.at.load(Relaxed) + 1;
         self.at.store(at, Relaxed);
+        let seat = self.members[self.me].seat;
+        seat.at.0.store(at << 1 | u64::from(holds_back), Release);
         let gatherings = self.gatherings.load(Relaxed);
         self.gatherings.store(gatherings + 1, Relaxed);
         let awaited_by = Who::decode(self.awaited_by.load(Relaxed));
         self.awaited_by.store(Who::Nobody.encode(), Relaxed);
-        Gathering {
+        let gathering = Gathering {
             meeting: self,
             at,
             awaited_by,
-        }
+        };
+        (gathering, about.after(&self.before))
+    }
+
+    /// Whether the member of `rank` has come to a gathering to which this member has not, and all
+    /// messages that it sent before lie in their roads.
+    #[must_use]
+    pub fn has_gone_on(&self, rank: usize) -> bool {
+        let at = self.at.load(Relaxed);
+        let is_ahead = |member: &Member| {
+            let word = member.seat.at.0.load(Acquire);
+            word >> 1 > at && word & 1 == 0
+        };
+        self.members.get(rank).is_some_and(is_ahead)
+    }
+
+    /// What the member of `rank` came for at the first gathering to which this one has not come, if
+    /// its line still says that.
+    #[must_use]
+    pub fn next_of(&self, rank: usize) -> Option<About> {
+        let next = self.at.load(Relaxed) + 1;
+        let line = &self.members[rank].seat.brought[self.turn_of(next)];
+        let is_next = line.stamp.load(Acquire) >> ROUND_BITS == next;
+        is_next.then(|| About::decode(line.words[0].load(Relaxed)))
     }
 
     /// Its place, and the number of its last gathering.

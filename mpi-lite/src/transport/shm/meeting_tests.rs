@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::Shm;
-use super::meeting::{About, BRING_BYTES, Meeting, Nonsense, Spot, Who};
+use super::meeting::{About, BRING_BYTES, Before, Meeting, Nonsense, Spot, Who};
 use super::segment::AHEAD;
 use super::tests::crowd;
 use crate::memory::Span;
@@ -24,6 +24,7 @@ fn about(bytes: usize) -> About {
     About {
         kind: 9,
         root: 1,
+        before: Before::NONE,
         bytes: bytes as u32,
     }
 }
@@ -32,7 +33,10 @@ fn about(bytes: usize) -> About {
 fn what_one_brings_the_other_reads_whatever_its_length() {
     let (_roads, [here, there]) = pair(false);
     for len in [0, 1, 8, 47, 48, 49, 1000, BRING_BYTES] {
-        let (come, seen) = (here.gather(), there.gather());
+        let (come, seen) = (
+            here.gather(about(0), false).0,
+            there.gather(about(0), false).0,
+        );
         assert_eq!(seen.has_come(0), None);
         let byte = len as u8 ^ 0x5a;
         come.bring(about(len), Who::Nobody, |bytes| bytes.fill(byte));
@@ -48,14 +52,14 @@ fn what_one_brings_the_other_reads_whatever_its_length() {
 fn who_has_still_to_read_keeps_the_other_from_writing() {
     let (_roads, [here, there]) = pair(false);
     for _ in 0..2 {
-        let come = here.gather();
+        let come = here.gather(about(0), false).0;
         assert_eq!(come.is_free(), Some(Ok(())));
         come.bring(about(8), Who::Others, |bytes| bytes.fill(1));
     }
-    let third = here.gather();
-    there.gather().reach(about(0), 0);
+    let third = here.gather(about(0), false).0;
+    there.gather(about(0), false).0.reach(about(0), 0);
     assert_eq!(third.is_free(), None, "the other may still be reading");
-    there.gather().reach(about(0), 0);
+    there.gather(about(0), false).0.reach(about(0), 0);
     assert_eq!(third.is_free(), Some(Ok(())));
 }
 
@@ -63,14 +67,14 @@ fn who_has_still_to_read_keeps_the_other_from_writing() {
 fn who_shares_cores_brings_so_much_ahead_and_no_more() {
     let (_roads, [here, there]) = pair(true);
     for number in 0..AHEAD {
-        let come = here.gather();
+        let come = here.gather(about(0), false).0;
         assert_eq!(come.is_free(), Some(Ok(())), "gathering {number}");
         come.bring(about(8), Who::Others, |bytes| bytes.fill(number as u8));
     }
-    let next = here.gather();
+    let next = here.gather(about(0), false).0;
     assert_eq!(next.is_free(), None, "nothing has been read");
     for number in 0..AHEAD {
-        let seen = there.gather();
+        let seen = there.gather(about(0), false).0;
         let is_right = |bytes: &[u8]| bytes.iter().all(|&byte| byte == number as u8);
         assert!(seen.read(0, 8, is_right), "gathering {number}");
         assert_eq!(seen.has_come(0), Some(Ok(about(8))));
@@ -82,10 +86,10 @@ fn who_shares_cores_brings_so_much_ahead_and_no_more() {
 #[test]
 fn a_place_is_left_when_all_have_left_it() {
     let (_roads, [here, there]) = pair(true);
-    here.gather();
+    here.gather(about(0), false);
     here.leave();
     assert!(!here.is_over());
-    there.gather();
+    there.gather(about(0), false);
     there.leave();
     assert!(here.is_over() && there.is_over());
     assert_eq!(here.spot(), Spot { last: 41, ..SPOT });
@@ -94,7 +98,10 @@ fn a_place_is_left_when_all_have_left_it() {
 #[test]
 fn numbers_that_cannot_be_are_nonsense() {
     let (_roads, [here, there]) = pair(true);
-    let (come, seen) = (here.gather(), there.gather());
+    let (come, seen) = (
+        here.gather(about(0), false).0,
+        there.gather(about(0), false).0,
+    );
     come.bring(about(8), Who::Nobody, |_| ());
     let line = &here.members[0].seat.brought[come.turn()];
     line.words[0].store(about(BRING_BYTES + 1).encode(), Relaxed);
@@ -104,10 +111,14 @@ fn numbers_that_cannot_be_are_nonsense() {
     assert_eq!(seen.has_come(0), Some(Err(Nonsense)), "too late");
     for count in [u64::MAX, 2, 7] {
         here.members[0].seat.come.0.store(count, Relaxed);
-        assert_eq!(here.gather().count(), Err(Nonsense), "{count} have come");
+        assert_eq!(
+            here.gather(about(0), false).0.count(),
+            Err(Nonsense),
+            "{count} have come"
+        );
         here.counted.store(0, Relaxed);
     }
-    let gathering = here.gather();
+    let gathering = here.gather(about(0), false).0;
     let all = gathering.all_given();
     let given = &here.members[0].seat.given[gathering.turn()].0;
     given.store(all + 1, Relaxed);
@@ -130,7 +141,7 @@ fn random_words_in_a_seat_lead_nowhere_else() {
         for place in lines.flat_map(|line| line.words.iter().chain([&line.stamp])) {
             place.store(roll(), Relaxed);
         }
-        let gathering = here.gather();
+        let gathering = here.gather(about(0), false).0;
         gathering.is_free();
         gathering.has_reached(1, 3);
         if let Some(Ok(about)) = gathering.has_come(1) {
@@ -138,4 +149,39 @@ fn random_words_in_a_seat_lead_nowhere_else() {
             assert_eq!(gathering.read(1, len, <[u8]>::len), len, "seed {seed}");
         }
     }
+}
+
+#[test]
+fn who_parted_from_the_others_is_found_out_at_the_next_gathering() {
+    let (_roads, [here, there]) = pair(false);
+    let of_root = |root| About { root, ..about(0) };
+    for (member, root) in [(&here, 0), (&there, 1)] {
+        let (gathering, mine) = member.gather(of_root(root), false);
+        gathering.bring(mine, Who::Nobody, |_| ());
+        assert_eq!(mine.before, Before::NONE);
+    }
+    let (come, mine) = here.gather(about(0), false);
+    come.bring(mine, Who::Nobody, |_| ());
+    let (seen, other) = there.gather(about(0), false);
+    assert_eq!(seen.has_come(0), Some(Ok(mine)));
+    assert_ne!(mine, other);
+    assert_eq!((mine.before.kind(), mine.before.root()), (9, 0));
+    assert_eq!((other.before.kind(), other.before.root()), (9, 1));
+}
+
+#[test]
+fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
+    let (_roads, [here, there]) = pair(true);
+    assert!(!here.has_gone_on(1));
+    there.gather(about(0), true);
+    assert!(!here.has_gone_on(1), "a message may still come");
+    let (gathering, mine) = there.gather(about(8), false);
+    assert!(here.has_gone_on(1));
+    here.gather(about(0), false);
+    assert!(here.has_gone_on(1) && !there.has_gone_on(0));
+    assert_eq!(here.next_of(1), None, "its line is still to be written");
+    gathering.bring(mine, Who::Nobody, |_| ());
+    assert_eq!(here.next_of(1), Some(mine));
+    here.gather(about(0), false);
+    assert!(!here.has_gone_on(1));
 }

@@ -155,6 +155,9 @@ pub(super) struct Seat {
     pub(super) come: Count,
     /// Who has brought something to this rank alone.
     pub(super) given: [Count; AHEAD],
+    /// The gathering to which the rank came last, times two, and one more if it holds messages back
+    /// that did not fit their roads.
+    pub(super) at: Count,
     /// The gathering with which the rank has left its last communicator here.
     pub(super) left: Count,
 }
@@ -310,7 +313,7 @@ impl Area {
 
 const _: () = assert!(size_of::<Pair>() == 8192 + BODIES + 4096 && size_of::<Area>() == 448);
 const _: () =
-    assert!(size_of::<Seat>() == (2 * AHEAD + 4) * 64 && size_of::<Bags>() == BAGS * BAG_BYTES);
+    assert!(size_of::<Seat>() == (2 * AHEAD + 6) * 64 && size_of::<Bags>() == BAGS * BAG_BYTES);
 
 /// Bytes of the areas, in whole pages.
 const fn area_bytes(ranks: u32) -> u64 {

@@ -13,6 +13,7 @@ pub(super) const RELAY_BYTES: usize = 64;
 /// So many as ranks with cores of their own have.
 pub(super) const AHEAD: usize = 2;
 pub const PLACES: u32 = 1;
+pub const RANKS_MAX: u32 = 1024;
 pub(super) const BAG_BYTES: usize = 64;
 
 /// Bytes of a sheet's part for each rank: watched by itself.
@@ -142,6 +143,7 @@ pub(super) struct Seat {
     pub(super) results: [Slot; 2],
     pub(super) come: Count,
     pub(super) given: [Count; AHEAD],
+    pub(super) at: Count,
     pub(super) left: Count,
 }
 
@@ -197,6 +199,7 @@ impl Segment {
                 results: from_fn(|_| Slot::new()),
                 come: count(Role::Come),
                 given: from_fn(|_| count(Role::Count)),
+                at: count(Role::Count),
                 left: count(Role::Count),
             },
             bags: Bags,

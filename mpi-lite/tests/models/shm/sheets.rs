@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use loom::thread::yield_now;
 
 use super::bells::Bells;
-use super::meeting::{About, Gathering, Look, Meeting, Spot};
+use super::meeting::{About, Before, Gathering, Look, Meeting, Spot};
 use super::rest::Rest;
 use super::segment::{PART_BYTES, Segment};
 use crate::memory::Span;
@@ -24,6 +24,7 @@ pub(super) struct Shm {
 const ABOUT: About = About {
     kind: 6,
     root: 0,
+    before: Before::NONE,
     bytes: 8,
 };
 
@@ -69,18 +70,18 @@ fn combine<'a>(
     bring: impl FnOnce(Gathering<'_>),
     work: impl FnOnce(Gathering<'_>),
 ) -> Gathering<'a> {
-    let gathering = meeting.gather();
+    let (gathering, about) = meeting.gather(ABOUT, false);
     wait(|| gathering.is_free());
     bring(gathering);
-    gathering.come(ABOUT);
+    gathering.come(about);
     if gathering.count().expect("it makes sense") {
         for rank in 0..meeting.size() {
-            assert_eq!(gathering.has_come_with_row(rank), Some(Ok(ABOUT)));
+            assert_eq!(gathering.has_come_with_row(rank), Some(Ok(about)));
         }
         work(gathering);
-        gathering.release_sheets(ABOUT);
+        gathering.release_sheets(about);
     } else {
-        assert_eq!(wait(|| gathering.is_released()), ABOUT);
+        assert_eq!(wait(|| gathering.is_released()), about);
     }
     gathering.is_over();
     gathering
@@ -131,7 +132,7 @@ fn concatenate(meeting: &Meeting, gatherings: usize) {
 
 /// Only what leads to the last one, who does not tell.
 fn hand_over(meeting: &Meeting, _: usize) {
-    let gathering = meeting.gather();
+    let (gathering, _) = meeting.gather(ABOUT, false);
     part(gathering.row(), 0).fill(letter(1, meeting.me(), 0));
     if gathering.count().expect("it makes sense") {
         for from in 0..meeting.size() {
