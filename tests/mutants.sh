@@ -1,19 +1,24 @@
 #!/bin/sh
 # Mutation testing: changes one thing at a time in the protocol, and in mpi-lite's matching, requests
 # and ring, and sees whether a test notices. A sample of about MUTANTS mutants, every n-th of all,
-# from the one on that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. Each result
-# is kept below target/mutants.
+# from the one on that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. A mutant
+# whose tests have not ended after MUTANTS_TIMEOUT seconds counts as one that hangs; MUTANTS_JOBS are
+# judged at a time. Each result is kept below target/mutants.
 
 cargo=${CARGO:-cargo}
 count=${MUTANTS:-300}
 seed=${MUTANTS_SEED:-$(date +%s)}
 shard=${SHARD:-0/1}
+timeout=${MUTANTS_TIMEOUT:-120}
+jobs=${MUTANTS_JOBS:-2}
 folder=target/mutants
 sh tests/tool.sh cargo-mutants 27.1.0 || exit 1
 sh tests/tool.sh cargo-nextest 0.9.143 || exit 1
 
 # Simulation in small: the first seeds are always the same, so that a mutant is found or not.
 export RMPP_FIRST_SEED=0 RMPP_SEEDS=40 RMPP_FUZZ_SEED=1 RMPP_FUZZ_RUNS=20000 MPILITE_PROGRAMS=20
+# What tests/mutants_cargo.sh wants to know.
+export REAL_CARGO="$cargo" QUICK_TESTS="rules fast simulation matching"
 
 engine=mpi-lite/src/engine
 shm=mpi-lite/src/transport/shm
@@ -50,10 +55,12 @@ run() { # package, tests that are built and run for each mutant
     package=$1
     shift
     # shellcheck disable=SC2046 # a list of words is meant
-    CARGO_TARGET_DIR=$PWD/$folder/build $cargo mutants --config tests/mutants.toml \
+    CARGO_TARGET_DIR=$PWD/$folder/build CARGO=$PWD/tests/mutants_cargo.sh \
+        cargo-mutants mutants --config tests/mutants.toml \
         $(files_of "$package") -E "$skipped" --package "$package" \
         --shard "$first/$parts" --sharding round-robin \
-        --features sim --baseline skip --timeout 120 --build-timeout 300 --colors never \
+        --features sim --baseline skip --timeout "$timeout" --build-timeout 600 --jobs "$jobs" \
+        --colors never \
         --cargo-test-arg=--max-fail=1:immediate \
         --output "$folder/$package" --cargo-arg=--lib $(printf -- '--cargo-arg=--test=%s ' "$@")
     case $? in # 2: some were missed; 3: some ran out of time
