@@ -94,21 +94,7 @@ impl<T> Slab<T> {
         };
         self.free = index;
         self.len -= 1;
-        self.tidy_up();
         Some(thing)
-    }
-
-    /// The last thing has left a table that was long.
-    #[inline(always)]
-    fn tidy_up(&mut self) {
-        if self.len == 0 && self.places.len() > KEPT {
-            self.give_back();
-        }
-    }
-
-    #[cold]
-    fn give_back(&mut self) {
-        (self.places, self.free) = (Vec::new(), 0);
     }
 
     /// Drops the thing at `index`, if there is one.
@@ -118,7 +104,13 @@ impl<T> Slab<T> {
             *place = Place::Free(self.free);
             self.free = index;
             self.len -= 1;
-            self.tidy_up();
+        }
+    }
+
+    /// Gives the memory of a table back that was long and is empty.
+    pub fn shrink(&mut self) {
+        if self.len == 0 && self.places.len() > KEPT {
+            (self.places, self.free) = (Vec::new(), 0);
         }
     }
 
@@ -147,36 +139,32 @@ impl<T> Slab<T> {
 /// Things by indices that somebody else gives out, like a [`Slab`]: what is known here of them.
 ///
 /// It gives its memory back as a slab does. But the other one may still have things at high
-/// indices, so it waits until as many things have left as it has places: then that which follows,
-/// to make it as long again, has been paid for.
+/// indices, so it must be asked the more often the longer it is: then that which follows, to make
+/// it as long again, has been paid for.
 #[derive(Debug)]
 pub struct Beside<T> {
     places: Vec<Option<T>>,
-    len: usize,
-    /// How many have left since it was empty and had no room.
-    left: usize,
+    /// How often one has asked whether it can shrink since it was last counted.
+    asked: usize,
 }
 
 impl<T> Default for Beside<T> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
-            len: 0,
-            left: 0,
+            asked: 0,
         }
     }
 }
 
 impl<T> Beside<T> {
     /// Puts `thing` at `index`; answers what was there.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, index: usize, thing: T) -> Option<T> {
         if self.places.len() <= index {
             self.extend(index);
         }
-        let before = self.places[index].replace(thing);
-        self.len += usize::from(before.is_none());
-        before
+        self.places[index].replace(thing)
     }
 
     #[cold]
@@ -198,15 +186,23 @@ impl<T> Beside<T> {
     }
 
     /// Takes the thing at `index` out.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, index: usize) -> Option<T> {
-        let thing = self.places.get_mut(index)?.take()?;
-        self.len -= 1;
-        self.left += 1;
-        if self.len == 0 && self.places.len() > KEPT && self.left >= self.places.len() {
-            (self.places, self.left) = (Vec::new(), 0);
+        self.places.get_mut(index)?.take()
+    }
+
+    /// Gives the memory of a table back that was long and is empty; but looks only after it was
+    /// asked the more often the longer it is.
+    pub fn shrink(&mut self) {
+        if self.places.len() > KEPT {
+            self.asked += 1;
+            if self.asked >= self.places.len() / KEPT {
+                self.asked = 0;
+                if self.is_empty() {
+                    self.places = Vec::new();
+                }
+            }
         }
-        Some(thing)
     }
 
     /// Takes out all for whom `is_one` holds, with their indices.
@@ -223,13 +219,13 @@ impl<T> Beside<T> {
     /// How many things there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.places.iter().flatten().count()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.places.iter().all(Option::is_none)
     }
 }
 
@@ -308,6 +304,11 @@ impl<T> Table<T> {
         }
     }
 
+    /// Gives the memory of a table back that was long and is empty.
+    pub fn shrink(&mut self) {
+        self.slab.shrink();
+    }
+
     /// How many things there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -339,6 +340,9 @@ mod tests {
                 assert_eq!(slab.remove(index), Some(7));
                 assert_eq!(beside.take(index as usize), Some(7));
             }
+            slab.shrink();
+            table.shrink();
+            (0..3).for_each(|_| beside.shrink());
             assert_eq!(slab.places.capacity(), 0);
             assert_eq!(table.slab.places.capacity(), 0);
             assert_eq!(beside.places.capacity(), 0);
@@ -349,12 +353,13 @@ mod tests {
     fn a_high_index_that_is_used_again_and_again_does_not_cost_its_height_each_time() {
         let mut beside = Beside::default();
         let mut made = 0;
-        for _ in 0..10 * KEPT {
+        for _ in 0..100 {
             made += u32::from(beside.places.is_empty());
-            assert_eq!(beside.put(2 * KEPT, 'a'), None);
-            assert_eq!(beside.take(2 * KEPT), Some('a'));
+            assert_eq!(beside.put(9 * KEPT, 'a'), None);
+            assert_eq!(beside.take(9 * KEPT), Some('a'));
+            beside.shrink();
         }
-        assert_eq!(made, 5);
+        assert_eq!(made, 12, "a hundred times, each ninth anew");
     }
 
     #[test]

@@ -194,11 +194,27 @@ impl Lane {
 
     /// The program is about to sleep. Answers whether nothing has come meanwhile.
     pub(super) fn begin_rest(&mut self) -> bool {
+        self.shrink();
         let mut is_quiet = true;
         for link in &mut self.links {
             is_quiet &= link.begin_rest();
         }
         is_quiet
+    }
+
+    /// Gives the memory of long queues back that have been drained. Now and then, and not with each
+    /// message, which would pay for it.
+    pub fn shrink(&mut self) {
+        self.requests.shrink();
+        self.unexpected.shrink();
+        self.messages.shrink();
+        self.sends.shrink();
+        for purposes in &mut self.purposes {
+            purposes.shrink();
+        }
+        for link in &mut self.links {
+            link.shrink();
+        }
     }
 
     /// It sleeps no more.
@@ -258,6 +274,7 @@ impl Lane {
     /// Looks after what a turn does not come to that ends with the message that was waited for:
     /// links to other nodes, and neighbours' long messages and first ones.
     pub(super) fn look_around(&mut self, now: Instant) {
+        self.shrink();
         if let Some(Link::Shm(road)) = self.links.get_mut(NEAR) {
             road.tidy_up();
         }
@@ -351,9 +368,16 @@ impl Lane {
                 continue;
             };
             self.unexpected.discard(place);
-            self.take_purpose(inbound);
-            self.land(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
+            self.land_held(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
         }
+    }
+
+    /// Says where a message lands that was left with its sender.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn land_held(&mut self, inbound: Inbound, purpose: Purpose, landing: Landing) {
+        self.take_purpose(inbound);
+        self.land(inbound, purpose, landing);
     }
 
     #[inline(never)]

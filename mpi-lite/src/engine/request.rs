@@ -259,6 +259,10 @@ impl Requests {
         self.table.len()
     }
 
+    pub(super) fn shrink(&mut self) {
+        self.table.shrink();
+    }
+
     /// A number that changes when an operation finishes: before, nobody need look for it.
     #[inline]
     pub(super) fn finished(&self) -> u64 {

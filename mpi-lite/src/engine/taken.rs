@@ -70,6 +70,7 @@ pub(super) fn widest(settings: &Settings) -> u64 {
 
 impl Lane {
     /// What happens to a message that no receive waits for.
+    #[inline(always)]
     pub(super) fn unexpected(
         &mut self,
         inbound: Inbound,
@@ -84,8 +85,7 @@ impl Lane {
                 (Body::Coming(inbound), Landing::Bounce(len))
             }
             Unmatched::Wait => {
-                self.taken.has_refused |=
-                    protocol::is_buffered(envelope.synchronous, len, &self.settings);
+                self.note_refused(envelope.synchronous, len);
                 (Body::Held(inbound), Landing::Later)
             }
         };
@@ -106,7 +106,13 @@ impl Lane {
         (Purpose::Unexpected(place), landing)
     }
 
+    #[cold]
+    fn note_refused(&mut self, synchronous: bool, len: u64) {
+        self.taken.has_refused |= protocol::is_buffered(synchronous, len, &self.settings);
+    }
+
     /// The body of an unexpected message is kept here.
+    #[inline]
     fn take_in(&mut self, len: u64) {
         self.taken.bytes += protocol::kept_unexpected(len);
         if self.taken.bytes > self.taken.budget(&self.settings) / 2 && !self.taken.is_full {
@@ -115,6 +121,7 @@ impl Lane {
     }
 
     /// It is no more.
+    #[inline]
     pub(super) fn let_go(&mut self, len: u64) {
         let taken = &mut self.taken;
         taken.bytes -= protocol::kept_unexpected(len);
@@ -129,6 +136,15 @@ impl Lane {
         self.taken.is_full = away;
         for link in &mut self.links {
             link.keep_bodies_away(away);
+        }
+    }
+
+    /// Nothing has happened for `waited` in a call that waits, while something was not taken in.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn consider_more(&mut self, waited: Duration) {
+        if waited >= LONG_WAIT {
+            self.take_in_more();
         }
     }
 
@@ -170,8 +186,7 @@ impl Lane {
         }
         message.body = Body::Coming(inbound);
         self.take_in(len);
-        self.take_purpose(inbound);
-        self.land(inbound, Purpose::Unexpected(place), Landing::Bounce(len));
+        self.land_held(inbound, Purpose::Unexpected(place), Landing::Bounce(len));
     }
 
     /// One line about a budget that is used up.

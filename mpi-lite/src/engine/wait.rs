@@ -74,8 +74,7 @@ impl Engine {
         mut ready: Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
     ) -> T {
-        let start = self.clock.now();
-        let mut now = start;
+        let mut now = self.clock.now();
         let (mut begin, mut copied) = (None, None);
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
@@ -94,10 +93,11 @@ impl Engine {
                 wait.restart(&mut lane.habit);
                 continue;
             }
-            if lane.taken.wants_room() && now.since(start) >= LONG_WAIT {
-                lane.take_in_more();
+            let since = *begin.get_or_insert(now);
+            let waited = now.since(since);
+            if lane.taken.wants_room() {
+                lane.consider_more(waited);
             }
-            let waited = now.since(*begin.get_or_insert(now));
             match wait.next(&self.patience, &lane.habit, waited) {
                 // Asking the system is pause enough.
                 Next::Nothing => {}
@@ -113,7 +113,7 @@ impl Engine {
                 }
                 Next::Sleep => {
                     wait.note_sleep();
-                    if let Some(answer) = self.sleep(&mut lane, start, &mut ready) {
+                    if let Some(answer) = self.sleep(&mut lane, since, &mut ready) {
                         wait.end(&mut lane.habit);
                         return answer;
                     }
@@ -168,15 +168,18 @@ impl Engine {
     }
 
     /// Sleeps, unless there is something to do. Looks once more before that, now that others know
-    /// whom they have to wake. The wait began at `start`.
+    /// whom they have to wake. Nothing has happened since `since`.
     fn sleep<T>(
         &self,
         lane: &mut Guard<'_, Lane>,
-        start: Instant,
+        since: Instant,
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let more_at = lane.taken.wants_room().then(|| start.plus(LONG_WAIT));
-        let wake_at = lane.wake_at().into_iter().chain(more_at).min();
+        let mut wake_at = lane.wake_at();
+        if lane.taken.wants_room() {
+            let more_at = since.plus(LONG_WAIT);
+            wake_at = Some(wake_at.map_or(more_at, |wake_at| wake_at.min(more_at)));
+        }
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
             lane.unlocked(std::thread::yield_now);

@@ -233,6 +233,9 @@ pub trait Transport {
     /// not listen.
     fn keep_bodies_away(&mut self, _away: bool) {}
 
+    /// Gives the memory of long tables back that are empty.
+    fn shrink(&mut self) {}
+
     /// Whether everything that was sent is with its receivers.
     fn is_quiet(&self) -> bool;
 
@@ -370,6 +373,10 @@ impl Transport for Link {
 
     fn keep_bodies_away(&mut self, away: bool) {
         each!(self, road => road.keep_bodies_away(away));
+    }
+
+    fn shrink(&mut self) {
+        each!(self, road => road.shrink());
     }
 
     fn is_quiet(&self) -> bool {

@@ -228,6 +228,10 @@ impl Transport for Sim {
         None
     }
 
+    fn shrink(&mut self) {
+        self.driver.shrink();
+    }
+
     fn is_quiet(&self) -> bool {
         self.driver.is_quiet()
     }

@@ -127,6 +127,11 @@ impl Unexpected {
         self.messages.iter().map(|(_, message)| &message.envelope)
     }
 
+    /// Gives the memory back that many messages took.
+    pub fn shrink(&mut self) {
+        self.messages.shrink();
+    }
+
     /// How many messages wait in the queue.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -166,6 +166,11 @@ impl Driver {
         self.core.counters()
     }
 
+    pub(crate) fn shrink(&mut self) {
+        self.outgoing.shrink();
+        self.incoming.shrink();
+    }
+
     pub(crate) fn is_quiet(&self) -> bool {
         self.core.is_quiet()
     }

@@ -455,6 +455,10 @@ impl Transport for Rmpp {
         Some(self.socket.descriptor())
     }
 
+    fn shrink(&mut self) {
+        self.driver.shrink();
+    }
+
     fn is_quiet(&self) -> bool {
         self.driver.is_quiet()
     }

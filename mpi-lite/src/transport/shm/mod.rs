@@ -388,6 +388,11 @@ impl Transport for Shm {
         Some(self.rest.bell())
     }
 
+    fn shrink(&mut self) {
+        self.incoming.shrink();
+        self.outgoing.shrink();
+    }
+
     fn is_quiet(&self) -> bool {
         self.outgoing.is_empty() && self.behind.is_empty()
     }
