@@ -82,7 +82,7 @@ fn a_bcast_that_is_short_at_the_root_and_long_elsewhere_ends() {
     ] {
         assert!(outcome.stderr.contains(call), "{}", outcome.report());
     }
-    program.run("rmpp", "short-long", "off").expect_code(0);
+    let _ = program.run("rmpp", "short-long", "off").expect_code(0);
 }
 
 #[test]

@@ -11,31 +11,21 @@ use crate::data::{Buffer, Op};
 use crate::engine::{Circle, complain};
 use crate::error::{Cause, Class, Result};
 use crate::transport::shm::meeting::{
-    About, BRING_BYTES, Before, Gathering, LINE_BYTES, Look, Nonsense, Who,
+    About, BRING_BYTES, Gathering, LINE_BYTES, Look, Nonsense, Who,
 };
 
 /// The most bytes for which a gathering is worth while.
 pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
 
 /// Said by the last who comes, when not all came for the same.
-const FAILED: About = About {
-    kind: 0,
-    root: 0,
-    before: Before::NONE,
-    bytes: 0,
-};
+const FAILED: About = About::new(0, 0, 0);
 
 /// The same, when it had no memory for the reduction.
-const NO_MEMORY: About = About { bytes: 1, ..FAILED };
+const NO_MEMORY: About = FAILED.with_bytes(1);
 
 impl Operation {
     pub(super) fn about(self, root: usize, bytes: u64) -> About {
-        About {
-            kind: self as u8,
-            root: root as u32,
-            before: Before::NONE,
-            bytes: bytes as u32,
-        }
+        About::new(self as u8, root as u32, bytes as u32)
     }
 }
 
@@ -88,9 +78,10 @@ pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
 
 /// Two gatherings that should be one, or the ones before them if they parted there.
 fn in_words(mine: About, theirs: About) -> (String, String) {
-    let is_same = (mine.kind, mine.root) == (theirs.kind, theirs.root);
-    if is_same && mine.before != theirs.before {
-        let before = |about: About| format!("{}, the call before,", Call::of_before(about.before));
+    let is_same = (mine.kind(), mine.root()) == (theirs.kind(), theirs.root());
+    if is_same && mine.before() != theirs.before() {
+        let before =
+            |about: About| format!("{}, the call before,", Call::of_before(about.before()));
         return (before(mine), before(theirs));
     }
     (Call::of_gathering(mine), Call::of_gathering(theirs))
@@ -172,7 +163,7 @@ pub(super) fn allreduce_by_last(
             return Err(Cause::NoMemory { bytes }.into());
         }
         check_release(theirs, about)?;
-        gathering.read_result(about.bytes as usize, |bytes| result.unpack(bytes));
+        gathering.read_result(about.bytes() as usize, |bytes| result.unpack(bytes));
     }
     gathering.is_over();
     Ok(())
@@ -199,10 +190,7 @@ pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Res
     let (gathering, about) = circle.gather(Operation::Bcast.about(root, 0));
     wait(circle, about, || gathering.is_free())?;
     if circle.meeting().me() == root {
-        let about = About {
-            bytes: room as u32,
-            ..about
-        };
+        let about = about.with_bytes(room as u32);
         gathering.bring(about, Who::Others, |bytes| pack(buffer, bytes));
         circle.rouse(Who::Others);
         return Ok(());
@@ -211,12 +199,12 @@ pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Res
     gathering.is_to_be_read_for(Who::One(root));
     circle.rouse(gathering.awaited_by());
     let theirs = wait(circle, about, || gathering.has_come(root))?;
-    check(circle, (root, About { bytes: 0, ..theirs }), about)?;
-    let len = u64::from(theirs.bytes);
+    check(circle, (root, theirs.with_bytes(0)), about)?;
+    let len = u64::from(theirs.bytes());
     if len > room {
         return Err(Cause::Truncate { len, room }.into());
     }
-    take(gathering, (root, theirs.bytes as usize), buffer);
+    take(gathering, (root, theirs.bytes() as usize), buffer);
     Ok(())
 }
 

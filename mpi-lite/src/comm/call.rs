@@ -73,18 +73,18 @@ impl Call {
 
     /// What a member came to a gathering for, in words.
     pub(crate) fn of_gathering(about: About) -> String {
-        let Some(operation) = Operation::of(about.kind.into()) else {
+        let Some(operation) = Operation::of(about.kind().into()) else {
             return "another operation".into();
         };
         let call = match operation {
             Operation::Bcast | Operation::Reduce => {
-                Self::rooted(operation, about.root.cast_signed())
+                Self::rooted(operation, about.root().cast_signed())
             }
             _ => Self::of_all(operation),
         };
         match operation {
             Operation::Barrier | Operation::Bcast => call.to_string(),
-            _ => format!("{call} of {} bytes", about.bytes),
+            _ => format!("{call} of {} bytes", about.bytes()),
         }
     }
 

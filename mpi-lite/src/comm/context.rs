@@ -14,15 +14,10 @@ use super::{Call, Communicator, Group, Operation};
 use crate::data::Buffer;
 use crate::error::Result;
 use crate::ids::Context;
-use crate::transport::shm::meeting::{About, Before, Meeting, Spot};
+use crate::transport::shm::meeting::{About, Meeting, Spot};
 
 /// What the members of a communicator come for when they agree where they meet.
-const AGREEMENT: About = About {
-    kind: Operation::Create as u8,
-    root: 0,
-    before: Before::NONE,
-    bytes: WORD_BYTES as u32,
-};
+const AGREEMENT: About = About::new(Operation::Create as u8, 0, WORD_BYTES as u32);
 
 /// What this process has used.
 #[derive(Debug)]

@@ -115,7 +115,7 @@ impl Communicator {
         call: Call,
     ) -> Result<()> {
         let send = self.collective_send(send, to, call)?;
-        let receive = self.collective_receive(receive, from)?;
+        let receive = self.collective_receive(&receive, from)?;
         let received = self.engine().exchange_whole(&send, receive)?;
         self.check_call(received, (from, call))
     }
@@ -128,29 +128,30 @@ impl Communicator {
 
     /// Receives a message of a collective from rank `from`.
     pub(crate) fn recv_in_collective(&self, buffer: Buffer, from: usize, call: Call) -> Result<()> {
-        let bytes = buffer.bytes()?;
-        let plan = self.collective_receive(buffer, from)?;
+        let plan = self.collective_receive(&buffer, from)?;
         let received = match self.circle() {
             None => self.engine().receive(plan)?,
             Some(circle) => {
                 let meeting = circle.meeting();
-                let received = self
-                    .engine()
-                    .receive_unless(plan, || meeting.has_gone_on(from))?;
-                received.ok_or_else(|| self.left_alone(meeting, (bytes, from), call))?
+                let has_gone_on = || meeting.has_gone_on(from);
+                match self.engine().receive_unless(plan, has_gone_on)? {
+                    Some(received) => received,
+                    None => return Err(self.left_alone(meeting, (&buffer, from), call)),
+                }
             }
         };
         self.check_call(received, (from, call))
     }
 
-    /// The error for who waits for `bytes` bytes of a member that has gone on to another collective
-    /// without having sent them.
+    /// The error for who waits for a message in `buffer` of a member that has gone on to another
+    /// collective without having sent it.
     #[cold]
-    fn left_alone(&self, meeting: &Meeting, (bytes, from): (u64, usize), call: Call) -> Error {
+    fn left_alone(&self, meeting: &Meeting, (buffer, from): (&Buffer, usize), call: Call) -> Error {
         let theirs = match meeting.next_of(from) {
-            Some(about) => format!("{} of {} bytes", Call::of_gathering(about), about.bytes),
+            Some(about) => format!("{} of {} bytes", Call::of_gathering(about), about.bytes()),
             None => "another operation".into(),
         };
+        let bytes = buffer.bytes().unwrap_or_default();
         let mine = format!("{call} of {bytes} bytes");
         mismatch((self.rank(), &mine), (from as u32, &theirs))
     }
@@ -181,7 +182,7 @@ impl Communicator {
     }
 
     /// Whatever comes next from `from`: collectives are told apart by their order.
-    fn collective_receive(&self, buffer: Buffer, from: usize) -> Result<ReceivePlan> {
+    fn collective_receive(&self, buffer: &Buffer, from: usize) -> Result<ReceivePlan> {
         let context = self.context().collective();
         let source = u32::try_from(from).ok();
         Ok(ReceivePlan {

@@ -9,15 +9,10 @@ use super::meet::{Circle, agree, complain};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
-use crate::transport::shm::meeting::{About, Before, Gathering, Nonsense, SHEET_BYTES, Who};
+use crate::transport::shm::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
 
 /// Said by the last who comes, when not all came for the same.
-const FAILED: About = About {
-    kind: 0,
-    root: 0,
-    before: Before::NONE,
-    bytes: 0,
-};
+const FAILED: About = About::new(0, 0, 0);
 
 /// Columns that are written at a time: so many pages, and lines of them, stay near.
 const COLUMNS: usize = 64;
@@ -44,7 +39,7 @@ impl<'a> Circle<'a> {
         self.wait(|| gathering.is_free())?;
         bring(gathering);
         gathering.come(about);
-        let yes = About { root: 1, ..about };
+        let yes = about.with_root(1);
         let is_last = gathering.count().map_err(complain)?;
         let said = if is_last {
             let outcome = self

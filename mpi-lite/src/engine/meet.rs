@@ -46,11 +46,12 @@ impl<'a> Circle<'a> {
     }
 
     /// The next gathering, and what it is about with what the one before was.
-    #[inline]
+    // Inlined always: what it returns stays in registers then.
+    #[inline(always)]
     pub fn gather(&self, about: About) -> (Gathering<'a>, About) {
         let is_due = self.meeting.spot().last.is_multiple_of(GATHERINGS_PER_TURN);
         let holds_back = if is_due && !self.engine.patience.hold.is_zero() {
-            self.engine.look(|lane| lane.holds_back())
+            self.take_turn()
         } else {
             self.engine.with(|lane| {
                 lane.flush();
@@ -58,6 +59,12 @@ impl<'a> Circle<'a> {
             })
         };
         self.meeting.gather(about, holds_back)
+    }
+
+    /// Takes a turn, and answers whether messages are held back.
+    #[inline(never)]
+    fn take_turn(&self) -> bool {
+        self.engine.look(|lane| lane.holds_back())
     }
 
     /// Waits until `look` finds something.

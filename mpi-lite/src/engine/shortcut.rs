@@ -7,6 +7,7 @@
 use super::Engine;
 use super::envelope::Envelope;
 use super::lane::{Inbound, Lane, Purpose};
+use super::lock::Guard;
 use super::matching::Pattern;
 use super::receive::ReceivePlan;
 use super::request::{Completion, Request, Status};
@@ -293,6 +294,16 @@ impl Engine {
             Early::Coming(request) => request,
             Early::Nothing => lane.receive(plan),
         };
+        self.wait_unless(lane, request, has_gone_on)
+    }
+
+    #[inline(never)]
+    fn wait_unless(
+        &self,
+        lane: Guard<'_, Lane>,
+        request: Request,
+        has_gone_on: impl Fn() -> bool,
+    ) -> crate::error::Result<Option<Completion>> {
         let mut looks = 0;
         let early = self.wait_in(lane, |lane| {
             if let Some(done) = lane.take(Some(request)).transpose() {

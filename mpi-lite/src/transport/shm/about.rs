@@ -5,20 +5,14 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::RANKS_MAX;
 
-/// What a gathering is about: all members must say the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
-    /// The operation.
-    pub kind: u8,
-    /// The rank of the root, at most [`RANKS_MAX`]; 0 where there is none.
-    pub root: u32,
-    /// The gathering before: by this, members that parted there without noticing are found out.
-    pub before: Before,
-    /// Bytes that a member brings.
-    pub bytes: u32,
-}
+/// What a gathering is about: all members must say the same. It is a word of the shared memory as
+/// it stands there: the operation and the root, the same two of the gathering before, and above
+/// them 32 bits for the bytes that a member brings. So a register holds it, and one look compares.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct About(u64);
 
-/// Which gathering was before, to a word's quarter: its operation and its root.
+/// Which gathering was before, in a quarter of a word: its operation and its root, 0 if there was
+/// none. By this, members that parted there without noticing are found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before(u16);
 
@@ -27,14 +21,13 @@ const KIND_BITS: u32 = 5;
 
 const _: () = assert!(RANKS_MAX < 1 << (u16::BITS - KIND_BITS));
 
+/// Where the gathering before begins in a word.
+const BEFORE_AT: u32 = 16;
+
+/// Where the bytes begin in a word.
+const BYTES_AT: u32 = 32;
+
 impl Before {
-    /// There was none.
-    pub const NONE: Self = Self(0);
-
-    fn of(about: About) -> Self {
-        Self(u16::from(about.kind) | (about.root << KIND_BITS) as u16)
-    }
-
     /// The operation.
     #[must_use]
     pub fn kind(self) -> u8 {
@@ -49,26 +42,85 @@ impl Before {
 }
 
 impl About {
+    /// The operation, the rank of its root, which is 0 where there is none and at most
+    /// [`RANKS_MAX`], and the bytes that a member brings.
+    #[must_use]
+    pub const fn new(kind: u8, root: u32, bytes: u32) -> Self {
+        let now = (kind as u32 | root << KIND_BITS) as u16;
+        Self(now as u64 | (bytes as u64) << BYTES_AT)
+    }
+
+    /// The operation.
+    #[must_use]
+    pub fn kind(self) -> u8 {
+        self.now().kind()
+    }
+
+    /// The rank of the root.
+    #[must_use]
+    pub fn root(self) -> u32 {
+        self.now().root()
+    }
+
+    /// Bytes that a member brings.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        (self.0 >> BYTES_AT) as u32
+    }
+
+    /// The gathering before.
+    #[must_use]
+    pub fn before(self) -> Before {
+        Before((self.0 >> BEFORE_AT) as u16)
+    }
+
+    /// The same with so many bytes.
+    #[inline]
+    #[must_use]
+    pub const fn with_bytes(self, bytes: u32) -> Self {
+        Self(self.0 as u32 as u64 | (bytes as u64) << BYTES_AT)
+    }
+
+    /// The same with this root.
+    #[must_use]
+    pub fn with_root(self, root: u32) -> Self {
+        let now = Self::new(self.kind(), root, self.bytes());
+        Self(now.0 | u64::from(self.before().0) << BEFORE_AT)
+    }
+
+    /// What later gatherings say of this one.
+    fn now(self) -> Before {
+        Before(self.0 as u16)
+    }
+
     /// The same for the next gathering; `word` is kept between the two.
+    #[inline]
     pub(super) fn after(self, word: &AtomicU64) -> Self {
-        let before = Before(word.load(Relaxed) as u16);
-        word.store(u64::from(Before::of(self).0), Relaxed);
-        Self { before, ..self }
+        let before = word.load(Relaxed);
+        word.store(u64::from(self.now().0) << BEFORE_AT, Relaxed);
+        Self(self.0 | before)
     }
 
+    #[inline]
     pub(super) fn encode(self) -> u64 {
-        let now = u64::from(Before::of(self).0);
-        now | u64::from(self.before.0) << 16 | u64::from(self.bytes) << 32
+        self.0
     }
 
+    #[inline]
     pub(super) fn decode(word: u64) -> Self {
-        let now = Before(word as u16);
-        Self {
-            kind: now.kind(),
-            root: now.root(),
-            before: Before((word >> 16) as u16),
-            bytes: (word >> 32) as u32,
-        }
+        Self(word)
+    }
+}
+
+impl core::fmt::Debug for About {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("About")
+            .field("kind", &self.kind())
+            .field("root", &self.root())
+            .field("before", &self.before())
+            .field("bytes", &self.bytes())
+            .finish()
     }
 }
 

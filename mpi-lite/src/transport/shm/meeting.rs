@@ -184,7 +184,7 @@ impl Meeting {
 
     /// The next gathering, and what it is about for who knows what the one before was.
     /// `holds_back`: some messages of this member did not fit their roads yet.
-    #[inline]
+    #[inline(always)]
     pub fn gather(&self, about: About, holds_back: bool) -> (Gathering<'_>, About) {
         let at = self.at.load(Relaxed) + 1;
         self.at.store(at, Relaxed);
@@ -273,7 +273,7 @@ impl Meeting {
             is_last.then(|| About::decode(line.words[0].load(Relaxed)))
         };
         let mine = last(&self.members[self.me])?;
-        let differs = |theirs: About| (theirs.kind, theirs.root) != (mine.kind, mine.root);
+        let differs = |theirs: About| (theirs.kind(), theirs.root()) != (mine.kind(), mine.root());
         let others = self.members.iter().enumerate();
         let mut others = others.filter_map(|(rank, member)| Some((rank, last(member)?)));
         Some((mine, others.find(|&(_, theirs)| differs(theirs))?))
@@ -393,7 +393,7 @@ impl Gathering<'_> {
     #[inline]
     pub fn bring(&self, about: About, readers: Who, fill: impl FnOnce(&mut [u8])) {
         let member = self.myself();
-        let bag = member.bags.span(self.turn(), about.bytes as usize);
+        let bag = member.bags.span(self.turn(), about.bytes() as usize);
         self.meeting.owed[self.turn()].store(readers.encode(), Relaxed);
         put(
             &member.seat.brought[self.turn()],
@@ -438,7 +438,7 @@ impl Gathering<'_> {
     #[inline]
     pub fn has_come(&self, rank: usize) -> Look<About> {
         let come = self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])?;
-        let fits = |about: &About| about.bytes as usize <= BRING_BYTES;
+        let fits = |about: &About| about.bytes() as usize <= BRING_BYTES;
         Some(come.and_then(|about| fits(&about).then_some(about).ok_or(Nonsense)))
     }
 
@@ -553,7 +553,7 @@ impl Gathering<'_> {
         let first = &self.meeting.members[0];
         let bag = first
             .bags
-            .span(RESULT_BAGS + self.result_turn(), about.bytes as usize);
+            .span(RESULT_BAGS + self.result_turn(), about.bytes() as usize);
         put(
             &first.seat.results[self.result_turn()],
             bag,

@@ -21,12 +21,7 @@ fn pair(is_crowded: bool) -> (Vec<Shm>, [Meeting; 2]) {
 }
 
 fn about(bytes: usize) -> About {
-    About {
-        kind: 9,
-        root: 1,
-        before: Before::NONE,
-        bytes: bytes as u32,
-    }
+    About::new(9, 1, bytes as u32)
 }
 
 #[test]
@@ -145,7 +140,7 @@ fn random_words_in_a_seat_lead_nowhere_else() {
         gathering.is_free();
         gathering.has_reached(1, 3);
         if let Some(Ok(about)) = gathering.has_come(1) {
-            let len = about.bytes as usize;
+            let len = about.bytes() as usize;
             assert_eq!(gathering.read(1, len, <[u8]>::len), len, "seed {seed}");
         }
     }
@@ -154,19 +149,19 @@ fn random_words_in_a_seat_lead_nowhere_else() {
 #[test]
 fn who_parted_from_the_others_is_found_out_at_the_next_gathering() {
     let (_roads, [here, there]) = pair(false);
-    let of_root = |root| About { root, ..about(0) };
+    let of_root = |root| about(0).with_root(root);
     for (member, root) in [(&here, 0), (&there, 1)] {
         let (gathering, mine) = member.gather(of_root(root), false);
         gathering.bring(mine, Who::Nobody, |_| ());
-        assert_eq!(mine.before, Before::NONE);
+        assert_eq!(mine.before(), Before::default());
     }
     let (come, mine) = here.gather(about(0), false);
     come.bring(mine, Who::Nobody, |_| ());
     let (seen, other) = there.gather(about(0), false);
     assert_eq!(seen.has_come(0), Some(Ok(mine)));
     assert_ne!(mine, other);
-    assert_eq!((mine.before.kind(), mine.before.root()), (9, 0));
-    assert_eq!((other.before.kind(), other.before.root()), (9, 1));
+    assert_eq!((mine.before().kind(), mine.before().root()), (9, 0));
+    assert_eq!((other.before().kind(), other.before().root()), (9, 1));
 }
 
 #[test]

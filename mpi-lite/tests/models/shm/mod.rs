@@ -6,7 +6,11 @@ mod neighbour;
 mod segment;
 
 #[path = "../../../src/transport/shm/about.rs"]
-#[allow(unreachable_pub, reason = "the library says more of it to others")]
+#[allow(
+    unreachable_pub,
+    dead_code,
+    reason = "the library says more of it to others"
+)]
 mod about;
 #[path = "../../../src/transport/shm/baton.rs"]
 mod baton;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use loom::thread::yield_now;
 
 use super::bells::Bells;
-use super::meeting::{About, Before, Gathering, Look, Meeting, Spot};
+use super::meeting::{About, Gathering, Look, Meeting, Spot};
 use super::rest::Rest;
 use super::segment::{PART_BYTES, Segment};
 use crate::memory::Span;
@@ -21,12 +21,7 @@ pub(super) struct Shm {
     pub(super) gatherings: Arc<AtomicU64>,
 }
 
-const ABOUT: About = About {
-    kind: 6,
-    root: 0,
-    before: Before::NONE,
-    bytes: 8,
-};
+const ABOUT: About = About::new(6, 0, 8);
 
 fn meetings(ranks: usize) -> Vec<Meeting> {
     let segment = Segment::leak(ranks);
