@@ -549,6 +549,61 @@ fn rule_t_an_answer_that_waited_for_the_repetition_of_another_does_not_make_the_
     assert!(now <= usual * 3 / 2, "{now:?}, before that {usual:?}");
 }
 
+/// How long node 0 waits for an answer that does not come, until it asks again.
+fn patience(wire: &mut Wire) -> Duration {
+    wire.send_awaited(0, 1, 8);
+    wire.take(0).expect("LAST_RTS, which is lost");
+    let (begin, before) = (wire.now, wire.nodes[0].counters().timeouts);
+    while wire.nodes[0].counters().timeouts == before {
+        let due = wire.nodes[0].next_timeout().expect("it is not answered");
+        wire.now = wire.now.max(due);
+        wire.timeouts();
+    }
+    wire.now.since(begin)
+}
+
+#[test]
+fn rule_t_an_answer_soon_after_the_last_repetition_does_not_make_the_path_long() {
+    let mut wire = measured();
+    pass(&mut wire, 10 * MS);
+    wire.send(0, 1, 8);
+    let mut last = wire.take(0).expect("LAST_RTS, which is lost");
+    let end = wire.now.plus(4000 * MS);
+    while wire.now < end {
+        wire.now = wire.nodes[0].next_timeout().expect("it is not answered");
+        wire.timeouts();
+        last = wire.take(0).unwrap_or(last);
+    }
+    // Sooner than ever before.
+    wire.now = wire.now.plus(MS / 25);
+    wire.give(&last).expect("a new message");
+    wire.run();
+    assert!(wire.nodes[0].is_quiet());
+    let now = patience(&mut wire);
+    assert!(
+        now <= 1500 * MS,
+        "{now:?}, the greatest timeout is a second"
+    );
+}
+
+#[test]
+fn rule_t_a_node_that_slept_does_not_take_that_for_the_length_of_a_path() {
+    for len in [8, 3 * PACKET, 100 * PACKET] {
+        let mut config = with("fast");
+        config.lost_after = None;
+        let mut wire = Wire::new(2, config);
+        wire.send_awaited(0, 1, len);
+        let packets = wire.take_all(0);
+        wire.give_all(&packets);
+        let answers = wire.take_all(1);
+        wire.now = wire.now.plus(300_000 * MS);
+        wire.give_all(&answers);
+        wire.run();
+        let waits = patience(&mut wire);
+        assert!(waits < 10 * MS, "{waits:?} after {len} bytes");
+    }
+}
+
 #[test]
 fn rule_t_what_was_lost_is_asked_after_well_before_the_timeout() {
     let mut wire = measured();

@@ -49,6 +49,8 @@ pub struct Endpoint {
     me: u32,
     config: Config,
     lost_after_ns: u64,
+    /// Who looks at its timers so much later than it must has slept.
+    pause_ns: u64,
     peers: Vec<Peer>,
     paths: Vec<Path>,
     /// A timer for each path, no later than the first thing due there: see `path_due`.
@@ -92,6 +94,8 @@ pub struct Endpoint {
     /// No timer is due before this.
     wake: Instant,
     last_now: Instant,
+    /// When this node last woke up from a pause: what went out before tells nothing about the paths.
+    awake_since: Instant,
     counters: Counters,
 }
 
@@ -124,10 +128,12 @@ impl Endpoint {
             config.nodes
         );
         let nodes = config.nodes as usize;
+        let lost_after_ns = config.lost_after.map_or(u64::MAX, nanoseconds);
         let first = config.first_msg_num;
         Self {
             me: me.0,
-            lost_after_ns: config.lost_after.map_or(u64::MAX, nanoseconds),
+            lost_after_ns,
+            pause_ns: (lost_after_ns / 2).min(nanoseconds(config.max_timeout)),
             peers: vec![
                 Peer {
                     next_out: first,
@@ -164,6 +170,7 @@ impl Endpoint {
             timeouts: Timeouts::new(&config),
             wake: Instant::NEVER,
             last_now: Instant::ZERO,
+            awake_since: Instant::ZERO,
             counters: Counters::default(),
             config,
         }
@@ -525,8 +532,7 @@ impl Endpoint {
         key
     }
 
-    /// Forgives the peers their silence when it was this node that slept: longer than until its
-    /// next timer.
+    /// Notices that this node slept: longer than until its next timer.
     // Rule T.
     #[inline]
     fn observe(&mut self, now: Instant) {
@@ -537,15 +543,18 @@ impl Endpoint {
             let due = self.wake.clamp(self.last_now, now);
             let slept_ns = now.0 - due.0;
             self.last_now = now;
-            if slept_ns > self.lost_after_ns / 2 && self.next_timeout().is_some() {
-                self.note_pause(now);
+            if slept_ns > self.pause_ns && self.next_timeout().is_some() {
+                self.note_pause(slept_ns, now);
             }
         }
     }
 
+    /// After a long pause the peers are forgiven their silence.
+    // Rule T.
     #[cold]
-    fn note_pause(&mut self, now: Instant) {
-        if !self.config.has(Bug::BlamePeersForPause) {
+    fn note_pause(&mut self, slept_ns: u64, now: Instant) {
+        self.awake_since = now;
+        if slept_ns > self.lost_after_ns / 2 && !self.config.has(Bug::BlamePeersForPause) {
             self.counters.own_pauses += 1;
             self.start_timers_anew(now);
         }

@@ -19,6 +19,18 @@ pub(super) enum Timing {
     Perhaps(Instant),
 }
 
+impl Timing {
+    /// Whether it counts time from before `instant`.
+    fn begins_before(self, instant: Instant) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Exactly(since) | Self::Perhaps(since) | Self::Between { first: since, .. } => {
+                since < instant
+            }
+        }
+    }
+}
+
 impl Endpoint {
     /// What the cumulative acknowledgement of a message tells.
     #[inline]
@@ -102,6 +114,9 @@ impl Endpoint {
     /// longer, the time since the first of them is the estimate.
     // Rule T.
     pub(super) fn note_round_trip(&mut self, to: u32, timing: Timing, now: Instant) {
+        if timing.begins_before(self.awake_since) {
+            return;
+        }
         let path = &mut self.paths[to as usize];
         let is_known = path.round_trip.mean_ns().is_some();
         let taken_ns = |since: Instant| now.0.saturating_sub(since.0);
@@ -157,9 +172,11 @@ impl Endpoint {
             return true;
         }
         let is_known = round_trip.mean_ns().is_some();
-        let is_longest = self.timeouts.is_longest(round_trip, *backoff);
+        // What comes within a timeout of the last one does not speak for a longer path.
+        let is_longer = self.timeouts.is_longest(round_trip, *backoff)
+            && !self.timeouts.is_in_time(round_trip, taken_ns(last));
         match first {
-            Some(first) if !is_known || is_longest => {
+            Some(first) if !is_known || is_longer => {
                 round_trip.begin_at_most(taken_ns(first));
                 true
             }
