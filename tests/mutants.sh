@@ -2,15 +2,14 @@
 # Mutation testing: changes one thing at a time in the protocol, and in mpi-lite's matching, requests
 # and ring, and sees whether a test notices. A sample of about MUTANTS mutants, every n-th of all,
 # from the one on that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. A mutant
-# whose tests have not ended after MUTANTS_TIMEOUT seconds counts as one that hangs; MUTANTS_JOBS are
-# judged at a time. Each result is kept below target/mutants.
+# whose tests have not ended after MUTANTS_TIMEOUT seconds counts as one that hangs. Each result is
+# kept below target/mutants.
 
 cargo=${CARGO:-cargo}
 count=${MUTANTS:-300}
 seed=${MUTANTS_SEED:-$(date +%s)}
 shard=${SHARD:-0/1}
-timeout=${MUTANTS_TIMEOUT:-120}
-jobs=${MUTANTS_JOBS:-2}
+timeout=${MUTANTS_TIMEOUT:-300} # and the other tests are built meanwhile
 folder=target/mutants
 sh tests/tool.sh cargo-mutants 27.1.0 || exit 1
 sh tests/tool.sh cargo-nextest 0.9.143 || exit 1
@@ -59,7 +58,7 @@ run() { # package, tests that are built and run for each mutant
         cargo-mutants mutants --config tests/mutants.toml \
         $(files_of "$package") -E "$skipped" --package "$package" \
         --shard "$first/$parts" --sharding round-robin \
-        --features sim --baseline skip --timeout "$timeout" --build-timeout 600 --jobs "$jobs" \
+        --features sim --baseline skip --timeout "$timeout" --build-timeout 600 \
         --colors never \
         --cargo-test-arg=--max-fail=1:immediate \
         --output "$folder/$package" --cargo-arg=--lib $(printf -- '--cargo-arg=--test=%s ' "$@")
