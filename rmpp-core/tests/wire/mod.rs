@@ -12,6 +12,9 @@ use rmpp_core::{
 /// Payload bytes of a packet in these tests.
 pub(crate) const PACKET: u64 = 100;
 
+/// So many packets without any time that passes are a mistake.
+const ENDLESS: usize = 1_000_000;
+
 /// The classic profile with small packets.
 pub(crate) fn config(nodes: u32) -> Config {
     Config::classic(nodes, PACKET as usize)
@@ -169,7 +172,11 @@ impl Wire {
 
     /// All packets a node has to send.
     pub(crate) fn take_all(&mut self, from: u32) -> Vec<Packet> {
-        std::iter::from_fn(|| self.take(from)).collect()
+        let packets: Vec<_> = std::iter::from_fn(|| self.take(from))
+            .take(ENDLESS)
+            .collect();
+        assert!(packets.len() < ENDLESS, "node {from} sends without end");
+        packets
     }
 
     /// Hands a packet to the node it is for.
@@ -220,7 +227,8 @@ impl Wire {
 
     /// Carries packets until none is left; no time passes.
     pub(crate) fn run(&mut self) {
-        loop {
+        let before = self.trace.len();
+        while self.trace.len() - before < ENDLESS {
             let mut packets = Vec::new();
             (0..self.nodes.len() as u32).for_each(|node| packets.append(&mut self.take_all(node)));
             if packets.is_empty() {
@@ -231,6 +239,7 @@ impl Wire {
                 self.trace.push(packet);
             }
         }
+        panic!("the nodes answer each other without end");
     }
 
     /// Lets all nodes look at their timers.
