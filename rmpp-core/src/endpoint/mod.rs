@@ -94,7 +94,7 @@ pub struct Endpoint {
     /// No timer is due before this.
     wake: Instant,
     last_now: Instant,
-    /// When this node last woke up from a pause: what went out before tells nothing about the paths.
+    /// When this node last woke up from a pause: what went out before says nothing of the paths.
     awake_since: Instant,
     counters: Counters,
 }
