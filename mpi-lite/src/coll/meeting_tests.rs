@@ -1,11 +1,14 @@
 //! Ranks of a node that gather in any order, in many communicators, and not at the same speed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use super::tests::near;
 use super::*;
 use crate::comm::Communicator;
 use crate::data::{Area, Basic, Datatype, Op, UserOp};
+use crate::engine::Engine;
 use crate::ids::{Dest, Mode, Source, TagSelector};
 
 /// Numbers that look random: the same for the same seed.
@@ -110,7 +113,7 @@ impl Walker {
         let root = (self.steps.roll(1 << 20) % u64::from(comm.size())) as u32;
         let longest = [1, 6, 7, 500, 700][self.steps.roll(5) as usize];
         let len = self.steps.roll(longest + 1) as usize;
-        match self.steps.roll(13) {
+        match self.steps.roll(15) {
             0 | 1 => comm.barrier().unwrap(),
             2 | 3 => self.allreduce(&comm, len),
             4 | 5 => self.bcast(&comm, root, len),
@@ -119,15 +122,41 @@ impl Walker {
             9 => self.allgather(&comm, len),
             10 => self.alltoall(&comm, len),
             11 => self.alltoallw(&comm, len),
+            12 => self.scan(&comm, len),
+            13 => self.exscan(&comm, len),
             _ => self.renew(&comm),
         }
     }
 
     fn expected(&self, comm: &Communicator, len: usize) -> Vec<u32> {
-        let all = comm.group().members().iter();
-        all.map(|&rank| brought(rank, self.step, len))
+        self.expected_of(comm, comm.size(), len).unwrap()
+    }
+
+    /// What the lowest ranks of `comm` bring, reduced: so many as `ranks` says.
+    fn expected_of(&self, comm: &Communicator, ranks: u32, len: usize) -> Option<Vec<u32>> {
+        let lowest = comm.group().members()[..ranks as usize].iter();
+        lowest
+            .map(|&rank| brought(rank, self.step, len))
             .reduce(|left, right| compose(&left, &right))
-            .unwrap()
+    }
+
+    fn scan(&self, comm: &Communicator, len: usize) {
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let own = pairs(&mut own);
+        comm.scan(&Input::InPlace, &own, &composition()).unwrap();
+        let expected = self.expected_of(comm, comm.rank() + 1, len);
+        assert_eq!(own.pack(), bytes_of(&expected.unwrap()));
+    }
+
+    fn exscan(&self, comm: &Communicator, len: usize) {
+        let mut own = bytes_of(&brought(self.me, self.step, len));
+        let mut room = own.clone();
+        let result = pairs(&mut room);
+        let own = Input::Buffer(pairs(&mut own));
+        comm.exscan(&own, &result, &composition()).unwrap();
+        let expected = self.expected_of(comm, comm.rank(), len);
+        let untouched = || brought(self.me, self.step, len);
+        assert_eq!(result.pack(), bytes_of(&expected.unwrap_or_else(untouched)));
     }
 
     fn allreduce(&self, comm: &Communicator, len: usize) {
@@ -469,6 +498,29 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_gathering() {
 }
 
 /// The root does not send, so the others would wait for ever.
+/// However seldom one looks before it sleeps: it is woken once, and then must see it.
+#[test]
+fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
+    for is_crowded in [false, true] {
+        let (sleeper, awaited) = channel();
+        let awaited = Mutex::new(awaited);
+        near(2, is_crowded, &|world| {
+            let is_root = world.rank() == 0;
+            if is_root {
+                let engine: Arc<Engine> = awaited.lock().unwrap().recv().unwrap();
+                while engine.with(|lane| lane.counters().messages.sleeps) == 0 {
+                    std::thread::yield_now();
+                }
+            } else {
+                sleeper.send(Arc::clone(world.engine())).unwrap();
+            }
+            let mut room = vec![0; if is_root { 100 } else { 100_000 }];
+            let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
+            assert_eq!(outcome.is_ok(), is_root);
+        });
+    }
+}
+
 #[test]
 fn a_broadcast_that_is_short_at_its_root_and_long_elsewhere_ends() {
     for is_crowded in [false, true] {

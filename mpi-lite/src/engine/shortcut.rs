@@ -310,7 +310,9 @@ impl Engine {
                 return Some(Some(done));
             }
             looks += 1;
-            (looks > LOOKS_BEFORE_DOUBT && has_gone_on()).then_some(None)
+            // Before a sleep it must be asked: the sender wakes once, and may have done it.
+            let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
+            (is_due && has_gone_on()).then_some(None)
         });
         if let Some(done) = early {
             return done.map(Some);
@@ -325,7 +327,7 @@ impl Engine {
 }
 
 /// Who waits for a message looks so often before it asks itself whether it will come.
-const LOOKS_BEFORE_DOUBT: u32 = 32;
+const LOOKS_BEFORE_DOUBT: u32 = 1000;
 
 impl Lane {
     /// Takes a receive back that no message has matched. Answers whether it did.

@@ -167,6 +167,11 @@ impl Engine {
         }
     }
 
+    /// Whether a thread sleeps, or looks for the last time before that.
+    pub(super) fn is_about_to_sleep(&self) -> bool {
+        self.sleepers.load(Ordering::SeqCst) > 0
+    }
+
     /// Sleeps, unless there is something to do. Looks once more before that, now that others know
     /// whom they have to wake. Nothing has happened since `since`.
     fn sleep<T>(
