@@ -96,6 +96,17 @@ pub(super) enum Reduction {
     Last,
 }
 
+/// How scan and exscan find what the lower ranks sum up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prefix {
+    /// By messages: recursive doubling.
+    Doubling,
+    /// In shared memory: each process reduces what the lower ones bring.
+    All,
+    /// In shared memory: the last who comes reduces it for all.
+    Last,
+}
+
 /// How bcast moves the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broadcast {
@@ -183,6 +194,15 @@ pub(super) fn reduction(
         Reduction::Ring
     } else {
         Reduction::Doubling
+    }
+}
+
+/// For scan and exscan of `bytes` bytes.
+pub(super) fn prefix(bytes: u64, size: usize, nearness: Nearness) -> Prefix {
+    match nearness {
+        Nearness::Beside if meets(bytes, size, nearness) => Prefix::All,
+        Nearness::Crowded if meets(bytes, size, nearness) => Prefix::Last,
+        _ => Prefix::Doubling,
     }
 }
 

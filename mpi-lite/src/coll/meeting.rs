@@ -9,7 +9,7 @@ use super::partial::{Partial, fold};
 use crate::comm::{Call, Operation, mismatch};
 use crate::data::{Buffer, Op};
 use crate::engine::{Circle, complain};
-use crate::error::{Cause, Class, Result};
+use crate::error::{Cause, Class, Error, Result};
 use crate::transport::shm::meeting::{
     About, BRING_BYTES, Gathering, LINE_BYTES, Look, Nonsense, Who,
 };
@@ -151,18 +151,13 @@ pub(super) fn allreduce_by_last(
         let outcome = reduce_for_all(circle, gathering, about, (result, op));
         match &outcome {
             Ok(()) => gathering.release(about, |bytes| pack(result, bytes)),
-            Err(error) if error.class() == Class::NoMem => gathering.release(NO_MEMORY, |_| ()),
-            Err(_) => gathering.release(FAILED, |_| ()),
+            Err(error) => gathering.release(said_of(error), |_| ()),
         }
         circle.rouse(Who::Others);
         outcome?;
     } else {
         let theirs = wait(circle, about, || gathering.is_released())?;
-        if theirs == NO_MEMORY {
-            let bytes = result.occupied()?.len() as u64;
-            return Err(Cause::NoMemory { bytes }.into());
-        }
-        check_release(theirs, about)?;
+        check_result(theirs, about, result)?;
         gathering.read_result(about.bytes() as usize, |bytes| result.unpack(bytes));
     }
     gathering.is_over();
@@ -176,12 +171,137 @@ fn reduce_for_all(
     about: About,
     (result, op): (&Buffer, &Op),
 ) -> Result<()> {
-    let size = circle.meeting().size();
-    for rank in 0..size {
+    check_all(circle, gathering, about)?;
+    reduce_all(gathering, circle.meeting().size(), (result, op))
+}
+
+/// All have been counted: have they come for the same?
+fn check_all(circle: Circle<'_>, gathering: Gathering<'_>, about: About) -> Result<()> {
+    for rank in 0..circle.meeting().size() {
         let came_for = gathering.has_come(rank).unwrap_or(Err(Nonsense));
         check(circle, (rank, came_for.map_err(complain)?), about)?;
     }
-    reduce_all(gathering, size, (result, op))
+    Ok(())
+}
+
+/// Scan or exscan: how many of the lowest ranks are reduced for this one.
+fn prefix_of(rank: usize, kind: Operation) -> usize {
+    rank + usize::from(kind == Operation::Scan)
+}
+
+/// Scan or exscan where each reads what the lower ranks have brought, and waits for nobody else.
+pub(super) fn prefix_by_all(
+    circle: Circle<'_>,
+    kind: Operation,
+    own: &Buffer,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (me, size) = (circle.meeting().me(), circle.meeting().size());
+    let (gathering, about) = circle.gather(kind.about(0, own.bytes()?));
+    wait(circle, about, || gathering.is_free())?;
+    gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
+    gathering.is_to_be_read_for(Who::Others);
+    circle.rouse(Who::Others);
+    for rank in 0..me {
+        let theirs = wait(circle, about, || gathering.has_come(rank))?;
+        check(circle, (rank, theirs), about)?;
+    }
+    if me + 1 == size {
+        gathering.is_complete();
+    }
+    match prefix_of(me, kind) {
+        0 => Ok(()),
+        below => reduce_all(gathering, below, (result, op)),
+    }
+}
+
+/// The same where the last who comes gives each its result.
+pub(super) fn prefix_by_last(
+    circle: Circle<'_>,
+    kind: Operation,
+    own: &Buffer,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (gathering, about) = circle.gather(kind.about(0, own.bytes()?));
+    wait(circle, about, || gathering.is_free())?;
+    gathering.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+    if gathering.count().map_err(complain)? {
+        let outcome = release_prefixes(circle, gathering, about, (kind, own, op));
+        circle.rouse(Who::Others);
+        outcome?;
+    }
+    let theirs = wait(circle, about, || gathering.is_released_alone())?;
+    check_result(theirs, about, result)?;
+    if prefix_of(circle.meeting().me(), kind) > 0 {
+        gathering.read_own_result(about.bytes() as usize, |bytes| result.unpack(bytes));
+    }
+    gathering.is_over();
+    Ok(())
+}
+
+/// Releases each with its result; or those that have none yet with what went wrong.
+fn release_prefixes(
+    circle: Circle<'_>,
+    gathering: Gathering<'_>,
+    about: About,
+    work: (Operation, &Buffer, &Op),
+) -> Result<()> {
+    let size = circle.meeting().size();
+    let mut released = 0;
+    let outcome = check_all(circle, gathering, about)
+        .and_then(|()| fold_prefixes(gathering, (about, size), work, &mut released));
+    if let Err(error) = &outcome {
+        for rank in released..size {
+            gathering.release_one(rank, said_of(error), |_| ());
+        }
+    }
+    outcome
+}
+
+/// Reduces from the first rank to the last, and releases each on the way, once what it brought has
+/// been read: it may bring something else then.
+fn fold_prefixes(
+    gathering: Gathering<'_>,
+    (about, size): (About, usize),
+    (kind, own, op): (Operation, &Buffer, &Op),
+    released: &mut usize,
+) -> Result<()> {
+    let (mut lower, mut next) = (Partial::room(own)?, Partial::room(own)?);
+    for rank in 0..size {
+        take(gathering, (rank, about.bytes() as usize), next.buffer());
+        if rank > 0 {
+            if kind == Operation::Exscan {
+                gathering.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
+                *released = rank + 1;
+            }
+            next.fold_left(&lower, op)?;
+        }
+        core::mem::swap(&mut lower, &mut next);
+        // The first one's result of an exscan is nothing: it looks at none.
+        if rank == 0 || kind == Operation::Scan {
+            gathering.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
+            *released = rank + 1;
+        }
+    }
+    Ok(())
+}
+
+/// What the last who comes says when the reduction failed.
+fn said_of(error: &Error) -> About {
+    match error.class() {
+        Class::NoMem => NO_MEMORY,
+        _ => FAILED,
+    }
+}
+
+/// What the last who came has said: it may have had no memory for a result like `result`.
+#[inline]
+fn check_result(theirs: About, mine: About, result: &Buffer) -> Result<()> {
+    if theirs == NO_MEMORY {
+        let bytes = result.occupied()?.len() as u64;
+        return Err(Cause::NoMemory { bytes }.into());
+    }
+    check_release(theirs, mine)
 }
 
 /// The root brings what all read; it does not wait for them.

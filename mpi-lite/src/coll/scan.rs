@@ -1,9 +1,10 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
-use super::Input;
+use super::choose::{self, Prefix};
 use super::partial::Partial;
 use super::peers::Peers;
 use super::reduce::check_counts;
+use super::{Input, meeting};
 use crate::comm::{Communicator, Operation};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -37,6 +38,9 @@ pub(super) fn scan(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op) 
     let Some(own) = prepare(send, receive, op)? else {
         return Ok(());
     };
+    if meet(peers, Operation::Scan, &own, (receive, op))? {
+        return Ok(());
+    }
     match lower_ranks(peers, &own, op)? {
         Some(lower) => {
             let mut result = Partial::copy_of(&own)?;
@@ -53,10 +57,24 @@ pub(super) fn exscan(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op
     let Some(own) = prepare(send, receive, op)? else {
         return Ok(());
     };
+    if meet(peers, Operation::Exscan, &own, (receive, op))? {
+        return Ok(());
+    }
     if let Some(lower) = lower_ranks(peers, &own, op)? {
         receive.copy_from(lower.buffer())?;
     }
     Ok(())
+}
+
+/// Scan or exscan in shared memory; answers whether it was done there.
+fn meet(peers: &impl Peers, kind: Operation, own: &Buffer, result: (&Buffer, &Op)) -> Result<bool> {
+    let choice = choose::prefix(own.bytes()?, peers.all(), peers.nearness());
+    match (choice, peers.circle()) {
+        (Prefix::All, Some(circle)) => meeting::prefix_by_all(circle, kind, own, result)?,
+        (Prefix::Last, Some(circle)) => meeting::prefix_by_last(circle, kind, own, result)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// Checks the arguments; `None` if there is nothing to do.

@@ -550,16 +550,18 @@ impl Gathering<'_> {
     /// Ends a gathering at which all were counted, with what `fill` writes.
     #[inline]
     pub fn release(&self, about: About, fill: impl FnOnce(&mut [u8])) {
-        let first = &self.meeting.members[0];
-        let bag = first
-            .bags
-            .span(RESULT_BAGS + self.result_turn(), about.bytes() as usize);
-        put(
-            &first.seat.results[self.result_turn()],
-            bag,
-            self.stamp(0),
-            (about, fill),
-        );
+        self.release_one(0, about, fill);
+    }
+
+    /// Ends a gathering at which all were counted for the member of `rank` alone, with what `fill`
+    /// writes for it. A gathering is ended for all at once, or for each alone.
+    #[inline]
+    pub fn release_one(&self, rank: usize, about: About, fill: impl FnOnce(&mut [u8])) {
+        let member = &self.meeting.members[rank];
+        let turn = self.result_turn();
+        let bag = member.bags.span(RESULT_BAGS + turn, about.bytes() as usize);
+        let line = &member.seat.results[turn];
+        put(line, bag, self.stamp(0), (about, fill));
     }
 
     /// Whether the gathering has ended. The length that it tells may be anything.
@@ -568,11 +570,28 @@ impl Gathering<'_> {
         self.look_at(&self.meeting.members[0].seat.results[self.result_turn()])
     }
 
+    /// Whether the gathering has ended for this member alone. The length may be anything.
+    #[inline]
+    pub fn is_released_alone(&self) -> Look<About> {
+        self.look_at(&self.myself().seat.results[self.result_turn()])
+    }
+
     /// Gives `read` the `bytes` bytes of the result.
     #[inline]
     pub fn read_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
-        let first = &self.meeting.members[0];
-        let bag = first.bags.span(RESULT_BAGS + self.result_turn(), bytes);
-        get(&first.seat.results[self.result_turn()], bag, read)
+        self.read_result_of(&self.meeting.members[0], bytes, read)
+    }
+
+    /// The same for the result that is this member's alone.
+    #[inline]
+    pub fn read_own_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
+        self.read_result_of(self.myself(), bytes, read)
+    }
+
+    #[inline]
+    fn read_result_of<R>(&self, member: &Member, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
+        let turn = self.result_turn();
+        let bag = member.bags.span(RESULT_BAGS + turn, bytes);
+        get(&member.seat.results[turn], bag, read)
     }
 }

@@ -149,7 +149,8 @@ impl Bodies {
 pub(super) struct Seat {
     /// What the rank brings: it writes, the others read.
     pub(super) brought: [Slot; AHEAD],
-    /// What comes out of it: at the seat of the first member, written by the last who comes.
+    /// What comes out of it: at the seat of the first member, or where each gets something else at
+    /// the seat of each; written by the last who comes.
     pub(super) results: [Slot; 2],
     /// Who has come: at the seat of the first member, counted by all.
     pub(super) come: Count,
