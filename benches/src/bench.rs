@@ -179,6 +179,21 @@ impl Bench {
         self.judge(who, program, outcome)
     }
 
+    /// What the program printed, and whether it was stopped because it was too slow. Nothing if it
+    /// failed otherwise, or if `who` is not installed.
+    #[must_use]
+    pub fn run_to_limit(&self, who: &Contender, program: &Program) -> (String, bool) {
+        if !who.is_installed {
+            return (String::new(), false);
+        }
+        let outcome = self.job(who, program).run();
+        if is_stopped(&outcome) {
+            return (outcome.stdout, true);
+        }
+        let output = self.judge(who, program, outcome);
+        (output.unwrap_or_default(), false)
+    }
+
     /// The output of a run that ended well.
     #[must_use]
     pub fn judge(&self, who: &Contender, program: &Program, outcome: Outcome) -> Option<String> {
@@ -186,8 +201,7 @@ impl Bench {
             return Some(outcome.stdout);
         }
         let (who_name, name, words) = (&who.name, program.name, program.arguments.join(" "));
-        // 124 is how `timeout` ends, 137 how it ends what would not end.
-        if let None | Some(124 | 137) = outcome.code {
+        if is_stopped(&outcome) {
             eprintln!(
                 "compare: {who_name}: {name} {words}: took longer than {:?}",
                 program.limit
@@ -208,6 +222,11 @@ impl Bench {
         }
         None
     }
+}
+
+/// Whether its time was over: 124 is how `timeout` ends, 137 how it ends what would not end.
+fn is_stopped(outcome: &Outcome) -> bool {
+    matches!(outcome.code, None | Some(124 | 137))
 }
 
 /// What a run is, in all its particulars.

@@ -1,5 +1,7 @@
 //! Collectives, from two ranks up to many more than there are cores.
 
+use std::collections::BTreeSet;
+
 use super::{AUTO, gather, peers, program, rows};
 use crate::bench::Bench;
 use crate::contender::Contender;
@@ -9,7 +11,7 @@ use crate::measurements::{Better, Measurements, number_after};
 use crate::report::Report;
 use crate::sections::{in_rounds_of, medians, ratios};
 
-const OPERATIONS: [&str; 8] = [
+const OPERATIONS: [&str; 10] = [
     "barrier",
     "bcast",
     "reduce",
@@ -17,6 +19,8 @@ const OPERATIONS: [&str; 8] = [
     "allgather",
     "alltoall",
     "scan",
+    "gather",
+    "scatter",
     "split",
 ];
 
@@ -35,8 +39,12 @@ const CASES: [(usize, &str); 11] = [
     (64, "1024"),
 ];
 
-/// A collective of a hundred times a peer's duration is still measured in this.
-const LIMIT_S: u64 = 60;
+/// What the operations of one run may take, which are a third of a second each as a rule. If they
+/// take longer, the one that was under way is too slow; the others get a run of their own.
+const LIMIT_S: u64 = 20;
+
+/// Who was too slow at what, by names: nobody is asked for the same again.
+type TooSlow = BTreeSet<(String, String)>;
 
 fn what(operation: &str, (ranks, bytes): (usize, &str)) -> String {
     format!("{operation}, {ranks} ranks, {bytes} B")
@@ -51,19 +59,50 @@ fn operations(bytes: &'static str) -> impl Iterator<Item = &'static str> {
         .filter(move |name| is_first || !has_none(name))
 }
 
-fn measure(bench: &Bench, case: (usize, &'static str), who: &Contender, all: &mut Measurements) {
-    let words: Vec<&str> = core::iter::once(case.1).chain(operations(case.1)).collect();
-    let output = bench.run(who, &program("collective", case.0, &words, LIMIT_S));
-    let output = output.unwrap_or_default();
-    for operation in operations(case.1) {
-        // The name of one is the end of another's.
-        let line = output.lines().find_map(|line| {
-            line.starts_with(operation)
-                .then(|| number_after(line, &format!("{operation}: ")))?
-        });
-        if let Some(us) = line {
-            all.note(&who.name, &what(operation, case), us);
+/// What a run has printed for an operation.
+fn figure(output: &str, operation: &str) -> Option<f64> {
+    // The name of one is the end of another's.
+    output.lines().find_map(|line| {
+        line.starts_with(operation)
+            .then(|| number_after(line, &format!("{operation}: ")))?
+    })
+}
+
+/// Takes what a run has printed away from `left`. If the run was stopped, the first operation of
+/// which nothing was printed is taken too, and answered with: it was too slow.
+fn take(left: &mut Vec<&'static str>, output: &str, is_stopped: bool) -> Option<&'static str> {
+    left.retain(|operation| figure(output, operation).is_none());
+    (is_stopped && !left.is_empty()).then(|| left.remove(0))
+}
+
+fn measure(
+    bench: &Bench,
+    case: (usize, &'static str),
+    who: &Contender,
+    (all, too_slow): (&mut Measurements, &mut TooSlow),
+) {
+    let name = |operation: &str| (who.name.clone(), what(operation, case));
+    let mut left: Vec<&str> = operations(case.1)
+        .filter(|operation| !too_slow.contains(&name(operation)))
+        .collect();
+    while !left.is_empty() {
+        let words: Vec<&str> = core::iter::once(case.1).chain(left.clone()).collect();
+        let (output, is_stopped) =
+            bench.run_to_limit(who, &program("collective", case.0, &words, LIMIT_S));
+        for operation in &left {
+            if let Some(us) = figure(&output, operation) {
+                all.note(&who.name, &what(operation, case), us);
+            }
         }
+        let Some(slow) = take(&mut left, &output, is_stopped) else {
+            return;
+        };
+        eprintln!(
+            "compare: {}: {} took longer than {LIMIT_S} s",
+            who.name,
+            what(slow, case)
+        );
+        too_slow.insert(name(slow));
     }
 }
 
@@ -71,8 +110,9 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     let contenders = gather(bench, report);
     let rounds = bench.options.rounds(3, 1);
     let how = bench.how(rounds);
+    let mut too_slow = TooSlow::new();
     let all = in_rounds_of(rounds, (&CASES, &contenders), |case, who, all| {
-        measure(bench, *case, who, all);
+        measure(bench, *case, who, (all, &mut too_slow));
     });
     let cores = machine::cores();
     for operation in OPERATIONS {
@@ -87,6 +127,9 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
         let title = format!("{operation} (below 1 is better)");
         report.table(&ratios(&title, "", shown, &all));
     }
+    for (who, what) in &too_slow {
+        report.line(&format!("{who}: {what}: too slow, more than {LIMIT_S} s"));
+    }
     let peers = peers(&contenders);
     for case in CASES {
         for operation in operations(case.1) {
@@ -100,4 +143,21 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operation_under_way_was_too_slow_and_those_after_it_are_left() {
+        let mut left = vec!["barrier", "reduce", "allreduce", "scan"];
+        let output = "barrier: 0.1\nallreduce: 0.2\n";
+        let ended = take(&mut left.clone(), output, false);
+        assert_eq!(ended, None);
+        assert_eq!(take(&mut left, "barrier: 0.1\n", true), Some("reduce"));
+        assert_eq!(left, ["allreduce", "scan"]);
+        assert_eq!(take(&mut left, "allreduce: 2\nscan: 3\n", true), None);
+        assert!(left.is_empty());
+    }
 }
