@@ -257,6 +257,7 @@ const LEFT_BYTES: isize = 4 << 20;
 fn messages_that_were_held_leave_no_memory_behind() {
     let settings = Settings {
         eager_copy_bytes: 0,
+        waited_copy_bytes: 0,
         unexpected_budget_bytes: 0,
         ..Settings::default()
     };

@@ -26,11 +26,27 @@ pub fn kept_unexpected(len: u64) -> u64 {
     len + 160
 }
 
-/// Whether a send of `len` bytes is copied, while `kept` bytes of copies already wait.
+/// Up to how many bytes a standard send is worth a copy. `is_waited_for`: the call waits for it,
+/// and it goes over a network.
 #[must_use]
-pub fn completion(mode: Mode, len: u64, kept: u64, settings: &Settings) -> Completion {
-    let fits =
-        len <= settings.eager_copy_bytes && kept + kept_by_copy(len) <= settings.eager_budget_bytes;
+pub fn copied_most(is_waited_for: bool, settings: &Settings) -> u64 {
+    if is_waited_for {
+        settings.eager_copy_bytes.max(settings.waited_copy_bytes)
+    } else {
+        settings.eager_copy_bytes
+    }
+}
+
+/// Whether a send of `len` bytes is copied, which is worth it up to `most`, while `kept` bytes of
+/// copies already wait.
+#[must_use]
+pub fn completion(
+    mode: Mode,
+    (len, most): (u64, u64),
+    kept: u64,
+    settings: &Settings,
+) -> Completion {
+    let fits = len <= most && kept + kept_by_copy(len) <= settings.eager_budget_bytes;
     match mode {
         Mode::Buffered => Completion::Copied,
         Mode::Standard | Mode::Ready if fits => Completion::Copied,
@@ -73,10 +89,27 @@ mod tests {
     fn a_synchronous_send_is_never_complete_before_its_match() {
         let settings = Settings::default();
         assert_eq!(
-            completion(Mode::Synchronous, 0, 0, &settings),
+            completion(Mode::Synchronous, (0, 16), 0, &settings),
             Completion::Delivered
         );
         assert_eq!(unmatched(true, 0, u64::MAX, &settings), Unmatched::Wait);
+    }
+
+    #[test]
+    fn who_would_wait_for_an_acknowledgement_copies_more() {
+        let mut settings = Settings::default();
+        let choice = |len, is_waited_for, settings: &Settings| {
+            let lens = (len, copied_most(is_waited_for, settings));
+            completion(Mode::Standard, lens, 0, settings)
+        };
+        let default = [(16_384, 16_385), (65_536, 65_537)];
+        for (is_waited_for, (copied, delivered)) in [false, true].into_iter().zip(default) {
+            let choice = |len| choice(len, is_waited_for, &settings);
+            assert_eq!(choice(copied), Completion::Copied);
+            assert_eq!(choice(delivered), Completion::Delivered);
+        }
+        settings.eager_copy_bytes = 100_000;
+        assert_eq!(choice(100_000, true, &settings), Completion::Copied);
     }
 
     #[test]
@@ -84,11 +117,11 @@ mod tests {
         let settings = Settings::default();
         let full = settings.eager_budget_bytes;
         assert_eq!(
-            completion(Mode::Standard, 8, full, &settings),
+            completion(Mode::Standard, (8, 16), full, &settings),
             Completion::Delivered
         );
         assert_eq!(
-            completion(Mode::Standard, 8, full - kept_by_copy(8), &settings),
+            completion(Mode::Standard, (8, 16), full - kept_by_copy(8), &settings),
             Completion::Copied
         );
         assert_eq!(unmatched(false, 8, 0, &settings), Unmatched::Wait);

@@ -83,7 +83,7 @@ impl Lane {
     pub fn start(&mut self, request: Request) -> Result<()> {
         match self.requests.startable(request)? {
             Plan::Send(plan) => {
-                let pending = self.start_send(&plan, |requests| {
+                let pending = self.start_send(&plan, false, |requests| {
                     requests.activate(request, Area::EMPTY);
                     request
                 })?;

@@ -156,7 +156,7 @@ impl Spare {
     #[inline]
     fn keep(&mut self, buffer: Vec<u8>, settings: &Settings) {
         let bytes = self.bytes + Self::cost(&buffer);
-        let is_short = buffer.capacity() as u64 <= settings.eager_copy_bytes;
+        let is_short = buffer.capacity() as u64 <= protocol::copied_most(true, settings);
         if is_short && bytes <= settings.eager_budget_bytes {
             self.bytes = bytes;
             self.buffers.push(buffer);
@@ -189,16 +189,18 @@ impl Lane {
             return Ok(Request::SENT);
         }
         let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
-        Ok(self.start_send(plan, open)?.unwrap_or(Request::SENT))
+        Ok(self.start_send(plan, false, open)?.unwrap_or(Request::SENT))
     }
 
     /// Starts a send. It makes a request, for who waits, only if it is not complete at once.
+    /// `is_waited_for`: the call itself waits.
     ///
     /// # Errors
     /// As [`Lane::send`].
     pub(super) fn start_send(
         &mut self,
         plan: &SendPlan,
+        is_waited_for: bool,
         request: impl FnOnce(&mut Requests) -> Request,
     ) -> Result<Option<Request>> {
         let Some(to) = plan.to else {
@@ -206,14 +208,13 @@ impl Lane {
         };
         let len = plan.area.len();
         let buffered = self.reserve(plan.mode, len)?;
-        let choice = protocol::completion(plan.mode, len, self.kept_bytes, &self.settings);
-        let is_copied = choice == Completion::Copied;
+        let link = self.route(to);
+        let is_copied = self.is_copied(plan.mode, len, (link, is_waited_for));
         let kept = if is_copied && buffered == 0 {
             protocol::kept_by_copy(len)
         } else {
             0
         };
-        let link = self.route(to);
         let scattered = match &plan.area {
             Area::Scattered(place) if !is_copied && self.goes_scattered(link, len) => Some(place),
             _ => None,
@@ -263,6 +264,15 @@ impl Lane {
             self.links[link].flush();
         }
         Ok(request)
+    }
+
+    /// Whether a send of `len` bytes over `link` is copied.
+    #[inline]
+    fn is_copied(&self, mode: Mode, len: u64, (link, is_waited_for): (usize, bool)) -> bool {
+        let pays = is_waited_for && self.links[link].acknowledges();
+        let lens = (len, protocol::copied_most(pays, &self.settings));
+        let choice = protocol::completion(mode, lens, self.kept_bytes, &self.settings);
+        choice == Completion::Copied
     }
 
     #[inline]
@@ -403,7 +413,7 @@ impl Engine {
     #[inline(never)]
     fn send_with_request(&self, mut lane: Guard<'_, Lane>, plan: &SendPlan) -> Result<()> {
         let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
-        let pending = lane.start_send(plan, open)?;
+        let pending = lane.start_send(plan, true, open)?;
         lane.flush();
         match pending {
             None => Ok(()),

@@ -233,6 +233,12 @@ pub trait Transport {
     /// not listen.
     fn keep_bodies_away(&mut self, _away: bool) {}
 
+    /// Whether who waits until a send is finished waits for an acknowledgement that somebody sends
+    /// for that alone.
+    fn acknowledges(&self) -> bool {
+        false
+    }
+
     /// Gives the memory of long tables back that are empty.
     fn shrink(&mut self) {}
 
@@ -373,6 +379,10 @@ impl Transport for Link {
 
     fn keep_bodies_away(&mut self, away: bool) {
         each!(self, road => road.keep_bodies_away(away));
+    }
+
+    fn acknowledges(&self) -> bool {
+        each!(self, road => road.acknowledges())
     }
 
     fn shrink(&mut self) {

@@ -103,6 +103,10 @@ impl Transport for Tap {
         self.link.wake_on()
     }
 
+    fn acknowledges(&self) -> bool {
+        self.link.acknowledges()
+    }
+
     fn is_quiet(&self) -> bool {
         self.link.is_quiet()
     }

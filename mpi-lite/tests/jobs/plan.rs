@@ -110,6 +110,7 @@ fn draw_groups(rng: &mut Rng, processes: usize) -> Vec<Group> {
 fn draw_settings(rng: &mut Rng) -> Settings {
     Settings {
         eager_copy_bytes: rng.pick(&[0, 20, 500, 16_384]),
+        waited_copy_bytes: rng.pick(&[0, 20, 500, 65_536]),
         eager_budget_bytes: rng.pick(&[0, 5000, 20_000, 8_388_608]),
         unexpected_bytes: rng.pick(&[0, 20, 500, 65_536]),
         unexpected_budget_bytes: rng.pick(&[0, 100, 2000, 16_777_216]),

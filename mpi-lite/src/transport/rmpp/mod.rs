@@ -459,6 +459,10 @@ impl Transport for Rmpp {
         self.driver.shrink();
     }
 
+    fn acknowledges(&self) -> bool {
+        true
+    }
+
     fn is_quiet(&self) -> bool {
         self.driver.is_quiet()
     }
