@@ -74,7 +74,7 @@ run() { # package, tests that are built and run for each mutant
 }
 run rmpp-core rules fast names corners headers due long_paths round_trips simulation fuzz arbitrary allocation \
     goodput
-run mpi-lite matching jobs
+run mpi-lite matching jobs allocation
 
 caught=$(wc -l <$folder/caught)
 late=$(wc -l <$folder/late)
