@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::rng::Rng;
-use crate::time::nanoseconds;
+use crate::time::{Instant, nanoseconds};
 
 /// No sample counts for more.
 const LONGEST_NS: u64 = 4_000_000_000;
@@ -134,6 +134,9 @@ pub(crate) struct Timeouts {
     max_ns: u64,
     restart_ns: u64,
     rng: Rng,
+    /// When this node last woke up from a pause: what went out before tells nothing about the
+    /// paths.
+    pub(crate) awake_since: Instant,
     /// The part of an eighth by which waits are longer now, in 2^-32.
     spread: u32,
 }
@@ -147,6 +150,7 @@ impl Timeouts {
             max_ns: nanoseconds(config.max_timeout),
             restart_ns: nanoseconds(config.restart_timeout),
             rng: Rng::new(config.seed),
+            awake_since: Instant::ZERO,
             spread: 0,
         };
         timeouts.spread_anew();

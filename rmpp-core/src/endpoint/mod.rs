@@ -94,8 +94,6 @@ pub struct Endpoint {
     /// No timer is due before this.
     wake: Instant,
     last_now: Instant,
-    /// When this node last woke up from a pause: what went out before says nothing of the paths.
-    awake_since: Instant,
     counters: Counters,
 }
 
@@ -170,7 +168,6 @@ impl Endpoint {
             timeouts: Timeouts::new(&config),
             wake: Instant::NEVER,
             last_now: Instant::ZERO,
-            awake_since: Instant::ZERO,
             counters: Counters::default(),
             config,
         }
@@ -553,7 +550,7 @@ impl Endpoint {
     // Rule T.
     #[cold]
     fn note_pause(&mut self, slept_ns: u64, now: Instant) {
-        self.awake_since = now;
+        self.timeouts.awake_since = now;
         if slept_ns > self.lost_after_ns / 2 && !self.config.has(Bug::BlamePeersForPause) {
             self.counters.own_pauses += 1;
             self.start_timers_anew(now);

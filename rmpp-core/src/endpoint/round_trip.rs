@@ -114,7 +114,7 @@ impl Endpoint {
     /// longer, the time since the first of them is the estimate.
     // Rule T.
     pub(super) fn note_round_trip(&mut self, to: u32, timing: Timing, now: Instant) {
-        if timing.begins_before(self.awake_since) {
+        if timing.begins_before(self.timeouts.awake_since) {
             return;
         }
         let path = &mut self.paths[to as usize];
