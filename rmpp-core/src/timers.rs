@@ -80,10 +80,13 @@ impl RoundTrip {
         self.begin_with(mean_ns, mean_ns / 2, measured_ns);
     }
 
-    /// Begins with what is most likely more than the round trip.
+    /// Begins with what is most likely more than the round trip. It is no sample: how many answers
+    /// have come too soon is not forgotten.
     // Rule T.
     pub(crate) fn begin_at_most(&mut self, measured_ns: u64) {
+        let early = self.early;
         self.begin_with(measured_ns.clamp(1, FIRST_NS), 0, measured_ns);
+        self.early = early;
     }
 
     fn begin_with(&mut self, mean_ns: u64, deviation_ns: u64, measured_ns: u64) {
