@@ -56,7 +56,8 @@ pub(crate) struct Path {
     pub(crate) unasked: u16,
     /// All messages to the peer with numbers before this are accepted (rule K).
     pub(crate) acked: u32,
-    /// The latest message that a CTS was heard of: those before it have been announced (rule R).
+    /// The latest message that a CTS was heard of, or the acknowledged number if that is later: the
+    /// messages before it have been announced (rule R).
     pub(crate) answered: u32,
     /// Messages accepted since the last packet to the peer (rule K).
     pub(crate) owed: u16,

@@ -175,6 +175,30 @@ fn rule_k_two_packets_missing_and_one_came_again_is_enough_for_those_behind() {
 }
 
 #[test]
+fn rule_r_a_cts_of_half_a_circle_ago_asks_for_nothing() {
+    let mut wire = fast();
+    wire.send(0, 1, 100 * PACKET);
+    wire.run();
+    // Numbers of short messages in between, but for a few of them.
+    for quarter in 1..=3_u32 {
+        let number = quarter << 30;
+        for (node, peer) in [(0, 1), (1, 0)] {
+            let peer = rmpp_core::NodeId(peer);
+            wire.nodes[node].set_numbers(peer, (number, number));
+        }
+        wire.send_awaited(0, 1, 8);
+        wire.run();
+    }
+    wire.send(0, 1, 5 * PACKET);
+    let under_way = wire.take_all(0);
+    wire.send(1, 0, 8);
+    let other = wire.take(1).expect("LAST_RTS");
+    wire.give(&other).expect("a new message");
+    assert!(wire.take(0).is_none(), "nothing says that it is lost");
+    wire.give_all(&under_way);
+}
+
+#[test]
 fn rule_o_what_is_being_received_is_not_among_the_missing() {
     let mut wire = fast();
     wire.send(0, 1, 5 * PACKET);

@@ -176,7 +176,12 @@ impl Endpoint {
                 return;
             }
             if precedes(acked, header.ack) {
-                self.paths[from as usize].acked = header.ack;
+                let path = &mut self.paths[from as usize];
+                path.acked = header.ack;
+                // A CTS of long ago must not come round as a later one.
+                if precedes(path.answered, header.ack) {
+                    path.answered = header.ack;
+                }
                 self.unsettled = Some((from, now));
             }
         }
