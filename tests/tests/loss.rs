@@ -122,7 +122,7 @@ fn program(name: &str) -> Program {
 fn the_farm_has_the_right_sum_at_5_percent_loss() {
     let scratch = Scratch::new("loss-farm");
     let farm = build("benches/c/farm.c", &scratch);
-    drop(under_loss(&mpirun(5, farm, &["300"])).expect_stdout("(right)"));
+    drop(under_loss(&mpirun(5, farm, &["1500"])).expect_stdout("(right)"));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_farm_has_the_right_sum_with_the_packets_of_an_ethernet_at_5_percent_loss(
     let farm = build("benches/c/farm.c", &scratch);
     let job = namespace()
         .env("MTU", "1500")
-        .args(mpirun(3, farm, &["200"]));
+        .args(mpirun(3, farm, &["1500"]));
     drop(finish(job).expect_stdout("(right)"));
 }
 
@@ -160,7 +160,7 @@ fn the_farm_on_two_hosts_over_ssh_has_the_right_sum_at_5_percent_loss() {
         .arg(tool("mpirun"))
         .args(["-n", "4", "--host", "n1:2,n2:2", "--transport", "rmpp"])
         .arg(farm)
-        .arg("300");
+        .arg("1500");
     drop(finish(job).expect_stdout("(right)"));
 }
 
@@ -175,7 +175,7 @@ fn the_ping_pong_brings_back_every_byte_at_5_percent_loss() {
 fn the_table_of_counters_notes_a_network_that_loses_5_percent() {
     let scratch = Scratch::new("loss-stats");
     let farm = build("benches/c/farm.c", &scratch);
-    let mut words = mpirun(3, farm, &["300"]);
+    let mut words = mpirun(3, farm, &["1500"]);
     words.insert(1, "--stats".into());
     let outcome = under_loss(&words).expect_stderr("mpirun: counters of 3 ranks");
     drop(outcome.expect_stderr("note: more than 1 % of the packets were sent again"));
