@@ -48,6 +48,7 @@ pub(super) fn alltoall(peers: &impl Peers, send: &Input, receive: &Buffer) -> Re
         (Exchange::Last, Some(circle)) => {
             return exchange::alltoall_by_last(circle, &whole(&own), &whole(receive));
         }
+        (Exchange::Hops, _) => return hops(peers, &blocks, &places),
         _ => {}
     }
     match send {
@@ -82,6 +83,46 @@ fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<
     for step in 1..peers.all() {
         let (to, from) = (peers.after(step), peers.before(step));
         peers.exchange((to, &blocks[to]), (from, &places[from]))?;
+    }
+    Ok(())
+}
+
+/// Bruck: a block for the process d after this one goes there in hops, the powers of two whose sum
+/// is d. In the round of hop h each process sends, in one message, all blocks whose d has an h in
+/// that sum, and gets as many with the same d in their stead. After ⌈log2 size⌉ rounds the block it
+/// holds for each d comes from the process d before it. All blocks are packed first, so `blocks`
+/// and `places` may be the same memory.
+///
+/// Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
+/// communications in multiport message-passing systems", 1997: the index operation with radix 2.
+pub(super) fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
+    let size = peers.all();
+    let len = blocks[peers.here()].bytes()? as usize;
+    let of = |distance: usize| distance * len..(distance + 1) * len;
+    let mut held = vec![0; size * len];
+    for distance in 0..size {
+        blocks[peers.after(distance)].pack_into(&mut held[of(distance)]);
+    }
+    let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+    let mut hop = 1;
+    while hop < size {
+        let moving = (hop..size).filter(|distance| distance & hop != 0);
+        outgoing.clear();
+        for distance in moving.clone() {
+            outgoing.extend_from_slice(&held[of(distance)]);
+        }
+        incoming.resize(outgoing.len(), 0);
+        peers.exchange(
+            (peers.after(hop), &Buffer::of_bytes(&mut outgoing)),
+            (peers.before(hop), &Buffer::of_bytes(&mut incoming)),
+        )?;
+        for (distance, block) in moving.zip(incoming.chunks_exact(len.max(1))) {
+            held[of(distance)].copy_from_slice(block);
+        }
+        hop *= 2;
+    }
+    for distance in 0..size {
+        lay_down(&places[peers.before(distance)], &held[of(distance)])?;
     }
     Ok(())
 }

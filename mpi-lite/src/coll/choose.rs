@@ -21,6 +21,11 @@ pub(super) const WHOLE_VECTOR_BYTES: u64 = 16 * 1024;
 /// From this many bytes on, bcast scatters the message and gathers the parts on a ring.
 pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 
+/// Up to this many bytes per block, alltoall by messages lets blocks travel together; beyond, each
+/// goes straight to its process, since what travels together goes ⌈log2 n⌉ / 2 times over the wire
+/// (docs/decisions/0037).
+pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
+
 /// Up to so many processes with cores of their own each looks at what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
 
@@ -64,6 +69,8 @@ pub(super) enum Rooted {
 pub(super) enum Exchange {
     /// By messages: with one process after the other.
     Pairwise,
+    /// By messages: Bruck, in hops of powers of two.
+    Hops,
     /// In shared memory: each looks at what all bring.
     All,
     /// In shared memory: the last who comes sorts it for all.
@@ -152,6 +159,7 @@ pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange 
             Exchange::All
         }
         Nearness::Crowded if block <= SHEET_BLOCK_BYTES => Exchange::Last,
+        Nearness::Apart if size > 3 && block <= HOPS_BLOCK_BYTES => Exchange::Hops,
         _ => Exchange::Pairwise,
     }
 }

@@ -2,6 +2,7 @@
 //! waits until it is received, so an algorithm that leans on buffering hangs, and is found out.
 //! Then the same over shared memory, where small ones take other ways.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -15,6 +16,7 @@ use crate::config::Settings;
 use crate::data::{Basic, Datatype, Op, UserOp};
 use crate::engine::{Circle, Engine, Lane, Patience, Survey};
 use crate::memory::Scratch;
+use crate::transport::shm::tests::Dice;
 use crate::transport::{Link, Loopback, Peer, Shm, shm};
 
 const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
@@ -29,10 +31,13 @@ struct Member {
     data_from: Vec<Receiver<Vec<u8>>>,
     taken_to: Vec<Sender<()>>,
     taken_from: Vec<Receiver<()>>,
+    /// How many messages it has sent.
+    sent: Cell<usize>,
 }
 
 impl Member {
     fn put(&self, to: usize, buffer: &Buffer) {
+        self.sent.set(self.sent.get() + 1);
         self.data_to[to]
             .send(buffer.pack())
             .expect("its thread runs");
@@ -163,6 +168,7 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
                 data_from,
                 taken_to,
                 taken_from,
+                sent: Cell::new(0),
             };
             scope.spawn(move || {
                 let process = Process::Strict(member);
@@ -621,6 +627,72 @@ fn an_alltoall_turns_senders_into_receivers() {
             assert_eq!(send.values(), expected, "in place");
         }
     });
+}
+
+/// Layouts of an element of four bytes: one run, one run between gaps, four runs.
+fn layouts() -> [Datatype; 3] {
+    let plain = Datatype::Basic(Basic::Int);
+    let gaps = plain.resized(-4, 12).unwrap();
+    let bytes = Datatype::Basic(Basic::Byte).vector(4, 1, 2).unwrap();
+    [plain, gaps, bytes.resized(0, 9).unwrap()]
+}
+
+/// Checks that blocks of `count` elements reach their processes in hops: from a buffer with the one
+/// layout to one with the other, and in place.
+fn check_hops(peers: &Process, (from, to): (&Datatype, &Datatype), count: usize) {
+    let (here, size) = (peers.here(), peers.all());
+    let outgoing: Vec<i32> = (0..size).flat_map(|to| letter(here, to, count)).collect();
+    let expected: Vec<i32> = (0..size)
+        .flat_map(|from| letter(from, here, count))
+        .collect();
+    let send = Room::of(&outgoing, from);
+    let receive = Room::empty(size * count, to);
+    let split = |room: &Room| parts(&room.per_process(count as u64), size).unwrap();
+    let (blocks, places) = (split(&send), split(&receive));
+    alltoall::hops(peers, &blocks, &places).unwrap();
+    assert_eq!(receive.values(), expected);
+    assert_eq!(send.values(), outgoing, "the input stays");
+    alltoall::hops(peers, &blocks, &blocks).unwrap();
+    assert_eq!(send.values(), expected, "in place");
+}
+
+#[test]
+fn blocks_reach_their_processes_in_hops_however_many_and_long_they_are() {
+    let layouts = layouts();
+    for size in 1..=17 {
+        for round in 0..10 {
+            let seed = size as u64 * 1000 + round + 1;
+            let mut dice = Dice(seed);
+            let mut layout = || &layouts[dice.roll(3) as usize];
+            let layouts = (layout(), layout());
+            let most = 1 << dice.roll(12);
+            let count = dice.roll(most) as usize;
+            println!("seed {seed}: {count} elements for each of {size}");
+            strict(size, &|peers: &Process| check_hops(peers, layouts, count));
+        }
+    }
+}
+
+#[test]
+fn an_alltoall_of_short_blocks_sends_as_many_messages_as_the_logarithm_says() {
+    for size in SIZES {
+        for (count, most) in [
+            (1, size.next_power_of_two().ilog2()),
+            (5000, size as u32 - 1),
+        ] {
+            strict(size, &|peers: &Process| {
+                let send = Room::empty(size * count, &Basic::Int.into());
+                let receive = Room::empty(size * count, &Basic::Int.into());
+                let blocks = |room: &Room| room.per_process(count as u64);
+                alltoall::alltoall(peers, &Input::Buffer(blocks(&send)), &blocks(&receive))
+                    .unwrap();
+                let Process::Strict(member) = peers else {
+                    unreachable!("it was made strict");
+                };
+                assert_eq!(member.sent.get(), most as usize, "{count} of {size}");
+            });
+        }
+    }
 }
 
 /// One buffer per process in `room`: `count(rank)` elements each, from the last rank to the first.
