@@ -309,6 +309,37 @@ fn none_of_several_is_taken_before_all_are_finished() {
 }
 
 #[test]
+fn all_of_several_are_taken_by_a_test_once_they_are_finished() {
+    let (engine, mut room) = (engine(), [0; 8]);
+    let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
+    let mut gone = Vec::new();
+    let finished = &[null, inactive, done][..];
+    let all = engine.test_all(finished, |_, it: Completion, _| gone.push(it.is_gone));
+    assert_eq!((all, &gone[..]), (Ok(true), &[false, false, true][..]));
+    let again = engine.test_all(finished, |_, _: Completion, _| {});
+    assert_eq!(again.unwrap_err(), Cause::Request.into());
+    engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
+    assert!(engine.wait(open).unwrap().status.cancelled);
+}
+
+#[test]
+fn what_completes_a_persistent_request_is_told_from_what_completes_nothing() {
+    let (engine, mut room) = (engine(), [0; 8]);
+    let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
+    let take = |request| engine.with(|lane| lane.take(request)).unwrap();
+    for nothing in [null, inactive] {
+        assert!(take(nothing).unwrap().is_of_nothing());
+    }
+    engine.with(|lane| lane.start(inactive.unwrap())).unwrap();
+    let sent = take(inactive).unwrap();
+    assert!(!sent.is_of_nothing() && !sent.is_gone, "{sent:?}");
+    assert!(take(inactive).unwrap().is_of_nothing());
+    assert!(!take(done).unwrap().is_of_nothing());
+    engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
+    assert!(!engine.wait(open).unwrap().is_of_nothing());
+}
+
+#[test]
 fn what_one_process_counts_as_sent_the_other_counts_as_received() {
     let mut pair = Pair::new(Settings::default());
     let mut bodies = [[1; 40]; 3];
