@@ -2,8 +2,8 @@
 # Mutation testing: changes one thing at a time in the protocol, and in mpi-lite's matching, requests
 # and ring, and sees whether a test notices. A sample of about MUTANTS mutants, every n-th of all,
 # from the one on that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. A mutant
-# whose tests have not ended after MUTANTS_TIMEOUT seconds counts as one that hangs. Each result is
-# kept below target/mutants.
+# of whose tests one hangs for a minute is caught; one whose tests together have not ended after
+# MUTANTS_TIMEOUT seconds counts as one that hangs. Each result is kept below target/mutants.
 
 cargo=${CARGO:-cargo}
 count=${MUTANTS:-300}
@@ -61,6 +61,7 @@ run() { # package, tests that are built and run for each mutant
         --features sim --baseline skip --timeout "$timeout" --build-timeout 600 \
         --colors never \
         --cargo-test-arg=--max-fail=1:immediate \
+        --cargo-test-arg=--config-file="$PWD/tests/nextest.toml" \
         --output "$folder/$package" --cargo-arg=--lib $(printf -- '--cargo-arg=--test=%s ' "$@")
     case $? in # 2: some were missed; 3: some ran out of time
     0 | 2 | 3) ;;
