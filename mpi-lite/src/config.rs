@@ -229,7 +229,8 @@ settings! {
     /// `on`: each rank says at Finalize, in a line on standard error, which messages it never
     /// received and how many requests it never completed.
     check: switch = "off", "MPILITE_CHECK";
-    /// Milliseconds between the looks of the thread that acknowledges while the program computes.
+    /// Milliseconds between the looks of the thread that acknowledges while the program computes;
+    /// at least 0.3 for each rank on a core.
     tick_ms: number = 10, "MPILITE_TICK_MS";
 }
 

@@ -40,7 +40,7 @@ pub use patience::Patience;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
 pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
-pub use ticker::Ticker;
+pub use ticker::{Ticker, tick};
 
 use crate::clock::Clock;
 use crate::transport::shm::Watch;

@@ -26,6 +26,11 @@ pub struct Patience {
 const TURN_OF_A_WAITER: Duration = Duration::from_micros(20);
 const ROUND_OF_WAITERS: Duration = Duration::from_millis(1);
 
+/// Ranks on each core, rounded up.
+pub(super) fn sharers(local: usize, cores: usize) -> u32 {
+    u32::try_from(local.div_ceil(cores.max(1))).unwrap_or(u32::MAX)
+}
+
 impl Patience {
     /// Whoever waits keeps its core for ever.
     pub const SPINNING: Self = Self {
@@ -53,7 +58,7 @@ impl Patience {
     #[must_use]
     pub fn of(local: usize, cores: usize) -> Self {
         let is_crowded = local > cores;
-        let sharers = u32::try_from(local.div_ceil(cores.max(1))).unwrap_or(u32::MAX);
+        let sharers = sharers(local, cores);
         Self {
             // A blocked rank is to be quiet after its first millisecond.
             spin: Duration::from_millis(1),

@@ -11,7 +11,21 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Engine;
+use super::patience::sharers;
 use crate::clock::Instant;
+
+/// A look of a ticker whose program sleeps in MPI costs its core some 10 us: a switch to a process
+/// of which nothing is in the caches any more, and one back. So all that share a core take a
+/// thirtieth of it (docs/decisions/0038).
+const TICK_PER_SHARER: Duration = Duration::from_micros(300);
+
+/// How long the tickers of `local` ranks on `cores` cores rest between two looks: `least`, and
+/// longer where so many share a core that their looks would keep it from those who work.
+#[must_use]
+pub fn tick(least: Duration, local: usize, cores: usize) -> Duration {
+    let all = TICK_PER_SHARER.saturating_mul(sharers(local, cores));
+    least.max(all)
+}
 
 /// The thread that keeps the protocol alive while the program computes.
 #[derive(Debug)]
@@ -146,4 +160,34 @@ fn take_turn(engine: &Engine) -> Next {
         engine.ring();
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tickers_on_a_core_take_a_thirtieth_of_it_however_many_they_are() {
+        const LOOK: Duration = Duration::from_micros(10);
+        let least = Duration::from_millis(10);
+        for (local, cores) in [
+            (1, 2),
+            (64, 2),
+            (65, 2),
+            (256, 2),
+            (1000, 2),
+            (1024, 1),
+            (5, 0),
+        ] {
+            let tick = tick(least, local, cores);
+            assert!(tick >= least);
+            let looks = LOOK.saturating_mul(sharers(local, cores));
+            assert!(looks.saturating_mul(30) <= tick, "{local} on {cores}");
+        }
+        assert_eq!(
+            tick(least, 64, 2),
+            least,
+            "few look as often as they are told"
+        );
+    }
 }

@@ -11,7 +11,7 @@ use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::{Call, Communicator};
 use crate::config::{Settings, Wait};
-use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker};
+use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker, tick};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::machine;
@@ -67,7 +67,8 @@ impl Process {
         links.extend(neighbours.map(Link::Shm));
         links.extend(network.map(Link::Rmpp));
         let patience = patience(&settings, local, cores);
-        let tick = Duration::from_millis(settings.tick_ms.max(1));
+        let least = Duration::from_millis(settings.tick_ms.max(1));
+        let tick = tick(least, local, cores);
         let mut lane = Lane::new(me, links, settings, assignment.hosts.clone());
         if has_neighbours {
             let others = assignment.neighbours.iter().map(|&rank| Peer(rank));
