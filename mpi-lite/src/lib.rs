@@ -21,6 +21,8 @@ pub mod hidden;
 pub mod ids;
 pub mod machine;
 pub mod memory;
+#[cfg(test)]
+mod protocol_page;
 pub mod slab;
 mod sync;
 pub mod transport;

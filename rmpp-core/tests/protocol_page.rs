@@ -475,6 +475,11 @@ fn constant(file: &str, name: &str) -> String {
         .unwrap_or_else(|| panic!("{file} has a constant {name}"));
     let (_, value) = after.split_once("= ").expect("a constant has a value");
     let (value, _) = value.split_once(';').expect("a constant ends");
+    let inner = value.strip_prefix("Self(");
+    let value = inner.map_or(value, |inner| inner.trim_end_matches(')'));
+    if value == "u32::MAX" {
+        return grouped(u32::MAX.into());
+    }
     match value.replace('_', "").parse() {
         Ok(number) => grouped(number),
         Err(_) => format!("`{value}`"),
@@ -508,8 +513,18 @@ udp seal.rs SHARED_BYTES packets share a tagged datagram up to this
 udp seal.rs TAIL_BYTES bytes behind the packets of an encrypted datagram
 udp seal.rs WINDOW numbers of encrypted datagrams that are remembered for each sender
 lib transport/mod.rs ENVELOPE_BYTES bytes of the envelope that each message begins with
+lib ids.rs WORLD context of `MPI_COMM_WORLD`
+lib ids.rs OWN context of `MPI_COMM_SELF`
+lib ids.rs FIRST_FREE first context of the program's communicators
+lib ids.rs ENGINES context in which the libraries speak with each other
+lib engine/envelope.rs SYNCHRONOUS flag of a synchronous send
+lib engine/withdraw.rs QUESTION source of a question: is this send to be cancelled?
+lib engine/withdraw.rs MATCHED source of the answer that it is not dropped
+lib engine/withdraw.rs DROPPED source of the answer that it is dropped
 lib boot/protocol.rs PROTOCOL version of the messages between rank and launcher
 lib boot/protocol.rs CARD_MAX bytes of the longest card
+lib boot/protocol.rs FRAME_MAX bytes of the longest frame to a rank
+lib boot/protocol.rs ABORT_TEXT_MAX bytes of the longest text of an abort
 lib boot/protocol.rs RANK_FRAME_MAX bytes of the longest frame of a rank
 ";
 
