@@ -21,6 +21,10 @@ use crate::slab::Beside;
 const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
                       does a firewall between the hosts keep UDP away?";
 
+/// The same, where a message was announced and will not come (rule N).
+const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite never does \
+                       (decision 0031): run all ranks with the same mpi-lite";
+
 #[derive(Debug)]
 struct Outgoing {
     id: OutgoingId,
@@ -533,7 +537,7 @@ impl Driver {
                     peer,
                     unfinished: vec![arrival_of(id)],
                     unsent: Vec::new(),
-                    reason: SILENT,
+                    reason: ABORTED,
                 }))
             }
             CoreEvent::Lost(node) => self.lose(node),
@@ -552,5 +556,38 @@ impl Driver {
             unsent: unsent.collect(),
             reason: SILENT,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A peer that is no library of ours announces a message, and gives it up.
+    #[test]
+    fn a_peer_that_aborts_what_it_announced_is_not_said_to_be_silent() {
+        let now = Instant::ZERO;
+        let config = Config::with_caps(2, 1000, Caps::FAST);
+        let mut peer = Endpoint::new(NodeId(0), config.clone());
+        let mut driver = Driver::new(NodeId(1), config);
+        let message = peer.send(NodeId(1), 500, false, now).unwrap();
+        let first = peer.poll_transmit(now).unwrap();
+        let mut bytes = first.header.to_vec();
+        bytes.resize(bytes.len() + first.len, 0);
+        let (payload, event) = driver.take_packet(NodeId(0), &bytes, now);
+        let Some(Event::Arriving { arrival, .. }) = event else {
+            panic!("it is announced: {event:?}");
+        };
+        driver.land(arrival, Landing::Later, Some(&bytes[payload]), now);
+        peer.abort(message, now);
+        let null = peer.poll_transmit(now).unwrap();
+        driver.take_packet(NodeId(0), &null.header, now);
+        driver.settle();
+        let Some(Event::Lost(lost)) = driver.next_event(now) else {
+            panic!("the message will not come");
+        };
+        assert_eq!((lost.peer, lost.unfinished), (Peer(0), vec![arrival]));
+        assert!(lost.reason.contains("gave up a message"), "{}", lost.reason);
+        assert!(!lost.reason.contains("answered"), "{}", lost.reason);
     }
 }
