@@ -15,7 +15,7 @@ use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker, tick};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::machine;
-use crate::transport::rmpp::{Bound, Card, agree};
+use crate::transport::rmpp::{Bound, agree, read_cards};
 use crate::transport::{Link, Loopback, Peer, Rmpp, Shm, shm};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
@@ -254,10 +254,7 @@ fn join_network(
     let bound = Bound::new(assignment.bind, crowd(assignment), settings).map_err(failed)?;
     let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
     let cards = boot.exchange(&card).map_err(failed)?;
-    let cards: Vec<Card> = cards
-        .iter()
-        .map(|card| postcard::from_bytes(card).map_err(failed))
-        .collect::<Result<_>>()?;
+    let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
     agree(&cards, &assignment.hosts).map_err(failed)?;
     let me = Peer(assignment.rank);
     Ok(bound.connect(me, &cards, assignment.key.bytes(), (settings, clock)))
