@@ -4,6 +4,8 @@
 
 use std::net::SocketAddr;
 
+use crate::transport::shm::meeting::About;
+
 /// The result of everything that a program may ask for.
 pub type Result<T> = core::result::Result<T, Error>;
 
@@ -164,6 +166,14 @@ pub enum Cause {
         /// The tag, which says the operation.
         tag: i32,
     },
+    /// A process came to a gathering of the communicator for another collective operation.
+    #[error("rank {rank} is in another collective operation")]
+    Parted {
+        /// Its rank in the communicator.
+        rank: u32,
+        /// What it came for.
+        theirs: About,
+    },
     /// Processes of a communicator are in different collective operations, in words.
     #[error("{0}")]
     Collective(Box<str>),
@@ -219,7 +229,8 @@ impl Cause {
             Self::Argument(_)
             | Self::Mismatch { .. }
             | Self::Collective(_)
-            | Self::Stray { .. } => Class::Arg,
+            | Self::Stray { .. }
+            | Self::Parted { .. } => Class::Arg,
             Self::Datatype(_) => Class::Type,
             Self::Lost { .. } => Class::ProcAborted,
             Self::TooLong { .. } | Self::Start(_) | Self::System(_) => Class::Other,

@@ -24,9 +24,40 @@ impl Program {
     }
 
     fn run(&self, transport: &str, case: &str, check: &str) -> Outcome {
-        let job = Job::mpirun(2).args(["--transport", transport]);
-        let job = job.env("MPILITE_CHECK", check);
+        let job = Job::mpirun(2).env("MPILITE_CHECK", check);
+        self.start(job, transport, case)
+    }
+
+    /// With more ranks than cores.
+    fn run_crowded(&self, transport: &str, case: &str) -> Outcome {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.start(Job::mpirun(cores + 1), transport, case)
+    }
+
+    fn start(&self, job: Job, transport: &str, case: &str) -> Outcome {
+        let job = job.args(["--transport", transport]);
         job.arg(&self.binary).arg(case).run()
+    }
+}
+
+/// Roots do not wait for the others, who wait where a root never comes.
+#[test]
+fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_cores() {
+    let program = Program::new();
+    for (case, call) in [
+        ("bcast-barrier", "MPI_Bcast(root 0)"),
+        ("bcast-barrier-barrier", "MPI_Bcast(root 0)"),
+        ("reduce-barrier", "MPI_Reduce(root 1)"),
+    ] {
+        for transport in TRANSPORTS {
+            let outcome = program.run_crowded(transport, case).expect_failure();
+            let names_both = |line: &str| line.contains(call) && line.contains("MPI_Barrier");
+            assert!(
+                outcome.stderr.lines().any(names_both),
+                "{case} over {transport}: {}",
+                outcome.report()
+            );
+        }
     }
 }
 

@@ -94,12 +94,12 @@ fn look_at_all(
 ) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
     let (gathering, about) = circle.gather(kind.about(0, own.bytes()?));
-    circle.wait(|| gathering.is_free())?;
+    circle.wait(about, || gathering.is_free())?;
     gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
     gathering.is_to_be_read_for(Who::Others);
     circle.rouse(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
-        agree(circle.wait(|| gathering.has_come(rank))?, about)?;
+        agree(circle.wait(about, || gathering.has_come(rank))?, about)?;
         take(gathering, rank)?;
     }
     gathering.is_complete();

@@ -32,13 +32,18 @@ impl Operation {
 /// Waits for others who should have come for the same.
 #[inline]
 fn wait<T>(circle: Circle<'_>, mine: About, look: impl FnMut() -> Look<T>) -> Result<T> {
-    circle.wait(look).map_err(|error| match *error.cause() {
-        Cause::Stray { source_rank, tag } => mismatch(
-            (circle.meeting().me() as u32, &Call::of_gathering(mine)),
-            (source_rank, &Call::name_of(tag)),
-        ),
-        _ => error,
-    })
+    circle
+        .wait(mine, look)
+        .map_err(|error| match *error.cause() {
+            Cause::Stray { source_rank, tag } => mismatch(
+                (circle.meeting().me() as u32, &Call::of_gathering(mine)),
+                (source_rank, &Call::name_of(tag)),
+            ),
+            Cause::Parted { rank, theirs } => {
+                parted((circle.meeting().me() as u32, mine), (rank, theirs))
+            }
+            _ => error,
+        })
 }
 
 /// Dissemination by stamps: see `barrier`.
@@ -95,8 +100,14 @@ fn check(circle: Circle<'_>, (other, theirs): (usize, About), mine: About) -> Re
         return Ok(());
     }
     let me = circle.meeting().me() as u32;
+    Err(parted((me, mine), (other as u32, theirs)))
+}
+
+/// Two ranks did not come for the same.
+#[cold]
+fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
     let (mine, theirs) = in_words(mine, theirs);
-    Err(mismatch((me, &mine), (other as u32, &theirs)))
+    mismatch((me, &mine), (other, &theirs))
 }
 
 /// The same for what the last who came has said; which rank that is nobody knows.

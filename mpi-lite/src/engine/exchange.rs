@@ -36,7 +36,7 @@ impl<'a> Circle<'a> {
         work: impl FnOnce(Gathering<'_>) -> Result<bool>,
     ) -> Result<(Gathering<'a>, bool)> {
         let (gathering, about) = self.gather(about);
-        self.wait(|| gathering.is_free())?;
+        self.wait(about, || gathering.is_free())?;
         bring(gathering);
         gathering.come(about);
         let yes = about.with_root(1);
@@ -54,7 +54,7 @@ impl<'a> Circle<'a> {
             self.rouse(Who::Others);
             outcome.map(|_| said)?
         } else {
-            self.wait(|| gathering.is_released())?
+            self.wait(about, || gathering.is_released())?
         };
         gathering.is_over();
         if said != yes {

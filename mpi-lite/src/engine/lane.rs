@@ -128,6 +128,8 @@ pub struct Lane {
     is_closing: bool,
     pub(super) leftovers: Leftovers,
     pub(super) habit: Habit,
+    /// When who sleeps wants to look again, though nothing has come.
+    pub(super) look_again_at: Option<Instant>,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
     pub(super) hosts: Vec<String>,
@@ -166,6 +168,7 @@ impl Lane {
             is_closing: false,
             leftovers: Leftovers::default(),
             habit: Habit::default(),
+            look_again_at: None,
             settings,
             counters,
             hosts,

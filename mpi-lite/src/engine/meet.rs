@@ -4,9 +4,12 @@
 //! message; then it waits like everybody else (`wait`): takes turns, gives its core to others,
 //! sleeps, and is woken.
 
+use std::time::Duration;
+
 use super::Engine;
 use super::lane::Lane;
 use super::matching::Pattern;
+use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Context;
 use crate::transport::shm::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
@@ -67,13 +70,13 @@ impl<'a> Circle<'a> {
         self.engine.look(|lane| lane.holds_back())
     }
 
-    /// Waits until `look` finds something.
+    /// Waits until `look` finds something, in the gathering for which this process came: `mine`.
     ///
     /// # Errors
     /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense;
-    /// `Cause::Stray` if a member is in another collective operation.
+    /// `Cause::Stray` or `Cause::Parted` if a member is in another collective operation.
     #[inline]
-    pub fn wait<T>(&self, mut look: impl FnMut() -> Look<T>) -> Result<T> {
+    pub fn wait<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
         let looks = match self.engine.patience.hold.is_zero() {
             true => 1,
             false => LOOKS,
@@ -83,20 +86,24 @@ impl<'a> Circle<'a> {
                 return found.map_err(complain);
             }
         }
-        self.wait_long(look)
+        self.wait_long(mine, look)
     }
 
     #[inline(never)]
-    fn wait_long<T>(&self, mut look: impl FnMut() -> Look<T>) -> Result<T> {
-        self.engine.wait_until(|lane| {
+    fn wait_long<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
+        let mut round = Round::begin(self);
+        let found = self.engine.wait_until(|lane| {
             if let Some(found) = look() {
                 return Some(found.map_err(complain));
             }
             let wrong = lane.loss_among(self.meeting);
-            let wrong = wrong.or_else(|| lane.stray_of(self))?;
+            let wrong = wrong.or_else(|| lane.stray_of(self));
+            let wrong = wrong.or_else(|| round.parted(lane, mine))?;
             // Who was right may have gone on between the two looks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
-        })
+        });
+        self.engine.with(|lane| lane.look_again_at = None);
+        found
     }
 
     /// Wakes those of `who` who sleep: what they wait for is written.
@@ -111,6 +118,43 @@ impl<'a> Circle<'a> {
     fn ring(&self, who: Who) {
         let sleepers = self.meeting.sleepers(who);
         self.engine.with(|lane| lane.rouse(&sleepers));
+    }
+}
+
+/// When a member that waits for long looks at the lines of all the others: one of them may have
+/// come for something else, and wait for nobody. To look costs a few cache lines for each member,
+/// so it is done seldom: no operation that takes its usual time meets the first time.
+struct Round<'a> {
+    circle: &'a Circle<'a>,
+    at: Instant,
+    /// Until the next time; doubled each time, up to `ROUND_MOST`.
+    pause: Duration,
+}
+
+const ROUND_LEAST: Duration = Duration::from_millis(100);
+const ROUND_PER_MEMBER: Duration = Duration::from_millis(1);
+const ROUND_MOST: Duration = Duration::from_secs(10);
+
+impl<'a> Round<'a> {
+    fn begin(circle: &'a Circle<'a>) -> Self {
+        let members = circle.meeting.size() as u32;
+        let pause = ROUND_LEAST + ROUND_PER_MEMBER * members;
+        let at = circle.engine.clock.now().plus(pause);
+        Self { circle, at, pause }
+    }
+
+    /// Looks if it is time to; asks to be woken for the next time.
+    fn parted(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
+        let now = self.circle.engine.clock.now();
+        let is_due = now >= self.at;
+        if is_due {
+            self.pause = (2 * self.pause).min(ROUND_MOST);
+            self.at = now.plus(self.pause);
+        }
+        lane.look_again_at = Some(self.at);
+        let (rank, theirs) = is_due.then(|| self.circle.meeting.parted(mine))??;
+        let rank = rank as u32;
+        Some(Cause::Parted { rank, theirs }.into())
     }
 }
 

@@ -180,11 +180,9 @@ impl Engine {
         since: Instant,
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let mut wake_at = lane.wake_at();
-        if lane.taken.wants_room() {
-            let more_at = since.plus(LONG_WAIT);
-            wake_at = Some(wake_at.map_or(more_at, |wake_at| wake_at.min(more_at)));
-        }
+        let more_at = lane.taken.wants_room().then(|| since.plus(LONG_WAIT));
+        let times = [lane.wake_at(), more_at, lane.look_again_at];
+        let wake_at = times.into_iter().flatten().min();
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
             lane.unlocked(std::thread::yield_now);

@@ -1,4 +1,5 @@
-/* Ranks 0 and 1 call different collectives, or the same with different roots: `mismatch CASE`. */
+/* Ranks 0 and 1 (of more: 0 and the others) call different collectives, or the same with different
+ * roots: `mismatch CASE`. */
 #include "../check.h"
 
 static char long_one[100000], other[100000];
@@ -36,6 +37,22 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "roots-allreduce") == 0) {
         MPI_Bcast(&x, 1, MPI_INT, rank, MPI_COMM_WORLD);
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(what, "bcast-barrier") == 0) {
+        if (rank == 0)
+            MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(what, "bcast-barrier-barrier") == 0) {
+        if (rank == 0)
+            MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(what, "reduce-barrier") == 0) {
+        if (rank == 0)
+            MPI_Reduce(&x, &y, 1, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
     } else if (strcmp(what, "leaves") == 0) {
         MPI_Request request;
 

@@ -90,7 +90,7 @@ impl About {
     }
 
     /// What later gatherings say of this one.
-    fn now(self) -> Before {
+    pub(super) fn now(self) -> Before {
         Before(self.0 as u16)
     }
 
@@ -100,6 +100,17 @@ impl About {
         let before = word.load(Relaxed);
         word.store(u64::from(self.now().0) << BEFORE_AT, Relaxed);
         Self(self.0 | before)
+    }
+
+    /// Whether both are the same operation with the same root, and so were the gatherings before.
+    pub(super) fn is_as(self, other: Self) -> bool {
+        self.with_bytes(0) == other.with_bytes(0)
+    }
+
+    /// The same, had `before` been the gathering before.
+    pub(super) fn with_before(self, before: Self) -> Self {
+        let cleared = self.0 & !(u64::from(u16::MAX) << BEFORE_AT);
+        Self(cleared | u64::from(before.now().0) << BEFORE_AT)
     }
 
     #[inline]

@@ -35,7 +35,7 @@ pub use super::segment::{PLACES, SHEET_BYTES};
 pub const BRING_BYTES: usize = BAG_BYTES;
 
 /// Low bits of a stamp: the round within the gathering. 2^15 members need no more.
-const ROUND_BITS: u32 = 4;
+pub(super) const ROUND_BITS: u32 = 4;
 
 /// The first of the two bags for results; before them are those for what the rank brings.
 const RESULT_BAGS: usize = AHEAD;
@@ -84,7 +84,7 @@ pub struct Meeting {
     /// Lines that are used in turn, a power of two.
     lines: u64,
     /// The gathering to which this member came last.
-    at: AtomicU64,
+    pub(super) at: AtomicU64,
     /// What that one is about.
     before: AtomicU64,
     /// The last one of which it knows that all have come.
@@ -178,7 +178,7 @@ impl Meeting {
 
     /// Which of the lines and bags has its turn at this gathering.
     #[inline]
-    fn turn_of(&self, at: u64) -> usize {
+    pub(super) fn turn_of(&self, at: u64) -> usize {
         (at & (self.lines - 1)) as usize
     }
 
@@ -200,28 +200,6 @@ impl Meeting {
             awaited_by,
         };
         (gathering, about.after(&self.before))
-    }
-
-    /// Whether the member of `rank` has come to a gathering to which this member has not, and all
-    /// messages that it sent before lie in their roads.
-    #[must_use]
-    pub fn has_gone_on(&self, rank: usize) -> bool {
-        let at = self.at.load(Relaxed);
-        let is_ahead = |member: &Member| {
-            let word = member.seat.at.0.load(Acquire);
-            word >> 1 > at && word & 1 == 0
-        };
-        self.members.get(rank).is_some_and(is_ahead)
-    }
-
-    /// What the member of `rank` came for at the first gathering to which this one has not come, if
-    /// its line still says that.
-    #[must_use]
-    pub fn next_of(&self, rank: usize) -> Option<About> {
-        let next = self.at.load(Relaxed) + 1;
-        let line = &self.members[rank].seat.brought[self.turn_of(next)];
-        let is_next = line.stamp.load(Acquire) >> ROUND_BITS == next;
-        is_next.then(|| About::decode(line.words[0].load(Relaxed)))
     }
 
     /// Its place, and the number of its last gathering.
@@ -260,23 +238,6 @@ impl Meeting {
             line.stamp.load(Acquire) >> ROUND_BITS >= at
         };
         self.members.get(rank).is_some_and(has_come)
-    }
-
-    /// What this member brought to its last gathering, and a rank that brought something else to
-    /// the same. Nobody gathers any more.
-    #[must_use]
-    pub fn disagreement(&self) -> Option<(About, (usize, About))> {
-        let at = self.at.load(Relaxed);
-        let last = |member: &Member| {
-            let line = &member.seat.brought[self.turn_of(at)];
-            let is_last = line.stamp.load(Acquire) >> ROUND_BITS == at;
-            is_last.then(|| About::decode(line.words[0].load(Relaxed)))
-        };
-        let mine = last(&self.members[self.me])?;
-        let differs = |theirs: About| (theirs.kind(), theirs.root()) != (mine.kind(), mine.root());
-        let others = self.members.iter().enumerate();
-        let mut others = others.filter_map(|(rank, member)| Some((rank, last(member)?)));
-        Some((mine, others.find(|&(_, theirs)| differs(theirs))?))
     }
 
     /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.

@@ -180,3 +180,30 @@ fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
     here.gather(about(0), false);
     assert!(!here.has_gone_on(1));
 }
+
+#[test]
+fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_gathering_later() {
+    let (_roads, [here, there]) = pair(true);
+    let [one, other] = [1, 2].map(|kind| About::new(kind, 0, 4));
+    let (_, mine) = here.gather(one, false);
+    assert_eq!(here.parted(mine), None, "nobody has come");
+    let (gathering, theirs) = there.gather(other, false);
+    gathering.bring(theirs, Who::Nobody, |_| ());
+    assert_eq!(here.parted(mine), Some((1, theirs)));
+    // Both come to the next for the same, and bring nothing.
+    let [(_, mine), (_, theirs)] = [&here, &there].map(|member| member.gather(one, false));
+    assert_eq!(here.parted(mine), Some((1, theirs)));
+    let _ = here.gather(one, false);
+    let (_, mine) = here.gather(one, false);
+    assert_eq!(here.parted(mine), None, "that was long ago");
+}
+
+#[test]
+fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
+    let (roads, [_, there]) = pair(true);
+    let (gathering, theirs) = there.gather(about(0), false);
+    gathering.bring(theirs, Who::Nobody, |_| ());
+    let next = roads[0].meeting(there.spot(), &[0, 1], 0).expect("both");
+    let (_, mine) = next.gather(About::new(1, 0, 0), false);
+    assert_eq!(next.parted(mine), None);
+}

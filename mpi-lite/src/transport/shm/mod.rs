@@ -21,6 +21,7 @@ pub mod meeting;
 mod meeting_tests;
 mod neighbour;
 mod note;
+mod parted;
 mod receiving;
 mod rest;
 mod ring;

@@ -1,0 +1,78 @@
+//! Members that are not in the same collective: what their seats tell of it.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::meeting::{About, Before, Meeting, Member, ROUND_BITS};
+use crate::sync::fence;
+
+impl Meeting {
+    /// Whether the member of `rank` has come to a gathering to which this member has not, and all
+    /// messages that it sent before lie in their roads.
+    #[must_use]
+    pub fn has_gone_on(&self, rank: usize) -> bool {
+        let at = self.at.load(Relaxed);
+        let is_ahead = |member: &Member| {
+            let word = member.seat.at.0.load(Acquire);
+            word >> 1 > at && word & 1 == 0
+        };
+        self.members.get(rank).is_some_and(is_ahead)
+    }
+
+    /// What the member of `rank` came for at the first gathering to which this one has not come, if
+    /// its line still says that.
+    #[must_use]
+    pub fn next_of(&self, rank: usize) -> Option<About> {
+        let next = self.at.load(Relaxed) + 1;
+        let line = &self.members[rank].seat.brought[self.turn_of(next)];
+        let is_next = line.stamp.load(Acquire) >> ROUND_BITS == next;
+        is_next.then(|| About::decode(line.words[0].load(Relaxed)))
+    }
+
+    /// What this member brought to its last gathering, and a rank that brought something else to
+    /// the same. Nobody gathers any more.
+    #[must_use]
+    pub fn disagreement(&self) -> Option<(About, (usize, About))> {
+        let at = self.at.load(Relaxed);
+        let mine = self.came_for(self.me, at)?;
+        let differs = |theirs: About| theirs.now() != mine.now();
+        Some((mine, self.differs(at, differs)?))
+    }
+
+    /// A rank that came to this member's last gathering for something else than `mine`, or to the
+    /// one before for something else than this member did; and what for. What it came for before
+    /// stands in [`About::before`].
+    #[must_use]
+    pub fn parted(&self, mine: About) -> Option<(usize, About)> {
+        let at = self.at.load(Relaxed);
+        let before = || {
+            if mine.before() == Before::default() {
+                // The lines are of others who met at this place.
+                return None;
+            }
+            let differs = |theirs: About| theirs.now() != mine.before();
+            let (rank, theirs) = self.differs(at - 1, differs)?;
+            Some((rank, mine.with_before(theirs)))
+        };
+        self.differs(at, |theirs| !theirs.is_as(mine))
+            .or_else(before)
+    }
+
+    /// A rank that came to gathering `at` for what differs, and what for.
+    fn differs(&self, at: u64, differs: impl Fn(About) -> bool) -> Option<(usize, About)> {
+        let ranks = 0..self.members.len();
+        let mut all = ranks.filter_map(|rank| Some((rank, self.came_for(rank, at)?)));
+        all.find(|&(_, theirs)| differs(theirs))
+    }
+
+    /// What the member of `rank` came for at gathering `at`, if its line still says that.
+    fn came_for(&self, rank: usize, at: u64) -> Option<About> {
+        let line = &self.members[rank].seat.brought[self.turn_of(at)];
+        if line.stamp.load(Acquire) >> ROUND_BITS != at {
+            return None;
+        }
+        let about = About::decode(line.words[0].load(Relaxed));
+        // Its member may have gone on meanwhile, and be writing it anew.
+        fence(Acquire);
+        (line.stamp.load(Relaxed) >> ROUND_BITS == at).then_some(about)
+    }
+}
