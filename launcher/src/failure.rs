@@ -50,13 +50,24 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Text of others made safe for one line on a terminal: control characters are escaped, and what
-/// is too long is cut.
+/// A name or a word of others made safe for a line on a terminal: control characters are escaped,
+/// and what is too long is cut.
 pub fn printable(text: &str) -> String {
     const LONGEST: usize = 300;
+    escaped(text, LONGEST)
+}
+
+/// The same for a whole line of a rank, of another host or of ours that may hold several names: it
+/// ends with what to do, so it may be much longer.
+pub fn printable_line(text: &str) -> String {
+    const LONGEST: usize = 4096;
+    escaped(text, LONGEST)
+}
+
+fn escaped(text: &str, longest: usize) -> String {
     let mut line = String::new();
     for character in text.chars() {
-        if line.len() >= LONGEST {
+        if line.len() >= longest {
             line.push_str("...");
             break;
         }
@@ -81,5 +92,6 @@ mod tests {
     #[test]
     fn a_long_text_is_cut() {
         assert_eq!(printable(&"x".repeat(400)).len(), 303);
+        assert_eq!(printable_line(&"x".repeat(5000)).len(), 4099);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_bytes::ByteBuf;
 
-use crate::failure::{LAUNCH, SIGNAL_BASE, TIMEOUT, printable};
+use crate::failure::{LAUNCH, SIGNAL_BASE, TIMEOUT, printable, printable_line};
 use crate::signals::words;
 use crate::wire::{Ended, Order, Report};
 
@@ -134,7 +134,7 @@ impl Job {
                 let who = self.who(rank);
                 self.fail(
                     FAILED,
-                    format!("{who} {}; ending the job", printable(&reason)),
+                    format!("{who} {}; ending the job", printable_line(&reason)),
                 );
             }
             Report::Stopped { rank } => {
@@ -143,7 +143,7 @@ impl Job {
             }
             Report::Ended { rank, ended } => self.rank_ended(rank, ended),
             Report::Refused { code, reason } => {
-                let reason = printable(&reason);
+                let reason = printable_line(&reason);
                 let host = printable(host);
                 self.fail(
                     code,
@@ -156,7 +156,7 @@ impl Job {
                     "host {host} has given no sign of life for {seconds} s"
                 ));
             }
-            Report::Lost { reason } => self.fail(LAUNCH, printable(&reason)),
+            Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
             Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
             Report::Counters { .. } => {}
             Report::InputClosed | Report::Quiet | Report::Pong => {}
@@ -270,7 +270,7 @@ impl Job {
         } else {
             message
                 .lines()
-                .map(printable)
+                .map(printable_line)
                 .collect::<Vec<_>>()
                 .join("\n")
         };
@@ -455,6 +455,18 @@ mod tests {
             lines,
             ["rank 1 (pid 4701 on host n1) aborted the job with code 7"]
         );
+    }
+
+    /// What to do and the class of an error stand at its end.
+    #[test]
+    fn a_long_line_of_a_rank_keeps_its_end() {
+        let message = format!("MPI error {}: call the same [MPI_ERR_ARG]", "x".repeat(480));
+        let report = Report::Abort {
+            rank: 0,
+            code: 1,
+            message: message.clone(),
+        };
+        assert_eq!(verdict(2, vec![report]), (1, vec![message]));
     }
 
     #[test]

@@ -130,15 +130,55 @@ impl Call {
 
     /// Prints the one line and ends the job.
     fn stop(&self, error: &Error, show: &dyn Fn(&mut String)) -> ! {
-        let mut line = format!(
-            "MPI error {} in {}(",
+        let head = format!(
+            "MPI error {} in {}",
             LIBRARY.whereabouts(),
             self.symbol.name
         );
-        show(&mut line);
+        let mut arguments = String::from("(");
+        show(&mut arguments);
         let name = codes::class_name(error.class());
-        LIBRARY.abort(1, &format!("{line}): {error} [{name}]"))
+        let tail = format!("): {error} [{name}]");
+        LIBRARY.abort(1, &one_line(&head, arguments, &tail))
     }
+}
+
+/// The line of an error, of at most `MPI_MAX_ERROR_STRING` bytes with its end, as far as leaving
+/// out arguments can achieve that: what is wrong, what to do and the class are never cut.
+fn one_line(head: &str, arguments: String, tail: &str) -> String {
+    let most = abi::MPI_MAX_ERROR_STRING as usize - 1;
+    let room = most.saturating_sub(head.len() + tail.len());
+    let arguments = if arguments.len() <= room {
+        arguments
+    } else {
+        without_middle(&arguments, room)
+    };
+    format!("{head}{arguments}{tail}")
+}
+
+/// As many of the first and of the last arguments as fit `room` bytes, with `…` between them.
+/// `arguments` begins with the parenthesis, which stays.
+fn without_middle(arguments: &str, room: usize) -> String {
+    const GAP: &str = "…";
+    let parts: Vec<&str> = arguments[1..].split(", ").collect();
+    let (mut first, mut last) = (String::from("("), String::new());
+    for number in 0..parts.len() {
+        let is_front = number % 2 == 0;
+        let part = if is_front {
+            parts[number / 2]
+        } else {
+            parts[parts.len() - 1 - number / 2]
+        };
+        if first.len() + part.len() + ", ".len() + GAP.len() + last.len() > room {
+            break;
+        }
+        if is_front {
+            first = format!("{first}{part}, ");
+        } else {
+            last = format!(", {part}{last}");
+        }
+    }
+    format!("{first}{GAP}{last}")
 }
 
 /// An error that a handler of the program is being told of.
@@ -220,5 +260,52 @@ fn handler_of_no_object() -> InCharge {
         world
     } else {
         own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "MPI error on rank 1 (pid 4711, host n1) in MPI_Alltoallv";
+
+    fn arguments(number: usize) -> String {
+        let all: Vec<String> = (0..number)
+            .map(|it| format!("name_{it}=0x7ffd0000{it}"))
+            .collect();
+        format!("({}", all.join(", "))
+    }
+
+    #[test]
+    fn arguments_that_fit_are_all_told() {
+        let line = one_line(HEAD, arguments(3), "): wrong [MPI_ERR_ARG]");
+        assert_eq!(
+            line,
+            format!("{HEAD}{}): wrong [MPI_ERR_ARG]", arguments(3))
+        );
+    }
+
+    #[test]
+    fn arguments_make_room_for_what_is_wrong() {
+        for reason in 0..450 {
+            let tail = format!("): {} [MPI_ERR_ARG]", "x".repeat(reason));
+            let line = one_line(HEAD, arguments(9), &tail);
+            assert!(line.starts_with(&format!("{HEAD}(")), "{line}");
+            assert!(line.ends_with(&tail), "{line}");
+            let least = HEAD.len() + "(…".len() + tail.len();
+            assert!(
+                line.len() < 512 || line.len() == least,
+                "{}: {line}",
+                line.len()
+            );
+            // Whole arguments, the first and the last of them.
+            let shown = &line[HEAD.len() + 1..line.len() - tail.len()];
+            for part in shown.split(", ").filter(|part| *part != "…") {
+                assert!(arguments(9).contains(part), "{part} in {line}");
+            }
+            if shown.contains(", …, ") {
+                assert!(shown.starts_with("name_0=") && shown.ends_with("name_8=0x7ffd00008"));
+            }
+        }
     }
 }

@@ -11,6 +11,9 @@ use mpi_lite_tests::{Job, Outcome, Program, Scratch, prefix, programs};
 const RANKS: usize = 2;
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// `MPI_MAX_ERROR_STRING` of the standard ABI.
+const ERROR_STRING_MAX: usize = 512;
+
 /// What may go wrong at which stage, and the function that must be named.
 const STAGES: &[(&str, &str)] = &[
     ("send_before_init", "MPI_Send"),
@@ -50,6 +53,9 @@ fn check_one_clear_line(outcome: &Outcome, function: &str) -> Result<(), Failed>
     }
     if !line.contains(&format!("in {function}(")) {
         return wrong(&format!("the line was to name {function}"));
+    }
+    if !line.ends_with(']') || !line.contains(" [MPI_") || line.len() >= ERROR_STRING_MAX {
+        return wrong("the line was to end with the class, within MPI_MAX_ERROR_STRING");
     }
     Ok(())
 }

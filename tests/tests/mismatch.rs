@@ -116,6 +116,16 @@ fn a_bcast_that_is_short_at_the_root_and_long_elsewhere_ends() {
     let _ = program.run("rmpp", "short-long", "off").expect_code(0);
 }
 
+/// What is wrong and what to do are told whole, however many arguments the call has. By messages:
+/// over shared memory the reduce sends none.
+#[test]
+fn an_error_of_a_call_with_many_arguments_keeps_its_advice_and_its_class() {
+    let outcome = Program::new().run("rmpp", "alltoallw-reduce", "off");
+    let outcome = outcome.expect_failure();
+    let outcome = outcome.expect_stderr("in MPI_Alltoallw(");
+    let _ = outcome.expect_stderr("in the same order, with the same root [MPI_ERR_ARG]\n");
+}
+
 #[test]
 fn different_roots_of_a_bcast_are_named_though_another_collective_follows() {
     check("roots-allreduce", &["MPI_Bcast(root "]);

@@ -28,6 +28,16 @@ int main(int argc, char **argv)
             MPI_Gather(&x, 1, MPI_INT, NULL, 0, MPI_INT, 0, MPI_COMM_WORLD);
         else
             MPI_Bcast(&x, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    } else if (strcmp(what, "alltoallw-reduce") == 0) {
+        /* Rank 0 waits for nothing, so that the call with many arguments is the one that fails. */
+        int counts[2] = {1, 1}, displs[2] = {0, 0};
+        MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+
+        if (rank == 1)
+            MPI_Alltoallw(long_one, counts, displs, types, other, counts, displs, types,
+                          MPI_COMM_WORLD);
+        else
+            MPI_Reduce(&x, &y, 1, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
     } else if (strcmp(what, "long-short") == 0) {
         MPI_Bcast(long_one, rank == 0 ? 100000 : 100, MPI_CHAR, 0, MPI_COMM_WORLD);
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
