@@ -94,9 +94,16 @@ impl SendPtr {
     /// Takes `len` bytes at `position` of the `size` bytes here; also tells where they end.
     ///
     /// # Errors
-    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_TRUNCATE` if there are not so many.
+    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if there are not so many.
     pub fn take(self, size: u64, position: u64, len: u64) -> Result<(Vec<u8>, i64)> {
-        let end = end_within(self.0.is_null(), size, position, len)?;
+        let end = end_within(self.0.is_null(), (size, position), len, |room| {
+            Cause::NothingToUnpack {
+                need: len,
+                room,
+                size,
+                position,
+            }
+        })?;
         if len == 0 {
             return Ok((Vec::new(), end));
         }
@@ -112,9 +119,17 @@ impl RecvPtr {
     /// Puts bytes at `position` of the `size` bytes here; tells where they end.
     ///
     /// # Errors
-    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_TRUNCATE` if they do not fit.
+    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if they do not fit.
     pub fn put(self, size: u64, position: u64, bytes: &[u8]) -> Result<i64> {
-        let end = end_within(self.0.is_null(), size, position, bytes.len() as u64)?;
+        let need = bytes.len() as u64;
+        let end = end_within(self.0.is_null(), (size, position), need, |room| {
+            Cause::NoRoomToPack {
+                need,
+                room,
+                size,
+                position,
+            }
+        })?;
         if !bytes.is_empty() {
             // SAFETY: the caller passed room for `size` bytes, of which these are a part.
             unsafe {
@@ -126,13 +141,19 @@ impl RecvPtr {
     }
 }
 
-fn end_within(is_null: bool, size: u64, position: u64, len: u64) -> Result<i64> {
+/// Where `len` bytes at `position` of `size` end; `short` is the error for so few bytes left.
+fn end_within(
+    is_null: bool,
+    (size, position): (u64, u64),
+    len: u64,
+    short: impl Fn(u64) -> Cause,
+) -> Result<i64> {
     if is_null && len > 0 {
         return Err(mpi_lite::error::Cause::NullBuffer.into());
     }
     let room = size.saturating_sub(position);
     if len > room {
-        return Err(mpi_lite::error::Cause::Truncate { len, room }.into());
+        return Err(short(room).into());
     }
     Ok((position + len).cast_signed())
 }
@@ -330,5 +351,32 @@ fn show_buffer(address: usize, name: &str, line: &mut String) {
         abi::MPI_IN_PLACE => append(line, format_args!("{name}=MPI_IN_PLACE")),
         abi::MPI_BUFFER_AUTOMATIC => append(line, format_args!("{name}=MPI_BUFFER_AUTOMATIC")),
         _ => show_address(address, name, line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No message is anywhere near: `MPI_Pack` and `MPI_Unpack` work in one process.
+    #[test]
+    fn packed_bytes_that_do_not_fit_are_told_without_a_message() {
+        let mut room = [0_u8; 6];
+        let packing = RecvPtr((&raw mut room).cast()).put(6, 2, &[1; 8]);
+        let unpacking = SendPtr((&raw const room).cast()).take(6, 2, 8);
+        let errors = [
+            (packing.unwrap_err(), "outbuf is too short"),
+            (unpacking.unwrap_err(), "inbuf is too short"),
+        ];
+        for (error, words) in errors {
+            let line = error.to_string();
+            assert!(line.starts_with(words), "{line}");
+            assert!(
+                line.contains("take 8 bytes") && line.contains("4 of its 6"),
+                "{line}"
+            );
+            assert!(!line.contains("message"), "{line}");
+            assert_eq!(error.class(), abi::MPI_ERR_ARG);
+        }
     }
 }

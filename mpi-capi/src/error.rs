@@ -86,6 +86,36 @@ pub enum Cause {
         /// The class of this kind of handle.
         class: c_int,
     },
+    /// Packed elements do not fit behind the position.
+    #[error(
+        "outbuf is too short: the elements take {need} bytes when packed, but {room} of its {size} \
+         bytes are left at position {position}; MPI_Pack_size tells how many they may take"
+    )]
+    NoRoomToPack {
+        /// Bytes that the elements take.
+        need: u64,
+        /// Bytes left.
+        room: u64,
+        /// Bytes of the buffer.
+        size: u64,
+        /// Where the elements were to go.
+        position: u64,
+    },
+    /// There are fewer packed bytes than the elements take.
+    #[error(
+        "inbuf is too short: the elements to unpack take {need} bytes, but {room} of its {size} \
+         bytes are left at position {position}; unpack no more than was packed"
+    )]
+    NothingToUnpack {
+        /// Bytes that the elements take.
+        need: u64,
+        /// Bytes left.
+        room: u64,
+        /// Bytes of the buffer.
+        size: u64,
+        /// Where the elements were to come from.
+        position: u64,
+    },
     /// A function of the program failed.
     #[error("the {what} of the program returned {code}")]
     Callback {
@@ -169,7 +199,9 @@ impl Error {
         match &*self.0 {
             Cause::BeforeInit | Cause::AfterFinalize | Cause::InForkedChild => abi::MPI_ERR_OTHER,
             Cause::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
-            Cause::NullPointer { .. } => abi::MPI_ERR_ARG,
+            Cause::NullPointer { .. }
+            | Cause::NoRoomToPack { .. }
+            | Cause::NothingToUnpack { .. } => abi::MPI_ERR_ARG,
             Cause::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
             Cause::InStatus { .. } => abi::MPI_ERR_IN_STATUS,
             Cause::Lite(error) | Cause::Operation { error, .. } => number(error.class()),

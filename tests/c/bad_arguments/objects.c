@@ -21,6 +21,22 @@ static int commit(MPI_Datatype handle)
     return MPI_Type_commit(&handle);
 }
 
+static int pack_two(int bytes)
+{
+    int numbers[2] = {1, 2}, position = 0;
+    char packed[8];
+
+    return MPI_Pack(numbers, 2, MPI_INT, packed, bytes, &position, MPI_COMM_WORLD);
+}
+
+static int unpack_two(int bytes)
+{
+    int numbers[2], position = 0;
+    char packed[8] = {0};
+
+    return MPI_Unpack(packed, bytes, &position, numbers, 2, MPI_INT, MPI_COMM_WORLD);
+}
+
 #define CASES(X)                                                                                \
     X(rank_of_null, MPI_Comm_rank, MPI_ERR_COMM, MPI_Comm_rank(MPI_COMM_NULL, &x))              \
     X(rank_of_garbage, MPI_Comm_rank, MPI_ERR_COMM, MPI_Comm_rank(GARBAGE_COMM, &x))            \
@@ -52,6 +68,8 @@ static int commit(MPI_Datatype handle)
     X(free_type_twice, MPI_Type_free, MPI_ERR_TYPE, free_type(freed_type()))                    \
     X(size_of_garbage_type, MPI_Type_size, MPI_ERR_TYPE, MPI_Type_size(GARBAGE_TYPE, &x))       \
     X(type_size_nowhere, MPI_Type_size, MPI_ERR_ARG, MPI_Type_size(MPI_INT, NULL))              \
+    X(pack_without_room, MPI_Pack, MPI_ERR_ARG, pack_two(7))                                    \
+    X(unpack_of_too_little, MPI_Unpack, MPI_ERR_ARG, unpack_two(7))                             \
     X(error_class_nowhere, MPI_Error_class, MPI_ERR_ARG, MPI_Error_class(MPI_SUCCESS, NULL))    \
     X(version_nowhere, MPI_Get_version, MPI_ERR_ARG, MPI_Get_version(NULL, &x))
 
