@@ -226,8 +226,10 @@ settings! {
     spin_us: optional = "1000", "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
     lost_s: number = 120, "MPILITE_LOST_S";
-    /// `on`: each rank says at Finalize, in a line on standard error, which messages it never
-    /// received and how many requests it never completed.
+    /// `on` or `1`: each rank says at Finalize, in a line on standard error, how many messages it
+    /// never received (with source and tag of the first) and how many requests it still has: begun
+    /// and not completed by a wait or test, or persistent, and not freed. A short send that is
+    /// complete at once keeps no request, so it is not counted even if it is never waited for.
     check: switch = "off", "MPILITE_CHECK";
     /// Milliseconds between the looks of the thread that acknowledges while the program computes;
     /// at least 0.3 for each rank on a core.
