@@ -38,7 +38,7 @@ impl Client {
     ///
     /// [`BootError::Channel`] if `fd` is not an open socket; otherwise what the launcher says.
     pub(super) fn connect(fd: RawFd) -> Result<Client, BootError> {
-        Client::over(adopt(fd)?)
+        Client::over(adopt(fd, OWN_DESCRIPTORS)?)
     }
 
     fn over(stream: UnixStream) -> Result<Client, BootError> {
@@ -187,13 +187,20 @@ impl Client {
     }
 }
 
-/// Takes over descriptor `fd`, in a copy that this process's own children do not inherit.
-fn adopt(fd: RawFd) -> Result<UnixStream, BootError> {
+/// Where the system lists the open descriptors of this process.
+const OWN_DESCRIPTORS: &str = "/proc/self/fd";
+
+/// Takes over descriptor `fd`, in a copy that this process's own children do not inherit; `listed`
+/// is [`OWN_DESCRIPTORS`].
+fn adopt(fd: RawFd, listed: &'static str) -> Result<UnixStream, BootError> {
     let refuse = |reason: String| BootError::Channel {
         value: fd.to_string(),
         reason,
     };
-    let metadata = std::fs::metadata(format!("/proc/self/fd/{fd}"))
+    if !std::fs::exists(listed).unwrap_or(false) {
+        return Err(BootError::NoProc { missing: listed });
+    }
+    let metadata = std::fs::metadata(format!("{listed}/{fd}"))
         .map_err(|_| refuse("it is not open in this process".into()))?;
     if !metadata.file_type().is_socket() {
         return Err(refuse("it is not a socket".into()));
@@ -222,7 +229,7 @@ fn unexpected(message: &ToRank, during: &'static str) -> BootError {
 )]
 mod tests {
     use std::mem::MaybeUninit;
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::fd::{AsFd, AsRawFd, OwnedFd};
     use std::thread;
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -418,8 +425,22 @@ mod tests {
     }
 
     #[test]
+    fn without_proc_nobody_else_is_blamed() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let error = adopt(ours.as_raw_fd(), "/no/such/proc/self/fd").unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("/no/such/proc/self/fd does not exist"),
+            "{text}"
+        );
+        assert!(
+            text.contains("mount -t proc") && !text.contains("wrapper"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_closed_descriptor_and_a_file_are_refused() {
-        use std::os::fd::AsRawFd;
         assert!(matches!(
             Client::connect(987_654),
             Err(BootError::Channel { .. })

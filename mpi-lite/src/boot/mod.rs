@@ -48,6 +48,15 @@ pub enum BootError {
         /// What is wrong with the descriptor.
         reason: String,
     },
+    /// The system lists no descriptors, so none can be checked.
+    #[error(
+        "{missing} does not exist: mpi-lite needs the /proc file system, which is not mounted here \
+         (as root: mount -t proc proc /proc)"
+    )]
+    NoProc {
+        /// The directory that should be there.
+        missing: &'static str,
+    },
     /// Another launcher started several copies of this program, and we cannot talk to it.
     #[error(
         "{launcher} started this program ({variable}={value}), but the program is linked with \
