@@ -144,8 +144,8 @@ pub enum Cause {
     },
     /// Processes of a communicator are in different collective operations.
     #[error(
-        "{mine} on rank {me} of the communicator met {theirs} of rank {other}: all its processes \
-         must call the same collective operations in the same order, with the same root"
+        "rank {me} of the communicator called {mine} but rank {other} called {theirs}: all its \
+         processes must call the same collective operations in the same order, with the same root"
     )]
     Mismatch {
         /// This process's rank in the communicator.

@@ -129,6 +129,11 @@ fn an_error_of_a_call_with_many_arguments_keeps_its_advice_and_its_class() {
 #[test]
 fn different_roots_of_a_bcast_are_named_though_another_collective_follows() {
     check("roots-allreduce", &["MPI_Bcast(root "]);
+    let shm = Program::new()
+        .run("shm", "roots-allreduce", "off")
+        .expect_failure();
+    let words = "in the collective call before this one, this process called MPI_Bcast(root ";
+    let _ = shm.expect_stderr(words);
 }
 
 #[test]

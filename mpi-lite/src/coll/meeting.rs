@@ -81,15 +81,22 @@ pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Two gatherings that should be one, or the ones before them if they parted there.
-fn in_words(mine: About, theirs: About) -> (String, String) {
+/// Whether two members parted in the call before this one, of which each has told the other.
+fn parted_before(mine: About, theirs: About) -> bool {
     let is_same = (mine.kind(), mine.root()) == (theirs.kind(), theirs.root());
-    if is_same && mine.before() != theirs.before() {
-        let before =
-            |about: About| format!("{}, the call before,", Call::of_before(about.before()));
-        return (before(mine), before(theirs));
-    }
-    (Call::of_gathering(mine), Call::of_gathering(theirs))
+    is_same && mine.before() != theirs.before()
+}
+
+/// The error for members that parted in the call before; `other` is who parted from this one.
+#[cold]
+fn mismatch_before(other: &str, mine: About, theirs: About) -> Error {
+    let [mine, theirs] = [mine, theirs].map(|about| Call::of_before(about.before()));
+    let why = format!(
+        "in the collective call before this one, this process called {mine} but {other} called \
+         {theirs}: all processes of the communicator must call the same collective operations in \
+         the same order, with the same root"
+    );
+    Cause::Collective(why.into()).into()
 }
 
 /// All do the same collective, or the program is wrong: what the member of rank `other` came for,
@@ -106,7 +113,10 @@ fn check(circle: Circle<'_>, (other, theirs): (usize, About), mine: About) -> Re
 /// Two ranks did not come for the same.
 #[cold]
 fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
-    let (mine, theirs) = in_words(mine, theirs);
+    if parted_before(mine, theirs) {
+        return mismatch_before(&format!("rank {other}"), mine, theirs);
+    }
+    let [mine, theirs] = [mine, theirs].map(Call::of_gathering);
     mismatch((me, &mine), (other, &theirs))
 }
 
@@ -116,13 +126,18 @@ fn check_release(theirs: About, mine: About) -> Result<()> {
     if theirs == mine {
         return Ok(());
     }
-    let (mine, theirs) = match theirs {
-        FAILED => (Call::of_gathering(mine), "another operation".into()),
-        theirs => in_words(mine, theirs),
+    if theirs != FAILED && parted_before(mine, theirs) {
+        return Err(mismatch_before("another rank", mine, theirs));
+    }
+    let mine = Call::of_gathering(mine);
+    let theirs = match theirs {
+        FAILED => "another operation".into(),
+        theirs => Call::of_gathering(theirs),
     };
     let why = format!(
-        "{mine} met {theirs} of another rank of the communicator: all its processes must call \
-         the same collective operations in the same order, with the same root"
+        "this process called {mine} but another rank called {theirs}: all processes of the \
+         communicator must call the same collective operations in the same order, with the same \
+         root"
     );
     Err(Cause::Collective(why.into()).into())
 }
