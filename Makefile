@@ -33,7 +33,8 @@ build:
 stage:
 	@$(MAKE) --no-print-directory install PREFIX=$(STAGE)
 
-# Contract: PREFIX/bin, PREFIX/lib/libmpi_abi.{so.1,so,a}, PREFIX/include/mpi.h, PREFIX/lib/pkgconfig.
+# Contract: PREFIX/bin, PREFIX/lib/libmpi_abi.{so.1,so,a}, PREFIX/include/mpi.h, PREFIX/lib/pkgconfig,
+# PREFIX/share/doc/mpilite, of which messages of the library speak.
 install: build
 	install -d $(PREFIX)/bin $(PREFIX)/include $(PREFIX)/lib/pkgconfig $(PREFIX)/lib/mpilite/compat/pkgconfig
 	install $(BUILT)/mpirun $(BUILT)/mpicc $(PREFIX)/bin
@@ -48,6 +49,8 @@ install: build
 	  $(BUILT)/libmpi_abi.a $(PREFIX)/lib/libmpi_abi.a
 	install -m 644 launcher/pkgconfig/*.pc $(PREFIX)/lib/pkgconfig
 	install -m 644 launcher/pkgconfig/compat/*.pc $(PREFIX)/lib/mpilite/compat/pkgconfig
+	install -d $(PREFIX)/share/doc/mpilite
+	install -m 644 docs/coverage.md docs/settings.md docs/counters.md $(PREFIX)/share/doc/mpilite
 
 # Tables of latency, bandwidth, message rate and farm.
 bench: stage

@@ -50,7 +50,8 @@ pub enum Cause {
     InForkedChild,
     /// There is no body yet.
     #[error(
-        "not implemented in mpi-lite {}; docs/coverage.md lists what is",
+        "not implemented in mpi-lite {}; share/doc/mpilite/coverage.md of the installation lists \
+         what is",
         env!("CARGO_PKG_VERSION")
     )]
     Unsupported,

@@ -59,6 +59,28 @@ fn say_hello(binary: &Path) {
     );
 }
 
+/// What a message tells to read is where it says.
+#[test]
+fn a_function_without_a_body_names_a_page_of_the_installation() {
+    let scratch = Scratch::new("page");
+    let source = "#include <mpi.h>\nint main(void) { MPI_Request r; MPI_Init(0, 0); \
+                  return MPI_Ibarrier(MPI_COMM_WORLD, &r); }\n";
+    let source = scratch.write("page.c", source);
+    let binary = scratch.path().join("page");
+    let _ = succeed(
+        Command::new(tool("mpicc"))
+            .arg(&source)
+            .arg("-o")
+            .arg(&binary),
+    );
+    let outcome = Job::mpirun(1).arg(&binary).run().expect_failure();
+    let mut words = outcome.stderr.split([' ', ';']);
+    let page = words.find(|word| word.ends_with("coverage.md"));
+    let page = prefix().join(page.unwrap_or_else(|| panic!("{}", outcome.report())));
+    let page = std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{page:?}: {e}"));
+    assert!(page.contains("`MPI_Ibarrier`"));
+}
+
 #[test]
 fn the_wrappers_show_what_they_would_run() {
     for wrapper in ["mpicc", "mpicxx"] {
