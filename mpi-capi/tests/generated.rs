@@ -57,6 +57,15 @@ fn the_coverage_list_is_that_of_the_table() {
 }
 
 #[test]
+fn the_readme_says_how_many_functions_have_a_body() {
+    let entries = || CHAPTERS.iter().flat_map(|chapter| chapter.entries());
+    let done = entries().filter(|entry| entry.implemented).count();
+    let text = std::fs::read_to_string(root().join("README.md")).expect("it is there");
+    let words = format!("{done} of the {} functions", entries().count());
+    assert!(text.contains(&words), "the README is to say `{words}`");
+}
+
+#[test]
 fn the_table_has_every_function_of_the_standard_once() {
     let entries: Vec<_> = CHAPTERS
         .iter()
