@@ -8,7 +8,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
-use crate::failure::{Failure, printable};
+use crate::failure::Failure;
+use crate::wire::Asked;
 
 /// One address of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,7 @@ struct Own {
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
     /// `--interface`: a name, a network or an address.
-    pub interface: Option<&'a str>,
+    pub interface: Option<&'a Asked>,
     /// The address by which another node reached this one.
     pub proven: Option<IpAddr>,
     /// Whether ranks of other nodes must reach this one.
@@ -58,14 +59,12 @@ fn choose_from(own: &[Own], default: Option<&str>, wish: Wish<'_>) -> Result<IpA
     Ok(chosen.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |own| own.address))
 }
 
-fn wished(own: &[Own], interface: &str) -> Result<IpAddr, Failure> {
+fn wished(own: &[Own], asked: &Asked) -> Result<IpAddr, Failure> {
+    let interface = asked.value.as_str();
     let found = match parse_network(interface) {
         Some((network, bits)) => own.iter().find(|own| contains(network, bits, own.address)),
         None if interface.contains('/') => {
-            let shown = printable(interface);
-            return Err(Failure::usage(format!(
-                "--interface {shown} is not a network"
-            )));
+            return Err(Failure::usage(format!("{asked} is not a network")));
         }
         // IPv4 first: it is what every interface has.
         None => {
@@ -81,8 +80,7 @@ fn wished(own: &[Own], interface: &str) -> Result<IpAddr, Failure> {
             .map(|own| format!("{} {}", own.interface, own.address))
             .collect();
         Failure::launch(format!(
-            "--interface {} is not an address of this host (it has {})",
-            printable(interface),
+            "{asked} is not an address of this host (it has {})",
             known.join(", ")
         ))
     })
@@ -172,8 +170,12 @@ mod tests {
 
     fn chosen(interface: Option<&str>, proven: Option<&str>) -> Result<String, Failure> {
         let proven = proven.map(|text| text.parse().unwrap());
+        let asked = interface.map(|value| Asked {
+            by: "--interface ".into(),
+            value: value.into(),
+        });
         let wish = Wish {
-            interface,
+            interface: asked.as_ref(),
             proven,
             has_other_nodes: true,
         };

@@ -218,13 +218,16 @@ usage: mpirun [options] program [arguments]
   --hostfile FILE, -f     hosts from a file: lines 'host slots=N' or 'host:N'
   -ppn N, -N N            ranks per host
   --map-by slot|node      fill host after host (default), or deal the ranks in turn
+  --oversubscribe         more ranks than slots without a note; --nooversubscribe: an error
   -x NAME[=VALUE]         set a variable for all ranks (all others are forwarded anyway)
   --wdir DIR              working directory of the ranks (default: the current one)
   --transport T           auto (default), shm (shared memory, one host), rmpp or loopback
   --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
   --tag-output, -l        print '[rank] ' in front of each line
   --stats[=json|=FILE]    tell at the end what the ranks counted: messages, packets, losses
-  --secure[=tag|encrypt]  guard the ranks' traffic: encrypted (default), or tagged headers only
+  --secure[=encrypt]      encrypt and authenticate the ranks' traffic
+  --secure=tag            only keep the headers of its packets from being forged
+  --secure=cookie         only keep strangers' packets out (what happens without --secure)
   --timeout SECONDS       end the job after this time, with exit status 124
   --help, --version
 
@@ -300,11 +303,24 @@ fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsSt
         .map(|(known, _)| *known)
         // The agent is for ourselves.
         .filter(|known| known.len() > 1 && *known != "agent");
-    let meant = match nearest(&name, known) {
-        Some(known) => format!("did you mean --{known}?"),
-        None => "see mpirun --help".to_string(),
+    let meant = match (with_attached_number(&name), nearest(&name, known)) {
+        (Some(known), _) => format!("did you mean {known}?"),
+        (None, Some(known)) => format!("did you mean --{known}?"),
+        (None, None) => "see mpirun --help".to_string(),
     };
     Err(Failure::usage(format!("unknown option {shown}; {meant}")))
+}
+
+/// `-n 2` for `n2`: an option that takes a number, with the number written to it.
+fn with_attached_number(name: &str) -> Option<String> {
+    let option = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = &name[option.len()..];
+    let takes_number = |meaning| matches!(meaning, Meaning::Ranks | Meaning::PerNode);
+    let (known, _) = OPTIONS
+        .iter()
+        .find(|(known, meaning)| *known == option && takes_number(*meaning))?;
+    let dashes = if known.len() < 3 { "-" } else { "--" };
+    (!number.is_empty()).then(|| format!("{dashes}{known} {number}"))
 }
 
 fn values_of(
@@ -339,7 +355,7 @@ impl Options {
             Meaning::HostFile => self.host_file = Some(PathBuf::from(value)),
             Meaning::Export => self.exports.push(parse_export(value)?),
             Meaning::Directory => self.directory = Some(PathBuf::from(value)),
-            Meaning::Transport => self.transport = Some(parse_transport(value)?),
+            Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
@@ -458,19 +474,19 @@ fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
 /// The values of `--transport` and `MPILITE_TRANSPORT`.
 const TRANSPORTS: [&str; 4] = ["auto", "shm", "rmpp", "loopback"];
 
-/// Checks the name of a transport.
+/// Checks the name of a transport that `asked` gave: `--transport ` or `MPILITE_TRANSPORT=`.
 ///
 /// # Errors
 ///
 /// A usage failure that lists the possible names.
-pub fn parse_transport(value: &OsStr) -> Result<String, Failure> {
+pub fn parse_transport(asked: &str, value: &OsStr) -> Result<String, Failure> {
     let shown = value.to_string_lossy();
     if TRANSPORTS.contains(&&*shown) {
         return Ok(shown.into_owned());
     }
     let shown = printable(&shown);
     Err(Failure::usage(format!(
-        "--transport {shown}: auto, shm, rmpp and loopback are possible"
+        "{asked}{shown}: auto, shm, rmpp and loopback are possible"
     )))
 }
 
@@ -479,21 +495,21 @@ fn parse_option_secure(value: &OsStr) -> Result<Secure, Failure> {
     if value.is_empty() {
         return Ok(Secure::Encrypt);
     }
-    parse_secure(value)
+    parse_secure("--secure=", value)
 }
 
-/// A value of `--secure` and `MPILITE_SECURE`.
+/// The seal that `asked` gave: `--secure=` or `MPILITE_SECURE=`.
 ///
 /// # Errors
 ///
 /// A usage failure that lists the possible values.
-pub fn parse_secure(value: &OsStr) -> Result<Secure, Failure> {
+pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
     let all = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
     let found = all.into_iter().find(|it| *value == *it.to_string());
     found.ok_or_else(|| {
         let shown = printable(&value.to_string_lossy());
         Failure::usage(format!(
-            "--secure={shown}: cookie, tag and encrypt are possible"
+            "{asked}{shown}: cookie, tag and encrypt are possible"
         ))
     })
 }
@@ -685,6 +701,31 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(refusal(line), expected);
         }
+    }
+
+    /// But for what is accepted and changes nothing, and what is for ourselves.
+    #[test]
+    fn the_help_names_every_option_and_every_value() {
+        let quiet = |it: Meaning| {
+            matches!(it, Meaning::Ignored(_) | Meaning::Agent | Meaning::BindTo)
+                || matches!(it, Meaning::ByNode | Meaning::BySlot)
+        };
+        let words: Vec<&str> = HELP
+            .split(|c: char| c.is_whitespace() || ",;:=[]".contains(c))
+            .collect();
+        for (_, meaning) in OPTIONS.iter().filter(|(_, it)| !quiet(*it)) {
+            let spellings = OPTIONS.iter().filter(|(_, it)| it == meaning);
+            let mut forms =
+                spellings.flat_map(|(name, _)| [format!("-{name}"), format!("--{name}")]);
+            assert!(
+                forms.any(|form| words.contains(&form.as_str())),
+                "{meaning:?}"
+            );
+        }
+        for value in ["cookie", "tag", "encrypt"] {
+            assert!(HELP.contains(&format!("={value}")), "--secure={value}");
+        }
+        assert!(TRANSPORTS.iter().all(|name| words.contains(name)));
     }
 
     #[test]

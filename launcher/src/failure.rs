@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+/// Exit status when output cannot be written, but for a closed pipe.
+pub const OUTPUT_LOST: u8 = 1;
 /// Exit status of a usage error: nothing has been started.
 pub const USAGE: u8 = 2;
 /// Exit status when `--timeout` ended the job.

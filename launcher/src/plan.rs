@@ -16,7 +16,7 @@ use crate::failure::{Failure, NOT_EXECUTABLE, printable};
 use crate::place::Placement;
 use crate::program;
 use crate::silence;
-use crate::wire::{Input, JobKey, Start};
+use crate::wire::{Asked, Input, JobKey, Start};
 
 /// What asks for a seal where no option does.
 const SECURE: &str = "MPILITE_SECURE";
@@ -29,7 +29,7 @@ pub struct Plan {
     key: JobKey,
     secure: Secure,
     transport: String,
-    interface: Option<String>,
+    interface: Option<Asked>,
     program: PathBuf,
     arguments: Vec<ByteBuf>,
     here: Vec<(ByteBuf, ByteBuf)>,
@@ -63,10 +63,7 @@ impl Plan {
             key: JobKey(random_key()?),
             secure,
             transport: transport(options, &placement)?,
-            interface: options
-                .interface
-                .clone()
-                .or_else(|| setting("MPILITE_INTERFACE")),
+            interface: interface(options),
             program: find_program(options, &directory, is_here, placement.size)?,
             arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
             here: variables(false),
@@ -139,6 +136,9 @@ fn find_program(
     is_here: bool,
     size: u32,
 ) -> Result<PathBuf, Failure> {
+    if is_here {
+        program::check_directory(directory, options.directory.is_some())?;
+    }
     let path = std::env::var_os("PATH");
     let program = match program::find(&options.program, directory, path.as_deref()) {
         Err(_) if !is_here => return Ok(PathBuf::from(&options.program)),
@@ -169,18 +169,23 @@ fn secure(options: &Options) -> Result<Secure, Failure> {
         .iter()
         .rev()
         .find(|(name, _)| name == SECURE);
-    let given = exported.and_then(|(_, value)| value.clone());
-    match given.or_else(|| std::env::var_os(SECURE)) {
-        Some(value) => parse_secure(&value),
+    if let Some((_, Some(value))) = exported {
+        return parse_secure(&format!("-x {SECURE}="), value);
+    }
+    match std::env::var_os(SECURE) {
+        Some(value) => parse_secure(&format!("{SECURE}="), &value),
         None => Ok(Secure::Cookie),
     }
 }
 
 fn transport(options: &Options, placement: &Placement) -> Result<String, Failure> {
-    let transport = match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
-        (Some(transport), _) => transport.clone(),
-        (None, Some(transport)) => parse_transport(&transport)?,
-        (None, None) => "auto".into(),
+    let (asked, transport) = match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
+        (Some(transport), _) => ("--transport ", transport.clone()),
+        (None, Some(transport)) => {
+            let asked = "MPILITE_TRANSPORT=";
+            (asked, parse_transport(asked, &transport)?)
+        }
+        (None, None) => ("", "auto".into()),
     };
     if transport == "shm" && placement.places.len() > 1 {
         let hosts: Vec<String> = placement
@@ -189,7 +194,7 @@ fn transport(options: &Options, placement: &Placement) -> Result<String, Failure
             .map(|place| printable(&place.host))
             .collect();
         return Err(Failure::usage(format!(
-            "--transport shm: shared memory ends at one host, but the ranks are on {} hosts ({}); \
+            "{asked}shm: shared memory ends at one host, but the ranks are on {} hosts ({}); \
              auto takes it as far as it goes",
             hosts.len(),
             hosts.join(", "),
@@ -198,8 +203,20 @@ fn transport(options: &Options, placement: &Placement) -> Result<String, Failure
     Ok(transport)
 }
 
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+/// `--interface`, or the variable.
+fn interface(options: &Options) -> Option<Asked> {
+    let of_option = options.interface.clone().map(|value| Asked {
+        by: "--interface ".into(),
+        value,
+    });
+    let of_variable = || {
+        let value = std::env::var("MPILITE_INTERFACE").ok();
+        value.filter(|value| !value.is_empty()).map(|value| Asked {
+            by: "MPILITE_INTERFACE=".into(),
+            value,
+        })
+    };
+    of_option.or_else(of_variable)
 }
 
 fn random_key() -> Result<[u8; 32], Failure> {

@@ -45,6 +45,23 @@ pub fn find(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<Path
     }))
 }
 
+/// Checks the working directory of the ranks; `is_asked` if it comes from `--wdir`.
+///
+/// # Errors
+///
+/// A failure with status 125 that names the directory: the program is not to blame.
+pub fn check_directory(directory: &Path, is_asked: bool) -> Result<(), Failure> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let option = if is_asked { "--wdir: " } else { "" };
+    let shown = printable(&directory.to_string_lossy());
+    Err(Failure::launch(match directory.symlink_metadata() {
+        Ok(_) => format!("{option}'{shown}' is not a directory"),
+        Err(_) => format!("{option}directory '{shown}' does not exist"),
+    }))
+}
+
 /// Says why a file cannot be executed, if so.
 fn check(file: &Path) -> Result<(), Failure> {
     let shown = printable(&file.to_string_lossy());

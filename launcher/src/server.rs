@@ -9,25 +9,23 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, raise};
 
 use crate::args::Options;
-use crate::failure::{Failure, SIGNAL_BASE};
+use crate::failure::{Failure, OUTPUT_LOST, SIGNAL_BASE};
 use crate::input::InputPump;
 use crate::job::{Effect, Job};
 use crate::link::Link;
-use crate::node::{Inherited, Node};
+use crate::node::{DESCRIPTORS_OF_NODE, Inherited, Node};
 use crate::output::{Origin, Output, Trouble};
 use crate::place::place;
 use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
 use crate::remote::Remote;
+use crate::settings;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
 use crate::stats::Recorder;
 use crate::wire::{Order, Report, Stream};
 
 /// Exit status of a program that wrote into a closed pipe.
 const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
-
-/// Exit status when output was lost for another reason.
-const OUTPUT_LOST: u8 = 1;
 
 /// How many ssh connections are being made at a time.
 const CONNECTING_MAX: usize = 32;
@@ -42,7 +40,8 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let note = placement.note.clone();
     let plan = Plan::new(options, placement)?;
     let mut server = Server::new(options, plan)?;
-    for note in options.notes.iter().chain(&note) {
+    let unknown = settings::unknown_variables(std::env::vars_os());
+    for note in options.notes.iter().chain(&note).chain(&unknown) {
         server.output.say(note);
     }
     Ok(server.serve())
@@ -51,8 +50,15 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 /// Blocks the signals we watch, raises the limit for open files, and adopts orphans of the ranks.
 pub(crate) fn prepare_process() -> Result<(Signals, Inherited), Failure> {
     let no_resources = |error| Failure::launch(format!("cannot start: {error}"));
-    let signals = Signals::watch().map_err(no_resources)?;
     let files = getrlimit(Resource::RLIMIT_NOFILE).map_err(no_resources)?;
+    if files.1 < DESCRIPTORS_OF_NODE {
+        return Err(Failure::launch(format!(
+            "mpirun needs {DESCRIPTORS_OF_NODE} open files and some for each rank, but the limit \
+             is {} (ulimit -Hn): raise it with ulimit -n 1024, which may need root",
+            files.1
+        )));
+    }
+    let signals = Signals::watch().map_err(no_resources)?;
     // Where it cannot be raised the old limit stays, and is checked before ranks are started.
     setrlimit(Resource::RLIMIT_NOFILE, files.1, files.1).ok();
     nix::sys::prctl::set_child_subreaper(true).map_err(no_resources)?;

@@ -1,7 +1,11 @@
 //! The settings of the launcher and of the compiler wrappers: the second part of
 //! `docs/settings.md`.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
+
+use crate::failure::printable;
+use crate::nearest::nearest;
 
 /// One environment variable.
 struct Setting {
@@ -73,6 +77,48 @@ const GIVEN: &[(&str, &str)] = &[
     ),
 ];
 
+/// How the names of all our variables begin.
+const PREFIX: &str = "MPILITE_";
+
+/// What the tests and benchmarks of mpi-lite read: their programs inherit these.
+const OF_TESTS: &[&str] = &["PREFIX", "SEED", "PROGRAMS", "BENCH_*", "TEST_*"];
+
+/// A note for each variable of ours that nobody reads: it is misspelt, or of another version.
+pub fn unknown_variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let mut notes: Vec<String> = all
+        .filter_map(|(name, _)| note_of(&name.to_string_lossy()))
+        .collect();
+    notes.sort();
+    notes
+}
+
+fn note_of(name: &str) -> Option<String> {
+    let own = name.strip_prefix(PREFIX)?;
+    let is_of_tests = |entry: &&str| match entry.strip_suffix('*') {
+        Some(start) => own.starts_with(start),
+        None => own == *entry,
+    };
+    let settings = || {
+        let ours = SETTINGS.iter().map(|setting| setting.variable);
+        let known = mpi_lite::config::variables().chain(ours);
+        known.filter_map(|variable| variable.strip_prefix(PREFIX))
+    };
+    let given = || GIVEN.iter().map(|(variable, _)| *variable);
+    if OF_TESTS.iter().any(is_of_tests)
+        || given().any(|known| known == name)
+        || settings().any(|known| known == own)
+    {
+        return None;
+    }
+    let meant = nearest(own, settings());
+    let meant = meant.map(|meant| format!("; did you mean {PREFIX}{meant}?"));
+    Some(format!(
+        "note: {} is not a setting of mpi-lite{}",
+        printable(name),
+        meant.unwrap_or_default()
+    ))
+}
+
 /// The part of `docs/settings.md` that is ours.
 #[must_use]
 pub fn documentation() -> String {
@@ -104,6 +150,28 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn only_what_nobody_reads_is_noted() {
+        let documented =
+            fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md"));
+        let documented = documented.unwrap();
+        let mut rows = 0;
+        for row in documented
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `"))
+        {
+            let (name, _) = row.split_once('`').unwrap();
+            assert_eq!(note_of(name), None);
+            rows += 1;
+        }
+        assert!(rows > 25, "{rows}");
+        for name in ["MPILITE_PREFIX", "MPILITE_TEST_ONCE", "MPICH_CC", "PATH"] {
+            assert_eq!(note_of(name), None);
+        }
+        let note = note_of("MPILITE_LOSTS").unwrap();
+        assert!(note.ends_with("; did you mean MPILITE_LOST_S?"), "{note}");
+    }
 
     #[test]
     fn the_documentation_is_the_tables() {
@@ -148,7 +216,14 @@ mod tests {
         // Messages to the user name settings of the library as well.
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
         let text = fs::read_to_string(path).unwrap();
-        for variable in found.iter().filter(|variable| *variable != "MPILITE") {
+        // A test of misspelt names.
+        let misspelt = [
+            "MPILITE",
+            "MPILITE_LOSTS",
+            "MPILITE_PREFIX",
+            "MPILITE_TEST_ONCE",
+        ];
+        for variable in found.iter().filter(|it| !misspelt.contains(&it.as_str())) {
             assert!(
                 text.contains(&format!("`{variable}`")),
                 "{variable} is not documented"

@@ -4,6 +4,7 @@
 //! [`mpi_lite::boot::protocol`]) inside the ssh connection. The agent's first bytes are the
 //! [`MAGIC`] line: whatever the remote shell prints before it is noise and is skipped.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use mpi_lite::boot::protocol::Secure;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use crate::failure::printable;
+
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 3\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 4\n";
 
 /// How much a remote shell may print before [`MAGIC`], in bytes.
 pub const NOISE_MAX: usize = 64 << 10;
@@ -43,6 +46,21 @@ pub enum Input {
     Forwarded,
 }
 
+/// A value that the user gave, and where: an error names what was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// `--interface ` or `MPILITE_INTERFACE=`: what stands before the value.
+    pub by: String,
+    /// The value.
+    pub value: String,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", printable(&self.by), printable(&self.value))
+    }
+}
+
 /// Everything a node must know to start its ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
@@ -59,7 +77,7 @@ pub struct Start {
     /// Which road the ranks take.
     pub transport: String,
     /// The address for the ranks' sockets, if the user or `mpirun` chose it.
-    pub interface: Option<String>,
+    pub interface: Option<Asked>,
     /// Whether ranks of other nodes must reach this one.
     pub has_other_nodes: bool,
     /// The address of this node as another node sees it, if that is known.
@@ -86,8 +104,8 @@ pub struct Start {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobKey(pub [u8; 32]);
 
-impl std::fmt::Debug for JobKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JobKey(..)")
     }
 }

@@ -23,6 +23,9 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         (&["-n", "1", "-n", "2", "true"], "option -n is given twice"),
         (&["--frob", "true"], "unknown option --frob"),
         (&["--hostfiel", "x", "true"], "did you mean --hostfile?"),
+        (&["-n2", "true"], "unknown option -n2; did you mean -n 2?"),
+        (&["-np16", "true"], "did you mean -np 16?"),
+        (&["--ppn4", "true"], "did you mean --ppn 4?"),
         (
             &["--transport", "tcp", "true"],
             "auto, shm, rmpp and loopback are possible",
@@ -90,6 +93,76 @@ fn a_wrong_setting_is_2() {
         .env("MPILITE_LAUNCH_TIMEOUT", "soon")
         .run()
         .fails_with(2, &["MPILITE_LAUNCH_TIMEOUT=soon is no number of seconds"]);
+}
+
+/// What was never typed on the command line is not told as an option.
+#[test]
+fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
+    let cases = [
+        (
+            "MPILITE_TRANSPORT",
+            "foo",
+            2,
+            "auto, shm, rmpp and loopback are possible",
+        ),
+        (
+            "MPILITE_SECURE",
+            "foo",
+            2,
+            "cookie, tag and encrypt are possible",
+        ),
+        (
+            "MPILITE_INTERFACE",
+            "nope",
+            125,
+            "is not an address of this host",
+        ),
+        ("MPILITE_INTERFACE", "a/b", 2, "is not a network"),
+    ];
+    for (variable, value, code, part) in cases {
+        let outcome = mpirun(&["true"]).env(variable, value).run();
+        outcome.fails_with(code, &[&format!("{variable}={value}"), part]);
+        assert!(!outcome.stderr.contains("--"), "{outcome:?}");
+    }
+    mpirun(&["-x", "MPILITE_SECURE=foo", "true"])
+        .run()
+        .fails_with(2, &["-x MPILITE_SECURE=foo: cookie, tag"]);
+    let outcome = mpirun(&["--host", "n1,n2", "true"])
+        .env("MPILITE_TRANSPORT", "shm")
+        .run();
+    outcome.fails_with(
+        2,
+        &["MPILITE_TRANSPORT=shm: shared memory ends at one host"],
+    );
+}
+
+#[test]
+fn a_variable_that_nobody_reads_is_warned_of_with_the_nearest_name() {
+    let warned = |name: &str| {
+        let outcome = mpirun(&["-n", "2", "true"]).env(name, "1").run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        outcome.stderr
+    };
+    assert_eq!(
+        warned("MPILITE_CHEK"),
+        "mpirun: note: MPILITE_CHEK is not a setting of mpi-lite; did you mean MPILITE_CHECK?\n"
+    );
+    assert_eq!(
+        warned("MPILITE_SLIENT_S"),
+        "mpirun: note: MPILITE_SLIENT_S is not a setting of mpi-lite; did you mean \
+         MPILITE_SILENT_S?\n"
+    );
+    let unlike = warned("MPILITE_FROBNICATION");
+    assert_eq!(
+        unlike,
+        "mpirun: note: MPILITE_FROBNICATION is not a setting of mpi-lite\n"
+    );
+    // Those that exist, and those that mpirun itself gives to a rank.
+    for name in ["MPILITE_LOST_S", "MPILITE_LAUNCH_TIMEOUT", "MPI_OTHER"] {
+        assert_eq!(warned(name), "", "{name}");
+    }
+    let inner = format!("{} -n 1 true", env!("CARGO_BIN_EXE_mpirun"));
+    mpirun(&["-n", "2", "sh", "-c", &inner]).run().succeeds();
 }
 
 #[test]
@@ -205,11 +278,17 @@ fn a_program_of_another_mpi_is_refused_with_both_names() {
         );
 }
 
+/// The program is looked for in the directory, and is not to blame for it.
 #[test]
 fn a_missing_directory_is_named() {
-    mpirun(&["-n", "2", "--wdir", "/no/such/place", "true"])
-        .run()
-        .fails_with(125, &["directory '/no/such/place' does not exist"]);
+    for program in ["true", "./true"] {
+        mpirun(&["-n", "2", "--wdir", "/no/such/place", program])
+            .run()
+            .fails_with(125, &["--wdir: directory '/no/such/place' does not exist"]);
+        mpirun(&["-n", "2", "--wdir", "/etc/passwd", program])
+            .run()
+            .fails_with(125, &["--wdir: '/etc/passwd' is not a directory"]);
+    }
 }
 
 #[test]
@@ -227,6 +306,22 @@ fn help_and_version_are_0() {
     );
 }
 
+#[test]
+fn help_that_cannot_be_written_is_no_success() {
+    for option in ["--help", "--version"] {
+        let output = limited("exec >/dev/full", option);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.starts_with("mpirun: cannot write the output: "),
+            "{stderr}"
+        );
+    }
+    // Who reads only the beginning is served.
+    let output = limited("exec 2>&1", "--help | head -c 1");
+    assert_eq!(&*output.stdout, b"u");
+}
+
 /// Runs `mpirun` under a shell's limits.
 fn limited(limits: &str, line: &str) -> std::process::Output {
     let script = format!("{limits}; exec {} {line}", env!("CARGO_BIN_EXE_mpirun"));
@@ -242,6 +337,11 @@ fn few_file_descriptors_are_enough_or_named() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(125), "{stderr}");
     assert!(stderr.contains("64 ranks on one host need 216 open files, but the limit is 64"));
+    assert!(stderr.contains("raise it with ulimit -n 216"), "{stderr}");
+    assert!(
+        stderr.contains("or spread the ranks over more hosts"),
+        "{stderr}"
+    );
     let output = limited("ulimit -n 256", "-n 64 true");
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
     for limit in 8..24 {
@@ -249,6 +349,10 @@ fn few_file_descriptors_are_enough_or_named() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(125), "{limit}: {stderr}");
         assert_eq!(stderr.lines().count(), 1, "{limit}: {stderr}");
+        assert!(
+            stderr.contains("raise it with ulimit -n "),
+            "{limit}: {stderr}"
+        );
     }
 }
 

@@ -113,17 +113,21 @@ fn a_host_that_cannot_be_reached_is_named_with_the_words_of_ssh() {
     let cases = [
         (
             "unknown",
-            "ssh exited with status 255: ssh: Could not resolve hostname unknown",
+            "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: Could not resolve hostname unknown",
         ),
         (
             "refused",
-            "ssh exited with status 255: ssh: connect to host refused port 22",
+            "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: connect to host refused port 22",
         ),
         (
             "chatty",
             "its shell prints more than 64 KiB before our agent starts",
         ),
-        ("empty", "ssh exited with status 0"),
+        (
+            "empty",
+            "fake_ssh' (MPILITE_SSH) ended with status 0 before mpi-lite started there: does it run the command \
+             that it is given on the host?",
+        ),
         (
             "bare",
             "cannot be executed there (install mpi-lite at the same path on every host)",
@@ -170,6 +174,18 @@ fn a_missing_ssh_program_is_named() {
         .fails_with(
             125,
             &["cannot start on host n1: '/nowhere/ssh' cannot be executed"],
+        );
+}
+
+/// `MPILITE_SSH=true` ends well and does nothing.
+#[test]
+fn a_program_that_is_no_ssh_is_named_with_the_variable() {
+    mpirun(&["-n", "1", "--host", "n1", "true"])
+        .env("MPILITE_SSH", "true")
+        .run()
+        .fails_with(
+            125,
+            &["cannot start on host n1: 'true' (MPILITE_SSH) ended with status 0 before"],
         );
 }
 
@@ -264,13 +280,13 @@ fn an_interface_that_is_missing_there_is_named() {
 fn an_agent_that_sends_rubbish_ends_the_job() {
     let scratch = Scratch::new();
     let rubbish = [
-        r"printf '\001mpi-lite agent 3\n\377\377\377\377'",
-        r"printf '\001mpi-lite agent 3\n\000\000\000\000'",
-        r"printf '\001mpi-lite agent 3\n\001\000\000\000\377'; sleep 5",
+        r"printf '\001mpi-lite agent 4\n\377\377\377\377'",
+        r"printf '\001mpi-lite agent 4\n\000\000\000\000'",
+        r"printf '\001mpi-lite agent 4\n\001\000\000\000\377'; sleep 5",
         // Ready of another version.
-        r"printf '\001mpi-lite agent 3\n\011\000\000\000\000\0059.9.9\000\000'; sleep 5",
+        r"printf '\001mpi-lite agent 4\n\011\000\000\000\000\0059.9.9\000\000'; sleep 5",
         // Ready, then a report about rank 7.
-        r"printf '\001mpi-lite agent 3\n\011\000\000\000\000\0050.1.0\000\000';
+        r"printf '\001mpi-lite agent 4\n\011\000\000\000\000\0050.1.0\000\000';
           printf '\002\000\000\000\003\007'; sleep 5",
     ];
     for line in rubbish {
@@ -293,7 +309,7 @@ fn an_agent_without_a_server_ends() {
     ] {
         let outcome = mpirun(&["--agent"]).input(input).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 3\n"));
+        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 4\n"));
     }
 }
 

@@ -112,7 +112,7 @@ fn shared_memory_over_two_hosts_is_refused_before_anything_starts() {
     mpirun(&["--host", "n1,n2", "true"])
         .env("MPILITE_TRANSPORT", "shm")
         .run()
-        .fails_with(2, &["--transport shm"]);
+        .fails_with(2, &["MPILITE_TRANSPORT=shm: ", "2 hosts ("]);
 }
 
 /// Runs two ranks under limits of a shell.

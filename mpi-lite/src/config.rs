@@ -346,6 +346,11 @@ impl Settings {
     }
 }
 
+/// The environment variables of the table.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.variable)
+}
+
 /// A default as its user writes it.
 fn shown(default: &str) -> String {
     match default {

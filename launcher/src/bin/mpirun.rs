@@ -1,27 +1,22 @@
 //! `mpirun`, also installed as `mpiexec`.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use launcher::args::{HELP, Request, parse};
+use launcher::failure::{Failure, OUTPUT_LOST};
 use launcher::{agent, server};
 
 fn main() -> ExitCode {
     let answer = match parse(std::env::args_os().skip(1)) {
         Ok(Request::Run(options)) => server::run(&options),
         Ok(Request::Agent) => agent::serve().map(|()| 0),
-        Ok(Request::Help) => {
-            say(HELP);
-            Ok(0)
-        }
-        Ok(Request::Version) => {
-            say(concat!(
-                "mpirun (mpi-lite) ",
-                env!("CARGO_PKG_VERSION"),
-                "\n"
-            ));
-            Ok(0)
-        }
+        Ok(Request::Help) => say(HELP),
+        Ok(Request::Version) => say(concat!(
+            "mpirun (mpi-lite) ",
+            env!("CARGO_PKG_VERSION"),
+            "\n"
+        )),
         Err(failure) => Err(failure),
     };
     match answer {
@@ -34,7 +29,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Who reads only the beginning (`mpirun --help | head -1`) is served.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Writes to standard output. Who reads only the beginning (`mpirun --help | head -1`) is served.
+fn say(text: &str) -> Result<u8, Failure> {
+    let mut stdout = std::io::stdout();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure {
+            code: OUTPUT_LOST,
+            text: format!("cannot write the output: {error}"),
+        }),
+        _ => Ok(0),
+    }
 }

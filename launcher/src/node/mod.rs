@@ -33,6 +33,7 @@ use segment::Refusal;
 pub(crate) use spawn::prepare_child;
 pub use spawn::{Inherited, set_nonblocking};
 use start::Assigner;
+pub(crate) use start::DESCRIPTORS_OF_NODE;
 
 /// Between the polite and the final signal when the job is ended.
 const GRACE: Duration = Duration::from_millis(250);

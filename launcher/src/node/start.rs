@@ -27,7 +27,7 @@ use crate::wire::{Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.
 const DESCRIPTORS_PER_RANK: u64 = 3;
-const DESCRIPTORS_OF_NODE: u64 = 24;
+pub(crate) const DESCRIPTORS_OF_NODE: u64 = 24;
 
 impl Node {
     /// Starts the ranks; on failure none is left running and the reason is reported.
@@ -72,18 +72,14 @@ impl Node {
         }
         Err(Failure::launch(format!(
             "{ranks} ranks on one host need {need} open files, but the limit is {limit} \
-             (ulimit -Hn)"
+             (ulimit -Hn): raise it with ulimit -n {need}, which may need root, or spread the \
+             ranks over more hosts"
         )))
     }
 
     fn program(&self, start: &Start) -> Result<Program, Failure> {
         let directory = PathBuf::from(bytes_to_os(&start.directory));
-        if !directory.is_dir() {
-            let shown = printable(&directory.to_string_lossy());
-            return Err(Failure::launch(format!(
-                "directory '{shown}' does not exist"
-            )));
-        }
+        program::check_directory(&directory, false)?;
         let mut variables: Vec<Variable> = Vec::new();
         if !start.is_whole_environment {
             variables = environment::for_ranks(std::env::vars_os(), &[], false);
@@ -233,7 +229,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
 
 fn bind_address(start: &Start) -> Result<IpAddr, Failure> {
     address::choose(Wish {
-        interface: start.interface.as_deref(),
+        interface: start.interface.as_ref(),
         proven: start.address,
         has_other_nodes: start.has_other_nodes,
     })

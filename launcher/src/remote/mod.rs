@@ -390,7 +390,8 @@ impl Remote {
                 self.lose(line);
             }
             State::Ready => {
-                let how = self.ssh.as_ref().map_or(String::new(), Ssh::how_it_ended);
+                let how = self.ssh.as_ref();
+                let how = how.map_or(String::new(), |ssh| ssh.how_it_ended(&self.settings));
                 let complaint = self.complaint();
                 self.lose(format!(
                     "lost host {} ({how}{complaint}); ending the job",
@@ -422,11 +423,14 @@ impl Remote {
                  the same path on every host){complaint}",
                 self.settings.agent.trim_end_matches(" --agent")
             ),
+            Some(ssh) if ssh.has_succeeded() => format!(
+                "cannot start on host {host}: {} ended with status 0 before mpi-lite started \
+                 there: does it run the command that it is given on the host?{complaint}",
+                self.settings.shown_program()
+            ),
             Some(ssh) => {
-                format!(
-                    "cannot start on host {host}: {}{complaint}",
-                    ssh.how_it_ended()
-                )
+                let how = ssh.how_it_ended(&self.settings);
+                format!("cannot start on host {host}: {how}{complaint}")
             }
             None => format!("cannot start on host {host}"),
         }

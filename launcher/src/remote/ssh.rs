@@ -52,6 +52,14 @@ impl Settings {
             ready_within: ready_within()?,
         })
     }
+
+    /// The program in words: ssh, or which other one the user has set.
+    pub(super) fn shown_program(&self) -> String {
+        match self.program[0].as_str() {
+            "ssh" => "ssh".into(),
+            other => format!("'{}' (MPILITE_SSH)", printable(other)),
+        }
+    }
 }
 
 /// The words of `MPILITE_SSH`, or ssh.
@@ -247,12 +255,18 @@ impl Ssh {
         matches!(self.ended, Some(WaitStatus::Exited(_, 126 | 127)))
     }
 
+    /// Whether it ended as if all were well.
+    pub(super) fn has_succeeded(&self) -> bool {
+        matches!(self.ended, Some(WaitStatus::Exited(_, 0)))
+    }
+
     /// What became of it, in words.
-    pub(super) fn how_it_ended(&self) -> String {
+    pub(super) fn how_it_ended(&self, settings: &Settings) -> String {
+        let program = settings.shown_program();
         match self.ended {
-            Some(WaitStatus::Exited(_, code)) => format!("ssh exited with status {code}"),
+            Some(WaitStatus::Exited(_, code)) => format!("{program} exited with status {code}"),
             Some(WaitStatus::Signaled(_, signal, _)) => {
-                format!("ssh was killed by signal {}", signal as i32)
+                format!("{program} was killed by signal {}", signal as i32)
             }
             _ => "the connection was closed".to_string(),
         }
