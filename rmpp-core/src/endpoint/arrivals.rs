@@ -375,14 +375,14 @@ impl Endpoint {
                 }
             };
         };
-        if self.incoming[index].state == State::Early {
+        let step = step(self.incoming[index].state, Input::Null);
+        let (state, action) = step.ok_or(Dropped::Unexpected)?;
+        if action == Action::TellGap {
             // It is aborted when its turn has come.
             self.tell_gap(header.src);
             return Err(Dropped::OutOfOrder);
         }
         self.note_attempt(index, header.info2);
-        let step = step(self.incoming[index].state, Input::Null);
-        let (state, action) = step.ok_or(Dropped::Unexpected)?;
         if action != Action::Abort {
             self.reply_again(index, action);
             return Ok(());

@@ -63,7 +63,7 @@ pub(crate) enum Input {
     StopData,
     /// LAST_DATA, next in sequence.
     LastData,
-    /// Any data packet that is not next in sequence.
+    /// Any data packet that is not next in sequence; in state Init: of a number not yet accepted.
     StrayData,
     /// NULL; in state Init: with the number expected next.
     Null,
@@ -76,7 +76,7 @@ pub(crate) enum Input {
 pub(crate) enum Action {
     /// Number consumed; tell the layer above.
     Announce,
-    /// Tell which numbers are missing before it.
+    /// Drop it, and tell which numbers are missing before it.
     TellGap,
     /// Number consumed; MSGEND.
     Consume,
@@ -84,7 +84,8 @@ pub(crate) enum Action {
     Hint,
     /// CTS with a new grant.
     Grant,
-    /// CTS with the grant it already has, if no data has come.
+    /// CTS with the grant it already has, if no data has come; with selective NAK whatever has
+    /// come, and it names what is missing of the unscheduled data.
     GrantAgain,
     /// Place the data.
     Place,
@@ -124,8 +125,9 @@ pub(crate) fn step(state: State, input: Input) -> Step {
     );
     Some(match (state, input) {
         (Init, Input::Opener) => (Held, Action::Announce),
+        (Init, Input::StrayData) => (Init, Action::TellGap),
         (Init, Input::Null) => (Init, Action::Consume),
-        (Early, Input::Opener) => (Early, Action::TellGap),
+        (Early, Input::Opener | Input::Null) => (Early, Action::TellGap),
         (Early, Input::Turn) => (Held, Action::Announce),
         (Held, Input::Opener) => (Held, Action::Hint),
         (Held, Input::AcceptShort) => (Ended, Action::End),
