@@ -56,6 +56,21 @@ pub struct Transmit {
     pub offset: u64,
     /// Payload bytes; may be 0 for a message too.
     pub len: usize,
+    /// How many packets these are: 1, unless a run was asked for. Packet `n` behind this one has
+    /// the header [`HeaderBytes::behind`] and the `len` bytes from `offset + n * len` on.
+    pub packets: u32,
+}
+
+impl Transmit {
+    /// The packets one by one.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        (0..self.packets).map(move |n| Self {
+            header: self.header.behind(n),
+            offset: self.offset + u64::from(n) * self.len as u64,
+            packets: 1,
+            ..self
+        })
+    }
 }
 
 /// What has become of messages and peers. Each id is dead once its event has been raised.

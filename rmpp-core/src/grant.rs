@@ -105,6 +105,11 @@ impl Grants {
         );
     }
 
+    /// Whether the pool has all packets it ever has: it does not grow as packets come.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pool == self.full_pool
+    }
+
     #[cfg(feature = "sim")]
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding as u64

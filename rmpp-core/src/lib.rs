@@ -12,6 +12,9 @@
 //!    it the range of the message that the [`Transmit`] names.
 //! 6. Then [`Endpoint::poll_event`] until `None`.
 //!
+//! Data packets that follow each other may leave and come as a [`Run`], which costs hardly more
+//! than one of them: [`Endpoint::poll_transmit_run`], [`Endpoint::handle_run`].
+//!
 //! `examples/two_peers.rs` is this loop in full.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -62,5 +65,6 @@ pub use event::{Event, Landing, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};
 pub use packet::{
     FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES, Packet,
+    Run,
 };
 pub use time::Instant;

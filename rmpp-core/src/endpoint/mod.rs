@@ -7,6 +7,7 @@ mod awaited;
 mod held;
 mod queues;
 mod round_trip;
+mod runs;
 mod sift;
 #[cfg(feature = "sim")]
 mod survey;

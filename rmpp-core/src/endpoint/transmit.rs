@@ -195,6 +195,7 @@ impl Endpoint {
             message: None,
             offset: 0,
             len: 0,
+            packets: 1,
         }
     }
 

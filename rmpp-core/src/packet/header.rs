@@ -15,6 +15,7 @@
 //!      36-   |   0 to 4 words of 64 bits     |   what is missing (rule R) or early (rule O)
 //! ```
 
+use super::run::SEQ;
 use super::{Kind, Shape};
 use crate::bits::{Bits, WORDS};
 
@@ -124,6 +125,19 @@ impl Packet<'_> {
 pub struct HeaderBytes {
     bytes: [u8; MAX_HEADER_BYTES],
     len: u8,
+}
+
+impl HeaderBytes {
+    /// The header of the packet that comes `count` behind this one in a run.
+    #[inline]
+    #[must_use]
+    pub fn behind(mut self, count: u32) -> Self {
+        if count > 0 {
+            let place: &mut [u8; 4] = (&mut self.bytes[SEQ]).try_into().expect("four bytes");
+            *place = u32::from_be_bytes(*place).wrapping_add(count).to_be_bytes();
+        }
+        self
+    }
 }
 
 impl core::ops::Deref for HeaderBytes {

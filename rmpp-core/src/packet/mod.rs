@@ -2,6 +2,7 @@
 
 mod header;
 mod kind;
+mod run;
 mod shape;
 
 pub use header::{
@@ -11,4 +12,5 @@ pub(crate) use header::{
     FAST_VERSION, WIDE_LEN, bare_header_bytes, bits_of, header_bytes_of, source_of, version_of,
 };
 pub use kind::Kind;
+pub use run::Run;
 pub(crate) use shape::Shape;

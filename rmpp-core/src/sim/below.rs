@@ -2,6 +2,8 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::checker::{Outcome, Verdict, hold};
 use super::node::{Node, Packet};
@@ -11,7 +13,18 @@ use crate::endpoint::Awaited;
 use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
-use crate::packet::{Flags, Header, Kind};
+use crate::packet::{Flags, Header, Kind, Run};
+
+/// Packets of a run that a node hands out at once.
+const MOST_AT_ONCE: u64 = 8;
+
+/// Where a packet stands as it comes; `None`: no datagram is that long.
+fn lay_out<'a>(datagram: &'a mut [u8], packet: &Packet) -> Option<&'a [u8]> {
+    let len = packet.payload.map_or(0, |payload| payload.len);
+    let datagram = datagram.get_mut(..packet.header.len() + len)?;
+    datagram[..packet.header.len()].copy_from_slice(&packet.header);
+    Some(datagram)
+}
 
 impl World {
     pub(super) fn arrive(&mut self, from: NodeId, to: NodeId, packet: Packet) -> Verdict {
@@ -25,13 +38,74 @@ impl World {
         if packet.cookie != COOKIE {
             return Ok(());
         }
-        let (outcome, awaited) = self.take_in(from, to.0, &packet);
+        if let Some((run, packets)) = self.gather_run((from, to), &packet) {
+            self.take_run((from, to), run, &packets)?;
+        } else {
+            let (outcome, awaited) = self.take_in(from, to.0, &packet);
+            if let Ok(placement) = outcome {
+                Witness::placed_as_awaited(awaited, placement)?;
+            }
+            self.note_taken((from, to), &packet, outcome)?;
+        }
+        self.service_soon(to.0)
+    }
+
+    /// The packets that arrive in this moment behind `packet`, and are a run with it.
+    fn gather_run(&mut self, way: (NodeId, NodeId), packet: &Packet) -> Option<(Run, Vec<Packet>)> {
+        let cut = self.nodes[way.1.0 as usize]
+            .endpoint
+            .cut(lay_out(&mut self.datagram, packet)?);
+        let mut run = Run::of(&cut?)?;
+        let mut packets = vec![packet.clone()];
+        while let Some((from, to, next)) = self.network.arrived(self.now)
+            && (from, to) == way
+            && next.cookie == COOKIE
+            && run.takes(lay_out(&mut self.datagram, next)?)
+        {
+            packets.extend(self.network.deliver(self.now).map(|delivered| delivered.2));
+        }
+        (packets.len() > 1).then_some((run, packets))
+    }
+
+    /// Hands a run to an endpoint as `mpi-lite`'s driver does.
+    fn take_run(
+        &mut self,
+        (from, to): (NodeId, NodeId),
+        mut run: Run,
+        packets: &[Packet],
+    ) -> Verdict {
+        let mut left = packets.iter();
+        while run.packets() > 0 {
+            let endpoint = &mut self.nodes[to.0 as usize].endpoint;
+            let (outcome, taken) = endpoint.handle_run(from, &mut run, self.now);
+            for (number, packet) in left.by_ref().take(taken as usize).enumerate() {
+                let apart = (number * run.payload_bytes()) as u64;
+                let outcome = outcome.map(|placement| match placement {
+                    Placement::Data { message, offset } => Placement::Data {
+                        message,
+                        offset: offset + apart,
+                    },
+                    other => other,
+                });
+                self.note_taken((from, to), packet, outcome)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An endpoint has taken a packet in, or dropped it.
+    fn note_taken(
+        &mut self,
+        (from, to): (NodeId, NodeId),
+        packet: &Packet,
+        outcome: Result<Placement, Dropped>,
+    ) -> Verdict {
         let code = match outcome {
             Ok(_) => 0,
             Err(reason) => 1 + reason as u64,
         };
         if self.verbose {
-            self.describe((from.0, to.0), &packet, outcome.err());
+            self.describe((from.0, to.0), packet, outcome.err());
         }
         self.note(
             "packet",
@@ -40,18 +114,12 @@ impl World {
             code,
         );
         match outcome {
-            Ok(placement) => {
-                Witness::placed_as_awaited(awaited, placement)?;
-                self.place(to.0, &packet, placement)?;
-            }
-            Err(_) if self.calm && self.plan.abort_ppm == 0 => {
-                return Err(format!(
-                    "P14: a packet was dropped in a calm run: {outcome:?}"
-                ));
-            }
-            Err(_) => {}
+            Ok(placement) => self.place(to.0, packet, placement),
+            Err(_) if self.calm && self.plan.abort_ppm == 0 => Err(format!(
+                "P14: a packet was dropped in a calm run: {outcome:?}"
+            )),
+            Err(_) => Ok(()),
         }
-        self.service_soon(to.0)
     }
 
     /// Hands a packet to an endpoint as `mpi-lite`'s driver does: cut from its datagram, with the
@@ -69,13 +137,10 @@ impl World {
         } = &mut self.nodes[to as usize];
         let awaited = tables.current.and_then(|id| endpoint.awaited(id));
         let awaited = awaited.filter(|awaited| awaited.is(from, header));
-        let bytes = header.len() + len;
-        if bytes > self.datagram.len() {
-            // No datagram is that long.
+        let Some(datagram) = lay_out(&mut self.datagram, packet) else {
             return (endpoint.handle_packet(from, header, len, self.now), awaited);
-        }
-        self.datagram[..header.len()].copy_from_slice(header);
-        let outcome = match endpoint.cut(&self.datagram[..bytes]) {
+        };
+        let outcome = match endpoint.cut(datagram) {
             Some(cut) => endpoint.handle(from, &cut, self.now),
             None => endpoint.handle_packet(from, header, 0, self.now),
         };
@@ -176,10 +241,15 @@ impl World {
     /// Sends what an endpoint has to send, hears what it has to tell, and checks it.
     pub(super) fn service(&mut self, at: u32) -> Verdict {
         while !self.nodes[at as usize].stalled {
-            let Some(transmit) = self.nodes[at as usize].endpoint.poll_transmit(self.now) else {
+            // As much as there is room for: now one packet, now several.
+            let most = 1 + (self.report.steps % MOST_AT_ONCE) as u32;
+            let endpoint = &mut self.nodes[at as usize].endpoint;
+            let Some(transmit) = endpoint.poll_transmit_run(self.now, most) else {
                 break;
             };
-            self.transmit(at, &transmit)?;
+            for packet in transmit.each() {
+                self.transmit(at, &packet)?;
+            }
             if self.rng.chance(self.plan.stall_ppm) && self.healed.is_none() {
                 self.nodes[at as usize].stalled = true;
                 let until = self.now.plus_ns(self.rng.below(1_000_000));

@@ -339,6 +339,14 @@ impl<D: Clone> Network<D> {
         None
     }
 
+    /// What `deliver` answers next, if there are no links of a rate.
+    #[must_use]
+    pub fn arrived(&self, now: Instant) -> Option<(NodeId, NodeId, &D)> {
+        let Reverse(flight) = self.flights.peek()?;
+        let is_there = flight.at <= now && self.wires.is_none();
+        is_there.then_some((flight.from, flight.to, &flight.datagram))
+    }
+
     /// How many datagrams are under way.
     #[must_use]
     pub fn under_way(&self) -> usize {

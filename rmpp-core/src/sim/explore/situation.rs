@@ -291,10 +291,13 @@ impl Situation {
     fn service(&mut self, case: &Case, at: u32) -> Result<bool, String> {
         loop {
             let end = &mut self.ends[at as usize];
-            let Some(transmit) = Rc::make_mut(&mut end.endpoint).poll_transmit(end.now) else {
+            let endpoint = Rc::make_mut(&mut end.endpoint);
+            let Some(transmit) = endpoint.poll_transmit_run(end.now, u32::MAX) else {
                 break;
             };
-            self.transmit(case, at, &transmit)?;
+            for packet in transmit.each() {
+                self.transmit(case, at, &packet)?;
+            }
         }
         while let Some(event) = Rc::make_mut(&mut self.ends[at as usize].endpoint).poll_event() {
             self.ends[at as usize].heard += 1;

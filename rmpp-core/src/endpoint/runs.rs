@@ -1,0 +1,114 @@
+//! Runs: data packets of one message that leave or come one behind the other, handled as one thing.
+//! What goes on the wire, and what is known afterwards, is what the packets one by one would have
+//! brought about.
+
+use super::Endpoint;
+use crate::caps::Caps;
+use crate::error::Dropped;
+use crate::event::{Placement, Transmit};
+use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::incoming::states::State;
+use crate::packet::{Kind, Run};
+use crate::time::Instant;
+
+impl Endpoint {
+    /// As [`poll_transmit`](Self::poll_transmit), but up to `most` packets at once, if they are
+    /// data of one message that only their numbers tell apart: see [`Transmit::packets`].
+    #[must_use]
+    pub fn poll_transmit_run(&mut self, now: Instant, most: u32) -> Option<Transmit> {
+        let mut transmit = self.poll_transmit(now)?;
+        if most > 1
+            && transmit.offset > 0
+            && let Some(OutgoingId(key)) = transmit.message
+        {
+            transmit.packets += self.send_more(key.index, transmit.offset, most - 1);
+        }
+        Some(transmit)
+    }
+
+    /// Sends up to `most` packets behind the one at `offset`, short of the one that ends the burst.
+    fn send_more(&mut self, index: u32, offset: u64, most: u32) -> u32 {
+        let message = &mut self.outgoing[index];
+        let shape = message.shape(self.config.packet_bytes);
+        let is_plain = shape.offset(message.next) == offset + shape.packet_bytes as u64
+            && message.next > message.furthest
+            && !message.opener_due;
+        if !is_plain {
+            return 0;
+        }
+        let end = message.limit.min(shape.last_seq());
+        let more = end.saturating_sub(message.next).min(most);
+        message.next += more;
+        message.furthest = message.next - 1;
+        self.counters.sent[Kind::Data.index()] += u64::from(more);
+        more
+    }
+
+    /// Handles the first packets of a run as [`handle`](Self::handle) does, and takes them off it.
+    /// Answers how many they are: one, or as many as were placed one behind the other.
+    pub fn handle_run(
+        &mut self,
+        from: NodeId,
+        run: &mut Run,
+        now: Instant,
+    ) -> (Result<Placement, Dropped>, u32) {
+        let outcome = self.handle(from, &run.first(), now);
+        let mut taken = 1;
+        if let Ok(Placement::Data { message, .. }) = outcome
+            && run.packets() > 1
+        {
+            taken += self.take_more(message, run);
+        }
+        run.skip(taken);
+        (outcome, taken)
+    }
+
+    /// Takes in more packets of a run whose first one has just been placed: as long as the next one
+    /// is expected, granted, not the last of the message and gives no cause for a new grant.
+    // Rule R. Rule W.
+    fn take_more(&mut self, IncomingId(key): IncomingId, run: &Run) -> u32 {
+        let Some(index) = self.incoming.find(key) else {
+            return 0;
+        };
+        let seq = run.header.seq;
+        let message = &self.incoming[index];
+        let is_plain = message.state == State::Receiving
+            && message.expected == seq + 1
+            && message.came.is_empty()
+            && self.config.caps.has(Caps::SNAK)
+            && self.grants.is_full();
+        if !is_plain {
+            return 0;
+        }
+        let last = message.shape(self.config.packet_bytes).last_seq();
+        let placeable = message.limit.min(last - 1).saturating_sub(seq);
+        let more = (run.packets() - 1)
+            .min(placeable)
+            .min(self.packets_to_grant(index, last));
+        let message = &mut self.incoming[index];
+        message.expected += more;
+        if run.header.info2 == message.nak {
+            message.fresh = message.fresh.max(seq + more);
+        }
+        let to_peer = &mut self.paths[message.from as usize].granted;
+        self.grants.give_back(more, to_peer);
+        self.counters.received[Kind::Data.index()] += u64::from(more);
+        self.renew_grant(index);
+        more
+    }
+
+    /// How many packets must come until more may be granted: see `renew_grant`.
+    // Rule W.
+    fn packets_to_grant(&self, index: u32, last: u32) -> u32 {
+        let message = &self.incoming[index];
+        if message.limit >= last {
+            return u32::MAX;
+        }
+        let left = if self.config.caps.has(Caps::PIPE) {
+            self.grants.window(self.config.caps.has(Caps::BUDGET)) / 2
+        } else {
+            0
+        };
+        message.span().saturating_sub(left).max(1)
+    }
+}
