@@ -123,6 +123,9 @@ pub struct Sim {
     has_unflushed: bool,
 }
 
+/// How many packets are handed out at once.
+const ROOM: u32 = 64;
+
 impl Sim {
     fn pump(&mut self) {
         self.has_unflushed = false;
@@ -130,23 +133,47 @@ impl Sim {
         let me = NodeId(self.me.0);
         let limit = self.shared_bytes;
         let mut last: Option<(NodeId, Vec<u8>)> = None;
-        self.driver
-            .transmit(shared.now, |to, header, envelope, body| {
-                let bytes = header.len() + envelope.len() + body.len();
+        self.driver.transmit(shared.now, ROOM, |parcel| {
+            let to = parcel.to;
+            for number in 0..parcel.packets {
+                let (header, body) = parcel.packet(number);
+                let bytes = header.len() + parcel.envelope.len() + body.len();
                 let is_open =
                     |last: &(NodeId, Vec<u8>)| last.0 == to && last.1.len() + bytes <= limit;
                 if let Some((to, full)) = last.take_if(|last| !is_open(last)) {
                     shared.network.send(shared.now, me, to, full);
                 }
                 let (_, datagram) = last.get_or_insert_with(|| (to, Vec::with_capacity(bytes)));
-                datagram.extend_from_slice(header);
-                datagram.extend_from_slice(envelope);
+                datagram.extend_from_slice(&header);
+                datagram.extend_from_slice(parcel.envelope);
                 body.append_to(datagram);
-                true
-            });
+            }
+            ROOM
+        });
         if let Some((to, datagram)) = last {
             shared.network.send(shared.now, me, to, datagram);
         }
+    }
+
+    /// Handles the datagram in hand and those that wait behind it, if they are a run of packets.
+    fn take_run(&mut self, now: Instant) -> bool {
+        let (from, first, at) = &mut self.in_hand;
+        let run = self.driver.run_of(first).filter(|_| *at == 0);
+        let Some(mut run) = run else {
+            return false;
+        };
+        let mut datagrams = vec![core::mem::take(first)];
+        *at = 0;
+        let mail = &mut self.air.shared.lock().mail[self.me.0 as usize];
+        while mail
+            .front()
+            .is_some_and(|(sender, next)| sender == from && run.takes(next))
+        {
+            datagrams.extend(mail.pop_front().map(|(_, next)| next));
+        }
+        let payload = |number: u32| &datagrams[number as usize][run.header_bytes()..];
+        self.driver.take_run(*from, run, payload, now);
+        true
     }
 
     /// Handles the next packet of the datagram in hand.
@@ -200,7 +227,9 @@ impl Transport for Sim {
                 return Some(event);
             }
             if self.in_hand.2 < self.in_hand.1.len() {
-                if let Some(event) = self.take_packet(now) {
+                if !self.take_run(now)
+                    && let Some(event) = self.take_packet(now)
+                {
                     return Some(event);
                 }
                 self.pump();

@@ -6,13 +6,15 @@ use std::collections::VecDeque;
 
 use rmpp_core::{
     Awaited, Caps, Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
-    NodeId, OutgoingId, Placement, SendError, Transmit,
+    NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
 use super::super::{
     Arrival, Bounced, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Lost, Outbound, Peer,
     Refusal, Token,
 };
+use super::parcel::Parcel;
+use super::place::Place;
 use crate::clock::Instant;
 use crate::memory::Span;
 use crate::slab::Beside;
@@ -24,6 +26,9 @@ const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is 
 /// The same, where a message was announced and will not come (rule N).
 const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite never does \
                        (decision 0031): run all ranks with the same mpi-lite";
+
+/// What a placement is relied upon for.
+const LIVING: &str = "the core places data of living messages only";
 
 #[derive(Debug)]
 struct Outgoing {
@@ -40,46 +45,6 @@ struct Incoming {
     from: NodeId,
     body_len: u64,
     place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    /// Not landed; the body bytes of the first packet.
-    Held(Vec<u8>),
-    /// Its turn has not come; the message from its envelope on, as far as it is here.
-    Early(Vec<u8>),
-    Into(Span),
-    Bounce(Vec<u8>),
-}
-
-impl Place {
-    fn write(&mut self, offset: usize, bytes: &[u8]) {
-        match self {
-            Self::Into(span) => {
-                span.write(offset, bytes);
-            }
-            Self::Bounce(buffer) => {
-                Span::of(buffer).write(offset, bytes);
-            }
-            Self::Early(kept) => {
-                let end = ENVELOPE_BYTES + offset + bytes.len();
-                if kept.len() < end {
-                    kept.resize(end, 0);
-                }
-                kept[end - bytes.len()..end].copy_from_slice(bytes);
-            }
-            Self::Held(_) => unreachable!("a message that is held is sent no more of"),
-        }
-    }
-
-    /// The body of a complete message, if it is in a buffer of ours.
-    #[inline]
-    fn into_body(self) -> Option<Vec<u8>> {
-        match self {
-            Self::Bounce(buffer) => Some(buffer),
-            Self::Into(_) | Self::Held(_) | Self::Early(_) => None,
-        }
-    }
 }
 
 /// The endpoint and the bytes of the messages it moves.
@@ -246,16 +211,17 @@ impl Driver {
         Ok(id)
     }
 
-    /// Hands out everything that is due: receiver, header, envelope of a first packet (else
-    /// empty), range of the body. `send` answers whether it has room for more; this, whether it
-    /// had none.
+    /// Hands out everything that is due, at first up to `room` packets at once. `send` answers how
+    /// many packets it has room for now; this, whether it had none.
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
-        mut send: impl FnMut(NodeId, &[u8], &[u8], Span) -> bool,
+        mut room: u32,
+        mut send: impl FnMut(&Parcel<'_>) -> u32,
     ) -> bool {
-        while let Some(packet) = self.core.poll_transmit(now) {
-            if !self.hand_out(&packet, &mut send) {
+        while let Some(packet) = self.core.poll_transmit_run(now, room) {
+            room = self.hand_out(&packet, &mut send);
+            if room == 0 {
                 return true;
             }
         }
@@ -268,7 +234,7 @@ impl Driver {
     pub(crate) fn transmit_first(
         &mut self,
         id: OutgoingId,
-        mut send: impl FnMut(NodeId, &[u8], &[u8], Span),
+        mut send: impl FnMut(&Parcel<'_>),
     ) -> bool {
         let packet = self.core.first_packet(id);
         if let Some(packet) = &packet {
@@ -283,13 +249,16 @@ impl Driver {
     }
 
     #[inline]
-    fn hand_out<R>(
-        &self,
-        packet: &Transmit,
-        send: &mut impl FnMut(NodeId, &[u8], &[u8], Span) -> R,
-    ) -> R {
+    fn hand_out<R>(&self, packet: &Transmit, send: &mut impl FnMut(&Parcel<'_>) -> R) -> R {
+        let mut parcel = Parcel {
+            to: packet.to,
+            header: &packet.header,
+            packets: packet.packets,
+            envelope: &[],
+            body: Span::EMPTY,
+        };
         let Some(id) = packet.message else {
-            return send(packet.to, &packet.header, &[], Span::EMPTY);
+            return send(&parcel);
         };
         let message = self
             .outgoing
@@ -299,12 +268,13 @@ impl Driver {
         let offset = usize::try_from(packet.offset).expect("a range of memory");
         if offset == 0 {
             // Packets hold at least an envelope: it is never cut.
-            let body = message.body.part(0, packet.len - ENVELOPE_BYTES);
-            send(packet.to, &packet.header, &message.envelope, body)
+            parcel.envelope = &message.envelope;
+            parcel.body = message.body.part(0, packet.len - ENVELOPE_BYTES);
         } else {
-            let body = message.body.part(offset - ENVELOPE_BYTES, packet.len);
-            send(packet.to, &packet.header, &[], body)
+            let bytes = packet.packets as usize * packet.len;
+            parcel.body = message.body.part(offset - ENVELOPE_BYTES, bytes);
         }
+        send(&parcel)
     }
 
     /// Whether something is to be handed out that should not wait.
@@ -344,6 +314,40 @@ impl Driver {
         (place, self.place(placement, (from, packet.payload), now))
     }
 
+    /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
+    #[inline]
+    pub(crate) fn run_of(&self, datagram: &[u8]) -> Option<Run> {
+        let packet = self.core.cut(datagram)?;
+        Run::of(&packet).filter(|_| packet.bytes() == datagram.len())
+    }
+
+    /// Takes in a run of packets; `payload` answers that of each, by its place in the run.
+    pub(crate) fn take_run<'a>(
+        &mut self,
+        from: NodeId,
+        mut run: Run,
+        payload: impl Fn(u32) -> &'a [u8],
+        now: Instant,
+    ) {
+        let mut done = 0;
+        while run.packets() > 0 {
+            // Dropped packets are counted by the core.
+            let (outcome, taken) = self.core.handle_run(from, &mut run, now);
+            if let Ok(Placement::Data { message, offset }) = outcome {
+                self.current = Some(message);
+                let mut offset = usize::try_from(offset).expect("a range of memory");
+                let known = self.incoming.get_mut(message.index());
+                let place = &mut known.expect(LIVING).place;
+                for number in done..done + taken {
+                    let payload = payload(number);
+                    place.write(offset - ENVELOPE_BYTES, payload);
+                    offset += payload.len();
+                }
+            }
+            done += taken;
+        }
+    }
+
     /// Does with the payload of a packet what the core says; answers `Arriving` if it begins a
     /// message, whose payload `land` needs.
     #[inline]
@@ -379,7 +383,7 @@ impl Driver {
                 let offset = usize::try_from(offset).expect("a range of memory");
                 self.incoming
                     .get_mut(message.index())
-                    .expect("the core places data of living messages only")
+                    .expect(LIVING)
                     .place
                     .write(offset - ENVELOPE_BYTES, payload);
                 None

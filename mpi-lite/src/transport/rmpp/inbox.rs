@@ -84,7 +84,6 @@ impl Inbox {
     }
 
     /// The next datagram of those in hand: its rank, and where its packets are.
-    // Rules E and S: job, length, sender and address, before any state is touched.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -93,12 +92,28 @@ impl Inbox {
         counters: &mut Datagrams,
     ) -> Option<(u32, Range<usize>)> {
         while self.slot < self.received {
+            let next = self.next_in_stretch(ends, seal, counters);
+            if next.is_some() {
+                return next;
+            }
+            (self.slot, self.at) = (self.slot + 1, 0);
+        }
+        None
+    }
+
+    /// The same, as long as it is in the stretch in hand.
+    // Rules E and S: job, length, sender and address, before any state is touched.
+    // For a lone datagram the call would cost as much as the look at it.
+    #[inline(always)]
+    pub(super) fn next_in_stretch(
+        &mut self,
+        ends: &Ends,
+        seal: &mut Seal,
+        counters: &mut Datagrams,
+    ) -> Option<(u32, Range<usize>)> {
+        while self.has_more_in_stretch() {
             let (start, end) = (self.slot * SLOT_BYTES, self.lens[self.slot]);
             let left = &self.slots[start + self.at..start + end];
-            if left.is_empty() {
-                (self.slot, self.at) = (self.slot + 1, 0);
-                continue;
-            }
             let from = self.sift(left, ends, (seal, counters));
             let begin = start + self.at;
             let Some((from, bytes)) = from else {
@@ -119,6 +134,12 @@ impl Inbox {
             }
         }
         None
+    }
+
+    /// Whether the stretch in hand has more datagrams.
+    #[inline]
+    pub(super) fn has_more_in_stretch(&self) -> bool {
+        self.slot < self.received && self.at < self.lens[self.slot]
     }
 
     /// Sender and length of the datagram that `left` begins with, if it is one of this job's.

@@ -10,6 +10,8 @@ pub mod fuzzing;
 mod inbox;
 mod mtu;
 mod outbox;
+mod parcel;
+mod place;
 mod round;
 mod seal;
 mod socket;
@@ -304,9 +306,9 @@ impl Rmpp {
         self.has_unflushed = false;
         self.now = now;
         let socket = &mut self.socket;
-        while self.driver.transmit(self.now, |to, header, first, body| {
-            socket.push(to.0, header, first, body);
-            !socket.is_full()
+        while self.driver.transmit(self.now, socket.room(), |parcel| {
+            socket.push_parcel(parcel);
+            socket.room()
         }) {
             socket.flush();
             // That has taken its time: the timers of what follows begin now.
@@ -341,6 +343,36 @@ impl Rmpp {
         true
     }
 
+    /// Handles the packet in hand and those that follow it in its stretch, if they are of a kind
+    /// that comes in runs. What ends the run is in hand then.
+    fn take_run(&mut self) -> bool {
+        let first = self.in_hand.clone();
+        let Some(mut run) = self.driver.run_of(self.socket.bytes(first.clone())) else {
+            return false;
+        };
+        let (from, mut apart) = (self.from, 0);
+        self.in_hand.start = first.end;
+        while let Some((next_from, place)) = self.socket.next_in_stretch() {
+            if apart == 0 {
+                apart = place.start - first.start;
+            }
+            let is_next = NodeId(next_from) == from
+                && place.start == first.start + run.packets() as usize * apart
+                && run.takes(self.socket.bytes(place.clone()));
+            if !is_next {
+                (self.from, self.in_hand) = (NodeId(next_from), place);
+                break;
+            }
+        }
+        let payload = |number: u32| {
+            let start = first.start + number as usize * apart + run.header_bytes();
+            self.socket.bytes(start..start + run.payload_bytes())
+        };
+        self.driver.take_run(from, run, payload, self.now);
+        self.has_unflushed = true;
+        true
+    }
+
     /// Handles the next packet of the datagram in hand.
     #[inline]
     fn take_packet(&mut self) -> Option<Event> {
@@ -369,9 +401,9 @@ impl Transport for Rmpp {
         // The time matters when the message goes out.
         let id = self.driver.send(NodeId(to.0), message, self.now)?;
         let socket = &mut self.socket;
-        let went = self.driver.transmit_first(id, |to, header, first, body| {
-            socket.push(to.0, header, first, body);
-        });
+        let went = self
+            .driver
+            .transmit_first(id, |parcel| socket.push_parcel(parcel));
         if went {
             self.begun.push(id);
         } else {
@@ -434,6 +466,9 @@ impl Transport for Rmpp {
                 return Some(event);
             }
             if !self.in_hand.is_empty() {
+                if self.socket.has_more_in_stretch() && self.take_run() {
+                    continue;
+                }
                 if let Some(event) = self.take_packet() {
                     return Some(event);
                 }

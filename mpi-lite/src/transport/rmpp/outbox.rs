@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 use rmpp_core::FAST_HEADER_BYTES;
 
 use super::super::EnvelopeBytes;
+use super::parcel::Parcel;
 use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
 use super::socket::{Ends, message};
 use super::{DATAGRAM_MAX, WRAP_BYTES};
@@ -131,8 +132,37 @@ impl Outbox {
     /// Adds a packet, to a datagram with others if there is one with room.
     #[inline]
     pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
+        let datagram = self.open_datagram(to, header.len() + envelope.len() + body.len());
+        self.enter((to, datagram), header, envelope, body);
+    }
+
+    /// Adds the packets of a run behind the first one. They are so long that no two share a
+    /// datagram.
+    #[inline]
+    pub(super) fn push_followers(&mut self, parcel: &Parcel<'_>) {
+        for number in 1..parcel.packets {
+            let (header, body) = parcel.packet(number);
+            self.enter((parcel.to.0, None), &header, &[], body);
+        }
+    }
+
+    /// How many packets there is room for whose datagrams are as long as the longest.
+    #[inline]
+    pub(super) fn room(&self, longest_bytes: usize) -> u32 {
+        let bytes = COLLECTED_BYTES.saturating_sub(self.bytes);
+        (PIECES - self.pieces.len()).min(bytes.div_ceil(longest_bytes)) as u32
+    }
+
+    /// Adds a packet to a datagram, or as one of its own.
+    #[inline]
+    fn enter(
+        &mut self,
+        (to, datagram): (u32, Option<usize>),
+        header: &[u8],
+        envelope: &[u8],
+        body: Span,
+    ) {
         let packet_bytes = header.len() + envelope.len() + body.len();
-        let datagram = self.open_datagram(to, packet_bytes);
         let start = self.buffer.len();
         if datagram.is_none() {
             self.buffer.extend_from_slice(&self.wrap);

@@ -17,6 +17,7 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 use super::WRAP_BYTES;
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Stuck};
+use super::parcel::Parcel;
 use super::seal::{MARK_BYTES, Seal};
 use crate::config::Settings;
 use crate::counters::Datagrams;
@@ -179,10 +180,22 @@ impl Socket {
         self.outbox.push(to, header, envelope, body);
     }
 
-    /// Whether what was queued is to be sent before more is.
+    /// Queues a packet, or a run of no more than there is room for.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.outbox.is_full()
+    pub(super) fn push_parcel(&mut self, parcel: &Parcel<'_>) {
+        if parcel.packets == 1 {
+            // Short messages have no time for a division.
+            return self.push(parcel.to.0, parcel.header, parcel.envelope, parcel.body);
+        }
+        let (header, body) = parcel.packet(0);
+        self.push(parcel.to.0, &header, parcel.envelope, body);
+        self.outbox.push_followers(parcel);
+    }
+
+    /// How many packets there is room for before what was queued is to be sent.
+    #[inline]
+    pub(super) fn room(&self) -> u32 {
+        self.outbox.room(self.inbox.longest_bytes())
     }
 
     /// Sends what was queued. A datagram that the system refuses counts as lost on the way: the
@@ -253,6 +266,20 @@ impl Socket {
     pub(super) fn next(&mut self) -> Option<(u32, Range<usize>)> {
         self.inbox
             .next(&self.ends, &mut self.seal, &mut self.counters)
+    }
+
+    /// The same, if it came in one stretch with the one before.
+    #[inline]
+    pub(super) fn next_in_stretch(&mut self) -> Option<(u32, Range<usize>)> {
+        self.inbox
+            .next_in_stretch(&self.ends, &mut self.seal, &mut self.counters)
+    }
+
+    /// Whether `next_in_stretch` may have more to tell.
+    #[inline]
+    #[must_use]
+    pub(super) fn has_more_in_stretch(&self) -> bool {
+        self.inbox.has_more_in_stretch()
     }
 
     /// The bytes at a place that `next` answered; they stay until `fetch`.

@@ -1,0 +1,27 @@
+//! What goes out of the driver to whatever carries datagrams.
+
+use rmpp_core::{HeaderBytes, NodeId};
+
+use crate::memory::Span;
+
+/// What goes out: a packet, or a run of packets that only their numbers tell apart.
+pub(crate) struct Parcel<'a> {
+    pub(crate) to: NodeId,
+    /// Of the first packet; those behind it have [`HeaderBytes::behind`].
+    pub(crate) header: &'a HeaderBytes,
+    pub(crate) packets: u32,
+    /// What stands before the body of a first packet; else empty.
+    pub(crate) envelope: &'a [u8],
+    /// The bodies of all packets, each as long as the others.
+    pub(crate) body: Span,
+}
+
+impl Parcel<'_> {
+    /// Header and body of the packet with this place in the run.
+    #[inline]
+    pub(crate) fn packet(&self, number: u32) -> (HeaderBytes, Span) {
+        let bytes = self.body.len() / self.packets as usize;
+        let body = self.body.part(number as usize * bytes, bytes);
+        (self.header.behind(number), body)
+    }
+}
