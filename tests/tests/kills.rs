@@ -214,3 +214,19 @@ fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
         drop(job.finish().expect_code(0).expect_stdout("all right"));
     }
 }
+
+/// The system answers EFAULT, which is no reason to try again.
+#[test]
+fn a_send_buffer_that_cannot_be_read_ends_the_job() {
+    let scratch = Scratch::new("unreadable");
+    let source = c_source("tests/c/faults/unreadable.c");
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    for transport in TRANSPORTS {
+        let job = Job::mpirun(2).args(["--transport", transport]).arg(&binary);
+        let outcome = job.run().expect_code(139);
+        let outcome = outcome.expect_stderr("rank 0").expect_stderr("signal 11");
+        if transport == "rmpp" {
+            drop(outcome.expect_stderr("the system cannot read the data of a message to rank 1"));
+        }
+    }
+}

@@ -314,6 +314,22 @@ impl Outbox {
         self.send_batch(done, ends)
     }
 
+    /// The system cannot read what is to be sent from `done` on: memory of the program. It is read
+    /// here, so that the process ends at once, as it would where messages are copied, instead of
+    /// repeating for ever what cannot be sent.
+    #[cold]
+    pub(super) fn read_bodies(&self, done: usize) {
+        let Datagram { to, first, .. } = self.datagrams[done];
+        eprintln!(
+            "mpi-lite: the system cannot read the data of a message to rank {to}: is its buffer \
+             shorter than its count and datatype say, or was it freed before the send was complete?"
+        );
+        for Piece { body, .. } in &self.pieces[first as usize..] {
+            let mut bytes = vec![0; body.len()];
+            body.read_into(&mut bytes);
+        }
+    }
+
     /// One stretch of memory.
     fn send_plain(&self, datagram: Datagram, ends: &Ends) -> Result<Went, Stuck> {
         let Piece { start, len, .. } = self.pieces[datagram.first as usize];

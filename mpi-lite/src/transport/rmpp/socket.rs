@@ -218,6 +218,11 @@ impl Socket {
                     self.counters.bursts_sent += went.bursts as u64;
                     done += went.datagrams.max(1);
                 }
+                Err(stuck) if stuck.error.raw_os_error() == Some(libc::EFAULT) => {
+                    self.outbox.read_bodies(done);
+                    self.counters.refused += 1;
+                    done += 1;
+                }
                 Err(stuck) if self.helps_itself(&stuck) => {}
                 Err(_) => {
                     // A refused datagram is the first of the rest: skip it.
