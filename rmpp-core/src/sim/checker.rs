@@ -169,6 +169,11 @@ impl Checker {
         Ok(())
     }
 
+    /// Whether its sender knows that message `tag` was refused.
+    pub(super) fn is_refused(&self, tag: u32) -> bool {
+        self.messages[tag as usize].outcome == Outcome::Refused
+    }
+
     /// P1: all packets of a message, in both directions, name it alike.
     pub(super) fn named(&mut self, tag: u32, msg_id: u32) -> Verdict {
         let name = *self.messages[tag as usize].name.get_or_insert(msg_id);
