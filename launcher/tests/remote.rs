@@ -113,7 +113,8 @@ fn a_host_that_cannot_be_reached_is_named_with_the_words_of_ssh() {
     let cases = [
         (
             "unknown",
-            "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: Could not resolve hostname unknown",
+            "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: Could not resolve hostname \
+             unknown",
         ),
         (
             "refused",
@@ -125,8 +126,8 @@ fn a_host_that_cannot_be_reached_is_named_with_the_words_of_ssh() {
         ),
         (
             "empty",
-            "fake_ssh' (MPILITE_SSH) ended with status 0 before mpi-lite started there: does it run the command \
-             that it is given on the host?",
+            "fake_ssh' (MPILITE_SSH) ended with status 0 before mpi-lite started there: does it \
+             run the command that it is given on the host?",
         ),
         (
             "bare",

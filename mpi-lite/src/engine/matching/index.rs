@@ -209,6 +209,47 @@ mod tests {
         }
     }
 
+    /// Labels of one source whose tags lie far apart, two of which begin at the same home.
+    fn two_with_one_home() -> [Label; 2] {
+        let mut known = BTreeMap::new();
+        for number in 0..1 << 20 {
+            let label = label(0, 1, number * BLOCK as i32);
+            if let Some(other) = known.insert(home(label), label) {
+                return [other, label];
+            }
+        }
+        panic!("a million labels in 2^29 homes, and no two meet");
+    }
+
+    #[test]
+    fn labels_with_one_home_are_told_apart() {
+        let labels = two_with_one_home();
+        let label_of = |place: u32| labels[place as usize % 2];
+        let mut index = Index::default();
+        for place in 0..4 {
+            index.append(label_of(place), place, label_of);
+        }
+        for place in 0..4 {
+            let label = label_of(place);
+            assert_eq!(index.first(label, label_of), Some(place));
+            index.remove(label, place, label_of);
+        }
+    }
+
+    #[test]
+    fn what_was_reserved_does_not_grow() {
+        for labels in [1, 100, 1000, 10_000] {
+            let mut index = Index::default();
+            index.reserve(labels);
+            let room = index.blocks.len();
+            for place in 0..labels as u32 {
+                let label_of = |place: u32| label(0, 0, place.cast_signed());
+                index.append(label_of(place), place, label_of);
+            }
+            assert_eq!(index.blocks.len(), room, "{labels} labels");
+        }
+    }
+
     /// How many slots past its home a label lies, on the average.
     fn way(labels: impl Iterator<Item = Label>) -> f64 {
         let mut index = Index::default();

@@ -257,3 +257,22 @@ impl Inward {
             .write_words(|number| self.ring.word(ENVELOPE_WORDS + number));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_goes_in_some_eight_pieces_none_too_long() {
+        assert_eq!(asked_piece_bytes(1), EAGER_PIECE_BYTES);
+        assert_eq!(asked_piece_bytes(1 << 30), EAGER_BYTES);
+        for len in (1..=8).map(|eighth| 8 * eighth * EAGER_PIECE_BYTES) {
+            let piece = asked_piece_bytes(len);
+            let pieces = len.div_ceil(piece);
+            assert!(
+                piece == EAGER_BYTES || pieces == 8,
+                "{len}: {pieces} of {piece}"
+            );
+        }
+    }
+}
