@@ -123,8 +123,9 @@ impl World {
         }
     }
 
-    /// Whether a packet is the MSGEND for a message that its sender knows to be refused: unscheduled
-    /// data was under way then, and its last packet is answered like that of any message of before.
+    /// Whether a packet is the MSGEND for a message that its sender knows to be refused:
+    /// unscheduled data was under way then, and its last packet is answered like that of any
+    /// message of before.
     fn ends_refused(&self, (from, to): (u32, u32), packet: &Packet) -> bool {
         let Some(header) = Header::decode(&packet.header) else {
             return false;
