@@ -322,6 +322,21 @@ fn filled(depth: i32, requests: &mut Table<()>) -> Posted {
     posted
 }
 
+/// Quickly found is the first of a short queue, and any of a deep one.
+#[test]
+fn a_receive_that_is_quickly_found_is_taken_if_there_is_a_place_for_its_message() {
+    for depth in [0, 1000] {
+        let mut requests = Table::default();
+        let mut posted = filled(depth, &mut requests);
+        let request = Request(requests.insert(()));
+        posted.push(pattern(Some(1), Some(7)), request);
+        let mut take = |place: Option<()>| posted.take_if(&envelope(1, 7), |_| place);
+        assert_eq!(take(None), None);
+        assert_eq!(take(Some(())), Some((request, ())), "{depth} before it");
+        assert_eq!(take(Some(())), None);
+    }
+}
+
 #[test]
 fn a_message_takes_the_receive_that_was_posted_first_whatever_they_leave_open() {
     for depth in DEPTHS {

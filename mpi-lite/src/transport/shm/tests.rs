@@ -704,3 +704,39 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
         );
     }
 }
+
+/// Sends so many messages that some wait for room, and takes those that came.
+fn overfill(roads: &mut [Shm], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
+    for (number, body) in bodies.iter_mut().enumerate() {
+        send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+    }
+    let mut come = Vec::new();
+    while come.is_empty() {
+        come = receive(&mut roads[1]).0;
+    }
+    assert!(come.len() < bodies.len(), "none waits for room");
+    come
+}
+
+#[test]
+fn a_message_does_not_overtake_those_that_wait_for_room() {
+    let mut roads = neighbours(2, true);
+    let mut bodies: Vec<_> = (0..=MORE_THAN_FIT as u64).map(|n| body(n, 8)).collect();
+    let (last, others) = bodies.split_last_mut().unwrap();
+    let mut come = overfill(&mut roads, others);
+    send(&mut roads[0], 1, 1, last);
+    while come.len() < bodies.len() {
+        come.extend(receive(&mut roads[1]).0);
+        assert!(!receive(&mut roads[0]).1);
+    }
+    assert!(come == bodies, "the last one came before others");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it has no poll")]
+fn who_has_room_for_what_waits_does_not_sleep() {
+    let mut roads = neighbours(2, true);
+    let _ = overfill(&mut roads, &mut vec![vec![7; 3]; MORE_THAN_FIT]);
+    assert!(!roads[0].begin_rest());
+    roads[0].end_rest();
+}
