@@ -4,8 +4,6 @@
 
 use std::net::SocketAddr;
 
-use crate::transport::shm::meeting::About;
-
 /// The result of everything that a program may ask for.
 pub type Result<T> = core::result::Result<T, Error>;
 
@@ -171,8 +169,8 @@ pub enum Cause {
     Parted {
         /// Its rank in the communicator.
         rank: u32,
-        /// What it came for.
-        theirs: About,
+        /// What it came for, as it stands in the memory that they share.
+        theirs: u64,
     },
     /// Processes of a communicator are in different collective operations, in words.
     #[error("{0}")]

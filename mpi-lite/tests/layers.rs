@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["engine"],
     &["comm"],
     &["coll"],
-    &["world"],
+    &["world", "protocol_page"],
 ];
 
 fn layer_of(module: &str) -> Option<usize> {

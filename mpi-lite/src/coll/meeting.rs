@@ -40,6 +40,7 @@ fn wait<T>(circle: Circle<'_>, mine: About, look: impl FnMut() -> Look<T>) -> Re
                 (source_rank, &Call::name_of(tag)),
             ),
             Cause::Parted { rank, theirs } => {
+                let theirs = About::decode(theirs);
                 parted((circle.meeting().me() as u32, mine), (rank, theirs))
             }
             _ => error,

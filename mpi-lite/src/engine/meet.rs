@@ -153,8 +153,11 @@ impl<'a> Round<'a> {
         }
         lane.look_again_at = Some(self.at);
         let (rank, theirs) = is_due.then(|| self.circle.meeting.parted(mine))??;
-        let rank = rank as u32;
-        Some(Cause::Parted { rank, theirs }.into())
+        let parted = Cause::Parted {
+            rank: rank as u32,
+            theirs: theirs.encode(),
+        };
+        Some(parted.into())
     }
 }
 

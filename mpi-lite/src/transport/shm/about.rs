@@ -113,13 +113,17 @@ impl About {
         Self(cleared | u64::from(before.now().0) << BEFORE_AT)
     }
 
+    /// The word of the shared memory.
     #[inline]
-    pub(super) fn encode(self) -> u64 {
+    #[must_use]
+    pub fn encode(self) -> u64 {
         self.0
     }
 
+    /// What a word says.
     #[inline]
-    pub(super) fn decode(word: u64) -> Self {
+    #[must_use]
+    pub fn decode(word: u64) -> Self {
         Self(word)
     }
 }
