@@ -90,7 +90,9 @@ fn all_invariants_hold_for_every_seed() {
 /// Found by long runs, beyond the seeds of every day.
 #[test]
 fn seeds_that_failed_once_hold() {
-    for seed in [20_313_069, 20_325_367, 30_023_638, 30_037_212] {
+    for seed in [
+        20_313_069, 20_325_367, 30_023_638, 30_037_212, 30_092_284, 30_104_216,
+    ] {
         run(seed);
     }
 }

@@ -171,14 +171,17 @@ impl Plan {
         }
     }
 
-    /// Whether the links do nothing wrong, so that no packet is ever repeated.
+    /// Whether the links do nothing wrong, and an answer comes before it is asked for again, so that
+    /// no packet is ever repeated.
     #[must_use]
     pub fn is_calm(&self) -> bool {
+        let round_trip = Duration::from_nanos(2 * self.faults.min_delay_ns);
         let none = Faults {
             min_delay_ns: self.faults.min_delay_ns,
             ..Faults::none()
         };
         self.faults == none
+            && round_trip + self.config.ack_delay < self.config.first_timeout
             && self.late_ppm == 0
             && self.config.max_done_states > 1_000
             && self.config.max_answers > 1_000
