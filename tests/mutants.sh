@@ -84,7 +84,7 @@ missed=$(wc -l <$folder/missed)
 echo "mutants: $caught caught, $late that hang (or the machine is too busy), $missed missed," \
     "$(wc -l <$folder/unviable) do not compile"
 # Those that docs/mutants.md names, without their line numbers, are known.
-sed -e 's/:[0-9]*:[0-9]*: /: /' $folder/missed | sort -u | while read -r mutant; do
+sed -e 's/:[0-9]*:[0-9]*: /: /' -e 's/|/\\|/g' $folder/missed | sort -u | while read -r mutant; do
     grep -qF "$mutant" docs/mutants.md || echo "not in docs/mutants.md: $mutant"
 done >$folder/new
 cat $folder/new
