@@ -116,14 +116,18 @@ fn a_bcast_that_is_short_at_the_root_and_long_elsewhere_ends() {
     let _ = program.run("rmpp", "short-long", "off").expect_code(0);
 }
 
-/// What is wrong and what to do are told whole, however many arguments the call has. By messages:
-/// over shared memory the reduce sends none.
+/// What is wrong and what to do are told whole, however many arguments the call has. Over shared
+/// memory the reduce sends no message, and the other waits for one.
 #[test]
 fn an_error_of_a_call_with_many_arguments_keeps_its_advice_and_its_class() {
-    let outcome = Program::new().run("rmpp", "alltoallw-reduce", "off");
-    let outcome = outcome.expect_failure();
-    let outcome = outcome.expect_stderr("in MPI_Alltoallw(");
-    let _ = outcome.expect_stderr("in the same order, with the same root [MPI_ERR_ARG]\n");
+    let program = Program::new();
+    for transport in TRANSPORTS {
+        let outcome = program.run(transport, "alltoallw-reduce", "off");
+        let outcome = outcome.expect_failure();
+        let outcome = outcome.expect_stderr("in MPI_Alltoallw(");
+        let outcome = outcome.expect_stderr("MPI_Reduce(root 1)");
+        let _ = outcome.expect_stderr("in the same order, with the same root [MPI_ERR_ARG]\n");
+    }
 }
 
 #[test]

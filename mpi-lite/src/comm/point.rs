@@ -115,8 +115,18 @@ impl Communicator {
         call: Call,
     ) -> Result<()> {
         let send = self.collective_send(send, to, call)?;
-        let receive = self.collective_receive(&receive, from)?;
-        let received = self.engine().exchange_whole(&send, receive)?;
+        let plan = self.collective_receive(&receive, from)?;
+        let received = match self.circle() {
+            None => self.engine().exchange_whole(&send, plan)?,
+            Some(circle) => {
+                let meeting = circle.meeting();
+                let has_gone_on = || meeting.has_gone_on(from);
+                match self.engine().exchange_unless(&send, plan, has_gone_on)? {
+                    Some(received) => received,
+                    None => return Err(self.left_alone(meeting, (&receive, from), call)),
+                }
+            }
+        };
         self.check_call(received, (from, call))
     }
 

@@ -434,21 +434,51 @@ impl Engine {
     /// # Errors
     /// As [`Lane::send`], and those of the send.
     pub fn exchange_whole(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Received> {
+        let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
+        let received = self.wait_with(lane, Some(receiving))?;
+        self.wait(Some(sending))?.into_result()?;
+        Ok(received)
+    }
+
+    /// The same for a message of a collective, from a member that may have gone on without sending
+    /// it: see [`Engine::receive_unless`].
+    ///
+    /// # Errors
+    /// As [`Lane::send`], and those of the send.
+    pub fn exchange_unless(
+        &self,
+        send: &SendPlan,
+        receive: ReceivePlan,
+        has_gone_on: impl Fn() -> bool,
+    ) -> Result<Option<Received>> {
+        let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
+        let received = self.wait_unless(lane, receiving, has_gone_on)?;
+        match received {
+            Some(_) => self.wait(Some(sending))?.into_result().map(drop)?,
+            // Nobody may be left to receive it either.
+            None => self.with(|lane| lane.free(sending))?,
+        }
+        Ok(received)
+    }
+
+    /// Starts a receive and a send.
+    fn begin_exchange(
+        &self,
+        send: &SendPlan,
+        receive: ReceivePlan,
+    ) -> Result<(Guard<'_, Lane>, Request, Request)> {
         let mut lane = self.lane.lock();
         let receiving = lane.receive(receive);
-        let sending = match lane.send(send) {
-            Ok(sending) => Some(sending),
+        match lane.send(send) {
+            Ok(sending) => Ok((lane, receiving, sending)),
             Err(error) => {
                 // The posted receive must not outlive the call that owns its buffer.
                 let withdrawn = lane.cancel(receiving);
                 self.wait_with(lane, Some(receiving))?;
                 withdrawn?;
-                return Err(error);
+                Err(error)
             }
-        };
-        let received = self.wait_with(lane, Some(receiving))?;
-        self.wait(sending)?.into_result()?;
-        Ok(received)
+        }
     }
 }
 

@@ -298,7 +298,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn wait_unless(
+    pub(super) fn wait_unless(
         &self,
         lane: Guard<'_, Lane>,
         request: Request,

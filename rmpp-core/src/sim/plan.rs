@@ -171,8 +171,8 @@ impl Plan {
         }
     }
 
-    /// Whether the links do nothing wrong, and an answer comes before it is asked for again, so that
-    /// no packet is ever repeated.
+    /// Whether the links do nothing wrong, and an answer comes before it is asked for again, so
+    /// that no packet is ever repeated.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         let round_trip = Duration::from_nanos(2 * self.faults.min_delay_ns);
