@@ -327,6 +327,8 @@ impl Outbox {
         for Piece { body, .. } in &self.pieces[first as usize..] {
             let mut bytes = vec![0; body.len()];
             body.read_into(&mut bytes);
+            // Nobody needs them; but a compiler that knows that does not read them.
+            core::hint::black_box(&bytes);
         }
     }
 
