@@ -81,7 +81,7 @@ SOAK_TEST = CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OV
   CARGO_TARGET_DIR=target/soak nice $(CARGO) test --release --package rmpp-core --features planted
 soak:
 	@echo "soak: base seed $(SOAK_SEED); make soak SOAK_SEED=$(SOAK_SEED) does it again"
-	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 1000000)) \
+	RMPP_FIRST_SEED=$(SOAK_SEED) RMPP_SEEDS=$$(($(SOAK) * 1100000)) \
 	  $(SOAK_TEST) --test simulation -- --nocapture all_invariants
 	RMPP_FUZZ_SEED=$(SOAK_SEED) RMPP_FUZZ_RUNS=$$(($(SOAK) * 10000000)) \
 	  $(SOAK_TEST) --test fuzz -- --nocapture

@@ -4,7 +4,7 @@
 # crash is there too, and belongs into a test.
 
 cargo=${CARGO:-cargo}
-seconds=${FUZZ_SECONDS:-75}
+seconds=${FUZZ_SECONDS:-100}
 folder=target/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
 

@@ -485,6 +485,24 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::Burst;
+    use crate::config::Settings;
+    use crate::engine::Lane;
+    use crate::ids::Mode;
+    use crate::transport::{Link, Loopback, Peer, Transport};
+
+    /// To copy more pays for a call that waits, over a road that waits for an acknowledgement.
+    #[test]
+    fn a_call_that_waits_copies_no_more_where_nothing_is_acknowledged() {
+        let settings = Settings::default();
+        let own = Link::Loopback(Loopback::new(Peer(0)));
+        assert!(!own.acknowledges());
+        let lane = Lane::new(Peer(0), vec![own], settings.clone(), vec!["here".into()]);
+        for is_waited_for in [false, true] {
+            let is_copied = |len| lane.is_copied(Mode::Standard, len, (0, is_waited_for));
+            assert!(is_copied(settings.eager_copy_bytes));
+            assert!(!is_copied(settings.eager_copy_bytes + 1));
+        }
+    }
 
     fn run(burst: &mut Burst, sends: u32) -> Vec<bool> {
         let flushed = (0..sends).map(|_| burst.goes_at_once(true)).collect();
