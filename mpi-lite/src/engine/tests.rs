@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::{Area, Buffer};
 use crate::error::{Cause, Error};
-use crate::ids::{Context, Mode, Source};
+use crate::ids::{Context, Mode, Source, TagSelector};
 use crate::transport::shm::tests::crowd;
 use crate::transport::sim::Air;
 use crate::transport::{Link, Loopback, Peer};
@@ -356,6 +356,18 @@ fn what_was_kept_of_a_burst_goes_when_the_program_looks_up() {
     assert_eq!(come(&mut pair), 4);
     pair.lanes[0].flush();
     assert_eq!(come(&mut pair), 5);
+}
+
+/// Source: MPI 5.0, 3.10.
+#[test]
+fn a_receive_from_nobody_has_nothing_and_says_from_whom() {
+    let (engine, mut room) = (engine(), [0; 8]);
+    let [open, .., done] = engine.with(|lane| assorted(lane, &mut room));
+    let status = engine.wait(done).unwrap().status;
+    assert_eq!((status.source, status.bytes), (Source::Null, 0));
+    assert_eq!((status.tag, status.cancelled), (TagSelector::Any, false));
+    engine.with(|lane| lane.cancel(open.unwrap())).unwrap();
+    assert!(engine.wait(open).unwrap().status.cancelled);
 }
 
 #[test]

@@ -229,7 +229,7 @@ mod tests {
         for place in 0..4 {
             index.append(label_of(place), place, label_of);
         }
-        for place in 0..4 {
+        for place in [1, 3, 0, 2] {
             let label = label_of(place);
             assert_eq!(index.first(label, label_of), Some(place));
             index.remove(label, place, label_of);

@@ -13,6 +13,7 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use super::super::{
     Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
 };
+use super::meeting::{About, Spot};
 use super::note::Kind;
 use super::receiving::Short;
 use super::ring::{REGISTERED_BYTES, reach};
@@ -703,6 +704,25 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
             "short {is_short}: they went all the same"
         );
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it has no poll")]
+fn who_was_woken_and_each_gathering_are_counted() {
+    let mut roads = neighbours(2, true);
+    assert!(roads[1].begin_rest());
+    send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
+    roads[1].end_rest();
+    assert_eq!(
+        (roads[0].counters().woken, roads[1].counters().woken),
+        (1, 0)
+    );
+    let spot = Spot { place: 0, last: 0 };
+    let meeting = roads[0].meeting(spot, &[0, 1], 0).unwrap();
+    for _ in 0..3 {
+        let _ = meeting.gather(About::new(1, 0, 0), false);
+    }
+    assert_eq!(roads[0].counters().collectives, 3);
 }
 
 /// Sends so many messages that some wait for room, and takes those that came.
