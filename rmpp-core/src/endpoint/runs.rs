@@ -104,11 +104,7 @@ impl Endpoint {
         if message.limit >= last {
             return u32::MAX;
         }
-        let left = if self.config.caps.has(Caps::PIPE) {
-            self.grants.window(self.config.caps.has(Caps::BUDGET)) / 2
-        } else {
-            0
-        };
+        let left = self.left_at_renewal();
         message.span().saturating_sub(left).max(1)
     }
 }

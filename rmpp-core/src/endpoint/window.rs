@@ -70,20 +70,27 @@ impl Endpoint {
         }
     }
 
-    /// Grants more when half of the window is used up (all of it without pipelining).
+    /// How many granted packets may be on their way when more are granted: half of the window,
+    /// none without pipelining.
+    // Rule W.
+    pub(super) fn left_at_renewal(&self) -> u32 {
+        if self.config.caps.has(Caps::PIPE) {
+            self.grants.window(self.config.caps.has(Caps::BUDGET)) / 2
+        } else {
+            0
+        }
+    }
+
+    /// Grants more when no more than that is left of what was granted.
     // Rule W. Rule G.
     pub(super) fn renew_grant(&mut self, index: u32) {
+        let left = self.left_at_renewal();
         let window = self.grants.window(self.config.caps.has(Caps::BUDGET));
         let last = self.incoming[index]
             .shape(self.config.packet_bytes)
             .last_seq();
         let message = &mut self.incoming[index];
-        let is_used_up = if self.config.caps.has(Caps::PIPE) {
-            message.span() <= window / 2
-        } else {
-            message.span() == 0
-        };
-        if message.limit >= last || !is_used_up {
+        if message.limit >= last || message.span() > left {
             return;
         }
         let wanted = (message.expected - 1).saturating_add(window).min(last);
