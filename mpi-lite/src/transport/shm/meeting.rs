@@ -233,11 +233,15 @@ impl Meeting {
     #[must_use]
     pub fn has_come(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
-        let has_come = |member: &Member| {
-            let line = &member.seat.brought[self.turn_of(at)];
-            line.stamp.load(Acquire) >> ROUND_BITS >= at
-        };
-        self.members.get(rank).is_some_and(has_come)
+        let member = self.members.get(rank);
+        member.is_some_and(|member| self.has_come_to(at, member))
+    }
+
+    /// Whether `member` has come to gathering `at` or a later one.
+    #[inline]
+    fn has_come_to(&self, at: u64, member: &Member) -> bool {
+        let line = &member.seat.brought[self.turn_of(at)];
+        line.stamp.load(Acquire) >> ROUND_BITS >= at
     }
 
     /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.
@@ -337,10 +341,7 @@ impl Gathering<'_> {
     #[inline(never)]
     fn has_been_read_by(&self, readers: Who) -> bool {
         let after = self.first_after();
-        let has_come = |member: &Member| {
-            let line = &member.seat.brought[self.meeting.turn_of(after)];
-            line.stamp.load(Acquire) >> ROUND_BITS >= after
-        };
+        let has_come = |member: &Member| self.meeting.has_come_to(after, member);
         let others = || self.meeting.members.iter().enumerate();
         match readers {
             Who::Nobody => true,

@@ -22,10 +22,7 @@ impl Meeting {
     /// its line still says that.
     #[must_use]
     pub fn next_of(&self, rank: usize) -> Option<About> {
-        let next = self.at.load(Relaxed) + 1;
-        let line = &self.members[rank].seat.brought[self.turn_of(next)];
-        let is_next = line.stamp.load(Acquire) >> ROUND_BITS == next;
-        is_next.then(|| About::decode(line.words[0].load(Relaxed)))
+        self.came_for(rank, self.at.load(Relaxed) + 1)
     }
 
     /// What this member brought to its last gathering, and a rank that brought something else to
