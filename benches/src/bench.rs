@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mpi_lite_tests::{Job, Outcome, c_source};
 
-use crate::contender::{Contender, neighbours, ours, peers};
+use crate::contender::{Contender, auto, before, neighbours, ours, peers, rmpp};
 use crate::machine;
 use crate::options::Options;
 use crate::place::Place;
@@ -50,7 +50,7 @@ impl Program {
 pub struct Bench {
     /// What was asked for.
     pub options: Options,
-    /// The other MPIs over TCP, installed or not.
+    /// The other MPIs over TCP, installed or not; with `BEFORE` the other mpi-lite instead.
     pub peers: Vec<Contender>,
     neighbours: OnceCell<Vec<Contender>>,
     folder: PathBuf,
@@ -70,9 +70,10 @@ impl Bench {
         let folder = c_source("target/compare/programs");
         std::fs::create_dir_all(&folder)
             .unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
+        let other = options.before.as_ref();
         Self {
+            peers: other.map_or_else(peers, |prefix| vec![before(prefix, rmpp())]),
             options,
-            peers: peers(),
             neighbours: OnceCell::new(),
             folder,
             failures: RefCell::default(),
@@ -88,11 +89,13 @@ impl Bench {
         own.chain(self.peers.iter().cloned()).collect()
     }
 
-    /// The other MPIs on the road that they choose on one machine, installed or not. The first
-    /// call installs those that come from PyPI.
+    /// The other MPIs on the road that they choose on one machine, installed or not; with `BEFORE`
+    /// the other mpi-lite instead. The first call installs those that come from PyPI.
     #[must_use]
     pub fn neighbours(&self) -> &[Contender] {
-        self.neighbours.get_or_init(neighbours)
+        let other = self.options.before.as_ref();
+        self.neighbours
+            .get_or_init(|| other.map_or_else(neighbours, |it| vec![before(it, auto())]))
     }
 
     /// How figures came about, for titles: whoever sees them must know if the machine was busy.

@@ -110,6 +110,17 @@ pub fn rmpp() -> Contender {
     }
 }
 
+/// Another mpi-lite, installed at `prefix`, on the same road as ours: `before`.
+#[must_use]
+pub(crate) fn before(prefix: &Path, ours: Contender) -> Contender {
+    Contender {
+        name: "before".to_owned(),
+        source: format!("{}: no installation of mpi-lite", prefix.display()),
+        variables: Vec::new(),
+        ..from_folder(prefix, ours)
+    }
+}
+
 /// Whether a program with `mpi.h` can be compiled and something is there to start it.
 fn is_installed(compiler: &Path, launcher: &Path) -> bool {
     let compile = ["-fsyntax-only", "-include", "mpi.h", "-x", "c", "/dev/null"];
@@ -276,6 +287,13 @@ mod tests {
         let numbers = numbers.map(version_number);
         let numbers = numbers.each_ref().map(Option::as_deref);
         assert_eq!(numbers, [Some("5.0"), Some("4.0"), None]);
+    }
+
+    #[test]
+    fn another_mpi_lite_is_a_peer() {
+        let before = before("/nowhere".as_ref(), mpich());
+        assert!(!before.is_ours() && !before.is_installed);
+        assert_eq!(before.name, "before");
     }
 
     #[test]

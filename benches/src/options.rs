@@ -1,32 +1,40 @@
 //! What the environment asks of a comparison.
 
 use std::env;
+use std::path::PathBuf;
 
 /// How much is measured, and what.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Whether a few minutes must do.
     pub is_quick: bool,
+    /// Where another mpi-lite is installed, which is measured in the place of the other MPIs.
+    pub before: Option<PathBuf>,
     rounds: Option<usize>,
     only: Vec<String>,
 }
 
 impl Options {
-    /// `COMPARE=quick`, `ONLY=section,section`, `MPILITE_BENCH_ROUNDS=n`.
+    /// `COMPARE=quick`, `ONLY=section,section`, `MPILITE_BENCH_ROUNDS=n`, `BEFORE=prefix`.
     #[must_use]
     pub fn from_environment() -> Self {
         let read = |name| env::var(name).unwrap_or_default();
-        Self::new(
-            &read("COMPARE"),
-            &read("ONLY"),
-            &read("MPILITE_BENCH_ROUNDS"),
-        )
+        let before = read("BEFORE");
+        Self {
+            before: (!before.is_empty()).then(|| before.into()),
+            ..Self::new(
+                &read("COMPARE"),
+                &read("ONLY"),
+                &read("MPILITE_BENCH_ROUNDS"),
+            )
+        }
     }
 
     fn new(compare: &str, only: &str, rounds: &str) -> Self {
         let names = only.split([',', ' ']).filter(|name| !name.is_empty());
         Self {
             is_quick: compare == "quick",
+            before: None,
             rounds: rounds.parse().ok().filter(|rounds| *rounds > 0),
             only: names.map(str::to_owned).collect(),
         }

@@ -57,13 +57,20 @@ impl Report {
         &self.goals
     }
 
-    /// Writes the text and the pictures.
+    /// Writes the text.
     ///
     /// # Errors
     /// What could not be written.
     pub fn keep(&self, section: &str) -> std::io::Result<()> {
         fs::create_dir_all(texts_folder())?;
-        fs::write(texts_folder().join(format!("{section}.txt")), &self.text)?;
+        fs::write(texts_folder().join(format!("{section}.txt")), &self.text)
+    }
+
+    /// Draws the pictures.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn draw(&self) -> std::io::Result<()> {
         fs::create_dir_all(plots_folder())?;
         for (name, plot) in &self.plots {
             fs::write(plots_folder().join(format!("{name}.svg")), plot.to_svg())?;

@@ -8,7 +8,11 @@
 //! `ONLY=loss,network-1500,node` runs these sections or parts alone (also to go on where an
 //! interruption came), and `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to
 //! `docs/plots`, texts to `target/compare`. At the end stand the goals of what was measured.
+//!
+//! `BEFORE=prefix` measures the mpi-lite that is installed there in the place of the other MPIs, to
+//! see what a change does; pictures are not drawn then.
 
+use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -24,7 +28,7 @@ fn run(variant: &Variant, bench: &Bench) -> Option<String> {
     report.line(&format!("{}\n", machine::describe()));
     let done = variant
         .run(bench, &mut report)
-        .and_then(|()| report.keep(&name).map_err(|error| error.to_string()));
+        .and_then(|()| keep(&report, &name, bench).map_err(|error| error.to_string()));
     println!("{name} took {:.0} s\n", start.elapsed().as_secs_f64());
     if let Err(why) = done {
         println!("{name}: not measured: {why}\n");
@@ -37,6 +41,15 @@ fn run(variant: &Variant, bench: &Bench) -> Option<String> {
             .map(|goal| format!("{goal}\n"))
             .collect(),
     )
+}
+
+/// Writes what was measured, and draws it unless another mpi-lite was in the others' place.
+fn keep(report: &Report, name: &str, bench: &Bench) -> io::Result<()> {
+    report.keep(name)?;
+    match bench.options.before {
+        Some(_) => Ok(()),
+        None => report.draw(),
+    }
 }
 
 /// Complains of names that nothing has.
@@ -82,7 +95,9 @@ fn main() -> ExitCode {
     for failure in &failures {
         println!("FAILED {failure}");
     }
-    println!("\npictures: {}", plots_folder().display());
+    if bench.options.before.is_none() {
+        println!("\npictures: {}", plots_folder().display());
+    }
     let is_complete = done.iter().all(|(_, goals)| goals.is_some());
     if is_complete && failures.is_empty() {
         ExitCode::SUCCESS
