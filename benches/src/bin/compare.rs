@@ -10,7 +10,7 @@
 //! `docs/plots`, texts to `target/compare`. At the end stand the goals of what was measured.
 //!
 //! `BEFORE=prefix` measures the mpi-lite that is installed there in the place of the other MPIs, to
-//! see what a change does; pictures are not drawn then.
+//! see what a change does; there are no goals and no pictures then.
 
 use std::io;
 use std::process::ExitCode;
@@ -52,6 +52,23 @@ fn keep(report: &Report, name: &str, bench: &Bench) -> io::Result<()> {
     }
 }
 
+/// The goals of what was measured, and where the pictures are. Goals speak of other MPIs: there are
+/// none with another mpi-lite in their place.
+fn tell_goals(done: &[(String, Option<String>)], bench: &Bench) {
+    if bench.options.before.is_some() {
+        return;
+    }
+    println!("== goals: median (least to most of the rounds)\n");
+    for (name, goals) in done {
+        match goals {
+            Some(goals) if goals.is_empty() => {}
+            Some(goals) => println!("{name}\n{goals}"),
+            None => println!("{name}\n  not measured\n"),
+        }
+    }
+    println!("pictures: {}\n", plots_folder().display());
+}
+
 /// Complains of names that nothing has.
 fn check_names(options: &Options) -> Result<(), ExitCode> {
     let known: Vec<String> = variants().flat_map(|variant| variant.names()).collect();
@@ -83,20 +100,10 @@ fn main() -> ExitCode {
     let done: Vec<_> = wanted
         .map(|variant| (variant.name(), run(&variant, &bench)))
         .collect();
-    println!("== goals: median (least to most of the rounds)\n");
-    for (name, goals) in &done {
-        match goals {
-            Some(goals) if goals.is_empty() => {}
-            Some(goals) => println!("{name}\n{goals}"),
-            None => println!("{name}\n  not measured\n"),
-        }
-    }
+    tell_goals(&done, &bench);
     let failures = bench.failures();
     for failure in &failures {
         println!("FAILED {failure}");
-    }
-    if bench.options.before.is_none() {
-        println!("\npictures: {}", plots_folder().display());
     }
     let is_complete = done.iter().all(|(_, goals)| goals.is_some());
     if is_complete && failures.is_empty() {
