@@ -17,13 +17,15 @@ const LATENCY: Subject = Subject {
     unit: "half round trip, us",
     better: Better::Smaller,
     sizes: &[
-        0, 8, 64, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144, 1_048_576, 4_194_304,
+        0, 8, 64, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288,
+        1_048_576, 4_194_304,
     ],
     ways: WAYS,
 };
 /// The sizes of the goals beside TCP on packets smaller than those of the loopback.
-const FROM_8_B_TO_1_MIB: [u32; 10] = [
-    8, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144, 1_048_576,
+const FROM_8_B_TO_1_MIB: [u32; 14] = [
+    8, 64, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288,
+    1_048_576,
 ];
 const BANDWIDTH: Subject = Subject {
     program: "bandwidth",
