@@ -156,20 +156,25 @@ pub enum Cause {
         theirs: Box<str>,
     },
     /// A message of a collective operation came from a process that should have come to a
-    /// gathering.
+    /// gathering. What this process came for is a word of the memory that they share.
     #[error("a message of another collective operation came from rank {source_rank}")]
     Stray {
         /// Its rank in the communicator.
         source_rank: u32,
         /// The tag, which says the operation.
         tag: i32,
+        /// What this process came for.
+        mine: u64,
     },
-    /// A process came to a gathering of the communicator for another collective operation.
-    #[error("rank {rank} is in another collective operation")]
+    /// A process came to a gathering of the communicator for another collective operation. What
+    /// the two came for are words of the memory that they share.
+    #[error("a process of the communicator is in another collective operation")]
     Parted {
-        /// Its rank in the communicator.
-        rank: u32,
-        /// What it came for, as it stands in the memory that they share.
+        /// Its rank in the communicator, if that is known.
+        rank: Option<u32>,
+        /// What this process came for.
+        mine: u64,
+        /// What that one came for; 0 if it did not say.
         theirs: u64,
     },
     /// Processes of a communicator are in different collective operations, in words.

@@ -36,7 +36,7 @@ impl Program {
 
     fn start(&self, job: Job, transport: &str, case: &str) -> Outcome {
         let job = job.args(["--transport", transport]);
-        job.arg(&self.binary).arg(case).run()
+        job.arg(&self.binary).args(case.split(' ')).run()
     }
 }
 
@@ -45,7 +45,7 @@ impl Program {
 fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_cores() {
     let program = Program::new();
     for (case, call) in [
-        ("bcast-barrier", "MPI_Bcast(root 0)"),
+        ("bcast barrier", "MPI_Bcast(root 0)"),
         ("bcast-barrier-barrier", "MPI_Bcast(root 0)"),
         ("reduce-barrier", "MPI_Reduce(root 1)"),
     ] {
@@ -55,6 +55,41 @@ fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_c
             assert!(
                 outcome.stderr.lines().any(names_both),
                 "{case} over {transport}: {}",
+                outcome.report()
+            );
+        }
+    }
+}
+
+/// Whichever of them comes last, whatever it brings, and whoever finds it out.
+#[test]
+fn those_who_meet_in_different_collectives_are_told_both() {
+    const ALLGATHER: &str = "MPI_Allgather of ";
+    const ALLREDUCE: &str = "MPI_Allreduce of 4 bytes";
+    const ALLTOALL: &str = "MPI_Alltoall of ";
+    const DUP: &str = "the creation of a communicator";
+    let program = Program::new();
+    for (case, mine, theirs) in [
+        ("barrier allgather", "MPI_Barrier", ALLGATHER),
+        ("allgather barrier", ALLGATHER, "MPI_Barrier"),
+        ("allreduce barrier", ALLREDUCE, "MPI_Barrier"),
+        ("alltoall allgather", ALLTOALL, ALLGATHER),
+        ("allgather-long allreduce", ALLGATHER, ALLREDUCE),
+        ("allreduce allgather-long", ALLREDUCE, ALLGATHER),
+        ("alltoall scan", ALLTOALL, "MPI_Scan of 4 bytes"),
+        ("bcast alltoall", "MPI_Bcast(root 0) of 4 bytes", ALLTOALL),
+        ("dup allreduce", DUP, ALLREDUCE),
+        ("barrier dup", "MPI_Barrier", DUP),
+    ] {
+        for outcome in [
+            program.run("shm", case, "off"),
+            program.run_crowded("shm", case),
+        ] {
+            let outcome = outcome.expect_failure();
+            let names_both = |line: &str| line.contains(mine) && line.contains(theirs);
+            assert!(
+                outcome.stderr.lines().any(names_both) && !outcome.stderr.contains("no sense"),
+                "{case}: {}",
                 outcome.report()
             );
         }
@@ -82,7 +117,7 @@ fn different_roots_of_a_bcast_are_named() {
 
 #[test]
 fn a_barrier_that_meets_an_allreduce_is_named() {
-    check("barrier-allreduce", &["MPI_Barrier", "MPI_Allreduce"]);
+    check("barrier allreduce", &["MPI_Barrier", "MPI_Allreduce"]);
 }
 
 #[test]

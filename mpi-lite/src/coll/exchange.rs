@@ -4,10 +4,10 @@
 //! one who comes sort it for all (`engine::exchange`).
 
 use super::gather::{keep, lay_down};
-use super::meeting::pack;
-use crate::comm::Operation;
+use super::meeting::{check, pack, wait};
+use crate::comm::{Operation, in_words};
 use crate::data::Buffer;
-use crate::engine::{Circle, agree};
+use crate::engine::Circle;
 use crate::error::Result;
 use crate::memory::{Span, Way};
 use crate::transport::shm::meeting::{Gathering, Who};
@@ -31,7 +31,7 @@ pub(super) fn allgather_by_last(circle: Circle<'_>, places: &[Buffer]) -> Result
     let about = Operation::Allgather.about(0, total as u64);
     let own = &places[circle.meeting().me()];
     let mut rank = 0;
-    circle.concatenate(
+    let done = circle.concatenate(
         about,
         |rank| starts[rank],
         own,
@@ -50,7 +50,8 @@ pub(super) fn allgather_by_last(circle: Circle<'_>, places: &[Buffer]) -> Result
                 rank += 1;
             }
         },
-    )
+    );
+    done.map_err(|error| in_words(circle, error))
 }
 
 /// All-to-all where each looks at all others. `own` holds the blocks of all ranks, one after the
@@ -72,7 +73,8 @@ pub(super) fn alltoall_by_last(circle: Circle<'_>, own: &Buffer, receive: &Buffe
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };
     let (len, room) = (block(own)?, block(receive)?);
     let about = Operation::Alltoall.about(0, len as u64);
-    circle.transpose(about, (own, len), (receive, room))
+    let done = circle.transpose(about, (own, len), (receive, room));
+    done.map_err(|error| in_words(circle, error))
 }
 
 /// The same with blocks of any lengths. Answers whether it was done: else they are too long.
@@ -82,7 +84,8 @@ pub(super) fn alltoallw_by_last(
     places: &[Buffer],
 ) -> Result<bool> {
     let about = Operation::Alltoallv.about(0, 0);
-    circle.transpose_blocks(about, send, |rank, block| lay_down(&places[rank], block))
+    let done = circle.transpose_blocks(about, send, |rank, block| lay_down(&places[rank], block));
+    done.map_err(|error| in_words(circle, error))
 }
 
 /// Brings `own`, and gives `take` each other rank that has come.
@@ -94,12 +97,13 @@ fn look_at_all(
 ) -> Result<()> {
     let (me, size) = (circle.meeting().me(), circle.meeting().size());
     let (gathering, about) = circle.gather(kind.about(0, own.bytes()?));
-    circle.wait(about, || gathering.is_free())?;
+    wait(circle, about, || gathering.is_free())?;
     gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
     gathering.is_to_be_read_for(Who::Others);
     circle.rouse(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
-        agree(circle.wait(about, || gathering.has_come(rank))?, about)?;
+        let theirs = wait(circle, about, || gathering.has_come(rank))?;
+        check(circle, (rank, theirs), about)?;
         take(gathering, rank)?;
     }
     gathering.is_complete();

@@ -6,22 +6,17 @@
 //! waited for: each is counted when it comes, and the last one does the work and wakes the others.
 
 use super::partial::{Partial, fold};
-use crate::comm::{Call, Operation, mismatch};
+use crate::comm::{Operation, in_words};
 use crate::data::{Buffer, Op};
-use crate::engine::{Circle, complain};
+use crate::engine::{Circle, agree, complain};
 use crate::error::{Cause, Class, Error, Result};
-use crate::transport::shm::meeting::{
-    About, BRING_BYTES, Gathering, LINE_BYTES, Look, Nonsense, Who,
-};
+use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Look, Who};
 
 /// The most bytes for which a gathering is worth while.
 pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
 
-/// Said by the last who comes, when not all came for the same.
-const FAILED: About = About::new(0, 0, 0);
-
-/// The same, when it had no memory for the reduction.
-const NO_MEMORY: About = FAILED.with_bytes(1);
+/// Said by the last who comes, when it had no memory for the reduction.
+const NO_MEMORY: About = About::NONE.with_bytes(1);
 
 impl Operation {
     pub(super) fn about(self, root: usize, bytes: u64) -> About {
@@ -31,20 +26,27 @@ impl Operation {
 
 /// Waits for others who should have come for the same.
 #[inline]
-fn wait<T>(circle: Circle<'_>, mine: About, look: impl FnMut() -> Look<T>) -> Result<T> {
+pub(super) fn wait<T>(circle: Circle<'_>, mine: About, look: impl FnMut() -> Look<T>) -> Result<T> {
     circle
         .wait(mine, look)
-        .map_err(|error| match *error.cause() {
-            Cause::Stray { source_rank, tag } => mismatch(
-                (circle.meeting().me() as u32, &Call::of_gathering(mine)),
-                (source_rank, &Call::name_of(tag)),
-            ),
-            Cause::Parted { rank, theirs } => {
-                let theirs = About::decode(theirs);
-                parted((circle.meeting().me() as u32, mine), (rank, theirs))
-            }
-            _ => error,
-        })
+        .map_err(|error| in_words(circle, error))
+}
+
+/// All do the same collective, or the program is wrong: what the member of rank `other` came for,
+/// and what this one did.
+#[inline]
+pub(super) fn check(
+    circle: Circle<'_>,
+    (other, theirs): (usize, About),
+    mine: About,
+) -> Result<()> {
+    agree(mine, (Some(other), theirs)).map_err(|error| in_words(circle, error))
+}
+
+/// The same for what the last who came has said; which rank that is nobody knows.
+#[inline]
+fn check_release(circle: Circle<'_>, theirs: About, mine: About) -> Result<()> {
+    agree(mine, (None, theirs)).map_err(|error| in_words(circle, error))
 }
 
 /// Dissemination by stamps: see `barrier`.
@@ -76,71 +78,10 @@ pub(super) fn barrier_by_count(circle: Circle<'_>) -> Result<()> {
         circle.rouse(Who::Others);
     } else {
         let came_for = wait(circle, about, || gathering.is_released())?;
-        check_release(came_for, about)?;
+        check_release(circle, came_for, about)?;
     }
     gathering.is_over();
     Ok(())
-}
-
-/// Whether two members parted in the call before this one, of which each has told the other.
-fn parted_before(mine: About, theirs: About) -> bool {
-    let is_same = (mine.kind(), mine.root()) == (theirs.kind(), theirs.root());
-    is_same && mine.before() != theirs.before()
-}
-
-/// The error for members that parted in the call before; `other` is who parted from this one.
-#[cold]
-fn mismatch_before(other: &str, mine: About, theirs: About) -> Error {
-    let [mine, theirs] = [mine, theirs].map(|about| Call::of_before(about.before()));
-    let why = format!(
-        "in the collective call before this one, this process called {mine} but {other} called \
-         {theirs}: all processes of the communicator must call the same collective operations in \
-         the same order, with the same root"
-    );
-    Cause::Collective(why.into()).into()
-}
-
-/// All do the same collective, or the program is wrong: what the member of rank `other` came for,
-/// and what this one did.
-#[inline]
-fn check(circle: Circle<'_>, (other, theirs): (usize, About), mine: About) -> Result<()> {
-    if theirs == mine {
-        return Ok(());
-    }
-    let me = circle.meeting().me() as u32;
-    Err(parted((me, mine), (other as u32, theirs)))
-}
-
-/// Two ranks did not come for the same.
-#[cold]
-fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
-    if parted_before(mine, theirs) {
-        return mismatch_before(&format!("rank {other}"), mine, theirs);
-    }
-    let [mine, theirs] = [mine, theirs].map(Call::of_gathering);
-    mismatch((me, &mine), (other, &theirs))
-}
-
-/// The same for what the last who came has said; which rank that is nobody knows.
-#[inline]
-fn check_release(theirs: About, mine: About) -> Result<()> {
-    if theirs == mine {
-        return Ok(());
-    }
-    if theirs != FAILED && parted_before(mine, theirs) {
-        return Err(mismatch_before("another rank", mine, theirs));
-    }
-    let mine = Call::of_gathering(mine);
-    let theirs = match theirs {
-        FAILED => "another operation".into(),
-        theirs => Call::of_gathering(theirs),
-    };
-    let why = format!(
-        "this process called {mine} but another rank called {theirs}: all processes of the \
-         communicator must call the same collective operations in the same order, with the same \
-         root"
-    );
-    Err(Cause::Collective(why.into()).into())
 }
 
 /// Each member reads what all have brought.
@@ -184,7 +125,7 @@ pub(super) fn allreduce_by_last(
         outcome?;
     } else {
         let theirs = wait(circle, about, || gathering.is_released())?;
-        check_result(theirs, about, result)?;
+        check_result(circle, (theirs, about), result)?;
         gathering.read_result(about.bytes() as usize, |bytes| result.unpack(bytes));
     }
     gathering.is_over();
@@ -204,11 +145,8 @@ fn reduce_for_all(
 
 /// All have been counted: have they come for the same?
 fn check_all(circle: Circle<'_>, gathering: Gathering<'_>, about: About) -> Result<()> {
-    for rank in 0..circle.meeting().size() {
-        let came_for = gathering.has_come(rank).unwrap_or(Err(Nonsense));
-        check(circle, (rank, came_for.map_err(complain)?), about)?;
-    }
-    Ok(())
+    let all = circle.check_all(gathering, about);
+    all.map_err(|error| in_words(circle, error))
 }
 
 /// Scan or exscan: how many of the lowest ranks are reduced for this one.
@@ -258,7 +196,7 @@ pub(super) fn prefix_by_last(
         outcome?;
     }
     let theirs = wait(circle, about, || gathering.is_released_alone())?;
-    check_result(theirs, about, result)?;
+    check_result(circle, (theirs, about), result)?;
     if prefix_of(circle.meeting().me(), kind) > 0 {
         gathering.read_own_result(about.bytes() as usize, |bytes| result.unpack(bytes));
     }
@@ -317,18 +255,18 @@ fn fold_prefixes(
 fn said_of(error: &Error) -> About {
     match error.class() {
         Class::NoMem => NO_MEMORY,
-        _ => FAILED,
+        _ => About::NONE,
     }
 }
 
 /// What the last who came has said: it may have had no memory for a result like `result`.
 #[inline]
-fn check_result(theirs: About, mine: About, result: &Buffer) -> Result<()> {
+fn check_result(circle: Circle<'_>, (theirs, mine): (About, About), result: &Buffer) -> Result<()> {
     if theirs == NO_MEMORY {
         let bytes = result.occupied()?.len() as u64;
         return Err(Cause::NoMemory { bytes }.into());
     }
-    check_release(theirs, mine)
+    check_release(circle, theirs, mine)
 }
 
 /// The root brings what all read; it does not wait for them.
@@ -346,7 +284,9 @@ pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Res
     gathering.is_to_be_read_for(Who::One(root));
     circle.rouse(gathering.awaited_by());
     let theirs = wait(circle, about, || gathering.has_come(root))?;
-    check(circle, (root, theirs.with_bytes(0)), about)?;
+    if theirs.with_bytes(0) != about {
+        check(circle, (root, theirs), about)?;
+    }
     let len = u64::from(theirs.bytes());
     if len > room {
         return Err(Cause::Truncate { len, room }.into());

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::engine::Circle;
 use crate::error::{Cause, Error};
 use crate::transport::shm::meeting::{About, Before};
 
@@ -82,9 +83,11 @@ impl Call {
             }
             _ => Self::of_all(operation),
         };
-        match operation {
-            Operation::Barrier | Operation::Bcast => call.to_string(),
-            _ => format!("{call} of {} bytes", about.bytes()),
+        match (operation, about.bytes()) {
+            // Who gets a broadcast does not know how long it is, and blocks of any lengths are not
+            // told either.
+            (_, 0) | (Operation::Create, _) => call.to_string(),
+            (_, bytes) => format!("{call} of {bytes} bytes"),
         }
     }
 
@@ -140,6 +143,79 @@ pub(crate) fn mismatch((me, mine): (u32, &str), (other, theirs): (u32, &str)) ->
     .into()
 }
 
+/// An error of a gathering; in words that name calls and ranks if members came for different
+/// operations.
+#[cold]
+pub(crate) fn in_words(circle: Circle<'_>, error: Error) -> Error {
+    let me = circle.meeting().me() as u32;
+    match *error.cause() {
+        Cause::Stray {
+            source_rank,
+            tag,
+            mine,
+        } => {
+            let mine = Call::of_gathering(About::decode(mine));
+            mismatch((me, &mine), (source_rank, &Call::name_of(tag)))
+        }
+        Cause::Parted { rank, mine, theirs } => {
+            let [mine, theirs] = [mine, theirs].map(About::decode);
+            // Who is only told that somebody parted looks for it.
+            let found = || circle.meeting().parted(mine);
+            let known = rank.map(|rank| (rank, theirs));
+            let known = known.or_else(|| found().map(|(rank, theirs)| (rank as u32, theirs)));
+            match known {
+                Some(other) => parted((me, mine), other),
+                None => parted_somewhere(mine, theirs),
+            }
+        }
+        _ => error,
+    }
+}
+
+/// Two ranks did not come for the same.
+fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
+    if have_parted_before(mine, theirs) {
+        return mismatch_before(&format!("rank {other}"), mine, theirs);
+    }
+    let theirs = match theirs {
+        // No other operation counts its members without a line from each.
+        About::NONE => Call::of_all(Operation::Barrier).to_string(),
+        theirs => Call::of_gathering(theirs),
+    };
+    mismatch((me, &Call::of_gathering(mine)), (other, &theirs))
+}
+
+/// The same for what the last who came has said; which rank that is nobody knows.
+fn parted_somewhere(mine: About, theirs: About) -> Error {
+    if have_parted_before(mine, theirs) {
+        return mismatch_before("another rank", mine, theirs);
+    }
+    let [mine, theirs] = [mine, theirs].map(Call::of_gathering);
+    let why = format!(
+        "this process called {mine} but another rank called {theirs}: all processes of the \
+         communicator must call the same collective operations in the same order, with the same \
+         root"
+    );
+    Cause::Collective(why.into()).into()
+}
+
+/// Whether two members parted in the call before this one, of which each has told the other.
+fn have_parted_before(mine: About, theirs: About) -> bool {
+    let is_same = (mine.kind(), mine.root()) == (theirs.kind(), theirs.root());
+    is_same && mine.before() != theirs.before()
+}
+
+/// The error for members that parted in the call before; `other` is who parted from this one.
+fn mismatch_before(other: &str, mine: About, theirs: About) -> Error {
+    let [mine, theirs] = [mine, theirs].map(|about| Call::of_before(about.before()));
+    let why = format!(
+        "in the collective call before this one, this process called {mine} but {other} called \
+         {theirs}: all processes of the communicator must call the same collective operations in \
+         the same order, with the same root"
+    );
+    Cause::Collective(why.into()).into()
+}
+
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.operation.name();
@@ -166,6 +242,20 @@ mod tests {
                 assert!(call.tag() > 0);
                 assert_eq!(Call::of_tag(call.tag()), Some(call));
             }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_gathering_are_told_once_and_only_if_they_are_known() {
+        for (operation, bytes, words) in [
+            (Operation::Allgather, 4, "MPI_Allgather of 4 bytes"),
+            (Operation::Alltoallv, 0, "MPI_Alltoallv or MPI_Alltoallw"),
+            (Operation::Bcast, 0, "MPI_Bcast(root 3)"),
+            (Operation::Bcast, 4, "MPI_Bcast(root 3) of 4 bytes"),
+            (Operation::Create, 64, "the creation of a communicator"),
+        ] {
+            let about = About::new(operation as u8, 3, bytes);
+            assert_eq!(Call::of_gathering(about), words);
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::places::{Offer, Places};
-use super::{Call, Communicator, Group, Operation};
+use super::{Call, Communicator, Group, Operation, in_words};
 use crate::data::Buffer;
 use crate::error::Result;
 use crate::ids::Context;
@@ -132,14 +132,15 @@ impl Communicator {
         let mut all = vec![0; self.size() as usize * WORD_BYTES];
         let mut mine = mine.encode();
         let own = Buffer::of_bytes(&mut mine);
-        circle.concatenate(
+        let done = circle.concatenate(
             AGREEMENT,
             |rank| rank * WORD_BYTES,
             &own,
             |from, piece| {
                 piece.read_into(&mut all[from..]);
             },
-        )?;
+        );
+        done.map_err(|error| in_words(circle, error))?;
         Ok(all.as_chunks().0.iter().map(Word::decode).collect())
     }
 

@@ -13,7 +13,7 @@ mod probe;
 
 use std::sync::Arc;
 
-pub(crate) use call::{Call, Operation, mismatch};
+pub(crate) use call::{Call, Operation, in_words, mismatch};
 pub use group::Group;
 pub use probe::Matched;
 

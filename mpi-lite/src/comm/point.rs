@@ -7,7 +7,7 @@ use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::transport::Peer;
-use crate::transport::shm::meeting::Meeting;
+use crate::transport::shm::meeting::{About, Meeting};
 
 impl Communicator {
     /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.
@@ -157,10 +157,8 @@ impl Communicator {
     /// collective without having sent it.
     #[cold]
     fn left_alone(&self, meeting: &Meeting, (buffer, from): (&Buffer, usize), call: Call) -> Error {
-        let theirs = match meeting.next_of(from) {
-            Some(about) => format!("{} of {} bytes", Call::of_gathering(about), about.bytes()),
-            None => "another operation".into(),
-        };
+        let next = meeting.next_of(from).unwrap_or(About::NONE);
+        let theirs = Call::of_gathering(next);
         let bytes = buffer.bytes().unwrap_or_default();
         let mine = format!("{call} of {bytes} bytes");
         mismatch((self.rank(), &mine), (from as u32, &theirs))

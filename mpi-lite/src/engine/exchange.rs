@@ -11,9 +11,6 @@ use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
 use crate::transport::shm::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
 
-/// Said by the last who comes, when not all came for the same.
-const FAILED: About = About::new(0, 0, 0);
-
 /// Columns that are written at a time: so many pages, and lines of them, stay near.
 const COLUMNS: usize = 64;
 
@@ -28,7 +25,8 @@ impl<'a> Circle<'a> {
     /// it says of its work: `about`, with a root if `work` answers yes.
     ///
     /// # Errors
-    /// `Cause::Argument` if not all came for the same; `Cause::Lost`; what `work` fails with.
+    /// `Cause::Stray` or `Cause::Parted` if not all came for the same; `Cause::Lost`; what `work`
+    /// fails with.
     fn combine(
         self,
         about: About,
@@ -48,7 +46,7 @@ impl<'a> Circle<'a> {
             let said = match outcome {
                 Ok(true) => yes,
                 Ok(false) => about,
-                Err(_) => FAILED,
+                Err(_) => About::NONE,
             };
             gathering.release_sheets(said);
             self.rouse(Who::Others);
@@ -58,18 +56,9 @@ impl<'a> Circle<'a> {
         };
         gathering.is_over();
         if said != yes {
-            agree(said, about)?;
+            agree(about, (None, said))?;
         }
         Ok((gathering, said == yes))
-    }
-
-    /// All have been counted: have they come for the same?
-    fn check_all(self, gathering: Gathering<'_>, about: About) -> Result<()> {
-        for rank in 0..self.meeting().size() {
-            let come = gathering.has_come_with_row(rank).unwrap_or(Err(Nonsense));
-            agree(come.map_err(complain)?, about)?;
-        }
-        Ok(())
     }
 
     /// All-gather of parts of any length: `take` is given what all have brought, one after the
@@ -78,7 +67,7 @@ impl<'a> Circle<'a> {
     /// is in `own`.
     ///
     /// # Errors
-    /// `Cause::Argument` if members are in different collectives; `Cause::Lost`.
+    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`.
     pub fn concatenate(
         self,
         about: About,
@@ -124,8 +113,8 @@ impl<'a> Circle<'a> {
     /// other by rank. The two may be the same.
     ///
     /// # Errors
-    /// `Cause::Argument` if members are in different collectives; `Cause::Truncate` if blocks are
-    /// longer than their places; `Cause::Lost`.
+    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives;
+    /// `Cause::Truncate` if blocks are longer than their places; `Cause::Lost`.
     pub fn transpose(
         self,
         about: About,
@@ -175,8 +164,8 @@ impl<'a> Circle<'a> {
     /// given by rank. Answers whether it was done: not if somebody's blocks fit no sheet.
     ///
     /// # Errors
-    /// `Cause::Argument` if members are in different collectives; `Cause::Lost`; what `take` fails
-    /// with.
+    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`;
+    /// what `take` fails with.
     pub fn transpose_blocks(
         self,
         about: About,

@@ -97,13 +97,25 @@ impl<'a> Circle<'a> {
                 return Some(found.map_err(complain));
             }
             let wrong = lane.loss_among(self.meeting);
-            let wrong = wrong.or_else(|| lane.stray_of(self));
+            let wrong = wrong.or_else(|| lane.stray_of(self, mine));
             let wrong = wrong.or_else(|| round.parted(lane, mine))?;
             // Who was right may have gone on between the two looks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         });
         self.engine.with(|lane| lane.look_again_at = None);
         found
+    }
+
+    /// All have been counted: have they come for the same, `mine`?
+    ///
+    /// # Errors
+    /// `Cause::Parted` if not; `Cause::System` if what others wrote makes no sense.
+    pub fn check_all(&self, gathering: Gathering<'_>, mine: About) -> Result<()> {
+        for rank in 0..self.meeting.size() {
+            let come = gathering.has_come(rank).unwrap_or(Ok(About::NONE));
+            agree(mine, (Some(rank), come.map_err(complain)?))?;
+        }
+        Ok(())
     }
 
     /// Wakes those of `who` who sleep: what they wait for is written.
@@ -153,25 +165,32 @@ impl<'a> Round<'a> {
         }
         lane.look_again_at = Some(self.at);
         let (rank, theirs) = is_due.then(|| self.circle.meeting.parted(mine))??;
-        let parted = Cause::Parted {
-            rank: rank as u32,
-            theirs: theirs.encode(),
-        };
-        Some(parted.into())
+        Some(parted(mine, (Some(rank), theirs)))
     }
 }
 
-/// All do the same collective, or the program is wrong.
+/// All come for the same, or the program is wrong: what this process came for, and what another
+/// one did, whose rank is known or not.
 ///
 /// # Errors
-/// `Cause::Argument`.
-pub fn agree(theirs: About, mine: About) -> Result<()> {
+/// `Cause::Parted`.
+#[inline]
+pub fn agree(mine: About, (rank, theirs): (Option<usize>, About)) -> Result<()> {
     if theirs == mine {
         return Ok(());
     }
-    let why = "another process of the communicator is in another collective operation, or has \
-               another root, count or datatype";
-    Err(Cause::Argument(why).into())
+    Err(parted(mine, (rank, theirs)))
+}
+
+/// The error for two who did not come for the same.
+#[cold]
+fn parted(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
+    Cause::Parted {
+        rank: rank.map(|rank| rank as u32),
+        mine: mine.encode(),
+        theirs: theirs.encode(),
+    }
+    .into()
 }
 
 /// The error for what cannot be.
@@ -202,7 +221,7 @@ impl Lane {
 
     /// A message of a member that has not come. It cannot be of an operation before this one: what
     /// belongs to those has been received. Who skips a gathering and sends is in another one.
-    fn stray_of(&mut self, circle: &Circle<'_>) -> Option<Error> {
+    fn stray_of(&mut self, circle: &Circle<'_>, mine: About) -> Option<Error> {
         if self.unexpected.is_empty() {
             return None;
         }
@@ -216,6 +235,7 @@ impl Lane {
         let stray = Cause::Stray {
             source_rank: envelope.source,
             tag: envelope.tag,
+            mine: mine.encode(),
         };
         (!has_come).then(|| stray.into())
     }

@@ -1,8 +1,32 @@
 /* Ranks 0 and 1 (of more: 0 and the others) call different collectives, or the same with different
- * roots: `mismatch CASE`. */
+ * roots: `mismatch CASE`; `mismatch CALL CALL` says what 0 and the others call. */
 #include "../check.h"
 
-static char long_one[100000], other[100000];
+static char long_one[100000], other[100000], *many, *more;
+
+/* A collective by its name; blocks are short, or with a `-long` behind it of 3000 bytes. */
+static void call(const char *what)
+{
+    int x = 7, y, block = strstr(what, "-long") ? 3000 : 4;
+    MPI_Comm copy;
+
+    if (strcmp(what, "barrier") == 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    else if (strcmp(what, "bcast") == 0)
+        MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    else if (strcmp(what, "allreduce") == 0)
+        MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    else if (strcmp(what, "scan") == 0)
+        MPI_Scan(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    else if (strcmp(what, "dup") == 0)
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    else if (strncmp(what, "allgather", 9) == 0)
+        MPI_Allgather(long_one, block, MPI_CHAR, many, block, MPI_CHAR, MPI_COMM_WORLD);
+    else if (strncmp(what, "alltoall", 8) == 0)
+        MPI_Alltoall(many, block, MPI_CHAR, more, block, MPI_CHAR, MPI_COMM_WORLD);
+    else
+        CHECK(0, "the name of a collective, not %s", what);
+}
 
 int main(int argc, char **argv)
 {
@@ -11,13 +35,12 @@ int main(int argc, char **argv)
 
     begin(&argc, &argv);
     what = argv[1];
-    if (strcmp(what, "roots") == 0) {
+    many = calloc(size, 3000);
+    more = calloc(size, 3000);
+    if (argc == 3) {
+        call(argv[rank == 0 ? 1 : 2]);
+    } else if (strcmp(what, "roots") == 0) {
         MPI_Bcast(&x, 1, MPI_INT, rank, MPI_COMM_WORLD);
-    } else if (strcmp(what, "barrier-allreduce") == 0) {
-        if (rank == 0)
-            MPI_Barrier(MPI_COMM_WORLD);
-        else
-            MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     } else if (strcmp(what, "reduce-allreduce") == 0) {
         if (rank == 0)
             MPI_Reduce(&x, &y, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -47,11 +70,6 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "roots-allreduce") == 0) {
         MPI_Bcast(&x, 1, MPI_INT, rank, MPI_COMM_WORLD);
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    } else if (strcmp(what, "bcast-barrier") == 0) {
-        if (rank == 0)
-            MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        else
-            MPI_Barrier(MPI_COMM_WORLD);
     } else if (strcmp(what, "bcast-barrier-barrier") == 0) {
         if (rank == 0)
             MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);

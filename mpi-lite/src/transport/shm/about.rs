@@ -42,6 +42,10 @@ impl Before {
 }
 
 impl About {
+    /// No operation: what the last who comes says where not all came for the same, and what is
+    /// known of who was counted without having written its line.
+    pub const NONE: Self = Self(0);
+
     /// The operation, the rank of its root, which is 0 where there is none and at most
     /// [`RANKS_MAX`], and the bytes that a member brings.
     #[must_use]

@@ -11,7 +11,7 @@
 //! come to this gathering has read what the one before gave it.
 
 use super::line::put;
-use super::meeting::{About, Gathering, Look};
+use super::meeting::{About, Gathering};
 use crate::memory::Span;
 
 impl Gathering<'_> {
@@ -49,12 +49,6 @@ impl Gathering<'_> {
     pub fn come(&self, about: About) {
         let line = &self.myself().seat.brought[self.turn()];
         put(line, Span::EMPTY, self.stamp(0), (about, |_| ()));
-    }
-
-    /// What the member of `rank` has come for with its row, once it has. The length may be
-    /// anything.
-    pub fn has_come_with_row(&self, rank: usize) -> Look<About> {
-        self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])
     }
 
     /// Ends a gathering at which all were counted; what it gives lies in the sheets.

@@ -396,12 +396,10 @@ impl Gathering<'_> {
     }
 
     /// What the member of `rank` has come for, once it has. It waits with going on until this
-    /// member has read what it brought.
+    /// member has read what it brought. Its length may be anything.
     #[inline]
     pub fn has_come(&self, rank: usize) -> Look<About> {
-        let come = self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])?;
-        let fits = |about: &About| about.bytes() as usize <= BRING_BYTES;
-        Some(come.and_then(|about| fits(&about).then_some(about).ok_or(Nonsense)))
+        self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])
     }
 
     /// What a line says for this gathering. Its length may be anything.
@@ -415,8 +413,8 @@ impl Gathering<'_> {
         Some((at == self.at).then_some(about).ok_or(Nonsense))
     }
 
-    /// Gives `read` the `bytes` bytes that the member of `rank` has brought; at most as many as
-    /// `has_come` has told.
+    /// Gives `read` the `bytes` bytes that the member of `rank` has brought; at most
+    /// [`BRING_BYTES`].
     #[inline]
     pub fn read<R>(&self, rank: usize, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         let member = &self.meeting.members[rank];

@@ -71,7 +71,7 @@ fn combine<'a>(
     gathering.come(about);
     if gathering.count().expect("it makes sense") {
         for rank in 0..meeting.size() {
-            assert_eq!(gathering.has_come_with_row(rank), Some(Ok(about)));
+            assert_eq!(gathering.has_come(rank), Some(Ok(about)));
         }
         work(gathering);
         gathering.release_sheets(about);
