@@ -7,7 +7,7 @@ use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::transport::Peer;
-use crate::transport::shm::meeting::{About, Meeting};
+use crate::transport::shm::meeting::About;
 
 impl Communicator {
     /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.
@@ -116,18 +116,9 @@ impl Communicator {
     ) -> Result<()> {
         let send = self.collective_send(send, to, call)?;
         let plan = self.collective_receive(&receive, from)?;
-        let received = match self.circle() {
-            None => self.engine().exchange_whole(&send, plan)?,
-            Some(circle) => {
-                let meeting = circle.meeting();
-                let has_gone_on = || meeting.has_gone_on(from);
-                match self.engine().exchange_unless(&send, plan, has_gone_on)? {
-                    Some(received) => received,
-                    None => return Err(self.left_alone(meeting, (&receive, from), call)),
-                }
-            }
-        };
-        self.check_call(received, (from, call))
+        let has_gone_on = || self.has_gone_on(from);
+        let received = self.engine().exchange_unless(&send, plan, has_gone_on)?;
+        self.check_received(received, (&receive, from), call)
     }
 
     /// Sends a message of a collective to rank `to` and waits until its buffer may be reused.
@@ -139,40 +130,49 @@ impl Communicator {
     /// Receives a message of a collective from rank `from`.
     pub(crate) fn recv_in_collective(&self, buffer: Buffer, from: usize, call: Call) -> Result<()> {
         let plan = self.collective_receive(&buffer, from)?;
-        let received = match self.circle() {
-            None => self.engine().receive(plan)?,
-            Some(circle) => {
-                let meeting = circle.meeting();
-                let has_gone_on = || meeting.has_gone_on(from);
-                match self.engine().receive_unless(plan, has_gone_on)? {
-                    Some(received) => received,
-                    None => return Err(self.left_alone(meeting, (&buffer, from), call)),
-                }
-            }
-        };
-        self.check_call(received, (from, call))
+        let has_gone_on = || self.has_gone_on(from);
+        let received = self.engine().receive_unless(plan, has_gone_on)?;
+        self.check_received(received, (&buffer, from), call)
     }
 
-    /// The error for who waits for a message in `buffer` of a member that has gone on to another
-    /// collective without having sent it.
-    #[cold]
-    fn left_alone(&self, meeting: &Meeting, (buffer, from): (&Buffer, usize), call: Call) -> Error {
-        let next = meeting.next_of(from).unwrap_or(About::NONE);
-        let theirs = Call::of_gathering(next);
-        let bytes = buffer.bytes().unwrap_or_default();
-        let mine = format!("{call} of {bytes} bytes");
-        mismatch((self.rank(), &mine), (from as u32, &theirs))
-    }
-
-    /// The message must be of the same operation: what is wrong else with it does not matter.
+    /// Whether the member of rank `from` is in a later collective than this one, as far as members
+    /// that share memory can see.
     #[inline]
-    fn check_call(&self, received: Completion, (from, call): (usize, Call)) -> Result<()> {
+    fn has_gone_on(&self, from: usize) -> bool {
+        let circle = self.circle();
+        circle.is_some_and(|circle| circle.meeting().has_gone_on(from))
+    }
+
+    /// The message must have been sent, and of the same operation: what is wrong else with it does
+    /// not matter.
+    #[inline]
+    fn check_received(
+        &self,
+        received: Option<Completion>,
+        (buffer, from): (&Buffer, usize),
+        call: Call,
+    ) -> Result<()> {
+        let Some(received) = received else {
+            return Err(self.left_alone((buffer, from), call));
+        };
         match received.status.tag {
             TagSelector::Tag(tag) if tag != call.tag() => {
                 Err(call.met(self.rank(), (from as u32, tag)))
             }
             _ => received.into_result().map(|_| ()),
         }
+    }
+
+    /// The error for who waits for a message in `buffer` of a member that has gone on to another
+    /// collective without having sent it.
+    #[cold]
+    fn left_alone(&self, (buffer, from): (&Buffer, usize), call: Call) -> Error {
+        let circle = self.circle();
+        let next = circle.and_then(|circle| circle.meeting().next_of(from));
+        let theirs = Call::of_gathering(next.unwrap_or(About::NONE));
+        let bytes = buffer.bytes().unwrap_or_default();
+        let mine = format!("{call} of {bytes} bytes");
+        mismatch((self.rank(), &mine), (from as u32, &theirs))
     }
 
     fn collective_send(&self, buffer: Buffer, to: usize, call: Call) -> Result<SendPlan> {

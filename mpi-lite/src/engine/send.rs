@@ -426,18 +426,10 @@ impl Engine {
     /// # Errors
     /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
     pub fn exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Status> {
-        self.exchange_whole(send, receive)?.into_result()
-    }
-
-    /// The same; answers what became of the receive.
-    ///
-    /// # Errors
-    /// As [`Lane::send`], and those of the send.
-    pub fn exchange_whole(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Received> {
         let (lane, receiving, sending) = self.begin_exchange(send, receive)?;
         let received = self.wait_with(lane, Some(receiving))?;
         self.wait(Some(sending))?.into_result()?;
-        Ok(received)
+        received.into_result()
     }
 
     /// The same for a message of a collective, from a member that may have gone on without sending
