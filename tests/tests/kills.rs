@@ -230,3 +230,15 @@ fn a_send_buffer_that_cannot_be_read_ends_the_job() {
         }
     }
 }
+
+#[test]
+fn a_rank_that_cannot_reach_mpirun_tells_of_its_error_itself() {
+    let scratch = Scratch::new("closed");
+    let source = c_source("tests/c/faults/closed.c");
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    for transport in TRANSPORTS {
+        let job = Job::mpirun(2).args(["--transport", transport]).arg(&binary);
+        let outcome = job.run().expect_failure().expect_stderr("on rank 0");
+        drop(outcome.expect_stderr("MPI_ERR_RANK"));
+    }
+}

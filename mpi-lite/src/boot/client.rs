@@ -119,17 +119,13 @@ impl Client {
         self.send(&FromRank::Finalized, "Finalize")
     }
 
-    /// Whatever goes wrong here, the caller ends this process anyway, and that ends the job.
-    pub(super) fn abort(&mut self, code: i32, message: &str) {
+    pub(super) fn abort(&mut self, code: i32, message: &str) -> Result<(), BootError> {
         let fits = |at: &usize| message.is_char_boundary(*at);
         let end = (0..=message.len().min(ABORT_TEXT_MAX)).rev().find(fits);
         let message = message[..end.unwrap_or(0)].to_string();
-        if self
-            .send(&FromRank::Abort { code, message }, "Abort")
-            .is_err()
-        {
-            self.lost = true;
-        }
+        let told = self.send(&FromRank::Abort { code, message }, "Abort");
+        self.lost |= told.is_err();
+        told
     }
 
     pub(super) fn lost(&mut self) -> bool {

@@ -206,13 +206,15 @@ impl Boot {
 
     /// Asks the launcher to end the job with exit status `code`; it prints `message` once.
     ///
-    /// Without a launcher the message goes to this process's standard error. The caller exits by
-    /// itself after this.
+    /// Without a launcher, or if it cannot be reached, the message goes to this process's standard
+    /// error. The caller exits by itself after this.
     pub fn abort(&mut self, code: i32, message: &str) {
-        match self {
-            Boot::Launched(client) => client.abort(code, message),
-            Boot::Single(_) if message.is_empty() => {}
-            Boot::Single(_) => eprintln!("{message}"),
+        let is_told = match self {
+            Boot::Launched(client) => client.abort(code, message).is_ok(),
+            Boot::Single(_) => false,
+        };
+        if !is_told && !message.is_empty() {
+            eprintln!("{message}");
         }
     }
 
