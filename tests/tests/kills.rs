@@ -242,3 +242,14 @@ fn a_rank_that_cannot_reach_mpirun_tells_of_its_error_itself() {
         drop(outcome.expect_stderr("MPI_ERR_RANK"));
     }
 }
+
+#[test]
+fn a_program_that_closes_the_sockets_of_mpi_is_told() {
+    let scratch = Scratch::new("closed");
+    let source = c_source("tests/c/faults/closed.c");
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let job = Job::mpirun(2).args(["--transport", "rmpp"]);
+    let job = job.env("MPILITE_LOST_S", "2").arg(&binary).arg("wait");
+    let outcome = job.run().expect_failure();
+    drop(outcome.expect_stderr("has closed file descriptors of MPI"));
+}

@@ -28,8 +28,8 @@ mod wait;
 mod withdraw;
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, Once};
 
 pub use completion::{Any, Array, Indexed, Tell};
 pub use lane::{Attached, Counters, Lane, Survey};
@@ -62,6 +62,8 @@ pub struct Engine {
     /// Turns taken by the program's threads.
     turns: AtomicU64,
     is_closed: AtomicBool,
+    /// It was said that the program has closed the descriptors.
+    closed: Once,
 }
 
 impl Engine {
@@ -90,6 +92,7 @@ impl Engine {
             sleepers: AtomicU32::new(0),
             turns: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
+            closed: Once::new(),
         }))
     }
 

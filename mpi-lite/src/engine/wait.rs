@@ -216,6 +216,10 @@ impl Engine {
         let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         // Interrupted by a signal: the caller looks again.
         let woken = poll(&mut watched, timeout.as_ref()).unwrap_or(0);
+        let is_closed = |it: &PollFd<'_>| it.revents().contains(PollFlags::NVAL);
+        if watched.iter().any(is_closed) {
+            self.tell_closed();
+        }
         let rung = watched
             .last()
             .is_some_and(|bell| !bell.revents().is_empty());
@@ -223,6 +227,19 @@ impl Engine {
             let _ = rustix::io::read(self.bell.as_fd(), &mut [0; 8]);
         }
         woken > 0
+    }
+
+    /// The program has closed what threads sleep on. It says so once; the peers find out by
+    /// themselves that this process answers no more.
+    #[cold]
+    fn tell_closed(&self) {
+        self.closed.call_once(|| {
+            eprintln!(
+                "mpi-lite (pid {}): the program has closed file descriptors of MPI, which it did \
+                 not open: no message goes or comes any more; close only what was opened",
+                std::process::id()
+            );
+        });
     }
 
     /// Wakes all sleepers, if there are any.
