@@ -201,8 +201,8 @@ settings! {
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends up to so many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
-    /// The same for calls that wait for the send, over a network: there a copy costs less than to
-    /// wait for the acknowledgement. The greater of both counts.
+    /// The same for calls that wait for the send and nothing else, over a network: there a copy
+    /// costs less than to wait for the acknowledgement. The greater of both counts.
     waited_copy_bytes: number = 65_536, "MPILITE_WAITED_COPY_BYTES";
     /// Bytes of such copies that may wait for their receivers, in all; each counts 320 more.
     eager_budget_bytes: budget = (8_388_608, "8388608; half of a rank's share, if that is less"),

@@ -193,7 +193,7 @@ impl Lane {
     }
 
     /// Starts a send. It makes a request, for who waits, only if it is not complete at once.
-    /// `is_waited_for`: the call itself waits.
+    /// `is_waited_for`: the call waits for it, and for nothing else.
     ///
     /// # Errors
     /// As [`Lane::send`].
