@@ -172,8 +172,9 @@ pub(crate) fn in_words(circle: Circle<'_>, error: Error) -> Error {
     }
 }
 
-/// Two ranks did not come for the same.
-fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
+/// The error for two ranks that did not come for the same, the own first.
+#[cold]
+pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
     if have_parted_before(mine, theirs) {
         return mismatch_before(&format!("rank {other}"), mine, theirs);
     }

@@ -13,7 +13,7 @@ mod probe;
 
 use std::sync::Arc;
 
-pub(crate) use call::{Call, Operation, in_words, mismatch};
+pub(crate) use call::{Call, Operation, in_words, mismatch, parted};
 pub use group::Group;
 pub use probe::Matched;
 
@@ -137,8 +137,7 @@ impl Communicator {
         let Some((mine, (other, theirs))) = meeting.disagreement() else {
             return Ok(());
         };
-        let (mine, theirs) = (Call::of_gathering(mine), Call::of_gathering(theirs));
-        Err(mismatch((self.rank(), &mine), (other as u32, &theirs)))
+        Err(parted((self.rank(), mine), (other as u32, theirs)))
     }
 
     /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.
