@@ -30,7 +30,7 @@ look() {
     need iptables iptables "the test under packet loss"
     need unshare util-linux "the test under packet loss"
     need ethtool ethtool "the networks of the comparisons"
-    need valgrind valgrind "the count of instructions"
+    need valgrind valgrind "the count of instructions and the search for wrong memory"
 }
 
 look

@@ -7,6 +7,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
@@ -32,6 +33,14 @@ const TURNS_PER_LOOK_AROUND: u64 = 61;
 
 /// Enough for the rings of a thousand neighbours.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
+
+/// The earliest of some times, of which there may be none.
+// What is absent is compared as a time: valgrind takes it for uninitialised memory otherwise.
+fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
+    let never = Instant::ZERO.plus(Duration::MAX);
+    let times = times.map(|time| time.unwrap_or(never));
+    times.into_iter().min().filter(|at| *at != never)
+}
 
 /// Whether more was copied than when it was last asked: then a long message moves.
 fn moves_on(before: &mut Option<u64>, copied: u64) -> bool {
@@ -181,8 +190,7 @@ impl Engine {
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
         let more_at = lane.taken.wants_room().then(|| since.plus(LONG_WAIT));
-        let times = [lane.wake_at(), more_at, lane.look_again_at];
-        let wake_at = times.into_iter().flatten().min();
+        let wake_at = earliest([lane.wake_at(), more_at, lane.look_again_at]);
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
             lane.unlocked(std::thread::yield_now);

@@ -1,0 +1,33 @@
+//! Programs under valgrind: it has nothing to say of the library, so that it is of use to those who
+//! look for the mistakes of their own program.
+
+use std::time::Duration;
+
+use mpi_lite_tests::{Job, Scratch, c_source, compile};
+
+/// Programs with their ranks: messages of two ranks that wait for each other, collectives of three.
+const PROGRAMS: [(&str, usize); 2] = [("point_to_point/order", 2), ("collective/reduce", 3)];
+
+/// Valgrind runs one thread at a time, some thirty times slower.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+#[test]
+fn valgrind_finds_nothing_in_the_library() {
+    let scratch = Scratch::new("memcheck");
+    for (program, ranks) in PROGRAMS {
+        let source = c_source(&format!("tests/c/{program}.c"));
+        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        for transport in ["shm", "rmpp"] {
+            let words = [
+                "valgrind",
+                "--quiet",
+                "--error-exitcode=9",
+                "--leak-check=full",
+            ];
+            let job = Job::mpirun(ranks).args(["--transport", transport]);
+            let job = job.args(words).arg(&binary).deadline(DEADLINE);
+            let outcome = job.run().expect_code(0);
+            assert!(outcome.stderr.is_empty(), "{}", outcome.report());
+        }
+    }
+}
