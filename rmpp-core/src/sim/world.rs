@@ -23,9 +23,9 @@ pub(super) const COOKIE: u64 = 0xc00c_1e00;
 pub(super) const HEALING_NS: u64 = 10_000_000_000;
 /// So long one packet type alone may be lost.
 const ONE_KIND_NS: u64 = 2_000_000_000;
-/// I15: no run takes so many steps. Without any extension a message of many packets begins anew from
-/// the first after each timeout: of 200,000 worlds two took 741,068 and 626,968,
-/// the mean is 6,440.
+/// I15: no run takes so many steps. Without any extension a message of many packets begins anew
+/// from the first after each timeout: of 200,000 worlds two took 741,068 and 626,968, the mean is
+/// 6,440.
 const MOST_STEPS: u64 = 3_000_000;
 /// I15: so many packets are never under way at a time.
 pub(super) const MOST_UNDER_WAY: usize = 1_000_000;
