@@ -205,7 +205,7 @@ settings! {
     /// costs less than to wait for the acknowledgement. The greater of both counts.
     waited_copy_bytes: number = 65_536, "MPILITE_WAITED_COPY_BYTES";
     /// Bytes of such copies that may wait for their receivers, in all; each counts 320 more.
-    eager_budget_bytes: budget = (8_388_608, "8388608; half of a rank's share, if that is less"),
+    eager_budget_bytes: budget = (2_097_152, "2097152; half of a rank's share, if that is less"),
         "MPILITE_EAGER_BUDGET_BYTES";
     /// Unexpected messages up to so many bytes are taken in at once; longer ones wait for their
     /// receive (rendezvous).
@@ -472,7 +472,7 @@ mod tests {
             [copies, unexpected, waiting]
         };
         let (mib, gib) = (1 << 20, 1 << 30);
-        assert_eq!(settled(16 * gib, 2, ""), [8 * mib, 16 * mib, gib]);
+        assert_eq!(settled(16 * gib, 2, ""), [2 * mib, 16 * mib, gib]);
         assert_eq!(settled(16 * gib, 1024, ""), [mib, 2 * mib, 2 * mib]);
         assert_eq!(settled(64 * mib, 1024, ""), [mib / 2, mib, mib]);
         assert_eq!(settled(1 << 50, 1, "")[2], 4 * gib);
