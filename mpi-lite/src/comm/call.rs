@@ -178,12 +178,18 @@ pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) ->
     if have_parted_before(mine, theirs) {
         return mismatch_before(&format!("rank {other}"), mine, theirs);
     }
-    let theirs = match theirs {
-        // No other operation counts its members without a line from each.
+    mismatch(
+        (me, &Call::of_gathering(mine)),
+        (other, &said_to_be(theirs)),
+    )
+}
+
+/// What others came for. No operation but a barrier counts its members without a word from each.
+fn said_to_be(theirs: About) -> String {
+    match theirs {
         About::NONE => Call::of_all(Operation::Barrier).to_string(),
         theirs => Call::of_gathering(theirs),
-    };
-    mismatch((me, &Call::of_gathering(mine)), (other, &theirs))
+    }
 }
 
 /// The same for what the last who came has said; which rank that is nobody knows.
@@ -191,7 +197,7 @@ fn parted_somewhere(mine: About, theirs: About) -> Error {
     if have_parted_before(mine, theirs) {
         return mismatch_before("another rank", mine, theirs);
     }
-    let [mine, theirs] = [mine, theirs].map(Call::of_gathering);
+    let (mine, theirs) = (Call::of_gathering(mine), said_to_be(theirs));
     let why = format!(
         "this process called {mine} but another rank called {theirs}: all processes of the \
          communicator must call the same collective operations in the same order, with the same \
