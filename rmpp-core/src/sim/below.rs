@@ -123,14 +123,14 @@ impl World {
         }
     }
 
-    /// Whether a packet is the MSGEND for a message that its sender knows to be refused:
-    /// unscheduled data was under way then, and its last packet is answered like that of any
-    /// message of before.
+    /// Whether a packet is an end of a message that its sender knows to be refused: unscheduled
+    /// data was under way then, of which each packet is told so, or the last one is answered like
+    /// that of any message of before.
     fn ends_refused(&self, (from, to): (u32, u32), packet: &Packet) -> bool {
         let Some(header) = Header::decode(&packet.header) else {
             return false;
         };
-        header.kind == Kind::MsgEnd
+        matches!(header.kind, Kind::MsgEnd | Kind::MsgDrop)
             && header.src == to
             && self
                 .tag_of(&header, from)
