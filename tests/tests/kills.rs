@@ -14,6 +14,14 @@ const SOON: Duration = Duration::from_secs(8);
 /// What a job of one machine can run over.
 const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
 
+/// A program of `tests/c/faults`, compiled, and the folder that it lies in.
+fn faulty(name: &str) -> (Scratch, PathBuf) {
+    let scratch = Scratch::new(name);
+    let source = c_source(&format!("tests/c/faults/{name}.c"));
+    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    (scratch, binary)
+}
+
 struct Victim {
     scratch: Scratch,
     binary: PathBuf,
@@ -21,9 +29,7 @@ struct Victim {
 
 impl Victim {
     fn new() -> Self {
-        let scratch = Scratch::new("victim");
-        let source = c_source("tests/c/faults/victim.c");
-        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let (scratch, binary) = faulty("victim");
         Self { scratch, binary }
     }
 
@@ -218,9 +224,7 @@ fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
 /// The system answers EFAULT, which is no reason to try again.
 #[test]
 fn a_send_buffer_that_cannot_be_read_ends_the_job() {
-    let scratch = Scratch::new("unreadable");
-    let source = c_source("tests/c/faults/unreadable.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let (_scratch, binary) = faulty("unreadable");
     for transport in TRANSPORTS {
         let job = Job::mpirun(2).args(["--transport", transport]).arg(&binary);
         let outcome = job.run().expect_code(139);
@@ -233,9 +237,7 @@ fn a_send_buffer_that_cannot_be_read_ends_the_job() {
 
 #[test]
 fn a_rank_that_cannot_reach_mpirun_tells_of_its_error_itself() {
-    let scratch = Scratch::new("closed");
-    let source = c_source("tests/c/faults/closed.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let (_scratch, binary) = faulty("closed");
     for transport in TRANSPORTS {
         let job = Job::mpirun(2).args(["--transport", transport]).arg(&binary);
         let outcome = job.run().expect_failure().expect_stderr("on rank 0");
@@ -245,9 +247,7 @@ fn a_rank_that_cannot_reach_mpirun_tells_of_its_error_itself() {
 
 #[test]
 fn a_program_that_closes_the_sockets_of_mpi_is_told() {
-    let scratch = Scratch::new("closed");
-    let source = c_source("tests/c/faults/closed.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let (_scratch, binary) = faulty("closed");
     let job = Job::mpirun(2).args(["--transport", "rmpp"]);
     let job = job.env("MPILITE_LOST_S", "2").arg(&binary).arg("wait");
     let outcome = job.run().expect_failure();

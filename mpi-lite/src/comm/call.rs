@@ -147,7 +147,8 @@ pub(crate) fn mismatch((me, mine): (u32, &str), (other, theirs): (u32, &str)) ->
 /// operations.
 #[cold]
 pub(crate) fn in_words(circle: Circle<'_>, error: Error) -> Error {
-    let me = circle.meeting().me() as u32;
+    let meeting = circle.meeting();
+    let me = meeting.me() as u32;
     match *error.cause() {
         Cause::Stray {
             source_rank,
@@ -159,8 +160,12 @@ pub(crate) fn in_words(circle: Circle<'_>, error: Error) -> Error {
         }
         Cause::Parted { rank, mine, theirs } => {
             let [mine, theirs] = [mine, theirs].map(About::decode);
-            // Who is only told that somebody parted looks for it.
-            let found = || circle.meeting().parted(mine);
+            // Who is only told that somebody parted looks for it. All have been counted then.
+            let silent = || (0..meeting.size()).find(|&rank| !meeting.has_come(rank));
+            let found = || {
+                let found = meeting.parted(mine);
+                found.or_else(|| silent().map(|rank| (rank, About::NONE)))
+            };
             let known = rank.map(|rank| (rank, theirs));
             let known = known.or_else(|| found().map(|(rank, theirs)| (rank as u32, theirs)));
             match known {
@@ -178,18 +183,12 @@ pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) ->
     if have_parted_before(mine, theirs) {
         return mismatch_before(&format!("rank {other}"), mine, theirs);
     }
-    mismatch(
-        (me, &Call::of_gathering(mine)),
-        (other, &said_to_be(theirs)),
-    )
-}
-
-/// What others came for. No operation but a barrier counts its members without a word from each.
-fn said_to_be(theirs: About) -> String {
-    match theirs {
+    let theirs = match theirs {
+        // No other operation counts its members without a line from each.
         About::NONE => Call::of_all(Operation::Barrier).to_string(),
         theirs => Call::of_gathering(theirs),
-    }
+    };
+    mismatch((me, &Call::of_gathering(mine)), (other, &theirs))
 }
 
 /// The same for what the last who came has said; which rank that is nobody knows.
@@ -197,7 +196,7 @@ fn parted_somewhere(mine: About, theirs: About) -> Error {
     if have_parted_before(mine, theirs) {
         return mismatch_before("another rank", mine, theirs);
     }
-    let (mine, theirs) = (Call::of_gathering(mine), said_to_be(theirs));
+    let [mine, theirs] = [mine, theirs].map(Call::of_gathering);
     let why = format!(
         "this process called {mine} but another rank called {theirs}: all processes of the \
          communicator must call the same collective operations in the same order, with the same \
