@@ -849,6 +849,24 @@ fn rule_o_later_first_packets_are_kept_and_only_the_lost_one_is_repeated() {
     );
 }
 
+/// Each repetition may bring the next word of the gap, and more than one where packets are doubled:
+/// without a time between them that grows, this feeds itself.
+#[test]
+fn rule_o_what_is_told_missing_again_and_again_is_repeated_more_and_more_seldom() {
+    let mut wire = measured();
+    wire.send_many(2, 0, 1, 8);
+    let packets = wire.take_all(0);
+    wire.give(&packets[1]).expect("a message ahead of its turn");
+    let gap = wire.take(1).expect("MSGEND that says so");
+    let mut repeated = 0;
+    for _ in 0..2_000 {
+        wire.now = wire.now.plus(MS / 100);
+        wire.give(&gap).expect("the same gap");
+        repeated += wire.take_all(0).len();
+    }
+    assert!((3..=30).contains(&repeated), "{repeated} times in 20 ms");
+}
+
 #[test]
 fn rule_o_a_gap_is_told_at_once_though_a_message_is_accepted_meanwhile() {
     let mut wire = fast();

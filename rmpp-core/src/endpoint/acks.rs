@@ -3,6 +3,7 @@
 
 use super::Endpoint;
 use super::round_trip::Timing;
+use super::wake::PROBES;
 use crate::bits::{Bits, WINDOW};
 use crate::caps::Caps;
 use crate::config::Bug;
@@ -15,11 +16,16 @@ use crate::outgoing::states::{Action, Input};
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::{Instant, nanoseconds};
+use crate::timers::RoundTrip;
 
 /// A first packet is not repeated again for a gap within a round trip or two: what tells of the
 /// gap may have left before the repetition came. If the last answers took longer than others, this
 /// is enough.
 const SETTLING_NS: u64 = 200_000;
+
+/// So many repetitions of a first packet may be lost by chance. After them the next one waits as if
+/// nobody had told that it is missing: each may be what makes the receiver tell it once more.
+const CHANCES: u16 = 2;
 
 impl Endpoint {
     /// All messages of `from` with numbers before this are accepted, and none of them is held
@@ -280,20 +286,22 @@ impl Endpoint {
 
     /// Whether a first packet that is missing cannot be one that has just been repeated. That of a
     /// long message has all of its first block repeated, so it takes two round trips.
-    // Rule O.
+    // Rule O. Rule T.
     fn is_settled(&self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
-        let is_short = message.shape(self.config.packet_bytes).is_short();
         let round_trip = &self.paths[message.to as usize].round_trip;
-        let trips = if is_short { 1 } else { 2 };
-        let settling_ns = match round_trip.mean_ns() {
-            None => SETTLING_NS,
-            Some(mean_ns) => {
-                let near_ns = (trips * mean_ns).min(SETTLING_NS);
-                near_ns.max(trips * round_trip.least_ns())
+        let settling_ns = match message.attempt {
+            0 => return true,
+            1..=CHANCES => {
+                let is_short = message.shape(self.config.packet_bytes).is_short();
+                settling_ns(round_trip, if is_short { 1 } else { 2 })
+            }
+            attempt => {
+                let tries = (attempt - CHANCES).min(PROBES.into()) as u8;
+                self.timeouts.before_probe_ns(round_trip, tries)
             }
         };
-        message.attempt == 0 || message.sent_at.plus_ns(settling_ns) <= now
+        message.sent_at.plus_ns(settling_ns) <= now
     }
 
     /// The sender knows that the message is held: acknowledgement may pass it.
@@ -303,6 +311,17 @@ impl Endpoint {
         if self.incoming[index].listed == Listed::Unconfirmed {
             self.unlist_incoming(index);
             self.owe(from, false, now);
+        }
+    }
+}
+
+/// How long what was repeated may be told missing by what left before it came: `trips` round trips.
+fn settling_ns(round_trip: &RoundTrip, trips: u64) -> u64 {
+    match round_trip.mean_ns() {
+        None => SETTLING_NS,
+        Some(mean_ns) => {
+            let near_ns = (trips * mean_ns).min(SETTLING_NS);
+            near_ns.max(trips * round_trip.least_ns())
         }
     }
 }
