@@ -21,8 +21,18 @@
 
 #include "middle.h"
 
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
 /* A batch that takes longer on a busy machine is cut short. */
 #define ENOUGH_S 0.3
+
+/* Datagrams of a train: as many as every kernel with UDP_SEGMENT takes. */
+enum { SEGMENTS = 64 };
 
 static inline void fail(const char *what)
 {
@@ -108,17 +118,33 @@ static inline void end_child(pid_t child)
     waitpid(child, NULL, 0);
 }
 
-/* One datagram, or what there is of a stream; spins until something is there. */
+/* One datagram or train, or what there is of a stream; spins until something is there. Answers 0
+ * if nothing has come for `patience_s` seconds, or an empty datagram has. */
+static inline size_t receive_within(int fd, char *buffer, size_t room, double patience_s)
+{
+    double begin = 0.0;
+    unsigned spins = 0;
+
+    for (;;) {
+        ssize_t got = recv(fd, buffer, room, MSG_DONTWAIT);
+
+        if (got >= 0)
+            return (size_t)got;
+        if (errno != EAGAIN && errno != EINTR)
+            fail("probe: recv");
+        if (++spins % 65536 != 0)
+            continue;
+        if (begin == 0.0)
+            begin = now();
+        else if (now() - begin > patience_s)
+            return 0;
+    }
+}
+
+/* The same without an end. */
 static inline size_t receive(int fd, char *buffer, size_t room)
 {
-    ssize_t got;
-
-    do
-        got = recv(fd, buffer, room, MSG_DONTWAIT);
-    while (got < 0 && (errno == EAGAIN || errno == EINTR));
-    if (got < 0)
-        fail("probe: recv");
-    return (size_t)got;
+    return receive_within(fd, buffer, room, 1e9);
 }
 
 #endif

@@ -8,18 +8,10 @@
  */
 #include "probe.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-
 enum {
     BATCHES = 5,
     BATCH_BYTES = 256 * 1024 * 1024,
     BURST = 65000,      /* below the 65,507 bytes that one send may carry */
-    SEGMENTS = 64,      /* as many as every kernel with UDP_SEGMENT takes */
     WINDOW = 2 * 1024 * 1024,
     CREDIT = WINDOW / 8,
     SOCKET_BUFFER = 4 * 1024 * 1024

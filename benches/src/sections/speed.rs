@@ -51,7 +51,8 @@ const FARM: Subject = Subject {
 const SUBJECTS: [Subject; 4] = [LATENCY, BANDWIDTH, RATE, FARM];
 
 /// Bytes of a segment, of which the best stands for what UDP can carry.
-const SEGMENTS: [u32; 3] = [1400, 8192, 65_000];
+const SEGMENTS: [u32; 3] = [1400, 8192, LONGEST_SEGMENT];
+const LONGEST_SEGMENT: u32 = 65_000;
 /// Of an IPv4 and a UDP header.
 const HEADERS_BYTES: u32 = 28;
 
@@ -88,6 +89,11 @@ fn program(subject: &Subject, network: Network, who: &Contender) -> Option<Progr
     let words: Vec<String> = match name {
         "farm" => ["20000", "30720", "1024", "2"].map(str::to_owned).to_vec(),
         "udp_blast" => segments(network).map(|it| it.to_string()).collect(),
+        "udp_probe" => {
+            let segment = (network.mtu_bytes - HEADERS_BYTES).min(LONGEST_SEGMENT);
+            let segment = std::iter::once(segment.to_string());
+            segment.chain(subject.words()).collect()
+        }
         _ => subject.words(),
     };
     // The loopback as it comes is there without root.
