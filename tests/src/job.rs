@@ -142,6 +142,20 @@ impl Running {
         Process::new(self.child.id())
     }
 
+    /// The process of a rank, on whichever host, from the line `ready RANK PID` that it printed.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn process_of(&self, rank: &str) -> Process {
+        let stdout = self.stdout();
+        let start = format!("ready {rank} ");
+        let id = stdout
+            .lines()
+            .find_map(|line| line.strip_prefix(&start)?.trim().parse().ok());
+        Process::new(id.unwrap_or_else(|| panic!("rank {rank} is to be ready: {stdout}")))
+    }
+
     /// What came out so far.
     #[must_use]
     pub fn stdout(&self) -> String {

@@ -15,7 +15,7 @@ pub mod wire;
 
 pub use install::{c_source, compile, prefix, source_root, tool};
 pub use job::{Job, Outcome, Running};
-pub use process::{Process, udp_ports};
+pub use process::{Process, SOON, udp_ports, wait_until_gone};
 pub use program::{Exit, Program, programs, transports};
 pub use scratch::Scratch;
 pub use ssh::{SshFiles, SshServer};

@@ -4,8 +4,26 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+/// Within this time a job that has failed is over. The aim is 2 s; a machine that compiles
+/// something else at the same time gets more.
+pub const SOON: Duration = Duration::from_secs(10);
+
+/// Waits until none of these is alive.
+///
+/// # Panics
+/// If one is, for longer than [`SOON`].
+pub fn wait_until_gone(processes: &[Process]) {
+    let deadline = Instant::now() + SOON;
+    while let Some(left) = processes.iter().find(|process| process.is_alive()) {
+        let id = left.id();
+        assert!(Instant::now() < deadline, "process {id} outlives its job");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A process, alive or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,12 +4,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mpi_lite_tests::{Job, Process, Running, Scratch, c_source, compile};
+use mpi_lite_tests::{Job, Process, Running, SOON, Scratch, c_source, compile, wait_until_gone};
 use rustix::process::Signal;
 
 const RANKS: usize = 3;
-/// The aim is 2 s; a machine that compiles something else at the same time gets more.
-const SOON: Duration = Duration::from_secs(8);
 
 /// What a job of one machine can run over.
 const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
@@ -42,28 +40,6 @@ impl Victim {
     }
 }
 
-/// The process of a rank, from its line `ready RANK PID`.
-fn process_of(job: &Running, rank: &str) -> Process {
-    let stdout = job.stdout();
-    let start = format!("ready {rank} ");
-    let id = stdout
-        .lines()
-        .find_map(|line| line.strip_prefix(&start)?.trim().parse().ok());
-    Process::new(id.unwrap_or_else(|| panic!("rank {rank} is to be ready: {stdout}")))
-}
-
-fn check_all_gone(processes: &[Process]) {
-    let deadline = Instant::now() + SOON;
-    while let Some(left) = processes.iter().find(|process| process.is_alive()) {
-        assert!(
-            Instant::now() < deadline,
-            "process {} outlives its job",
-            left.id()
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Ends the victim; the job must end soon, with this code and these words on standard error.
 fn check_end(job: Running, victim: Process, signal: Signal, code: i32, words: &[&str]) {
     let everybody = job.process().descendants();
@@ -80,7 +56,7 @@ fn check_end(job: Running, victim: Process, signal: Signal, code: i32, words: &[
         outcome = outcome.expect_stderr(word);
     }
     outcome = outcome.expect_stderr(&victim.id().to_string());
-    check_all_gone(&everybody);
+    wait_until_gone(&everybody);
     let lines = outcome.stderr.lines().count();
     assert!(
         lines <= 3,
@@ -94,7 +70,7 @@ fn kill_in(phase: &str) {
     for transport in TRANSPORTS {
         let mut job = program.start(transport, &[phase]);
         job.wait_for("ready", RANKS);
-        let victim = process_of(&job, "1");
+        let victim = job.process_of("1");
         check_end(job, victim, Signal::KILL, 137, &["rank 1", "signal 9"]);
     }
 }
@@ -106,7 +82,7 @@ fn a_rank_killed_before_it_joins_ends_the_ranks_that_wait_in_init() {
         let file = program.scratch.path().join(transport).display().to_string();
         let mut job = program.start(transport, &["init", &file]);
         job.wait_for("ready ?", 1);
-        let victim = process_of(&job, "?");
+        let victim = job.process_of("?");
         check_end(job, victim, Signal::KILL, 137, &["rank ", "signal 9"]);
     }
 }
@@ -142,7 +118,7 @@ fn a_segmentation_fault_is_reported_as_what_it_is() {
     for transport in TRANSPORTS {
         let mut job = program.start(transport, &["receive"]);
         job.wait_for("ready", RANKS);
-        let victim = process_of(&job, "2");
+        let victim = job.process_of("2");
         check_end(job, victim, Signal::SEGV, 139, &["rank 2", "signal 11"]);
     }
 }
@@ -180,7 +156,7 @@ fn signal_to_mpirun(signal: Signal, code: i32) {
         job.signal(signal);
         let outcome = job.finish().expect_code(code);
         assert!(moment.elapsed() < SOON, "too late: {}", outcome.report());
-        check_all_gone(&everybody);
+        wait_until_gone(&everybody);
     }
 }
 

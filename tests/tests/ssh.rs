@@ -2,14 +2,15 @@
 //! `sshd`, `ssh` and `ssh-keygen`.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use mpi_lite_tests::{Job, Process, Running, SshFiles, SshServer, c_source, compile, tool};
+use mpi_lite_tests::{
+    Job, Process, Running, SOON, SshFiles, SshServer, c_source, compile, tool, wait_until_gone,
+};
 use rustix::process::Signal;
 
 const HOSTS: &str = "n1:2,n2:2";
 const RANKS: usize = 4;
-const SOON: Duration = Duration::from_secs(10);
 
 /// A server and the jobs that go through it.
 struct Server(SshServer);
@@ -42,30 +43,11 @@ impl Server {
     }
 }
 
-/// The process of a rank, from its line `ready RANK PID`: both hosts are this machine.
-fn process_of(job: &Running, rank: usize) -> Process {
-    let stdout = job.stdout();
-    let start = format!("ready {rank} ");
-    let id = stdout
-        .lines()
-        .find_map(|line| line.strip_prefix(&start)?.trim().parse().ok());
-    Process::new(id.unwrap_or_else(|| panic!("rank {rank} is to be ready: {stdout}")))
-}
-
 fn all_ranks(job: &Running) -> Vec<Process> {
-    (0..RANKS).map(|rank| process_of(job, rank)).collect()
-}
-
-fn check_all_gone(processes: &[Process]) {
-    let deadline = Instant::now() + SOON;
-    while let Some(left) = processes.iter().find(|process| process.is_alive()) {
-        assert!(
-            Instant::now() < deadline,
-            "process {} outlives its job",
-            left.id()
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let ranks = 0..RANKS;
+    ranks
+        .map(|rank| job.process_of(&rank.to_string()))
+        .collect()
 }
 
 #[test]
@@ -150,7 +132,7 @@ fn a_remote_rank_that_is_killed_ends_the_job_and_is_named_with_its_host() {
             .expect_stderr("n2")
             .expect_stderr("signal 9"),
     );
-    check_all_gone(&ranks);
+    wait_until_gone(&ranks);
 }
 
 #[test]
@@ -171,7 +153,7 @@ fn when_an_ssh_connection_is_lost_the_job_ends_and_the_host_is_named() {
     let outcome = job.finish().expect_failure();
     assert!(moment.elapsed() < SOON, "too late: {}", outcome.report());
     drop(outcome.expect_stderr("n2"));
-    check_all_gone(&ranks);
+    wait_until_gone(&ranks);
 }
 
 #[test]
@@ -182,7 +164,7 @@ fn when_mpirun_is_killed_no_remote_rank_is_left() {
     let ranks = all_ranks(&job);
     job.signal(Signal::KILL);
     drop(job.finish());
-    check_all_gone(&ranks);
+    wait_until_gone(&ranks);
 }
 
 #[test]
