@@ -29,6 +29,7 @@ look() {
     need ip iproute2 "the test under packet loss"
     need iptables iptables "the test under packet loss"
     need unshare util-linux "the test under packet loss"
+    need setpriv util-linux "the test that mpirun writes no core file"
     need ethtool ethtool "the networks of the comparisons"
     need valgrind valgrind "the count of instructions and the search for wrong memory"
 }

@@ -2,13 +2,14 @@
 //! on the path: captures all, sends anything with any address.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mpi_lite_tests::wire::{Captured, Tap, capture, forge, wait_until_passed};
-use mpi_lite_tests::{Job, Outcome, Process, Running, Scratch, c_source, compile, udp_ports};
+use mpi_lite_tests::{Job, Outcome, Process, Running, Scratch, c_source, compile, tool, udp_ports};
+use rustix::process::Signal;
 use serde_json::Value;
 
 const RANKS: usize = 3;
@@ -329,4 +330,31 @@ fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
         std::fs::write(&stop, "").expect("the file that ends the job");
         let _ = job.finish().expect_code(0).expect_stdout("all right");
     }
+}
+
+/// Files of a process that may write no core file belong to root, whoever runs it (proc(5)).
+#[test]
+fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
+    const NOBODY: u32 = 65534;
+    let scratch = Scratch::new("core");
+    let launcher = scratch.path().join("mpirun");
+    std::fs::copy(tool("mpirun"), &launcher).expect("a copy that everybody can run");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(scratch.path(), open).expect("the folder is ours");
+    let ids = ["--reuid", "--regid"].map(|id| format!("{id}={NOBODY}"));
+    let job = Job::new("setpriv").args(ids).arg("--clear-groups");
+    let job = job.arg(&launcher).args(["-n", "1", "--secure=tag"]);
+    let mut job = job.args(["sh", "-c", "echo up; read wait"]).start();
+    job.wait_for("up", 1);
+    let owner = |process: Process| {
+        let file = std::fs::metadata(format!("/proc/{}/environ", process.id()));
+        file.expect("it runs").uid()
+    };
+    for process in job.process().descendants() {
+        let is_rank = process.words()[0] == "sh";
+        let expected = if is_rank { NOBODY } else { 0 };
+        assert_eq!(owner(process), expected, "{:?}", process.words());
+    }
+    job.signal(Signal::TERM);
+    let _ = job.finish();
 }
