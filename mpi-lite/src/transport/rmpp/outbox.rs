@@ -316,12 +316,12 @@ impl Outbox {
 
     /// The system cannot read what is to be sent from `done` on: memory of the program. It is read
     /// here, so that the process ends at once, as it would where messages are copied, instead of
-    /// repeating for ever what cannot be sent.
+    /// repeating for ever what cannot be sent. `name`: who says so.
     #[cold]
-    pub(super) fn read_bodies(&self, done: usize) {
+    pub(super) fn read_bodies(&self, done: usize, name: &str) {
         let Datagram { to, first, .. } = self.datagrams[done];
         eprintln!(
-            "mpi-lite: the system cannot read the data of a message to rank {to}: is its buffer \
+            "{name}: the system cannot read the data of a message to rank {to}: is its buffer \
              shorter than its count and datatype say, or was it freed before the send was complete?"
         );
         for Piece { body, .. } in &self.pieces[first as usize..] {

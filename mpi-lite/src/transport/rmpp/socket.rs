@@ -49,6 +49,8 @@ impl Ends {
 
 /// One UDP socket with what waits to go out and what came in.
 pub(super) struct Socket {
+    /// This rank.
+    me: u32,
     ends: Ends,
     is_ipv4: bool,
     /// A path was narrower than its interface: the system may cut datagrams into fragments.
@@ -99,6 +101,7 @@ impl Socket {
         }
         socket.bind(&SocketAddr::new(address, 0).into())?;
         Ok(Self {
+            me: 0,
             ends: Ends {
                 socket,
                 peers: Vec::new(),
@@ -139,6 +142,7 @@ impl Socket {
 
     /// Tells the socket its job.
     pub(super) fn know(&mut self, job: Job) {
+        self.me = job.me;
         self.seal = job.seal;
         self.outbox.tail_bytes = self.seal.tail_bytes();
         let wrap = &mut self.outbox.wrap;
@@ -154,6 +158,14 @@ impl Socket {
             self.ends.is_connected = self.ends.socket.connect(other).is_ok();
         }
         self.inbox.know(job.longest_bytes);
+    }
+
+    /// Who speaks, in lines for humans.
+    #[cold]
+    fn name(&self) -> String {
+        let address = self.address().map(|address| address.ip().to_string());
+        let host = address.unwrap_or_else(|error| format!("an unknown address ({error})"));
+        format!("mpi-lite: rank {} at {host}", self.me)
     }
 
     /// What was counted, here and by the system.
@@ -219,7 +231,7 @@ impl Socket {
                     done += went.datagrams.max(1);
                 }
                 Err(stuck) if stuck.error.raw_os_error() == Some(libc::EFAULT) => {
-                    self.outbox.read_bodies(done);
+                    self.outbox.read_bodies(done, &self.name());
                     self.counters.refused += 1;
                     done += 1;
                 }
@@ -258,9 +270,10 @@ impl Socket {
         self.counters.narrow_paths += 1;
         let bytes = self.inbox.longest_bytes();
         eprintln!(
-            "mpi-lite: datagrams of {bytes} bytes are too long for a path of this job, which is \
+            "{}: datagrams of {bytes} bytes are too long for a path of this job, which is \
              narrower than its interface; they go in IP fragments (set MPILITE_PACKET_BYTES to \
              what the path carries, less {} bytes of headers)",
+            self.name(),
             28 + WRAP_BYTES + FAST_HEADER_BYTES
         );
         forbid_fragments(&self.ends.socket, self.is_ipv4, false).is_ok()
