@@ -189,6 +189,22 @@ fn a_folder_that_the_map_does_not_name_is_found() {
 }
 
 #[test]
+fn a_decision_without_a_status_or_a_line_in_the_index_is_found() {
+    let path = "docs/decisions/0001-a.md";
+    let of = |record: &str, index: &str| {
+        let index = SourceFile::new("docs/decisions/README.md", index);
+        let found = violations_of_tree(&[SourceFile::new(path, record), index]);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let row = "| [0001](0001-a.md) | A | accepted |\n";
+    assert!(of("# 0001. A\n\nStatus: accepted. Later.\n", row).is_empty());
+    assert_found(&of("# 0001. A\n\nWhy.\n", row), "Status");
+    assert_found(&of("# 0001 A\n\nStatus: accepted.\n", row), "TITLE");
+    let other = of("# 0001. A\n\nStatus: replaced by 0002.\n", row);
+    assert_found(&other, "lacks the line");
+}
+
+#[test]
 fn a_link_that_leads_nowhere_is_found() {
     let text =
         "[a](docs/b.md) [c](docs) [d](https://example.org) [e](#part)\n```\n[f](gone)\n```\n";

@@ -1,5 +1,5 @@
 //! Rules that look at the whole tree: the map names every room, the links of the documents lead
-//! somewhere.
+//! somewhere, the index of decisions lists each of them with its status.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -57,6 +57,7 @@ pub fn violations_of_tree(files: &[SourceFile]) -> Vec<Violation> {
     let mut found: Vec<_> = files.iter().flat_map(violations_of_file).collect();
     found.extend(unnamed_folders(files));
     found.extend(broken_links(files));
+    found.extend(unlisted_decisions(files));
     found
 }
 
@@ -123,6 +124,31 @@ fn links(text: &str) -> Vec<(usize, String)> {
         }
     }
     found
+}
+
+/// Each record of a decision says its status below its title, and the index repeats both.
+fn unlisted_decisions(files: &[SourceFile]) -> Vec<Violation> {
+    const FOLDER: &str = "docs/decisions/";
+    const INDEX: &str = "docs/decisions/README.md";
+    let index = files.iter().find(|file| file.path == INDEX);
+    let index = index.map(|file| file.text.as_str()).unwrap_or_default();
+    let is_record = |file: &&SourceFile| file.path.starts_with(FOLDER) && file.path != INDEX;
+    let wrong = |file: &SourceFile| {
+        let name = file.path.strip_prefix(FOLDER)?;
+        let mut lines = file.text.lines();
+        let title = lines.next()?.strip_prefix("# ")?;
+        let Some((number, title)) = title.split_once(". ") else {
+            return Some(file.violation(1, "`# NUMBER. TITLE` expected"));
+        };
+        let Some(status) = lines.nth(1).and_then(|line| line.strip_prefix("Status: ")) else {
+            return Some(file.violation(3, "`Status: …` expected"));
+        };
+        let status = status.split(". ").next()?.trim_end_matches('.');
+        let row = format!("| [{number}]({name}) | {title} | {status} |");
+        let is_listed = index.lines().any(|line| line == row);
+        (!is_listed).then(|| file.violation(1, format!("{INDEX} lacks the line `{row}`")))
+    };
+    files.iter().filter(is_record).filter_map(wrong).collect()
 }
 
 /// The path from the root of what a document links to.
