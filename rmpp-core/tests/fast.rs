@@ -1065,3 +1065,47 @@ fn the_memory_of_long_queues_is_given_back_when_they_are_drained() {
     pass(&mut wire, MS);
     assert_eq!(wire.events[0].len(), 50_100);
 }
+
+/// When the first packet of a message of `len` bytes goes out again, in ms, if one behind it tells
+/// each 0.1 ms that it is missing, on a path with a round trip of 50 ms.
+fn repeated_for_a_gap(len: u64) -> Vec<u128> {
+    let mut wire = fast();
+    for _ in 0..40 {
+        wire.send_awaited(0, 1, 8);
+        let packets = wire.take_all(0);
+        wire.now = wire.now.plus(50 * MS);
+        wire.give_all(&packets);
+        wire.run();
+    }
+    let begun = wire.now;
+    wire.send(0, 1, len);
+    let lost = wire.take_all(0);
+    wire.send(0, 1, 8);
+    let later = wire.take(0).expect("a message behind it");
+    wire.give(&later).expect("a message ahead of its turn");
+    let gap = wire.take(1).expect("MSGEND that says so");
+    assert!(!lost.is_empty());
+    let mut times = Vec::new();
+    for _ in 0..6_000 {
+        wire.now = wire.now.plus(MS / 10);
+        wire.give(&gap).expect("the same gap");
+        let first = |packet: &Packet| matches!(packet.header.kind, Kind::Rts | Kind::LastRts);
+        if wire.take_all(0).iter().any(first) {
+            times.push(wire.now.since(begun).as_millis());
+        }
+    }
+    times
+}
+
+/// The first block of a long message is on its way for two round trips (rule O): the third
+/// repetition is not to come sooner after the second than the second after the first.
+#[test]
+fn rule_o_on_a_long_path_later_repetitions_of_a_long_message_are_not_faster_than_the_first() {
+    for len in [8, 3 * PACKET] {
+        let times = repeated_for_a_gap(len);
+        let waits: Vec<u128> = times.windows(2).map(|two| two[1] - two[0]).collect();
+        println!("{len} bytes: {times:?}, {waits:?}");
+        let is_slower = waits.windows(2).all(|two| two[0] * 9 / 10 <= two[1]);
+        assert!(is_slower, "{len} bytes: waits of {waits:?} ms");
+    }
+}

@@ -290,18 +290,18 @@ impl Endpoint {
     fn is_settled(&self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
         let round_trip = &self.paths[message.to as usize].round_trip;
-        let settling_ns = match message.attempt {
+        let is_short = message.shape(self.config.packet_bytes).is_short();
+        let near_ns = settling_ns(round_trip, if is_short { 1 } else { 2 });
+        let wait_ns = match message.attempt {
             0 => return true,
-            1..=CHANCES => {
-                let is_short = message.shape(self.config.packet_bytes).is_short();
-                settling_ns(round_trip, if is_short { 1 } else { 2 })
-            }
+            1..=CHANCES => near_ns,
             attempt => {
                 let tries = (attempt - CHANCES).min(PROBES.into()) as u8;
-                self.timeouts.before_probe_ns(round_trip, tries)
+                // Over a long path the timeout is shorter than two round trips.
+                near_ns.max(self.timeouts.before_probe_ns(round_trip, tries))
             }
         };
-        message.sent_at.plus_ns(settling_ns) <= now
+        message.sent_at.plus_ns(wait_ns) <= now
     }
 
     /// The sender knows that the message is held: acknowledgement may pass it.
