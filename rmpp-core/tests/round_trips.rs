@@ -187,3 +187,19 @@ fn rule_t_the_eighth_answer_that_comes_much_too_soon_shows_that_the_path_is_shor
     let waited_ns = pair.recovery_ns();
     assert!(waited_ns <= 2 * MS, "{waited_ns} ns");
 }
+
+/// One timer after the other rings for those that were lost together, and each is answered at once,
+/// only sooner than answers used to come: this is one failure, not one for each.
+#[test]
+fn rule_t_many_messages_lost_at_once_double_the_timeout_as_often_as_one() {
+    let mut pair = Pair::new(&Config::with_caps(2, PACKET, Caps::FAST), 60_000);
+    pair.one_at_a_time(100, 8, true);
+    pair.set_round_trip(20_000);
+    for _ in 0..20 {
+        pair.send(0, 8, true);
+    }
+    while pair.nodes[0].poll_transmit(pair.now).is_some() {}
+    assert!(pair.run(u64::MAX, |pair| pair.ended[0] == 120));
+    let waited_ns = pair.recovery_ns();
+    assert!(waited_ns < 20 * MS, "{waited_ns} ns");
+}

@@ -103,7 +103,7 @@ impl Endpoint {
 
     /// Whether a message went out after the last first packet to its node that was repeated. The
     /// answer to one that went out before may have waited for that.
-    fn is_after_repeats(&self, index: u32) -> bool {
+    pub(super) fn is_after_repeats(&self, index: u32) -> bool {
         let message = &self.outgoing[index];
         message.sent_at >= self.paths[message.to as usize].repeated_at
     }

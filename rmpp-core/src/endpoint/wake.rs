@@ -130,9 +130,11 @@ impl Endpoint {
             return;
         }
         self.counters.timeouts += 1;
+        // What went out before another was repeated was lost with it: the timeout has been doubled.
+        let is_new_failure = self.is_after_repeats(index);
         self.open_again(index);
         let path = &mut self.paths[to as usize];
-        path.backoff = path.backoff.saturating_add(1);
+        path.backoff = path.backoff.saturating_add(is_new_failure.into());
     }
 
     /// The timer of a message whose block or NULL was not answered, unless it has ended or waits
