@@ -23,8 +23,8 @@ use crate::timers::RoundTrip;
 /// is enough.
 const SETTLING_NS: u64 = 200_000;
 
-/// So many repetitions of a first packet may be lost by chance. After them the next one waits as if
-/// nobody had told that it is missing: each may be what makes the receiver tell it once more.
+/// So many repetitions of a first packet may be lost by chance. The next ones wait longer and
+/// longer, up to the timeout: each may be what makes the receiver tell it once more.
 const CHANCES: u16 = 2;
 
 impl Endpoint {
