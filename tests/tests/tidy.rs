@@ -200,6 +200,7 @@ fn a_decision_without_a_status_or_a_line_in_the_index_is_found() {
     assert!(of("# 0001. A\n\nStatus: accepted. Later.\n", row).is_empty());
     assert_found(&of("# 0001. A\n\nWhy.\n", row), "Status");
     assert_found(&of("# 0001 A\n\nStatus: accepted.\n", row), "TITLE");
+    assert_found(&of("0001. A\n\nStatus: accepted.\n", row), "TITLE");
     let other = of("# 0001. A\n\nStatus: replaced by 0002.\n", row);
     assert_found(&other, "lacks the line");
 }

@@ -136,8 +136,8 @@ fn unlisted_decisions(files: &[SourceFile]) -> Vec<Violation> {
     let wrong = |file: &SourceFile| {
         let name = file.path.strip_prefix(FOLDER)?;
         let mut lines = file.text.lines();
-        let title = lines.next()?.strip_prefix("# ")?;
-        let Some((number, title)) = title.split_once(". ") else {
+        let title = lines.next().and_then(|line| line.strip_prefix("# "));
+        let Some((number, title)) = title.and_then(|title| title.split_once(". ")) else {
             return Some(file.violation(1, "`# NUMBER. TITLE` expected"));
         };
         let Some(status) = lines.nth(1).and_then(|line| line.strip_prefix("Status: ")) else {
