@@ -350,7 +350,10 @@ fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
         let file = std::fs::metadata(format!("/proc/{}/environ", process.id()));
         file.expect("it runs").uid()
     };
-    for process in job.process().descendants() {
+    // mpirun itself, which is where setpriv was, its guard and the rank.
+    let mut processes = job.process().descendants();
+    processes.push(job.process());
+    for process in processes {
         let is_rank = process.words()[0] == "sh";
         let expected = if is_rank { NOBODY } else { 0 };
         assert_eq!(owner(process), expected, "{:?}", process.words());
