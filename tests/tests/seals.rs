@@ -344,7 +344,7 @@ fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
     let ids = ["--reuid", "--regid"].map(|id| format!("{id}={NOBODY}"));
     let job = Job::new("setpriv").args(ids).arg("--clear-groups");
     let job = job.arg(&launcher).args(["-n", "1", "--secure=tag"]);
-    let mut job = job.args(["sh", "-c", "echo up; read wait"]).start();
+    let mut job = job.args(["sh", "-c", "echo up; sleep 100"]).start();
     job.wait_for("up", 1);
     let owner = |process: Process| {
         let file = std::fs::metadata(format!("/proc/{}/environ", process.id()));
@@ -354,8 +354,8 @@ fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
     let mut processes = job.process().descendants();
     processes.push(job.process());
     for process in processes {
-        let is_rank = process.words()[0] == "sh";
-        let expected = if is_rank { NOBODY } else { 0 };
+        let is_launcher = process.words()[0].ends_with("/mpirun");
+        let expected = if is_launcher { 0 } else { NOBODY };
         assert_eq!(owner(process), expected, "{:?}", process.words());
     }
     job.signal(Signal::TERM);
