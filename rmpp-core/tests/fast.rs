@@ -850,9 +850,9 @@ fn rule_o_later_first_packets_are_kept_and_only_the_lost_one_is_repeated() {
 }
 
 /// Each repetition may bring the next word of the gap, and more than one where packets are doubled:
-/// without a time between them that grows, this feeds itself.
+/// at the pace of the answers this feeds itself.
 #[test]
-fn rule_o_what_is_told_missing_again_and_again_is_repeated_more_and_more_seldom() {
+fn rule_o_what_is_told_missing_again_and_again_is_repeated_as_seldom_as_by_a_timer() {
     let mut wire = measured();
     wire.send_many(2, 0, 1, 8);
     let packets = wire.take_all(0);
