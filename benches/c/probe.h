@@ -31,8 +31,10 @@
 /* A batch that takes longer on a busy machine is cut short. */
 #define ENOUGH_S 0.3
 
-/* Datagrams of a train: as many as every kernel with UDP_SEGMENT takes. */
-enum { SEGMENTS = 64 };
+enum {
+    DATAGRAM = 65000,   /* below the 65,507 bytes that one send may carry */
+    SEGMENTS = 64       /* of a train: as many as every kernel with UDP_SEGMENT takes */
+};
 
 static inline void fail(const char *what)
 {
@@ -95,6 +97,28 @@ static inline void open_tcp_pair(int ends[2])
     for (i = 0; i < 2; i++)
         if (setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
             fail("probe: TCP_NODELAY");
+}
+
+/* The kernel cuts what is sent into datagrams of `segment` bytes (UDP_SEGMENT) and joins them
+ * again (UDP_GRO); a segment that fills a datagram alone is sent without either. */
+static inline void prepare_trains(int fd, int segment)
+{
+    int on = 1;
+
+    if (segment * 2 > DATAGRAM)
+        return;
+    if (setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0)
+        fail("probe: UDP_GRO");
+    if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment) != 0)
+        fail("probe: UDP_SEGMENT");
+}
+
+/* As many bytes as one send takes. */
+static inline size_t train_bytes(int segment)
+{
+    int segments = DATAGRAM / segment;
+
+    return (size_t)segment * (size_t)(segments > SEGMENTS ? SEGMENTS : segments);
 }
 
 /* Runs `work` in a process of its own, which ends with this one. */

@@ -11,7 +11,6 @@
 enum {
     BATCHES = 5,
     BATCH_BYTES = 256 * 1024 * 1024,
-    BURST = 65000,      /* below the 65,507 bytes that one send may carry */
     WINDOW = 2 * 1024 * 1024,
     CREDIT = WINDOW / 8,
     SOCKET_BUFFER = 4 * 1024 * 1024
@@ -23,23 +22,11 @@ static int segment;
 
 static void prepare(int fd)
 {
-    int bytes = SOCKET_BUFFER, on = 1, segment_bytes = segment;
+    int bytes = SOCKET_BUFFER;
 
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    if (segment * 2 > BURST)
-        return;
-    if (setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0)
-        fail("udp_blast: UDP_GRO");
-    if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment_bytes, sizeof segment_bytes) != 0)
-        fail("udp_blast: UDP_SEGMENT");
-}
-
-static size_t burst_bytes(void)
-{
-    int segments = BURST / segment;
-
-    return (size_t)segment * (size_t)(segments > SEGMENTS ? SEGMENTS : segments);
+    prepare_trains(fd, segment);
 }
 
 /* Takes in credits until the window is open; what stays away for long is lost. */
@@ -60,7 +47,7 @@ static void wait_for_credit(int fd, size_t sent, size_t *taken, size_t *lost)
 /* Sends for ever; the receiver ends it. */
 static void blast(int fd)
 {
-    size_t sent = 0, taken = 0, lost = 0, burst = burst_bytes();
+    size_t sent = 0, taken = 0, lost = 0, burst = train_bytes(segment);
 
     for (;;) {
         wait_for_credit(fd, sent, &taken, &lost);
@@ -121,8 +108,8 @@ int main(int argc, char **argv)
     memset(buffer, 1, sizeof buffer);
     for (i = 1; i < argc; i++) {
         segment = atoi(argv[i]);
-        if (segment < 1 || segment > BURST) {
-            fprintf(stderr, "udp_blast: a segment has 1 to %d bytes\n", BURST);
+        if (segment < 1 || segment > DATAGRAM) {
+            fprintf(stderr, "udp_blast: a segment has 1 to %d bytes\n", DATAGRAM);
             return 2;
         }
         printf("%d %.1f\n", segment, measure_segment() / 1e6);

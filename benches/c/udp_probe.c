@@ -10,7 +10,6 @@
 enum {
     ROUNDS = 1000,
     BATCHES = 7,
-    DATAGRAM = 65000,   /* below the 65,507 bytes that one send may carry */
     TRAIN_ROOM = 65536,
     LARGEST = 1024 * 1024,
     SOCKET_BUFFER = 8 * 1024 * 1024,
@@ -18,23 +17,21 @@ enum {
 };
 
 static char outgoing[LARGEST], incoming[LARGEST + TRAIN_ROOM];
-static size_t segment, current;
+static int segment;
+static size_t current;
 
 /* As much as the system allows; answers how many bytes of messages may wait there. Each counts
  * with what the kernel keeps beside it. */
 static size_t prepare(int fd)
 {
-    int bytes = SOCKET_BUFFER, on = 1, cut = (int)segment;
+    int bytes = SOCKET_BUFFER;
     socklen_t length = sizeof bytes;
 
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    if (segment * 2 <= DATAGRAM &&
-        (setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0 ||
-         setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &cut, sizeof cut) != 0))
-        fail("udp_probe: UDP_GRO, UDP_SEGMENT");
+    prepare_trains(fd, segment);
     if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) != 0)
         fail("udp_probe: SO_RCVBUF");
     return (size_t)bytes / 4;
@@ -42,10 +39,8 @@ static size_t prepare(int fd)
 
 static void transmit(int fd)
 {
-    size_t train = DATAGRAM / segment * segment, sent = 0;
+    size_t train = train_bytes(segment), sent = 0;
 
-    if (train > SEGMENTS * segment)
-        train = SEGMENTS * segment;
     do {
         size_t left = current - sent;
         ssize_t taken = send(fd, outgoing + sent, left < train ? left : train, 0);
@@ -114,7 +109,7 @@ static void measure(size_t bytes)
     room = prepare(ends[0]);
     prepare(ends[1]);
     current = bytes;
-    if (bytes <= segment || bytes <= room) {
+    if (bytes <= (size_t)segment || bytes <= room) {
         child = start_child(send_back_for_ever, ends[1]);
         printf("%zu %.4f\n", bytes, median_of_batches(ends[0]) * 1e6);
         fflush(stdout);
@@ -128,7 +123,7 @@ int main(int argc, char **argv)
 {
     int i;
 
-    segment = argc > 1 ? (size_t)atol(argv[1]) : 0;
+    segment = argc > 1 ? atoi(argv[1]) : 0;
     if (segment < 1 || segment > DATAGRAM) {
         fprintf(stderr, "udp_probe: udp_probe SEGMENT BYTES..., SEGMENT from 1 to %d\n", DATAGRAM);
         return 2;
