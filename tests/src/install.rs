@@ -67,6 +67,15 @@ pub fn compile(source: &Path, scratch: &Scratch) -> Result<PathBuf, String> {
     )
 }
 
+/// Compiles the C file at this path of the source tree.
+///
+/// # Panics
+/// If it cannot be compiled; says what the compiler said.
+#[must_use]
+pub fn build(path: &str, scratch: &Scratch) -> PathBuf {
+    compile(&c_source(path), scratch).unwrap_or_else(|why| panic!("{why}"))
+}
+
 fn compile_with(source: &Path, scratch: &Scratch, flags: &[&str]) -> Result<PathBuf, String> {
     let name: Vec<_> = source
         .with_extension("")

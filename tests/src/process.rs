@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Within this time a job that has failed is over. The aim is 2 s; a machine that compiles
 /// something else at the same time gets more.
-pub const SOON: Duration = Duration::from_secs(10);
+pub const SOON: Duration = Duration::from_secs(8);
 
 /// Waits until none of these is alive.
 ///

@@ -74,8 +74,7 @@ const PROBES: &[(&str, &[&str], usize)] = &[
 ];
 
 fn build(name: &str, scratch: &Scratch) -> PathBuf {
-    let source = c_source(&format!("benches/c/{name}.c"));
-    compile(&source, scratch).unwrap_or_else(|why| panic!("{why}"))
+    mpi_lite_tests::build(&format!("benches/c/{name}.c"), scratch)
 }
 
 /// The lines that begin with a number, as numbers.

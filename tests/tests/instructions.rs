@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Scratch, c_source, compile, source_root};
+use mpi_lite_tests::{Job, Scratch, build, source_root};
 
 /// Functions of `benches/c/calls.c`, which runs alone.
 const CALLS: &[&str] = &[
@@ -82,7 +82,7 @@ fn profile(
     job: Job,
     (program, calls): (&str, &[&str]),
 ) -> BTreeMap<String, u64> {
-    let built = compile(&c_source(program), scratch).unwrap_or_else(|why| panic!("{why}"));
+    let built = build(program, scratch);
     let outcome = job
         .arg(built)
         .arg("meeting")

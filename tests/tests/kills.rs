@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mpi_lite_tests::{Job, Process, Running, SOON, Scratch, c_source, compile, wait_until_gone};
+use mpi_lite_tests::{Job, Process, Running, SOON, Scratch, build, wait_until_gone};
 use rustix::process::Signal;
 
 const RANKS: usize = 3;
@@ -15,8 +15,7 @@ const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
 /// A program of `tests/c/faults`, compiled, and the folder that it lies in.
 fn faulty(name: &str) -> (Scratch, PathBuf) {
     let scratch = Scratch::new(name);
-    let source = c_source(&format!("tests/c/faults/{name}.c"));
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build(&format!("tests/c/faults/{name}.c"), &scratch);
     (scratch, binary)
 }
 
@@ -179,8 +178,7 @@ fn when_mpirun_is_killed_no_rank_is_left() {
 #[test]
 fn a_rank_that_is_stopped_for_two_seconds_is_waited_for() {
     let scratch = Scratch::new("stopped");
-    let source = c_source("tests/c/faults/steady.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build("tests/c/faults/steady.c", &scratch);
     for transport in TRANSPORTS {
         let stop = scratch.path().join(transport);
         let job = Job::mpirun(RANKS).args(["--transport", transport]);

@@ -1,13 +1,12 @@
 //! What the ranks wrote before the job was aborted reaches the user: what is still in the buffers
 //! of the rank that aborts, what its exit handlers write, and what others wrote.
 
-use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile};
+use mpi_lite_tests::{Job, Outcome, Scratch, build};
 
 /// Rank 0 ends the job in each of the ways and exits with `handler`, over each transport.
 fn end_jobs(ways: &[&str], handler: &str) -> Vec<Outcome> {
     let scratch = Scratch::new("last-words");
-    let program = compile(&c_source("tests/c/tools/last_words.c"), &scratch);
-    let program = program.unwrap_or_else(|why| panic!("{why}"));
+    let program = build("tests/c/tools/last_words.c", &scratch);
     let mut outcomes = Vec::new();
     for transport in ["shm", "rmpp"] {
         for way in ways {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use mpi_lite_tests::{
-    Job, Outcome, Process, Program, Running, Scratch, SshFiles, c_source, compile, programs, tool,
+    Job, Outcome, Process, Program, Running, Scratch, SshFiles, build, programs, tool,
 };
 
 /// Brings the loopback up, loses packets, runs the job, tells how many were lost.
@@ -104,10 +104,6 @@ fn mpirun(ranks: usize, binary: PathBuf, arguments: &[&str]) -> Vec<String> {
     words.push(binary.display().to_string());
     words.extend(arguments.iter().map(|&word| word.to_owned()));
     words
-}
-
-fn build(source: &str, scratch: &Scratch) -> PathBuf {
-    compile(&c_source(source), scratch).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn program(name: &str) -> Program {

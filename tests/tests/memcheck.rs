@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Scratch, c_source, compile};
+use mpi_lite_tests::{Job, Scratch, build};
 
 /// Programs with their ranks: messages of two ranks that wait for each other, collectives of three.
 const PROGRAMS: [(&str, usize); 2] = [("point_to_point/order", 2), ("collective/reduce", 3)];
@@ -15,8 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(300);
 fn valgrind_finds_nothing_in_the_library() {
     let scratch = Scratch::new("memcheck");
     for (program, ranks) in PROGRAMS {
-        let source = c_source(&format!("tests/c/{program}.c"));
-        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let binary = build(&format!("tests/c/{program}.c"), &scratch);
         for transport in ["shm", "rmpp"] {
             let words = [
                 "valgrind",

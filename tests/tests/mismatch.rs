@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile};
+use mpi_lite_tests::{Job, Outcome, Scratch, build};
 
 const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
 
@@ -15,8 +15,7 @@ struct Program {
 impl Program {
     fn new() -> Self {
         let scratch = Scratch::new("mismatch");
-        let source = c_source("tests/c/faults/mismatch.c");
-        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let binary = build("tests/c/faults/mismatch.c", &scratch);
         Self {
             _scratch: scratch,
             binary,

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use mpi_lite_tests::{Job, Process, Scratch, c_source, compile, tool};
+use mpi_lite_tests::{Job, Process, Scratch, build, tool};
 
 const RANKS: usize = 3;
 
 /// Runs `check` on the processes of a job that exchanges messages all the time.
 fn in_the_midst(words: &[&str], check: impl FnOnce(&[Process])) {
     let scratch = Scratch::new("one_machine");
-    let source = c_source("tests/c/faults/steady.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build("tests/c/faults/steady.c", &scratch);
     let stop = scratch.path().join("stop");
     let job = Job::mpirun(RANKS).args(words).arg(&binary).arg(&stop);
     let mut job = job.start();
@@ -60,8 +59,7 @@ fn a_job_on_one_machine_leaves_no_name_behind() {
 #[test]
 fn a_machine_without_a_network_is_enough() {
     let scratch = Scratch::new("no_network");
-    let source = c_source("benches/c/farm.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build("benches/c/farm.c", &scratch);
     // A new network namespace has nothing but a loopback interface that is down.
     let outcome = Job::new("unshare")
         .args(["--map-root-user", "--net"])
@@ -77,8 +75,7 @@ fn a_machine_without_a_network_is_enough() {
 fn ranks_that_may_not_reach_into_each_other_exchange_long_messages_all_the_same() {
     for program in ["point_to_point/sizes", "datatype/long_gaps"] {
         let scratch = Scratch::new("no_copies");
-        let source = c_source(&format!("tests/c/{program}.c"));
-        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let binary = build(&format!("tests/c/{program}.c"), &scratch);
         let job = Job::mpirun(2).env("MPILITE_COPY_ACROSS", "off");
         drop(job.arg(&binary).run().expect_code(0));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mpi_lite_tests::wire::{Captured, Tap, capture, forge, wait_until_passed};
-use mpi_lite_tests::{Job, Outcome, Process, Running, Scratch, c_source, compile, tool, udp_ports};
+use mpi_lite_tests::{Job, Outcome, Process, Running, Scratch, build, tool, udp_ports};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -29,8 +29,7 @@ struct TwoRounds {
 impl TwoRounds {
     fn start(seal: &str) -> Self {
         let scratch = Scratch::new(&format!("rounds-{seal}"));
-        let source = c_source("tests/c/faults/steady.c");
-        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let binary = build("tests/c/faults/steady.c", &scratch);
         let path = |name| scratch.path().join(name);
         let job = Job::mpirun(RANKS)
             .args(["--transport", "rmpp"])
@@ -167,8 +166,7 @@ const OLD: usize = 3 << 16;
 #[test]
 fn an_old_copy_of_a_tagged_datagram_is_dropped() {
     let scratch = Scratch::new("old");
-    let source = c_source("tests/c/faults/steady.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build("tests/c/faults/steady.c", &scratch);
     let path = |name| scratch.path().join(name);
     let job = Job::mpirun(2)
         .args(["--transport", "rmpp", "--secure=tag"])
@@ -202,8 +200,7 @@ static SENT: AtomicUsize = AtomicUsize::new(0);
 /// and whether the word was on the wire.
 fn send_marker(secure: &[&str], wrapper: &[&str]) -> (Outcome, bool) {
     let scratch = Scratch::new("marker");
-    let source = c_source("tests/c/faults/marker.c");
-    let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build("tests/c/faults/marker.c", &scratch);
     let tap = Tap::new(shows_marker);
     let job = Job::mpirun(2).args(["--transport", "rmpp"]).args(secure);
     let number = SENT.fetch_add(1, Ordering::Relaxed);
@@ -298,8 +295,7 @@ fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
     const KEY_BYTES: usize = 32;
     for secure in SEALS {
         let scratch = Scratch::new(&format!("key-{secure}"));
-        let source = c_source("tests/c/faults/steady.c");
-        let binary = compile(&source, &scratch).unwrap_or_else(|why| panic!("{why}"));
+        let binary = build("tests/c/faults/steady.c", &scratch);
         let stop = scratch.path().join("stop");
         // The first program of each rank tells the key that the second one gets as well.
         let job = Job::mpirun(2)

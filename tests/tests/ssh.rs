@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use mpi_lite_tests::{
-    Job, Process, Running, SOON, SshFiles, SshServer, c_source, compile, tool, wait_until_gone,
+    Job, Process, Running, SOON, SshFiles, SshServer, build, tool, wait_until_gone,
 };
 use rustix::process::Signal;
 
@@ -25,7 +25,7 @@ impl Server {
     }
 
     fn build(&self, source: &str) -> PathBuf {
-        compile(&c_source(source), self.files().scratch()).unwrap_or_else(|why| panic!("{why}"))
+        build(source, self.files().scratch())
     }
 
     fn mpirun(&self) -> Job {

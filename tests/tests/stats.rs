@@ -1,15 +1,9 @@
 //! `mpirun --stats` with MPI programs: the figures of all ranks agree with each other, and a job
 //! that breaks still tells what it counted.
 
-use std::path::PathBuf;
-
-use mpi_lite_tests::{Job, Process, Scratch, c_source, compile};
+use mpi_lite_tests::{Job, Process, Scratch, build};
 use rustix::process::Signal;
 use serde_json::Value;
-
-fn build(source: &str, scratch: &Scratch) -> PathBuf {
-    compile(&c_source(source), scratch).unwrap_or_else(|why| panic!("{why}"))
-}
 
 /// The object among the lines of standard error.
 fn object(stderr: &str) -> Value {

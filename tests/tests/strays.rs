@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mpi_lite_tests::wire::{Captured, capture, forge};
-use mpi_lite_tests::{Job, Running, Scratch, c_source, compile, udp_ports};
+use mpi_lite_tests::{Job, Running, Scratch, build, udp_ports};
 use serde_json::Value;
 
 const RANKS: usize = 3;
@@ -66,8 +66,7 @@ fn table(random: &mut Random) -> Vec<Vec<u8>> {
 const SEALS: [&str; 3] = ["cookie", "tag", "encrypt"];
 
 fn start(scratch: &Scratch, seal: &str) -> (Running, PathBuf) {
-    let source = c_source("tests/c/faults/steady.c");
-    let binary = compile(&source, scratch).unwrap_or_else(|why| panic!("{why}"));
+    let binary = build("tests/c/faults/steady.c", scratch);
     let stop = scratch.path().join("stop");
     let job = Job::mpirun(RANKS)
         .args(["--transport", "rmpp"])
