@@ -6,6 +6,11 @@
 //! late shares it with somebody who computes: the system gives that one a whole slice of time for
 //! each offer, while a sleeper that is woken has the core at once. So the length of an offer says
 //! whether to sleep.
+//!
+//! With a core for each rank, one whose offers are late may share a core with the very rank it
+//! waits for while another core is idle. The system moves one of two to an idle core only if both
+//! want to run: if one sleeps, each message wakes it beside its sender again. So it sleeps only if
+//! its offers stay late for longer than the system takes to move one.
 
 use std::time::Duration;
 
@@ -16,8 +21,12 @@ pub struct Patience {
     pub spin: Duration,
     /// Time of that in which it keeps its core; from then on it offers it to others at each turn.
     pub hold: Duration,
-    /// Who has its core back later than this after an offer sleeps.
+    /// An offer after which one has the core back later than this is late.
     pub lend: Duration,
+    /// Who loses so much by late offers, without one that is not late between them, sleeps.
+    pub balance: Duration,
+    /// So many waits sleep at once after that, before one tries again.
+    pub sleeping_waits: u32,
 }
 
 /// A round of all who wait on a core takes less than this for each of them (to be switched to, to
@@ -25,6 +34,9 @@ pub struct Patience {
 /// has the core for as long as the system gives it at a time: 1.4 to 3 ms.
 const TURN_OF_A_WAITER: Duration = Duration::from_micros(20);
 const ROUND_OF_WAITERS: Duration = Duration::from_millis(1);
+
+/// The system looks for idle cores at each of its ticks, every 1 to 10 ms.
+const BALANCE: Duration = Duration::from_millis(10);
 
 /// Ranks on each core, rounded up.
 pub(super) fn sharers(local: usize, cores: usize) -> u32 {
@@ -37,6 +49,8 @@ impl Patience {
         spin: Duration::MAX,
         hold: Duration::MAX,
         lend: Duration::MAX,
+        balance: Duration::MAX,
+        sleeping_waits: 0,
     };
 
     /// Whoever waits offers its core at each look.
@@ -44,6 +58,8 @@ impl Patience {
         spin: Duration::MAX,
         hold: Duration::ZERO,
         lend: Duration::MAX,
+        balance: Duration::MAX,
+        sleeping_waits: 0,
     };
 
     /// Whoever waits sleeps at once.
@@ -51,6 +67,8 @@ impl Patience {
         spin: Duration::ZERO,
         hold: Duration::ZERO,
         lend: Duration::ZERO,
+        balance: Duration::ZERO,
+        sleeping_waits: 0,
     };
 
     /// The policy for `local` ranks on `cores` cores: with a core each, spinning disturbs nobody;
@@ -72,6 +90,9 @@ impl Patience {
             lend: TURN_OF_A_WAITER
                 .saturating_mul(sharers)
                 .max(ROUND_OF_WAITERS),
+            balance: if is_crowded { Duration::ZERO } else { BALANCE },
+            // To try again costs one late offer, or as many as fill `BALANCE`.
+            sleeping_waits: if is_crowded { 16 } else { 1024 },
         }
     }
 }
@@ -79,9 +100,6 @@ impl Patience {
 /// After a wait in which offering the core helped, so many do it at once, before one tries again
 /// whether keeping it is better.
 const YIELDING_WAITS: u32 = 32;
-
-/// After an offer that somebody computed in, so many waits sleep at once.
-const SLEEPING_WAITS: u32 = 16;
 
 /// So many tests in vain are followed by an offer of the core, where ranks share cores.
 const VAIN_TESTS: u32 = 8;
@@ -93,6 +111,8 @@ pub(super) struct Habit {
     yielding_waits: u32,
     /// So many do not even do that.
     sleeping_waits: u32,
+    /// Lost by late offers since the last one that was not late.
+    late: Duration,
     /// Tests without success since one offered the core.
     vain_tests: u32,
 }
@@ -118,8 +138,6 @@ pub(super) enum Next {
 pub(super) struct Wait {
     has_offered: bool,
     has_slept: bool,
-    /// Others computed in the last offer.
-    is_late: bool,
 }
 
 impl Wait {
@@ -129,17 +147,24 @@ impl Wait {
         if waited < patience.hold && habit.yielding_waits == 0 {
             return Next::Nothing;
         }
-        let is_used = self.is_late || habit.sleeping_waits > 0;
-        if waited < patience.spin && !is_used {
+        if waited < patience.spin && habit.sleeping_waits == 0 {
             return Next::Offer;
         }
         Next::Sleep
     }
 
     /// The core was offered; `away` is how long others had it.
-    pub(super) fn note_offer(&mut self, patience: &Patience, away: Duration) {
+    pub(super) fn note_offer(&mut self, patience: &Patience, habit: &mut Habit, away: Duration) {
         self.has_offered = true;
-        self.is_late |= away >= patience.lend;
+        if away < patience.lend {
+            habit.late = Duration::ZERO;
+            return;
+        }
+        habit.late = habit.late.saturating_add(away);
+        if habit.late >= patience.balance {
+            habit.late = Duration::ZERO;
+            habit.sleeping_waits = patience.sleeping_waits;
+        }
     }
 
     pub(super) fn note_sleep(&mut self) {
@@ -156,16 +181,14 @@ impl Wait {
     }
 
     /// It is over. If only after the core was offered to others, whom we wait for may need it: the
-    /// next waits do not keep it either. If others computed meanwhile, the next ones sleep.
+    /// next waits do not keep it either.
     #[inline]
     pub(super) fn end(self, habit: &mut Habit) {
         habit.yielding_waits = match (habit.yielding_waits, self.has_offered) {
             (0, true) => YIELDING_WAITS,
             (waits, _) => waits.saturating_sub(1),
         };
-        if self.is_late {
-            habit.sleeping_waits = SLEEPING_WAITS;
-        } else if self.has_slept {
+        if self.has_slept {
             habit.sleeping_waits = habit.sleeping_waits.saturating_sub(1);
         }
     }
@@ -182,12 +205,16 @@ mod tests {
         Wait::default().next(patience, habit, waited)
     }
 
-    fn wait_beside_somebody_who_computes(patience: &Patience, habit: &mut Habit) {
-        let mut wait = Wait::default();
-        wait.note_offer(patience, LONG);
-        assert_eq!(wait.next(patience, habit, SHORT), Next::Sleep);
-        wait.note_sleep();
-        wait.end(habit);
+    /// Waits that sleep at once, until one does not.
+    fn sleeping_waits(patience: &Patience, habit: &mut Habit) -> u32 {
+        let mut waits = 0;
+        while next(patience, habit, LONG / 10) == Next::Sleep {
+            let mut wait = Wait::default();
+            wait.note_sleep();
+            wait.end(habit);
+            waits += 1;
+        }
+        waits
     }
 
     #[test]
@@ -208,33 +235,69 @@ mod tests {
 
     #[test]
     fn who_shares_a_core_with_others_that_wait_offers_it_until_the_time_is_over() {
-        let (patience, habit, mut wait) = (Patience::of(5, 2), Habit::default(), Wait::default());
+        let (patience, mut habit) = (Patience::of(5, 2), Habit::default());
+        let mut wait = Wait::default();
         for _ in 0..100 {
             assert_eq!(wait.next(&patience, &habit, SHORT), Next::Offer);
-            wait.note_offer(&patience, SHORT);
+            wait.note_offer(&patience, &mut habit, SHORT);
         }
     }
 
     #[test]
-    fn who_shares_a_core_with_somebody_who_computes_sleeps_and_tries_again_later() {
+    fn where_ranks_share_cores_one_late_offer_makes_a_few_waits_sleep() {
         let (patience, mut habit) = (Patience::of(5, 2), Habit::default());
-        wait_beside_somebody_who_computes(&patience, &mut habit);
-        for _ in 0..SLEEPING_WAITS {
-            assert_eq!(next(&patience, &habit, Duration::ZERO), Next::Sleep);
-            let mut wait = Wait::default();
-            wait.note_sleep();
-            wait.end(&mut habit);
-        }
+        let mut wait = Wait::default();
+        wait.note_offer(&patience, &mut habit, LONG);
+        assert_eq!(wait.next(&patience, &habit, SHORT), Next::Sleep);
+        wait.note_sleep();
+        wait.end(&mut habit);
+        assert_eq!(
+            1 + sleeping_waits(&patience, &mut habit),
+            patience.sleeping_waits
+        );
         assert_eq!(next(&patience, &habit, Duration::ZERO), Next::Offer);
     }
 
     #[test]
+    fn with_a_core_for_each_rank_a_few_late_offers_make_nobody_sleep() {
+        let (patience, mut habit) = (Patience::of(2, 2), Habit::default());
+        for away in [LONG, LONG, SHORT, LONG, LONG] {
+            let mut wait = Wait::default();
+            wait.note_offer(&patience, &mut habit, away);
+            assert_eq!(wait.next(&patience, &habit, LONG / 10), Next::Offer);
+            wait.end(&mut habit);
+        }
+    }
+
+    #[test]
+    fn with_a_core_for_each_rank_who_never_has_it_back_in_time_sleeps_and_tries_again_later() {
+        let (patience, mut habit) = (Patience::of(2, 2), Habit::default());
+        for _ in 0..2 {
+            let mut lost = Duration::ZERO;
+            while next(&patience, &habit, LONG / 10) == Next::Offer {
+                let mut wait = Wait::default();
+                wait.note_offer(&patience, &mut habit, LONG);
+                wait.end(&mut habit);
+                lost += LONG;
+            }
+            assert!(
+                (patience.balance..patience.balance + LONG).contains(&lost),
+                "{lost:?}"
+            );
+            assert_eq!(
+                sleeping_waits(&patience, &mut habit),
+                patience.sleeping_waits
+            );
+        }
+    }
+
+    #[test]
     fn a_wait_for_many_messages_tries_again_as_soon_as_many_waits_for_one() {
-        let (patience, mut habit, mut wait) =
-            (Patience::of(2, 2), Habit::default(), Wait::default());
-        wait.note_offer(&patience, LONG);
+        let (patience, mut habit) = (Patience::of(5, 2), Habit::default());
+        let mut wait = Wait::default();
+        wait.note_offer(&patience, &mut habit, LONG);
         wait.restart(&mut habit);
-        for _ in 0..SLEEPING_WAITS {
+        for _ in 0..patience.sleeping_waits {
             assert_eq!(wait.next(&patience, &habit, LONG / 10), Next::Sleep);
             wait.note_sleep();
             wait.restart(&mut habit);
@@ -246,7 +309,7 @@ mod tests {
     fn after_an_offer_that_helped_cores_are_offered_at_once() {
         let (patience, mut habit) = (Patience::of(2, 2), Habit::default());
         let mut wait = Wait::default();
-        wait.note_offer(&patience, SHORT);
+        wait.note_offer(&patience, &mut habit, SHORT);
         wait.end(&mut habit);
         assert_eq!(next(&patience, &habit, Duration::ZERO), Next::Offer);
     }
@@ -259,7 +322,7 @@ mod tests {
             (Patience::BLOCKING, Next::Sleep),
         ] {
             let (mut habit, mut wait) = (Habit::default(), Wait::default());
-            wait.note_offer(&patience, LONG);
+            wait.note_offer(&patience, &mut habit, LONG);
             assert_eq!(wait.next(&patience, &habit, LONG), expected);
             wait.end(&mut habit);
         }

@@ -117,7 +117,7 @@ impl Engine {
                 Next::Offer => {
                     lane.unlocked(std::thread::yield_now);
                     let back = self.clock.now();
-                    wait.note_offer(&self.patience, back.since(now));
+                    wait.note_offer(&self.patience, &mut lane.habit, back.since(now));
                     now = back;
                 }
                 Next::Sleep => {
