@@ -298,13 +298,10 @@ impl Lane {
         event.map(|event| self.handle(link, event)).is_some()
     }
 
-    /// Bytes that were moved, though nothing was heard of it.
+    /// What moved on of long messages. It grows also when nothing is heard of them.
     #[inline]
-    pub(super) fn copied_bytes(&self) -> u64 {
-        match self.links.get(NEAR) {
-            Some(Link::Shm(road)) => road.copied_bytes(),
-            _ => 0,
-        }
+    pub(super) fn moved(&self) -> u64 {
+        self.links.iter().map(Transport::moved).sum()
     }
 
     /// When a turn is due even if nothing arrives.

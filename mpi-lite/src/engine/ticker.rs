@@ -146,9 +146,9 @@ fn take_turn(engine: &Engine) -> Next {
     // Who sends something long rings from now on, and nobody silences that before the ticker has
     // heard it; what came before, this turn finds.
     engine.watch.inspect(|watch| watch.begin());
-    let copied = lane.copied_bytes();
+    let moved = lane.moved();
     let worked = lane.turn(engine.clock.now());
-    let next = if worked || lane.copied_bytes() != copied {
+    let next = if worked || lane.moved() != moved {
         Next::Turn
     } else if lane.wake_at() == Some(Instant::ZERO) {
         Next::Due

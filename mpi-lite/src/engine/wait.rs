@@ -42,11 +42,9 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
     times.into_iter().min().filter(|at| *at != never)
 }
 
-/// Whether more was copied than when it was last asked: then a long message moves.
-fn moves_on(before: &mut Option<u64>, copied: u64) -> bool {
-    before
-        .replace(copied)
-        .is_some_and(|before| before != copied)
+/// Whether more was moved than when it was last asked: then a long message moves.
+fn moves_on(before: &mut Option<u64>, moved: u64) -> bool {
+    before.replace(moved).is_some_and(|before| before != moved)
 }
 
 impl Engine {
@@ -84,7 +82,7 @@ impl Engine {
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
     ) -> T {
         let mut now = self.clock.now();
-        let (mut begin, mut copied) = (None, None);
+        let (mut begin, mut moved) = (None, None);
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
             self.count_turn(&mut lane);
@@ -110,7 +108,7 @@ impl Engine {
             match wait.next(&self.patience, &lane.habit, waited) {
                 // Asking the system is pause enough.
                 Next::Nothing => {}
-                _ if moves_on(&mut copied, lane.copied_bytes()) => {
+                _ if moves_on(&mut moved, lane.moved()) => {
                     begin = None;
                     wait.restart(&mut lane.habit);
                 }

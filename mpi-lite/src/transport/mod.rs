@@ -239,6 +239,12 @@ pub trait Transport {
         false
     }
 
+    /// What moved on of long messages, in units of the road's own: a turn after which it has grown
+    /// did something, though it may have had nothing to tell.
+    fn moved(&self) -> u64 {
+        0
+    }
+
     /// Gives the memory of long tables back that are empty.
     fn shrink(&mut self) {}
 
@@ -383,6 +389,11 @@ impl Transport for Link {
 
     fn acknowledges(&self) -> bool {
         each!(self, road => road.acknowledges())
+    }
+
+    #[inline]
+    fn moved(&self) -> u64 {
+        each!(self, road => road.moved())
     }
 
     fn shrink(&mut self) {

@@ -257,6 +257,10 @@ impl Transport for Sim {
         None
     }
 
+    fn moved(&self) -> u64 {
+        self.driver.moved()
+    }
+
     fn shrink(&mut self) {
         self.driver.shrink();
     }

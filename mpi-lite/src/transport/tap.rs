@@ -107,6 +107,10 @@ impl Transport for Tap {
         self.link.acknowledges()
     }
 
+    fn moved(&self) -> u64 {
+        self.link.moved()
+    }
+
     fn is_quiet(&self) -> bool {
         self.link.is_quiet()
     }

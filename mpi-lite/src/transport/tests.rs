@@ -394,6 +394,36 @@ fn finish(rig: &mut Rig, heard: &mut Heard) {
 }
 
 #[test]
+fn turns_that_only_move_a_long_message_are_told_from_those_that_do_nothing() {
+    const BYTES: usize = 300_000;
+    for (name, mut rig) in rigs().into_iter().filter(|(name, _)| *name != "loopback") {
+        let (mut out, mut room) = (body(1, BYTES), vec![0; BYTES]);
+        let (bytes, to) = (envelope(1), rig.peer());
+        let message = outbound(&bytes, Span::of(&mut out), Token(1));
+        rig.links[0].send(to, message).unwrap();
+        let mut heard = Heard::default();
+        let place = Span::of(&mut room);
+        let moved = |rig: &Rig| [0, 1].map(|end| rig.links[end].moved());
+        let before = moved(&rig);
+        rig.run(
+            &mut heard,
+            |_, _| Landing::Into(place),
+            |heard| heard.arrived.len() + heard.sent.len() == 2,
+        );
+        let after = moved(&rig);
+        let has_grown = before.iter().sum::<u64>() < after.iter().sum();
+        assert!(has_grown, "{name}: {before:?} {after:?}");
+        for _ in 0..100 {
+            let now = rig.now();
+            rig.links
+                .iter_mut()
+                .for_each(|link| assert!(link.poll(now).is_none(), "{name}"));
+        }
+        assert_eq!(moved(&rig), after, "{name}: nothing moves any more");
+    }
+}
+
+#[test]
 fn both_ends_send_at_once() {
     for (name, mut rig) in rigs().into_iter().filter(|(_, rig)| rig.links.len() == 2) {
         let (mut left, mut right) = (body(1, 200_000), body(2, 200_000));

@@ -5,8 +5,8 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use rmpp_core::{
-    Awaited, Caps, Config, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
-    NodeId, OutgoingId, Placement, Run, SendError, Transmit,
+    Awaited, Caps, Config, Counters, Endpoint, Event as CoreEvent, IncomingId, Kind,
+    Landing as CoreLanding, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
 use super::super::{
@@ -131,8 +131,16 @@ impl Driver {
         self.core.longest() - ENVELOPE_BYTES as u64
     }
 
-    pub(crate) fn counters(&self) -> &rmpp_core::Counters {
+    pub(crate) fn counters(&self) -> &Counters {
         self.core.counters()
+    }
+
+    /// Data packets of long messages that went or came.
+    pub(crate) fn moved(&self) -> u64 {
+        let Counters { sent, received, .. } = self.core.counters();
+        let data = [Kind::Data, Kind::StopData, Kind::LastData];
+        let packets = data.map(|kind| sent[kind.index()] + received[kind.index()]);
+        packets.into_iter().sum()
     }
 
     pub(crate) fn shrink(&mut self) {

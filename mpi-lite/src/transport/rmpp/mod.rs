@@ -508,6 +508,10 @@ impl Transport for Rmpp {
         Some(self.socket.descriptor())
     }
 
+    fn moved(&self) -> u64 {
+        self.driver.moved()
+    }
+
     fn shrink(&mut self) {
         self.driver.shrink();
     }

@@ -300,6 +300,7 @@ impl Shm {
         };
         let bytes = transfer::help((neighbour, Side::of(self.me, message.to)), body, transfer);
         self.counters.bytes_written += bytes;
+        self.moved += bytes;
         // It may sleep until this is done.
         if bytes > 0 {
             self.rest.rouse(message.to, outward.area);
@@ -317,7 +318,9 @@ impl Shm {
             .map(|_| copying.go_on())
             .find(|progress| *progress != Progress::Going)
             .unwrap_or(Progress::Going);
-        self.counters.bytes_read += copying.take_count();
+        let bytes = copying.take_count();
+        self.counters.bytes_read += bytes;
+        self.moved += bytes;
         match progress {
             Progress::Going | Progress::Waiting => self.copying.push_back((index, copying)),
             Progress::Done => self.finish_fetching(index),

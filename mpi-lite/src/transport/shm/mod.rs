@@ -198,6 +198,8 @@ pub struct Shm {
     events: VecDeque<Event>,
     /// How often nothing new was found.
     looks: u32,
+    /// Bytes of long messages that this rank has copied, be it through the ring.
+    moved: u64,
     counters: Shared,
     /// Collectives without messages: counted by those who meet, without the lane's lock.
     gatherings: Arc<AtomicU64>,
@@ -273,6 +275,7 @@ impl Shm {
             asking: Vec::new(),
             events: VecDeque::new(),
             looks: 0,
+            moved: 0,
             counters: Shared::default(),
             gatherings: Arc::default(),
             _witness: witness,
@@ -321,12 +324,6 @@ impl Shm {
     fn may_copy_on(&self) -> bool {
         let mut all = self.copying.iter();
         all.any(|(_, copying)| !copying.waits_for_sender())
-    }
-
-    /// Bytes of long messages that this rank has copied: what it did when it has nothing to tell.
-    #[inline]
-    pub(crate) fn copied_bytes(&self) -> u64 {
-        self.counters.bytes_read + self.counters.bytes_written
     }
 
     /// What the ticker of this rank needs to sleep.
@@ -387,6 +384,11 @@ impl Transport for Shm {
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         Some(self.rest.bell())
+    }
+
+    #[inline]
+    fn moved(&self) -> u64 {
+        self.moved
     }
 
     fn shrink(&mut self) {

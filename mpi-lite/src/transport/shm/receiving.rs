@@ -222,6 +222,7 @@ impl Shm {
         }
         message.room.put(message.come as usize, piece);
         message.come += bytes as u64;
+        self.moved += bytes as u64;
         if message.come == message.len && !matches!(message.room, Room::Kept(_)) {
             self.finish_receiving(index);
         }

@@ -196,6 +196,7 @@ impl Shm {
                 return false;
             };
             message.gone += bytes;
+            self.moved += bytes as u64;
             sent.note(true);
         }
         self.finish_sending(index);
