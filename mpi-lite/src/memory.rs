@@ -119,6 +119,21 @@ impl Span {
         out.extend_from_slice(unsafe { core::slice::from_raw_parts(self.addr, self.len) });
     }
 
+    /// Appends `len` bytes to `out`, which `fill` writes: all of them, or what it leaves out is 0.
+    /// `fill` answers how many it has written, from the first one on.
+    pub fn append_filled(out: &mut Vec<u8>, len: usize, fill: impl FnOnce(Self) -> usize) {
+        out.reserve(len);
+        let room = &mut out.spare_capacity_mut()[..len];
+        let span = Self {
+            addr: room.as_mut_ptr().cast(),
+            len,
+        };
+        let written = fill(span).min(len);
+        room[written..].fill(core::mem::MaybeUninit::new(0));
+        // SAFETY: `fill` and the line above have written all `len` bytes of the reserved room.
+        unsafe { out.set_len(out.len() + len) };
+    }
+
     /// Fills the start of `out` with the bytes of the span. Answers the bytes copied.
     pub fn read_into(&self, out: &mut [u8]) -> usize {
         let len = self.len.min(out.len());

@@ -17,6 +17,9 @@ pub enum Area {
     Scattered(Box<Scattered>),
 }
 
+/// Data that goes from gaps to gaps is packed in pieces of so many bytes, which stay in the caches.
+const STAGED_BYTES: usize = 1 << 15;
+
 /// The bytes of `count` elements without gaps.
 #[inline(always)]
 fn run(origin: Origin, count: u64, datatype: &Datatype) -> Result<Span> {
@@ -57,6 +60,34 @@ impl Scattered {
     /// bytes copied.
     pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
         self.buffer.copy(from, packed, way)
+    }
+
+    /// Appends the runs in which `len` bytes of the data lie, from byte `from` on, to `runs`, as
+    /// long as these are at most `most`. Answers whether they are.
+    pub fn append_runs(
+        &self,
+        (from, len): (usize, usize),
+        most: usize,
+        runs: &mut Vec<Span>,
+    ) -> bool {
+        let Buffer {
+            origin,
+            count,
+            datatype,
+        } = &self.buffer;
+        let (mut left, end) = (len, runs.len() + most);
+        layout::stripes(datatype, *count, from as u64, |stripe| {
+            for number in 0..stripe.count as i64 {
+                if left == 0 || runs.len() == end {
+                    return false;
+                }
+                let bytes = left.min(stripe.len as usize);
+                runs.push(origin.at(stripe.at + number * stripe.step, bytes));
+                left -= bytes;
+            }
+            true
+        });
+        left == 0
     }
 }
 
@@ -115,6 +146,133 @@ impl Area {
         match self {
             Self::Run(span) => span.append_to(out),
             Self::Scattered(scattered) => scattered.buffer.append_to(out),
+        }
+    }
+
+    /// The memory, if it is in one stretch.
+    #[inline]
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Self::Run(span) => Some(*span),
+            Self::Scattered(_) => None,
+        }
+    }
+
+    /// Fills `room` with the data from byte `at` on, as far as it goes.
+    pub fn read(&self, at: usize, room: Span) {
+        match self {
+            Self::Run(span) => room.copy_from(span.part(at, room.len())),
+            Self::Scattered(scattered) => scattered.copy(at as u64, room, Way::Out),
+        };
+    }
+
+    /// Lays `bytes` down from data byte `at` on; what does not fit is left out.
+    #[inline]
+    pub fn write(&self, at: usize, bytes: Span) {
+        match self {
+            Self::Run(span) => span.part(at, bytes.len()).copy_from(bytes),
+            Self::Scattered(scattered) => scattered.copy(at as u64, bytes, Way::Into),
+        };
+    }
+
+    /// Lays the data of `from` down, as far as both go.
+    #[inline]
+    pub fn copy_from(&self, from: &Self) {
+        match (self, from) {
+            (Self::Run(to), Self::Run(from)) => {
+                to.copy_from(*from);
+            }
+            (_, Self::Run(span)) => self.write(0, *span),
+            (Self::Run(span), _) => from.read(0, *span),
+            (Self::Scattered(_), Self::Scattered(_)) => {
+                let len = self.len().min(from.len()) as usize;
+                let mut staged = vec![0; len.min(STAGED_BYTES)];
+                for at in (0..len).step_by(STAGED_BYTES) {
+                    let piece = Span::of(&mut staged).part(0, len - at);
+                    from.read(at, piece);
+                    self.write(at, piece);
+                }
+            }
+        }
+    }
+
+    /// `len` bytes of the data, from byte `at` on.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, at: usize, len: usize) -> Part<'_> {
+        match self {
+            Self::Run(span) => Part::Run(span.part(at, len)),
+            Self::Scattered(scattered) => Part::Scattered { scattered, at, len },
+        }
+    }
+}
+
+impl From<Span> for Area {
+    #[inline]
+    fn from(span: Span) -> Self {
+        Self::Run(span)
+    }
+}
+
+/// Some of the data of an area.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// One run of bytes.
+    Run(Span),
+    /// `len` bytes of data from byte `at` on.
+    Scattered {
+        /// All of it.
+        scattered: &'a Scattered,
+        /// The first byte.
+        at: usize,
+        /// Bytes, all of which are there.
+        len: usize,
+    },
+}
+
+impl Part<'_> {
+    /// No bytes at all.
+    pub const EMPTY: Self = Self::Run(Span::EMPTY);
+
+    /// Bytes of data.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match *self {
+            Self::Run(span) => span.len(),
+            Self::Scattered { len, .. } => len,
+        }
+    }
+
+    /// Whether there is no data.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The `bytes` bytes from byte `from` of the part on.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, from: usize, bytes: usize) -> Self {
+        match *self {
+            Self::Run(span) => Self::Run(span.part(from, bytes)),
+            Self::Scattered { scattered, at, .. } => Self::Scattered {
+                scattered,
+                at: at + from,
+                len: bytes,
+            },
+        }
+    }
+
+    /// Appends the data to `out`.
+    #[inline]
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Run(span) => span.append_to(out),
+            Self::Scattered { scattered, at, len } => {
+                Span::append_filled(out, len, |room| scattered.copy(at as u64, room, Way::Out));
+            }
         }
     }
 }
@@ -259,9 +417,8 @@ impl Buffer {
 
     /// Appends the data to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        let (before, bytes) = (out.len(), self.bytes().map_or(0, |bytes| bytes as usize));
-        out.resize(before + bytes, 0);
-        self.copy(0, Span::of(&mut out[before..]), Way::Out);
+        let bytes = self.bytes().map_or(0, |bytes| bytes as usize);
+        Span::append_filled(out, bytes, |room| self.copy(0, room, Way::Out));
     }
 
     /// Fills `out` with the data, as far as it goes. Answers the bytes written.

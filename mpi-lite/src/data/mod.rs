@@ -9,7 +9,7 @@ mod layout;
 mod op;
 
 pub use basic::{Basic, Family};
-pub use buffer::{Area, Buffer, Scattered};
+pub use buffer::{Area, Buffer, Part, Scattered};
 pub use datatype::{Block, Datatype};
 pub use op::{Op, UserFunction, UserOp};
 

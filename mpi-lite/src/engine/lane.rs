@@ -12,10 +12,9 @@ use super::withdraw::Withdrawal;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
+use crate::data::Area;
 use crate::ids::Context;
-use crate::memory::Span;
 use crate::slab::{Beside, Slab, Table};
-use crate::transport::shm::SCATTERED_FROM;
 use crate::transport::{
     Arrival, Bounced, Event, Landed, Landing, Link, Peer, Tallies, Token, Transport,
 };
@@ -368,7 +367,7 @@ impl Lane {
                 continue;
             };
             self.unexpected.discard(place);
-            self.land_held(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
+            self.land_held(inbound, Purpose::Nothing, Landing::NOWHERE);
         }
     }
 
@@ -421,7 +420,7 @@ impl Lane {
             }
             None if self.is_closing => {
                 self.leftovers.note(&envelope);
-                (Purpose::Nothing, Landing::Into(Span::EMPTY))
+                (Purpose::Nothing, Landing::NOWHERE)
             }
             None => self.unexpected(inbound, envelope, len),
         };
@@ -437,18 +436,14 @@ impl Lane {
         }
     }
 
-    /// Where the message for `request` lands: in place if the buffer is one span.
-    fn landing(&mut self, inbound: Inbound, len: u64, request: Request) -> Landing {
+    /// Where the message for `request` lands: in place, unless the engine unpacks it.
+    fn landing(&self, inbound: Inbound, len: u64, request: Request) -> Landing {
         match self.requests.place(request) {
-            Place::Run(span) => Landing::Into(span),
-            Place::Scattered(place) => {
-                if let Link::Shm(road) = &mut self.links[inbound.link]
-                    && len > SCATTERED_FROM
-                {
-                    road.lands_scattered(Box::new(place.clone()));
-                }
-                Landing::Bounce(place.len())
+            Place::Run(span) => Landing::Into(Area::Run(span)),
+            Place::Scattered(place) if len > self.links[inbound.link].packed_most() => {
+                Landing::Into(Area::Scattered(Box::new(place.clone())))
             }
+            Place::Scattered(place) => Landing::Bounce(place.len()),
         }
     }
 

@@ -125,7 +125,7 @@ impl Plan {
 pub(super) enum Place<'a> {
     /// Into one run of bytes.
     Run(Span),
-    /// Between gaps: all of it at once, when it is here.
+    /// Between gaps.
     Scattered(&'a Scattered),
 }
 

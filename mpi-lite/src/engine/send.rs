@@ -11,9 +11,7 @@ use crate::config::Settings;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
-use crate::memory::Span;
-use crate::transport::shm::SCATTERED_FROM;
-use crate::transport::{EnvelopeBytes, Link, Outbound, Peer, Refusal, Token, Transport};
+use crate::transport::{EnvelopeBytes, Outbound, Peer, Refusal, Token, Transport};
 
 /// What a buffered send takes of the attached buffer beside its bytes: a cache line, so that empty
 /// messages are bounded too. The standard ABI gives 512 to `MPI_BSEND_OVERHEAD`, the most that it
@@ -215,17 +213,13 @@ impl Lane {
         } else {
             0
         };
-        let scattered = match &plan.area {
-            Area::Scattered(place) if !is_copied && self.goes_scattered(link, len) => Some(place),
-            _ => None,
-        };
-        let (body, copy) = match plan.area {
-            Area::Run(span) if !is_copied => (span, None),
-            _ if scattered.is_some() => (Span::EMPTY, None),
-            ref area => {
+        let (body, copy) = match &plan.area {
+            &Area::Run(span) if !is_copied => (Area::Run(span), None),
+            area if !is_copied && len > self.links[link].packed_most() => (area.clone(), None),
+            area => {
                 let mut bytes = self.spare.take();
                 area.append_to(&mut bytes);
-                (Span::of(&mut bytes), Some(bytes))
+                (Area::of_bytes(&mut bytes), Some(bytes))
             }
         };
         let request = (!is_copied).then(|| request(&mut self.requests));
@@ -252,11 +246,7 @@ impl Lane {
             is_awaited: !is_copied && at_once,
             needs_match: plan.mode == Mode::Synchronous,
         };
-        let sent = match (&mut self.links[link], scattered) {
-            (Link::Shm(road), Some(place)) => road.send_scattered(to, &message, place.clone()),
-            (link, _) => link.send(to, message),
-        };
-        if let Err(refusal) = sent {
+        if let Err(refusal) = self.links[link].send(to, message) {
             return Err(self.take_back(token, refusal, to, len));
         }
         self.count_sent(len, kept, buffered);
@@ -284,11 +274,6 @@ impl Lane {
         if let Some(attached) = &mut self.attached {
             attached.used += buffered;
         }
-    }
-
-    /// Whether a message with gaps goes without being packed first.
-    fn goes_scattered(&self, link: usize, len: u64) -> bool {
-        len > SCATTERED_FROM && matches!(self.links[link], Link::Shm(_))
     }
 
     /// The link did not take a message: nobody waits for it, and this is why.

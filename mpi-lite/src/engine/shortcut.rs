@@ -201,7 +201,7 @@ impl Lane {
         span: Span,
     ) -> Early {
         let context = Some(envelope.context);
-        match self.links[NEAR].land(inbound.arrival, Landing::Into(span)) {
+        match self.links[NEAR].land(inbound.arrival, Landing::Into(Area::Run(span))) {
             Landed::Whole(_) => self.done(&envelope, len, span),
             Landed::Coming => {
                 let request = self.requests.open(context, Area::Run(span));

@@ -14,6 +14,7 @@ use super::lane::{Inbound, Lane, Purpose};
 use super::matching::Body;
 use super::request::{Request, Status};
 use super::send::Sending;
+use crate::data::Area;
 use crate::ids::Context;
 use crate::memory::Span;
 use crate::transport::{
@@ -123,7 +124,7 @@ impl Lane {
         let token = Token(self.sends.insert(Sending::of_engine(to, envelope, body)));
         let message = Outbound {
             envelope: &envelope,
-            body: span,
+            body: Area::Run(span),
             token,
             is_awaited: false,
             needs_match: false,
@@ -143,7 +144,7 @@ impl Lane {
             let purpose = Purpose::Question { from, token };
             self.land(inbound, purpose, Landing::Bounce(ENVELOPE_BYTES as u64));
         } else {
-            self.land(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
+            self.land(inbound, Purpose::Nothing, Landing::NOWHERE);
             self.settle(from, token, envelope.source == DROPPED);
         }
     }
@@ -169,7 +170,7 @@ impl Lane {
         match message.body {
             Body::Held(inbound) => {
                 self.take_purpose(inbound);
-                self.land(inbound, Purpose::Nothing, Landing::Into(Span::EMPTY));
+                self.land(inbound, Purpose::Nothing, Landing::NOWHERE);
             }
             Body::Coming(inbound) => {
                 self.let_go(message.len);

@@ -5,14 +5,15 @@ use std::os::fd::BorrowedFd;
 
 use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Token, Transport};
 use crate::clock::Instant;
-use crate::memory::Span;
+use crate::data::Area;
 use crate::slab::Slab;
 
-/// Messages to this process itself: one copy, from the sender's span to where it lands.
+/// Messages to this process itself: copied once, from where the sender has them to where they land;
+/// from gaps to gaps by way of a piece in between.
 #[derive(Debug)]
 pub struct Loopback {
     me: Peer,
-    messages: Slab<(Span, Token)>,
+    messages: Slab<(Area, Token)>,
     events: VecDeque<Event>,
 }
 
@@ -25,12 +26,6 @@ impl Loopback {
             messages: Slab::default(),
             events: VecDeque::new(),
         }
-    }
-
-    fn arrived(&mut self, arrival: Arrival, token: Token, bounced: Option<Vec<u8>>) {
-        self.messages.remove(arrival.0);
-        self.events.push_back(Event::Arrived { arrival, bounced });
-        self.events.push_back(Event::Sent { token });
     }
 }
 
@@ -47,8 +42,8 @@ impl Transport for Loopback {
             ..
         } = message;
         assert_eq!(to, self.me, "loopback leads to this process only");
+        let len = body.len();
         let arrival = Arrival(self.messages.insert((body, token)));
-        let len = body.len() as u64;
         let envelope = *envelope;
         self.events.push_back(Event::Arriving {
             arrival,
@@ -64,22 +59,26 @@ impl Transport for Loopback {
     fn pause(&mut self) {}
 
     fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
-        let &(body, token) = self
-            .messages
-            .get(arrival.0)
-            .expect("the engine lands what it was told of");
-        match landing {
-            Landing::Into(span) => {
-                span.copy_from(body);
-                self.arrived(arrival, token, None);
+        let mut take = || {
+            let message = self.messages.remove(arrival.0);
+            message.expect("the engine lands what it was told of")
+        };
+        let (token, bounced) = match landing {
+            Landing::Into(area) => {
+                let (body, token) = take();
+                area.copy_from(&body);
+                (token, None)
             }
             Landing::Bounce(_) => {
-                let mut copy = Vec::with_capacity(body.len());
+                let (body, token) = take();
+                let mut copy = Vec::with_capacity(body.len() as usize);
                 body.append_to(&mut copy);
-                self.arrived(arrival, token, Some(copy));
+                (token, Some(copy))
             }
-            Landing::Later => {}
-        }
+            Landing::Later => return Landed::Coming,
+        };
+        self.events.push_back(Event::Arrived { arrival, bounced });
+        self.events.push_back(Event::Sent { token });
         Landed::Coming
     }
 
@@ -94,6 +93,10 @@ impl Transport for Loopback {
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    fn packed_most(&self) -> u64 {
+        0
     }
 
     fn shrink(&mut self) {

@@ -30,6 +30,7 @@ pub use shm::Shm;
 
 use crate::clock::Instant;
 use crate::counters::{Datagrams, Rows, Shared};
+use crate::data::Area;
 use crate::memory::Span;
 
 /// Bytes of the engine's envelope in front of each message.
@@ -51,15 +52,21 @@ pub struct Token(pub u32);
 pub struct Arrival(pub u32);
 
 /// Where an incoming message goes; the answer to [`Event::Arriving`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Landing {
-    /// Into this memory. What does not fit is dropped, the message still arrives.
-    Into(Span),
+    /// Into this memory, which has gaps only if the message is longer than
+    /// [`Transport::packed_most`]. What does not fit is dropped, the message still arrives.
+    Into(Area),
     /// Into a buffer of the transport, which comes up with [`Event::Arrived`]: at most so many
     /// bytes, however long its sender says that it is. What does not fit is dropped.
     Bounce(u64),
     /// Not yet: `land` will be called again. No more of the message is asked for.
     Later,
+}
+
+impl Landing {
+    /// Nowhere: the message arrives, its bytes are dropped.
+    pub const NOWHERE: Self = Self::Into(Area::EMPTY);
 }
 
 /// What [`Transport::land`] answers.
@@ -172,12 +179,13 @@ pub enum Refusal {
 }
 
 /// A message for [`Transport::send`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Outbound<'a> {
     /// The engine's envelope.
     pub envelope: &'a EnvelopeBytes,
-    /// The body; stays untouched until `Sent` or `Lost`.
-    pub body: Span,
+    /// The body; stays untouched until `Sent` or `Lost`. It has gaps only if it is longer than
+    /// [`Transport::packed_most`].
+    pub body: Area,
     /// The engine's name for the send.
     pub token: Token,
     /// Somebody waits for `Sent`: the receiver is asked to acknowledge at once, not when it suits
@@ -244,6 +252,9 @@ pub trait Transport {
     fn moved(&self) -> u64 {
         0
     }
+
+    /// Bytes up to which data with gaps is packed by the engine; what is longer goes as it lies.
+    fn packed_most(&self) -> u64;
 
     /// Gives the memory of long tables back that are empty.
     fn shrink(&mut self) {}
@@ -394,6 +405,10 @@ impl Transport for Link {
     #[inline]
     fn moved(&self) -> u64 {
         each!(self, road => road.moved())
+    }
+
+    fn packed_most(&self) -> u64 {
+        each!(self, road => road.packed_most())
     }
 
     fn shrink(&mut self) {

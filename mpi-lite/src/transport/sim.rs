@@ -123,6 +123,9 @@ pub struct Sim {
     has_unflushed: bool,
 }
 
+/// Short enough that jobs have messages that are packed and messages that are not.
+const PACKED_MOST: u64 = 64;
+
 /// How many packets are handed out at once.
 const ROOM: u32 = 64;
 
@@ -259,6 +262,10 @@ impl Transport for Sim {
 
     fn moved(&self) -> u64 {
         self.driver.moved()
+    }
+
+    fn packed_most(&self) -> u64 {
+        PACKED_MOST
     }
 
     fn shrink(&mut self) {

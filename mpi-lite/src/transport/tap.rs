@@ -103,6 +103,10 @@ impl Transport for Tap {
         self.link.wake_on()
     }
 
+    fn packed_most(&self) -> u64 {
+        self.link.packed_most()
+    }
+
     fn acknowledges(&self) -> bool {
         self.link.acknowledges()
     }

@@ -8,6 +8,7 @@ use super::rmpp::{Bound, Card};
 use super::*;
 use crate::clock::Clock;
 use crate::config::{Secure, Settings};
+use crate::data::{Basic, Datatype};
 
 /// Two ends of one road, and how time passes there.
 struct Rig {
@@ -239,7 +240,7 @@ fn envelope(number: u8) -> EnvelopeBytes {
 fn outbound(envelope: &EnvelopeBytes, body: Span, token: Token) -> Outbound<'_> {
     Outbound {
         envelope,
-        body,
+        body: body.into(),
         token,
         is_awaited: true,
         needs_match: false,
@@ -268,13 +269,110 @@ fn every_length_lands_whole_in_place() {
                 &mut heard,
                 |_, announced| {
                     assert_eq!(announced, len as u64, "{name}");
-                    Landing::Into(to)
+                    Landing::Into(to.into())
                 },
                 |heard| !heard.arrived.is_empty() && !heard.sent.is_empty(),
             );
             assert_eq!(heard.arrived, [(envelope(number as u8), None)], "{name}");
             assert_eq!(heard.sent, [Token(9)], "{name}");
             assert!(room == out, "{name}: {len} bytes differ");
+        }
+    }
+}
+
+/// Bytes of a block, and from the start of one to that of the next.
+type Blocks = (usize, usize);
+
+/// `len` bytes in such blocks in `memory`.
+fn in_blocks(memory: &mut [u8], len: usize, (block, step): Blocks) -> Area {
+    let count = (len / block) as u64;
+    let vector = Datatype::Basic(Basic::Byte).vector(count, block as u64, step as i64);
+    let origin = Span::of(memory).origin(0);
+    Area::at(origin, 1, &vector.unwrap()).unwrap()
+}
+
+/// The bytes of the blocks in `memory`, one behind the other, and those between them.
+fn apart(memory: &[u8], (block, step): Blocks) -> (Vec<u8>, Vec<u8>) {
+    let (mut data, mut gaps) = (Vec::new(), Vec::new());
+    for chunk in memory.chunks(step) {
+        data.extend_from_slice(&chunk[..block]);
+        gaps.extend_from_slice(&chunk[block..]);
+    }
+    (data, gaps)
+}
+
+/// Sends `len` bytes from blocks into other blocks, which hold `room` bytes; first they are held,
+/// if `waits`.
+fn send_blocks(
+    (name, rig): (&str, &mut Rig),
+    blocks: [Blocks; 2],
+    lens: (usize, usize),
+    waits: bool,
+) {
+    let ([out, place], (len, room)) = (blocks, lens);
+    let mut from = body(len, len / out.0 * out.1);
+    let mut to = vec![0xee; room / place.0 * place.1];
+    let area = in_blocks(&mut to, room, place);
+    let (peer, envelope) = (rig.peer(), envelope(1));
+    let message = Outbound {
+        body: in_blocks(&mut from, len, out),
+        ..outbound(&envelope, Span::EMPTY, Token(9))
+    };
+    rig.links[0].send(peer, message).unwrap();
+    let held = core::cell::Cell::new(None);
+    let land = |arrival, _| {
+        held.set(waits.then_some(arrival));
+        if waits {
+            Landing::Later
+        } else {
+            Landing::Into(area.clone())
+        }
+    };
+    let is_over = |heard: &Heard| heard.sent.len() == 1 && heard.arrived.len() == 1;
+    let mut heard = Heard::default();
+    rig.run(&mut heard, land, |heard| {
+        held.get().is_some() || is_over(heard)
+    });
+    if let Some(arrival) = held.get() {
+        let end = rig.receiver();
+        rig.links[end].land(arrival, Landing::Into(area.clone()));
+        while heard.sent.is_empty() {
+            finish(rig, &mut heard);
+        }
+    }
+    let ((sent, _), (data, gaps)) = (apart(&from, out), apart(&to, place));
+    assert!(
+        data == sent[..room],
+        "{name}: {len} bytes of {blocks:?} differ"
+    );
+    assert!(
+        gaps.iter().all(|&byte| byte == 0xee),
+        "{name}: {len} bytes of {blocks:?}"
+    );
+}
+
+#[test]
+fn what_lies_in_blocks_lands_in_other_blocks() {
+    // Short blocks, and blocks that are worth a vector each, of which there are many or few; the
+    // last message of each kind is longer than what its receiver has room for.
+    let short = ([(7, 10), (12, 16)], [(42_000, 42_000), (294_000, 84_000)]);
+    let many = (
+        [(300, 400), (260, 300)],
+        [(78_000, 78_000), (312_000, 78_000)],
+    );
+    let long = (
+        [(5_000, 7_000), (3_500, 3_600)],
+        [(70_000, 70_000), (280_000, 70_000)],
+    );
+    for (name, mut rig) in rigs() {
+        let packed_most = rig.links[0].packed_most();
+        for (blocks, lens) in [short, many, long] {
+            for lens in lens {
+                assert!(lens.0 as u64 > packed_most, "{name}");
+                for waits in [false, true] {
+                    send_blocks((name, &mut rig), blocks, lens, waits);
+                }
+            }
         }
     }
 }
@@ -327,7 +425,7 @@ fn what_does_not_fit_is_dropped_and_the_message_still_arrives() {
             .unwrap();
         let mut heard = Heard::default();
         let enough = |heard: &Heard| heard.arrived.len() == 1 && heard.sent.len() == 1;
-        rig.run(&mut heard, |_, _| Landing::Into(short), enough);
+        rig.run(&mut heard, |_, _| Landing::Into(short.into()), enough);
         assert!(room[..1500] == out[..1500], "{name}");
         assert!(room[1500..].iter().all(|&byte| byte == 0), "{name}");
     }
@@ -364,7 +462,7 @@ fn a_message_that_lands_later_is_not_sent_before_and_lets_others_pass() {
             );
             assert_eq!(heard.sent, [Token(2)], "{name}");
             let end = rig.receiver();
-            rig.links[end].land(held.unwrap(), Landing::Into(Span::of(&mut room)));
+            rig.links[end].land(held.unwrap(), Landing::Into(Span::of(&mut room).into()));
             // The second announcement is known to `run`; the first one's is found again there.
             let mut last = Heard::default();
             while last.sent.is_empty() {
@@ -407,7 +505,7 @@ fn turns_that_only_move_a_long_message_are_told_from_those_that_do_nothing() {
         let before = moved(&rig);
         rig.run(
             &mut heard,
-            |_, _| Landing::Into(place),
+            |_, _| Landing::Into(place.into()),
             |heard| heard.arrived.len() + heard.sent.len() == 2,
         );
         let after = moved(&rig);
@@ -475,7 +573,7 @@ fn what_comes_in_the_place_of_what_was_awaited_does_no_harm() {
                         .unwrap();
                 }
                 landed.push(arrival);
-                Landing::Into(places[landed.len() - 1])
+                Landing::Into(places[landed.len() - 1].into())
             },
             |heard| heard.arrived.len() == 20 && heard.sent.len() == 20,
         );

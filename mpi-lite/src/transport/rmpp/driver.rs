@@ -16,6 +16,7 @@ use super::super::{
 use super::parcel::Parcel;
 use super::place::Place;
 use crate::clock::Instant;
+use crate::data::{Area, Part};
 use crate::memory::Span;
 use crate::slab::Beside;
 
@@ -35,7 +36,7 @@ struct Outgoing {
     id: OutgoingId,
     to: NodeId,
     envelope: EnvelopeBytes,
-    body: Span,
+    body: Area,
     token: Token,
 }
 
@@ -111,9 +112,10 @@ impl Driver {
     pub(crate) fn awaited(&self) -> Option<(Awaited, Span)> {
         let id = self.current?;
         let message = self.incoming.get(id.index());
-        let Place::Into(span) = &message.filter(|message| message.id == id)?.place else {
+        let Place::Into(area) = &message.filter(|message| message.id == id)?.place else {
             return None;
         };
+        let span = area.span()?;
         let awaited = self.core.awaited(id)?;
         let offset = usize::try_from(awaited.offset).expect("a range of memory");
         let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
@@ -191,7 +193,7 @@ impl Driver {
         while let Some(event) = self.core.event_at_hand() {
             self.note(event, now);
         }
-        let len = ENVELOPE_BYTES as u64 + body.len() as u64;
+        let len = ENVELOPE_BYTES as u64 + body.len();
         let id = self
             .core
             .send(to, len, is_awaited, now)
@@ -263,7 +265,7 @@ impl Driver {
             header: &packet.header,
             packets: packet.packets,
             envelope: &[],
-            body: Span::EMPTY,
+            body: Part::EMPTY,
         };
         let Some(id) = packet.message else {
             return send(&parcel);
@@ -460,9 +462,9 @@ impl Driver {
         let first = first.map_or(&kept[..], |payload| &payload[ENVELOPE_BYTES..]);
         let place = match landing {
             Landing::Later => Place::Held(first.to_vec()),
-            Landing::Into(span) => {
-                span.write(0, first);
-                Place::Into(span)
+            Landing::Into(area) => {
+                area.write(0, Span::of_read(first));
+                Place::Into(area)
             }
             Landing::Bounce(_) if first.len() as u64 == message.body_len => {
                 Place::Bounce(first.to_vec())

@@ -267,6 +267,9 @@ fn receive_packets(bytes: usize, packet_bytes: usize) -> u32 {
     u32::try_from(bytes / charge).unwrap_or(u32::MAX).max(2)
 }
 
+/// What fits a packet or two is packed faster at once.
+const PACKED_MOST: u64 = 2048;
+
 /// RMPP over UDP.
 #[derive(Debug)]
 pub struct Rmpp {
@@ -306,10 +309,10 @@ impl Rmpp {
         self.has_unflushed = false;
         self.now = now;
         let socket = &mut self.socket;
-        while self.driver.transmit(self.now, socket.room(), |parcel| {
-            socket.push_parcel(parcel);
-            socket.room()
-        }) {
+        while self
+            .driver
+            .transmit(self.now, socket.room(), |parcel| socket.push_parcel(parcel))
+        {
             socket.flush();
             // That has taken its time: the timers of what follows begin now.
             self.now = self.clock.now();
@@ -403,7 +406,7 @@ impl Transport for Rmpp {
         let socket = &mut self.socket;
         let went = self
             .driver
-            .transmit_first(id, |parcel| socket.push_parcel(parcel));
+            .transmit_first(id, |parcel| _ = socket.push_parcel(parcel));
         if went {
             self.begun.push(id);
         } else {
@@ -510,6 +513,10 @@ impl Transport for Rmpp {
 
     fn moved(&self) -> u64 {
         self.driver.moved()
+    }
+
+    fn packed_most(&self) -> u64 {
+        PACKED_MOST
     }
 
     fn shrink(&mut self) {

@@ -17,22 +17,38 @@ use super::parcel::Parcel;
 use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
 use super::socket::{Ends, message};
 use super::{DATAGRAM_MAX, WRAP_BYTES};
+use crate::data::{Part, Scattered};
 use crate::memory::Span;
 
 /// Messages of one `sendmmsg`.
 const BATCH: usize = 16;
 
-/// Packets that are collected before they are sent. A head and a body each: at most two iovecs.
+/// Packets that are collected before they are sent. A head and a body each: at most two vectors.
+/// Each further run of a body with gaps counts as one more.
 const PIECES: usize = 128;
 
 /// Bytes that are collected: beyond it the peers should rather have them.
 const COLLECTED_BYTES: usize = 1 << 19;
+
+/// The same for those that were packed here: they should still be in the caches when the system
+/// copies them.
+const PACKED_BYTES: usize = 1 << 17;
 
 /// First packets with a body up to this are copied behind their head: one stretch is sent faster.
 const COPIED_BYTES: usize = 4096;
 
 /// The same for other packets, which may become part of a burst.
 const COPIED_DATA_BYTES: usize = 512;
+
+/// Bodies with gaps up to this are copied, too: a burst of them is one stretch.
+const COPIED_GAPS_BYTES: usize = 1 << 14;
+
+/// The runs of a longer one stay where they are if they are at least so long on the average; the
+/// system takes longer to gather shorter ones than it takes to copy them here.
+const GATHERED_BYTES: usize = 256;
+
+/// The most vectors for one system call: what was collected, and a last packet with gaps.
+const VECTORS: usize = 2 * PIECES + DATAGRAM_MAX / GATHERED_BYTES + 2;
 
 /// How many of the last datagrams may still take in a packet.
 const OPEN: usize = 8;
@@ -75,8 +91,12 @@ pub(super) struct Outbox {
     /// What takes the place of `buffer` when datagrams are encrypted.
     encrypted: Vec<u8>,
     pieces: Vec<Piece>,
+    /// The runs of the packet in hand behind its first one, if its body has gaps.
+    runs: Vec<Span>,
     datagrams: Vec<Datagram>,
     bytes: usize,
+    /// Of bodies with gaps that were copied.
+    packed_bytes: usize,
 }
 
 /// What one system call did.
@@ -103,8 +123,10 @@ impl Outbox {
             encrypted: Vec::new(),
             buffer: Vec::with_capacity(PIECES * 256),
             pieces: Vec::with_capacity(PIECES),
+            runs: Vec::new(),
             datagrams: Vec::with_capacity(PIECES),
             bytes: 0,
+            packed_bytes: 0,
         }
     }
 
@@ -115,7 +137,9 @@ impl Outbox {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.pieces.len() == PIECES || self.bytes >= COLLECTED_BYTES
+        self.pieces.len() >= PIECES
+            || self.bytes >= COLLECTED_BYTES
+            || self.packed_bytes >= PACKED_BYTES
     }
 
     pub(super) fn len(&self) -> usize {
@@ -126,12 +150,12 @@ impl Outbox {
         self.buffer.clear();
         self.pieces.clear();
         self.datagrams.clear();
-        self.bytes = 0;
+        (self.bytes, self.packed_bytes) = (0, 0);
     }
 
     /// Adds a packet, to a datagram with others if there is one with room.
     #[inline]
-    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
+    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Part<'_>) {
         let datagram = self.open_datagram(to, header.len() + envelope.len() + body.len());
         self.enter((to, datagram), header, envelope, body);
     }
@@ -150,7 +174,9 @@ impl Outbox {
     #[inline]
     pub(super) fn room(&self, longest_bytes: usize) -> u32 {
         let bytes = COLLECTED_BYTES.saturating_sub(self.bytes);
-        (PIECES - self.pieces.len()).min(bytes.div_ceil(longest_bytes)) as u32
+        PIECES
+            .saturating_sub(self.pieces.len())
+            .min(bytes.div_ceil(longest_bytes)) as u32
     }
 
     /// Adds a packet to a datagram, or as one of its own.
@@ -160,7 +186,7 @@ impl Outbox {
         (to, datagram): (u32, Option<usize>),
         header: &[u8],
         envelope: &[u8],
-        body: Span,
+        body: Part<'_>,
     ) {
         let packet_bytes = header.len() + envelope.len() + body.len();
         let start = self.buffer.len();
@@ -180,14 +206,21 @@ impl Outbox {
         } else {
             COPIED_BYTES
         };
-        let is_copied = body.len() <= copied;
-        if is_copied {
-            body.append_to(&mut self.buffer);
-        }
+        let run = match body {
+            Part::Run(span) => Some(span),
+            Part::Scattered { scattered, at, len } => self.find_runs(scattered, (at, len)),
+        };
+        let stays = match run {
+            Some(span) if span.len() > copied || !self.runs.is_empty() => span,
+            _ => {
+                body.append_to(&mut self.buffer);
+                Span::EMPTY
+            }
+        };
         let piece = Piece {
             start,
             len: self.buffer.len() - start,
-            body: if is_copied { Span::EMPTY } else { body },
+            body: stays,
             next: None,
         };
         self.bytes += packet_bytes;
@@ -195,6 +228,44 @@ impl Outbox {
         match datagram {
             Some(index) => self.append(index, piece, (head_bytes, packet_bytes)),
             None => self.begin(to, piece, (head_bytes, packet_bytes)),
+        }
+        if !self.runs.is_empty() {
+            self.append_runs(datagram.unwrap_or(self.datagrams.len() - 1));
+        }
+    }
+
+    /// The first run of a body with gaps, if its runs are few enough to stay where they are. The
+    /// others are in `runs` then.
+    #[cold]
+    fn find_runs(&mut self, all: &Scattered, (at, len): (usize, usize)) -> Option<Span> {
+        let most = if len > COPIED_GAPS_BYTES {
+            len / GATHERED_BYTES
+        } else {
+            1
+        };
+        if all.append_runs((at, len), most, &mut self.runs) && !self.runs.is_empty() {
+            return Some(self.runs.remove(0));
+        }
+        self.runs.clear();
+        self.packed_bytes += len;
+        None
+    }
+
+    /// Puts the other runs of a packet behind its first one.
+    #[cold]
+    fn append_runs(&mut self, index: usize) {
+        let start = self.buffer.len();
+        for body in self.runs.drain(..) {
+            let place = self.pieces.len() as u32;
+            let datagram = &mut self.datagrams[index];
+            self.pieces[datagram.last as usize].next = Some(place);
+            datagram.last = place;
+            self.pieces.push(Piece {
+                start,
+                len: 0,
+                body,
+                next: None,
+            });
         }
     }
 
@@ -364,7 +435,7 @@ impl Outbox {
     }
 
     fn send_batch(&self, done: usize, ends: &Ends) -> Result<Went, Stuck> {
-        let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; 2 * PIECES];
+        let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; VECTORS];
         let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
         let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
         let mut runs = [0; BATCH];

@@ -2,7 +2,7 @@
 
 use rmpp_core::{HeaderBytes, NodeId};
 
-use crate::memory::Span;
+use crate::data::Part;
 
 /// What goes out: a packet, or a run of packets that only their numbers tell apart.
 pub(crate) struct Parcel<'a> {
@@ -13,13 +13,13 @@ pub(crate) struct Parcel<'a> {
     /// What stands before the body of a first packet; else empty.
     pub(crate) envelope: &'a [u8],
     /// The bodies of all packets, each as long as the others.
-    pub(crate) body: Span,
+    pub(crate) body: Part<'a>,
 }
 
-impl Parcel<'_> {
+impl<'a> Parcel<'a> {
     /// Header and body of the packet with this place in the run.
     #[inline]
-    pub(crate) fn packet(&self, number: u32) -> (HeaderBytes, Span) {
+    pub(crate) fn packet(&self, number: u32) -> (HeaderBytes, Part<'a>) {
         let bytes = self.body.len() / self.packets as usize;
         let body = self.body.part(number as usize * bytes, bytes);
         (self.header.behind(number), body)

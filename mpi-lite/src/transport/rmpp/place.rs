@@ -1,6 +1,7 @@
 //! Where the bytes of an incoming message go.
 
 use super::super::ENVELOPE_BYTES;
+use crate::data::Area;
 use crate::memory::Span;
 
 #[derive(Debug)]
@@ -9,16 +10,14 @@ pub(super) enum Place {
     Held(Vec<u8>),
     /// Its turn has not come; the message from its envelope on, as far as it is here.
     Early(Vec<u8>),
-    Into(Span),
+    Into(Area),
     Bounce(Vec<u8>),
 }
 
 impl Place {
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         match self {
-            Self::Into(span) => {
-                span.write(offset, bytes);
-            }
+            Self::Into(area) => area.write(offset, Span::of_read(bytes)),
             Self::Bounce(buffer) => {
                 Span::of(buffer).write(offset, bytes);
             }

@@ -21,6 +21,7 @@ use super::parcel::Parcel;
 use super::seal::{MARK_BYTES, Seal};
 use crate::config::Settings;
 use crate::counters::Datagrams;
+use crate::data::Part;
 use crate::memory::Span;
 
 /// What datagrams go out by and come in by.
@@ -185,23 +186,40 @@ impl Socket {
 
     /// Queues one packet; the body stays in the user's memory until `flush`.
     #[inline]
-    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Span) {
+    pub(super) fn push(&mut self, to: u32, header: &[u8], envelope: &[u8], body: Part<'_>) {
         if self.outbox.is_full() {
             self.flush();
         }
         self.outbox.push(to, header, envelope, body);
     }
 
-    /// Queues a packet, or a run of no more than there is room for.
+    /// Queues a packet, or a run of no more than there is room for. Answers how many more there is
+    /// room for before what was queued is to be sent.
     #[inline]
-    pub(super) fn push_parcel(&mut self, parcel: &Parcel<'_>) {
+    pub(super) fn push_parcel(&mut self, parcel: &Parcel<'_>) -> u32 {
+        if let Part::Scattered { .. } = parcel.body {
+            return self.push_scattered(parcel);
+        }
         if parcel.packets == 1 {
             // Short messages have no time for a division.
-            return self.push(parcel.to.0, parcel.header, parcel.envelope, parcel.body);
+            self.push(parcel.to.0, parcel.header, parcel.envelope, parcel.body);
+        } else {
+            let (header, body) = parcel.packet(0);
+            self.push(parcel.to.0, &header, parcel.envelope, body);
+            self.outbox.push_followers(parcel);
         }
-        let (header, body) = parcel.packet(0);
-        self.push(parcel.to.0, &header, parcel.envelope, body);
-        self.outbox.push_followers(parcel);
+        self.room()
+    }
+
+    /// The same for data with gaps. Each packet takes more room than one without, and time to be
+    /// packed: no room is left, so that the timers of what follows begin later.
+    #[cold]
+    fn push_scattered(&mut self, parcel: &Parcel<'_>) -> u32 {
+        for number in 0..parcel.packets {
+            let (header, body) = parcel.packet(number);
+            self.push(parcel.to.0, &header, parcel.envelope, body);
+        }
+        0
     }
 
     /// How many packets there is room for before what was queued is to be sent.
@@ -462,10 +480,13 @@ fn set(
 mod tests {
     use std::net::Ipv4Addr;
 
+    use rmpp_core::{Flags, Header, Kind, NodeId};
+
     use super::super::round::Round;
     use super::super::round::tests::cards;
     use super::*;
     use crate::config::Secure;
+    use crate::data::{Area, Basic, Datatype};
 
     const LONGEST_BYTES: usize = 1000;
     const SECURE: [Secure; 3] = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
@@ -501,7 +522,7 @@ mod tests {
         for packet in packets.iter_mut() {
             let middle = packet.len().min(40) / 2;
             let (head, body) = packet.split_at_mut(middle);
-            left.push(1, head, &[], Span::of(body));
+            left.push(1, head, &[], Part::Run(Span::of(body)));
         }
         left.flush();
         let mut got = Vec::new();
@@ -554,6 +575,38 @@ mod tests {
     }
 
     #[test]
+    fn packing_takes_time_so_what_follows_goes_by_a_later_clock() {
+        let mut memory = vec![7; 8000];
+        let blocks = Datatype::Basic(Basic::Byte).vector(1000, 4, 8).unwrap();
+        let gaps = Area::at(Span::of(&mut memory).origin(0), 1, &blocks).unwrap();
+        let run = Area::Run(Span::of(&mut memory[..4000]));
+        let header = Header {
+            kind: Kind::Data,
+            version: rmpp_core::VERSION,
+            src: 0,
+            msg_id: 1,
+            len: 4000,
+            seq: 1,
+            info1: 0,
+            info2: 0,
+            msg_num: 1,
+            ack: 0,
+            flags: Flags::default(),
+        };
+        let [mut end, _other] = pair(&Settings::default(), false);
+        for (area, leaves_room) in [(run, true), (gaps, false)] {
+            let parcel = Parcel {
+                to: NodeId(1),
+                header: &header.encode(),
+                packets: 4,
+                envelope: &[],
+                body: area.part(0, 4000),
+            };
+            assert_eq!(end.push_parcel(&parcel) > 0, leaves_room);
+        }
+    }
+
+    #[test]
     fn where_bursts_are_refused_datagrams_go_alone() {
         const SO_NO_CHECK: libc::c_int = 11;
         let mut ends = pair(&Settings::default(), false);
@@ -602,7 +655,7 @@ mod tests {
         let (of_left, of_right) = (job(0, &tap), job(1, &right));
         left.know(of_left);
         right.know(of_right);
-        left.push(1, &[5; 36], &[6; 16], Span::EMPTY);
+        left.push(1, &[5; 36], &[6; 16], Part::EMPTY);
         left.flush();
         let mut bytes = [core::mem::MaybeUninit::uninit(); LONGEST_BYTES];
         let len = tap.ends.socket.recv(&mut bytes).unwrap();
@@ -682,7 +735,7 @@ mod tests {
         let lens = [30, 900, 500, 60, 984, 984, 10, 20];
         for (number, len) in lens.into_iter().cycle().take(90).enumerate() {
             let body = vec![number as u8 / 2; len];
-            ends[0].push(1 + number as u32 % 2, &body, &[], Span::EMPTY);
+            ends[0].push(1 + number as u32 % 2, &body, &[], Part::EMPTY);
         }
         ends[0].flush();
         for end in &mut ends[1..] {

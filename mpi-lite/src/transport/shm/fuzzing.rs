@@ -192,7 +192,7 @@ impl Rig {
         }
         let message = Outbound {
             envelope: &envelope,
-            body: span,
+            body: span.into(),
             token: Token(self.sent),
             is_awaited: false,
             needs_match,
@@ -324,10 +324,10 @@ impl Rank {
 
     fn land(&mut self, arrival: Arrival, how: How, len: u64) {
         let (landing, memory) = match how {
-            _ if len > LONGEST => (Landing::Into(Span::EMPTY), Vec::new()),
+            _ if len > LONGEST => (Landing::NOWHERE, Vec::new()),
             How::Into(bytes) => {
                 let mut memory = vec![0; usize::from(bytes)];
-                (Landing::Into(Span::of(&mut memory)), memory)
+                (Landing::Into(Span::of(&mut memory).into()), memory)
             }
             How::Bounce => (Landing::Bounce(LONGEST), Vec::new()),
             How::Later => (Landing::Later, Vec::new()),

@@ -7,7 +7,7 @@ use super::link::RegisteredWords;
 use super::note::{ALONE, Kind, NOWHERE};
 use super::transfer::{self, Copying, Progress, Side};
 use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
-use crate::data::Scattered;
+use crate::data::Area;
 use crate::memory::Span;
 
 impl Shm {
@@ -20,19 +20,19 @@ impl Shm {
         if kind != Kind::Short {
             return self.land_long(fresh, landing);
         }
-        if let Landing::Into(span) = landing {
+        if let Landing::Into(Area::Run(span)) = landing {
             self.inward[from as usize].write_inline(span.part(0, note.bytes));
             self.next_slot(from, None);
             return Landed::Whole(None);
         }
-        self.keep_short(fresh, landing)
+        self.keep_short(fresh, matches!(landing, Landing::Later))
     }
 
     /// The same for one that has no place of its own.
     #[inline(never)]
-    fn keep_short(&mut self, fresh: Fresh, landing: Landing) -> Landed {
+    fn keep_short(&mut self, fresh: Fresh, is_later: bool) -> Landed {
         let Fresh { from, note, .. } = fresh;
-        if note.bytes <= FEW_BYTES && !matches!(landing, Landing::Later) {
+        if note.bytes <= FEW_BYTES && !is_later {
             let inward = &self.inward[from as usize];
             let few = Few::filled(note.bytes, |span| inward.write_inline(span));
             self.next_slot(from, None);
@@ -41,7 +41,7 @@ impl Shm {
         let mut body = self.shelf.take();
         body.resize(note.bytes, 0);
         self.inward[from as usize].write_inline(Span::of(&mut body));
-        let landed = if matches!(landing, Landing::Later) {
+        let landed = if is_later {
             self.enter(fresh, Room::Kept(body), note.bytes as u64);
             Landed::Coming
         } else {
@@ -79,8 +79,8 @@ impl Shm {
         };
         let bytes = note.bytes as u64;
         let landed = match landing {
-            Landing::Into(span) if bytes == len => {
-                span.copy_from(piece);
+            Landing::Into(area) if bytes == len => {
+                area.write(0, piece);
                 Landed::Whole(None)
             }
             Landing::Bounce(_) if bytes == len => {
@@ -88,7 +88,7 @@ impl Shm {
                 piece.append_to(&mut body);
                 Landed::Whole(Some(Bounced::Buffer(body)))
             }
-            _ => {
+            landing => {
                 let mut room = self.room(landing, len);
                 room.put(0, piece);
                 let index = self.enter(fresh, room, bytes);
@@ -122,8 +122,11 @@ impl Shm {
     ) -> Landed {
         let write = |span: Span| span.part(0, bytes).write_words(|number| words[number]);
         let bounced = match landing {
-            Landing::Into(span) => {
-                write(span);
+            Landing::Into(area) => {
+                write(
+                    area.span()
+                        .expect("the engine packs what has gaps and is short"),
+                );
                 None
             }
             Landing::Bounce(_) => Some(Bounced::Few(Few::filled(bytes, write))),
@@ -133,17 +136,8 @@ impl Shm {
         Landed::Whole(bounced)
     }
 
-    /// Says that the message that is landed next goes there, not into a bounce buffer.
-    #[cold]
-    pub(crate) fn lands_scattered(&mut self, place: Box<Scattered>) {
-        self.scattered = Some(place);
-    }
-
     fn room(&mut self, landing: Landing, len: u64) -> Room {
-        match self.scattered.take() {
-            Some(place) => Room::Scattered(place),
-            None => Room::of(landing, len, &mut self.shelf),
-        }
+        Room::of(landing, len, &mut self.shelf)
     }
 
     pub(super) fn enter(&mut self, fresh: Fresh, room: Room, come: u64) -> u32 {
@@ -179,7 +173,6 @@ impl Shm {
     pub(super) fn land_kept(&mut self, index: u32, landing: Landing) -> Landed {
         let Some(message) = self.incoming.get(index) else {
             // Its sender is lost: the event that tells so has come up already.
-            self.scattered = None;
             return Landed::Coming;
         };
         if matches!(landing, Landing::Later) {

@@ -9,7 +9,7 @@ use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Note, Producer, REGISTERED_BYTES};
 use super::segment::{Area, Pair, TRANSFERS};
-use super::{Body, EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
+use super::{EAGER_BYTES, EAGER_PIECE_BYTES, Outgoing, PIPELINED_BYTES};
 use crate::memory::Span;
 
 /// Words of a message in front of its body.
@@ -183,12 +183,13 @@ impl Outward {
 
     /// Writes the next piece of a message that was asked for by this name, from byte `at` of its
     /// body on, if there is room. Answers its length.
-    pub(super) fn push_asked(&mut self, name: u32, body: &Body, at: usize) -> Option<usize> {
-        let bytes = (body.len() - at).min(asked_piece_bytes(body.len()));
+    pub(super) fn push_asked(&mut self, name: u32, message: &Outgoing) -> Option<usize> {
+        let (at, len) = (message.gone, message.bytes());
+        let bytes = (len - at).min(asked_piece_bytes(len));
         let has_room = self.ring.has_room(1, bytes);
         has_room.then(|| {
             let kind = (Kind::Piece as u8, bytes);
-            let fill = |room: Span| body.write_to(at, room);
+            let fill = |room: Span| message.body.read(at, room);
             self.ring.push_filled(kind, [u64::from(name)], fill);
             bytes
         })

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use baton::Baton;
 use bells::Bells;
-use body::{Body, Room};
+use body::Room;
 pub use cores::{CORES_MAX, Cores};
 use link::{Inward, Outward};
 use note::Kind;
@@ -59,14 +59,11 @@ use super::{
 };
 use crate::clock::Instant;
 use crate::counters::Shared;
-use crate::data::Scattered;
+use crate::data::Area;
 use crate::slab::Slab;
 
 /// The longest message that goes through the ring without being asked for.
 const EAGER_BYTES: usize = PIECE_BYTES;
-
-/// A message longer than this goes from gaps, and into gaps, without being packed first.
-pub(crate) const SCATTERED_FROM: u64 = EAGER_BYTES as u64;
 
 /// No process has more memory.
 const LONGEST_BYTES: u64 = 1 << 47;
@@ -140,7 +137,7 @@ struct Source {
 struct Outgoing {
     to: u32,
     envelope: EnvelopeBytes,
-    body: Body,
+    body: Area,
     token: Token,
     /// Its sender waits for the match.
     needs_match: bool,
@@ -152,6 +149,13 @@ struct Outgoing {
     /// Bytes that have gone through the ring, and the receiver's name for it, once it asked.
     gone: usize,
     asked: Option<u32>,
+}
+
+impl Outgoing {
+    /// Bytes of the body.
+    fn bytes(&self) -> usize {
+        self.body.len() as usize
+    }
 }
 
 /// The message that `Arriving` just told of; its slot is still in hand.
@@ -184,8 +188,6 @@ pub struct Shm {
     incoming: Slab<Incoming>,
     outgoing: Slab<Outgoing>,
     shelf: Shelf,
-    /// Where the message lands that lands next, unless in one stretch.
-    scattered: Option<Box<Scattered>>,
     /// Incoming messages that are being copied.
     copying: VecDeque<(u32, Copying)>,
     /// Neighbours that something waits for to be sent to.
@@ -268,7 +270,6 @@ impl Shm {
             incoming: Slab::default(),
             outgoing: Slab::default(),
             shelf: Shelf::default(),
-            scattered: None,
             copying: VecDeque::new(),
             behind: Vec::new(),
             shared: Vec::new(),
@@ -354,8 +355,7 @@ impl Transport for Shm {
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        let body = Body::Run(message.body);
-        self.send_body(to, &message, body)
+        self.begin_send(to, message)
     }
 
     #[inline]
@@ -389,6 +389,10 @@ impl Transport for Shm {
     #[inline]
     fn moved(&self) -> u64 {
         self.moved
+    }
+
+    fn packed_most(&self) -> u64 {
+        EAGER_BYTES as u64
     }
 
     fn shrink(&mut self) {

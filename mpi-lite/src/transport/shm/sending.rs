@@ -1,13 +1,10 @@
 //! Messages on their way out.
 
-#[cfg(doc)]
-use super::super::Transport;
 use super::super::{EnvelopeBytes, Event, Outbound, Peer, Refusal};
 use super::note::{ALONE, Kind, NOWHERE, words_of};
 use super::ring::REGISTERED_BYTES;
 use super::segment::TRANSFERS;
-use super::{Body, EAGER_BYTES, Outgoing, Shm};
-use crate::data::Scattered;
+use super::{EAGER_BYTES, Outgoing, Shm};
 use crate::memory::Span;
 
 /// What was written to a neighbour and not yet made known.
@@ -57,26 +54,7 @@ impl Shm {
         true
     }
 
-    /// Sends a message with gaps between its bytes. It is longer than [`EAGER_BYTES`]: what is
-    /// shorter is better packed.
-    ///
-    /// # Errors
-    /// As [`Transport::send`], which is for all others.
-    pub(crate) fn send_scattered(
-        &mut self,
-        to: Peer,
-        message: &Outbound<'_>,
-        body: Box<Scattered>,
-    ) -> Result<(), Refusal> {
-        self.send_body(to, message, Body::Scattered(body))
-    }
-
-    pub(super) fn send_body(
-        &mut self,
-        to: Peer,
-        message: &Outbound<'_>,
-        body: Body,
-    ) -> Result<(), Refusal> {
+    pub(super) fn begin_send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
         let to = self.locals[to.0 as usize];
         if self.outward[to as usize].is_closed {
             return Err(Refusal::Lost);
@@ -84,7 +62,7 @@ impl Shm {
         let index = self.outgoing.insert(Outgoing {
             to,
             envelope: *message.envelope,
-            body,
+            body: message.body,
             token: message.token,
             needs_match: message.needs_match,
             transfer: None,
@@ -142,7 +120,7 @@ impl Shm {
             .get_mut(index)
             .expect("it waits in the road's queue");
         let outward = &mut self.outward[message.to as usize];
-        let (envelope, len) = (message.envelope, message.body.len());
+        let (envelope, len) = (message.envelope, message.bytes());
         let span = message.body.span();
         let is_short = !message.needs_match && len <= EAGER_BYTES && !outward.area.is_full();
         if let Some(body) = span.filter(|_| is_short) {
@@ -191,8 +169,8 @@ impl Shm {
             .expect("it waits in the road's queue");
         let outward = &mut self.outward[message.to as usize];
         let name = message.asked.expect("the receiver has asked");
-        while message.gone < message.body.len() {
-            let Some(bytes) = outward.push_asked(name, &message.body, message.gone) else {
+        while message.gone < message.bytes() {
+            let Some(bytes) = outward.push_asked(name, message) else {
                 return false;
             };
             message.gone += bytes;

@@ -111,7 +111,7 @@ fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
     }
     let message = Outbound {
         envelope: &envelope,
-        body: Span::of(body),
+        body: Span::of(body).into(),
         token: Token(number as u32),
         is_awaited: false,
         needs_match: number.is_multiple_of(5),
@@ -127,7 +127,7 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
         match event {
             Event::Arriving { arrival, len, .. } => {
                 let landing = if len > 1 << 20 {
-                    Landing::Into(Span::EMPTY)
+                    Landing::NOWHERE
                 } else {
                     Landing::Bounce(u64::MAX)
                 };
@@ -440,7 +440,7 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
         let mut body = body(1, len);
         let message = Outbound {
             envelope: &[3; ENVELOPE_BYTES],
-            body: Span::of(&mut body),
+            body: Span::of(&mut body).into(),
             token: Token(7),
             is_awaited: true,
             needs_match: true,
@@ -454,7 +454,7 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
         // The receive has room for one byte less, or for more.
         let room = if len % 2 == 0 { len + 9 } else { len - 1 };
         let mut place = vec![0xee; room];
-        let landed = roads[1].land(arrival, Landing::Into(Span::of(&mut place)));
+        let landed = roads[1].land(arrival, Landing::Into(Span::of(&mut place).into()));
         assert_eq!(landed, Landed::Whole(None));
         let come = len.min(room);
         assert_eq!(place[..come], body[..come]);
@@ -509,7 +509,7 @@ impl LongMessage {
         let mut this = Self { roads, body, place };
         send(&mut this.roads[0], 1, 1, &mut this.body);
         let arrival = announced(&mut this.roads[1]).0;
-        let landing = Landing::Into(Span::of(&mut this.place));
+        let landing = Landing::Into(Span::of(&mut this.place).into());
         assert_eq!(this.roads[1].land(arrival, landing), Landed::Coming);
         this
     }
@@ -612,7 +612,7 @@ fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stam
         else {
             panic!("message {} of {from}: {arriving:?}", numbers[from]);
         };
-        roads[1 - from].land(arrival, Landing::Into(Span::EMPTY));
+        roads[1 - from].land(arrival, Landing::NOWHERE);
         assert_eq!(heard, envelope, "message {} of {from}", numbers[from]);
         numbers[from] += 1;
     };
