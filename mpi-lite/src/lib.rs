@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config counters clock machine memory slab`
+//! * L0 `error ids config counters clock machine memory pool slab`
 //! * L1 `data`
 //! * L2 `transport boot`
 //! * L3 `engine`
@@ -21,6 +21,7 @@ pub mod hidden;
 pub mod ids;
 pub mod machine;
 pub mod memory;
+pub mod pool;
 #[cfg(test)]
 mod protocol_page;
 pub mod slab;

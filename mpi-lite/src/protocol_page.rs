@@ -5,7 +5,7 @@ use serde_bytes::ByteBuf;
 use crate::boot::protocol::{Assignment, Counted, FromRank, Measure, PROTOCOL, ToRank, encode};
 use crate::boot::{SECRET_BYTES, Secret};
 use crate::config::Secure;
-use crate::engine::envelope::Envelope;
+use crate::engine::envelope::{Envelope, Flags};
 use crate::ids::{Context, TAG_MAX};
 
 /// Bytes in hexadecimal, 32 to a line.
@@ -21,8 +21,7 @@ fn envelopes() -> String {
         context: Context::WORLD,
         source: 1,
         tag: 7,
-        synchronous: false,
-        serial: [0; 3],
+        flags: Flags::default(),
     };
     let mut text = String::from("```text\n");
     for (says, envelope) in [
@@ -30,15 +29,14 @@ fn envelopes() -> String {
         (
             "the same, and the send may be cancelled: it has number 3",
             Envelope {
-                serial: [0, 0, 3],
+                flags: Flags::new(false).with_serial(3),
                 ..plain
             },
         ),
         (
             "the same, synchronous",
             Envelope {
-                serial: [0, 0, 3],
-                synchronous: true,
+                flags: Flags::new(true).with_serial(3),
                 ..plain
             },
         ),

@@ -7,7 +7,7 @@ use std::path::Path;
 const LAYERS: &[&[&str]] = &[
     &[
         "error", "ids", "config", "counters", "trace", "clock", "machine", "memory", "hidden",
-        "slab", "sync",
+        "pool", "slab", "sync",
     ],
     &["data"],
     &["transport", "boot"],

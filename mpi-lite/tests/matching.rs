@@ -3,11 +3,10 @@
 //! Source: MPI 5.0, 3.2.4 (what fits), 3.5 (order).
 
 use mpi_lite::engine::Request;
-use mpi_lite::engine::envelope::Envelope;
-use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
+use mpi_lite::engine::envelope::{Envelope, Flags};
+use mpi_lite::engine::matching::{Body, Buffered, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::ids::Context;
 use mpi_lite::slab::{Key, Table};
-use mpi_lite::transport::Bounced;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -49,8 +48,7 @@ fn envelopes() -> impl Strategy<Value = Envelope> {
         context: Context(context),
         source,
         tag,
-        synchronous,
-        serial: [0; 3],
+        flags: Flags::new(synchronous),
     })
 }
 
@@ -144,7 +142,7 @@ impl Both {
             self.requests.discard(key);
         } else {
             let len = self.places.len() as u64;
-            let body = Body::Whole(Bounced::Buffer(Vec::new()));
+            let body = Body::Whole(Buffered::Buffer(Vec::new()));
             let message = UnexpectedMessage {
                 envelope,
                 len,
@@ -164,7 +162,7 @@ impl Both {
         });
         assert_eq!(refused, None);
         assert!(offered.is_none() || offered == expected, "{offered:?}");
-        if envelope.synchronous
+        if envelope.flags.is_synchronous()
             && let Some((taken, ())) = self.posted.take_if(envelope, |_| Some(()))
         {
             assert_eq!(offered, Some(taken));
@@ -283,8 +281,7 @@ fn envelope(source: u32, tag: i32) -> Envelope {
         context: Context::WORLD,
         source,
         tag,
-        synchronous: false,
-        serial: [0; 3],
+        flags: Flags::default(),
     }
 }
 
@@ -368,7 +365,7 @@ fn a_receive_takes_the_message_that_came_first_whatever_it_leaves_open() {
         for (first, is_up) in (0..4).flat_map(|first| [(first, false), (first, true)]) {
             let mut unexpected = Unexpected::default();
             let mut arrive = |envelope, len| {
-                let body = Body::Whole(Bounced::Buffer(Vec::new()));
+                let body = Body::Whole(Buffered::Buffer(Vec::new()));
                 unexpected.push(UnexpectedMessage {
                     envelope,
                     len,

@@ -63,7 +63,7 @@ impl Lane {
     #[inline(always)]
     pub fn take(&mut self, request: Option<Request>) -> Result<Option<Completion>> {
         match request {
-            Some(request) => self.requests.take(request),
+            Some(request) => self.delivery.requests.take(request),
             None => Ok(Some(Completion::NOTHING)),
         }
     }
@@ -74,7 +74,7 @@ impl Lane {
     /// The request does not exist (any more).
     pub fn peek(&self, request: Option<Request>) -> Result<Option<Completion>> {
         match request {
-            Some(request) => self.requests.peek(request),
+            Some(request) => self.delivery.requests.peek(request),
             None => Ok(Some(Completion::NOTHING)),
         }
     }
@@ -84,7 +84,7 @@ impl Lane {
     /// # Errors
     /// The request does not exist (any more).
     pub fn free(&mut self, request: Request) -> Result<()> {
-        self.requests.free(request)
+        self.delivery.requests.free(request)
     }
 
     /// Whether waiting for any of several would wait for this one: it is neither null nor an
@@ -94,7 +94,7 @@ impl Lane {
     /// The request does not exist (any more).
     pub fn is_active(&self, request: Option<Request>) -> Result<bool> {
         match request {
-            Some(request) => Ok(!self.requests.is_inactive(request)?),
+            Some(request) => Ok(!self.delivery.requests.is_inactive(request)?),
             None => Ok(false),
         }
     }
@@ -123,7 +123,7 @@ impl Lane {
         let (mut active, mut finished, mut any_failed) = (0, 0, false);
         for request in requests.iter() {
             if let (true, Some(request)) = (self.is_active(request)?, request) {
-                let stand = self.requests.stand(request)?;
+                let stand = self.delivery.requests.stand(request)?;
                 active += 1;
                 finished += usize::from(stand != Stand::Pending);
                 any_failed |= stand == Stand::Failed;
@@ -161,7 +161,7 @@ impl Sweep {
     /// Whether all are finished.
     #[inline(always)]
     fn is_over(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
-        let before = core::mem::replace(&mut self.finished, lane.requests.finished());
+        let before = core::mem::replace(&mut self.finished, lane.delivery.requests.finished());
         // While nothing happens it looks nevertheless: the array may name a request twice.
         if before != self.finished && self.finished < self.due {
             return Ok(false);
@@ -172,11 +172,11 @@ impl Sweep {
     fn go_on(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         while self.seen < requests.count() {
             if let Some(request) = requests.at(self.seen) {
-                match lane.requests.stand(request)? {
+                match lane.delivery.requests.stand(request)? {
                     Stand::Pending => {
                         if self.is_patient && self.due <= self.finished {
                             let pending = self.pending_in_a_row(lane, requests)?;
-                            self.due = lane.requests.await_more(pending);
+                            self.due = lane.delivery.requests.await_more(pending);
                         }
                         self.is_patient = true;
                         return Ok(false);
@@ -194,7 +194,7 @@ impl Sweep {
     fn pending_in_a_row(&self, lane: &Lane, requests: impl Array) -> Result<u64> {
         let mut pending = 0;
         for request in (self.seen..requests.count()).filter_map(|index| requests.at(index)) {
-            if lane.requests.stand(request)? != Stand::Pending {
+            if lane.delivery.requests.stand(request)? != Stand::Pending {
                 break;
             }
             pending += 1;
@@ -229,7 +229,7 @@ impl Sweep {
         for index in 0..requests.count() {
             let request = requests.at(index);
             let plain = match request {
-                Some(request) if !self.any_failed => lane.requests.take_plain(request),
+                Some(request) if !self.any_failed => lane.delivery.requests.take_plain(request),
                 _ => None,
             };
             if let Some(completion) = plain {

@@ -14,7 +14,10 @@ use crate::ids::Context;
 use crate::transport::EnvelopeBytes;
 
 /// The sender waits for a matching receive (synchronous mode).
-const SYNCHRONOUS: u8 = 1;
+const SYNCHRONOUS: u32 = 1;
+
+/// Bits behind the number.
+const SERIAL_SHIFT: u32 = 8;
 
 /// The part of a message that matching looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,23 +28,46 @@ pub struct Envelope {
     pub source: u32,
     /// The tag, 0 or more.
     pub tag: i32,
-    /// Whether the send is synchronous.
-    pub synchronous: bool,
-    /// The sender's number of a message that can still be taken back; zeros where it cannot.
-    pub serial: [u8; 3],
+    /// The mode, and the number of the message.
+    pub flags: Flags,
+}
+
+/// How a message was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// Those of a synchronous send, or of another one.
+    #[inline]
+    #[must_use]
+    pub const fn new(is_synchronous: bool) -> Self {
+        Self(if is_synchronous { SYNCHRONOUS } else { 0 })
+    }
+
+    /// The same with the sender's number of a message that can still be taken back: 24 bits, zero
+    /// where it cannot.
+    #[inline]
+    #[must_use]
+    pub const fn with_serial(self, serial: u32) -> Self {
+        Self(self.0 | serial << SERIAL_SHIFT)
+    }
+
+    /// Returns true if the send is synchronous.
+    #[inline]
+    #[must_use]
+    pub const fn is_synchronous(self) -> bool {
+        self.0 & SYNCHRONOUS != 0
+    }
 }
 
 impl Envelope {
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
-        let [high, middle, low] = self.serial;
-        let mode = if self.synchronous { SYNCHRONOUS } else { 0 };
-        let flags = u32::from_be_bytes([high, middle, low, mode]);
         // In halves, as the transports read it: a processor that reads as a whole what it has just
         // written in parts waits until all that it wrote before has left it, even far away.
         let halves = [
             (self.context.0, self.source),
-            (self.tag.cast_unsigned(), flags),
+            (self.tag.cast_unsigned(), self.flags.0),
         ];
         let mut bytes = EnvelopeBytes::default();
         for (half, (high, low)) in bytes.chunks_exact_mut(8).zip(halves) {
@@ -58,13 +84,11 @@ impl Envelope {
         };
         let (high, low) = (|word: u64| (word >> 32) as u32, |word: u64| word as u32);
         let (first, second) = (half(0), half(8));
-        let [one, two, three, mode] = low(second).to_be_bytes();
         Self {
             context: Context(high(first)),
             source: low(first),
             tag: high(second).cast_signed(),
-            synchronous: mode & SYNCHRONOUS != 0,
-            serial: [one, two, three],
+            flags: Flags(low(second)),
         }
     }
 }
@@ -80,8 +104,7 @@ mod tests {
                 context: Context(0x0102_0304),
                 source: 7,
                 tag: i32::MAX,
-                synchronous,
-                serial: [1, 0xfe, 3],
+                flags: Flags::new(synchronous).with_serial(0x01_fe03),
             };
             assert_eq!(Envelope::decode(&envelope.encode()), envelope);
         }

@@ -3,12 +3,13 @@
 use std::mem::replace;
 use std::net::SocketAddr;
 
+use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
-use super::lane::{Inbound, Lane, Purpose};
-use super::matching::Body;
+use super::lane::Lane;
+use super::matching::{Body, Inbound};
 use super::request::{Request, Status};
 use crate::error::{Cause, Error};
-use crate::transport::{Lost, Peer, Transport};
+use crate::transport::{Lost, Peer};
 
 /// A peer that is lost, and why, in words.
 #[derive(Clone, Copy, Debug)]
@@ -49,18 +50,27 @@ impl Lane {
     /// What the program has left behind, once it finalizes.
     #[must_use]
     pub fn leftovers(&self) -> Leftovers {
-        self.leftovers
+        self.delivery.leftovers
     }
 
+    /// The first peer that was lost, in words.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<Error> {
+        let first = self.delivery.lost.first()?;
+        Some(self.delivery.loss(first.peer))
+    }
+}
+
+impl Delivery {
     #[cold]
     pub(super) fn lose(&mut self, link: usize, lost: &Lost) {
         let Lost {
             peer,
+            address,
             ref unfinished,
             ref unsent,
             reason,
         } = *lost;
-        let address = self.links[link].address(peer);
         self.lost.push(Loss {
             peer,
             address,
@@ -70,10 +80,10 @@ impl Lane {
             self.unsent(token, peer);
         }
         for &arrival in unfinished {
-            match self.take_purpose(Inbound { link, arrival }) {
-                Purpose::Receive { request, .. } => self.fail(request, peer),
-                Purpose::Unexpected(place) => self.lose_unexpected(place, peer),
-                Purpose::Question { .. } | Purpose::Nothing => {}
+            match self.take_target(Inbound { link, arrival }) {
+                Target::Receive { request, .. } => self.fail(request, peer),
+                Target::Unexpected(place) => self.lose_unexpected(place, peer),
+                Target::Question(_) | Target::Nothing => {}
             }
         }
         for token in self.unanswered(peer) {
@@ -94,20 +104,20 @@ impl Lane {
             .expect("an unexpected message has its place");
         let body = replace(&mut message.body, Body::Lost(peer));
         let len = message.len;
-        if matches!(body, Body::Coming(_)) {
-            self.let_go(len);
+        match body {
+            Body::Coming(_) => self.let_go(len),
+            Body::Claimed(request, _) => {
+                self.unexpected.remove(place);
+                self.fail(request, peer);
+            }
+            Body::Dropped(_) => _ = self.unexpected.remove(place),
+            Body::Held(_) | Body::Whole(_) | Body::Lost(_) => {}
         }
     }
 
     pub(super) fn fail(&mut self, request: Request, peer: Peer) {
         let error = self.loss(peer);
         self.requests.finish(request, Status::EMPTY, Some(error));
-    }
-
-    /// The first peer that was lost, in words.
-    #[must_use]
-    pub fn first_loss(&self) -> Option<Error> {
-        self.lost.first().map(|loss| self.loss(loss.peer))
     }
 
     pub(super) fn loss(&self, peer: Peer) -> Error {

@@ -13,7 +13,7 @@ use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Context;
 use crate::transport::shm::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
-use crate::transport::{Link, Peer};
+use crate::transport::{Link, Peer, Transport};
 
 /// How often a waiting process looks before it takes turns.
 const LOOKS: u32 = 500;
@@ -205,9 +205,10 @@ impl Engine {
     /// node and share memory.
     #[must_use]
     pub fn meeting(&self, spot: Spot, group: &[u32], me: u32) -> Option<Meeting> {
-        self.with(|lane| match lane.links.get(super::shortcut::NEAR) {
-            Some(Link::Shm(road)) if group.len() > 1 => road.meeting(spot, group, me as usize),
-            _ => None,
+        self.with(|lane| {
+            let road = lane.links.iter().find_map(Link::near);
+            let road = road.filter(|_| group.len() > 1)?;
+            road.meeting(spot, group, me as usize)
         })
     }
 }
@@ -215,14 +216,15 @@ impl Engine {
 impl Lane {
     /// The first member that is lost, in words.
     fn loss_among(&self, meeting: &Meeting) -> Option<Error> {
-        let lost = self.lost.iter().find(|loss| meeting.has(loss.peer))?;
-        Some(self.loss(lost.peer))
+        let mut lost = self.delivery.lost.iter();
+        let lost = lost.find(|loss| meeting.has(loss.peer))?;
+        Some(self.delivery.loss(lost.peer))
     }
 
     /// A message of a member that has not come. It cannot be of an operation before this one: what
     /// belongs to those has been received. Who skips a gathering and sends is in another one.
     fn stray_of(&mut self, circle: &Circle<'_>, mine: About) -> Option<Error> {
-        if self.unexpected.is_empty() {
+        if self.delivery.unexpected.is_empty() {
             return None;
         }
         let any = Pattern {
@@ -230,7 +232,7 @@ impl Lane {
             source: None,
             tag: None,
         };
-        let envelope = self.unexpected.find(&any)?.envelope;
+        let envelope = self.delivery.unexpected.find(&any)?.envelope;
         let has_come = circle.meeting.has_come(envelope.source as usize);
         let stray = Cause::Stray {
             source_rank: envelope.source,
@@ -243,14 +245,11 @@ impl Lane {
     /// Whether messages to ranks of this node are not all in their roads, or not all done with.
     #[inline]
     fn holds_back(&self) -> bool {
-        match self.links.get(super::shortcut::NEAR) {
-            Some(Link::Shm(road)) => road.holds_back(),
-            _ => false,
-        }
+        self.near.is_some_and(|near| !self.links[near].is_quiet())
     }
 
     fn rouse(&self, sleepers: &[Peer]) {
-        if let Some(Link::Shm(road)) = self.links.get(super::shortcut::NEAR) {
+        if let Some(road) = self.links.iter().find_map(Link::near) {
             road.rouse(sleepers);
         }
     }

@@ -4,7 +4,9 @@
 //! blocks (`wait`, as `patience` says) and keeps acknowledging while the program computes
 //! (`ticker`).
 
+mod attached;
 mod completion;
+mod delivery;
 pub mod envelope;
 mod exchange;
 mod lane;
@@ -31,20 +33,21 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Once};
 
+pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 pub use completion::{Any, Array, Indexed, Tell};
-pub use lane::{Attached, Counters, Lane, Survey};
+pub use lane::{Counters, Lane, Survey};
 use lock::Lock;
 pub use loss::Leftovers;
 pub use meet::{Circle, agree, complain};
 pub use patience::Patience;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
-pub use send::{BUFFERED_OVERHEAD_BYTES, SendPlan};
+pub use send::SendPlan;
 pub use ticker::{Ticker, tick};
 
 use crate::clock::Clock;
 use crate::transport::shm::Watch;
-use crate::transport::{Link, Transport};
+use crate::transport::{Link, Shm, Transport};
 
 /// The lane of a process, and how its threads wait for it.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub struct Engine {
     lane: Lock<Lane>,
     clock: Clock,
     patience: Patience,
+    /// How often a receive looks for its message before it becomes a request.
+    looks: u32,
     /// What becomes readable when a link has something to do: copies of the links' descriptors.
     doorbells: Vec<OwnedFd>,
     /// Written to when another thread has done what a sleeper waits for.
@@ -78,12 +83,10 @@ impl Engine {
             .filter_map(Transport::wake_on)
             .map(|descriptor| descriptor.try_clone_to_owned())
             .collect::<Result<_, _>>()?;
-        let watch = lane.links.iter().find_map(|link| match link {
-            Link::Shm(road) => Some(road.watch()),
-            _ => None,
-        });
+        let watch = lane.links.iter().find_map(Link::near).map(Shm::watch);
         Ok(Arc::new(Self {
             watch,
+            looks: shortcut::looks(&lane, &patience),
             lane: Lock::new(lane),
             clock,
             patience,

@@ -1,10 +1,13 @@
 //! Receiving, probing, cancelling.
 
+use core::mem::replace;
+
 use super::Engine;
+use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::loss::Loss;
-use super::matching::{Pattern, UnexpectedMessage};
+use super::matching::{Body, Inbound, Pattern, UnexpectedMessage};
 use super::request::{Plan, Request, Status};
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
@@ -52,26 +55,29 @@ impl Lane {
     #[inline(always)]
     pub fn receive(&mut self, plan: ReceivePlan) -> Request {
         let Some(pattern) = plan.pattern else {
-            return self.requests.open_done(None, Status::FROM_NULL);
+            return self.delivery.requests.open_done(None, Status::FROM_NULL);
         };
-        let request = self.requests.open(Some(pattern.context), plan.area);
+        let request = self
+            .delivery
+            .requests
+            .open(Some(pattern.context), plan.area);
         self.post(request, pattern);
         request
     }
 
     /// A persistent request, not started. Source: MPI 5.0, 3.9.
     pub fn plan(&mut self, plan: Plan) -> Request {
-        self.requests.open_persistent(plan)
+        self.delivery.requests.open_persistent(plan)
     }
 
     #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
-        match self.unexpected.extract(&pattern) {
+        match self.delivery.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),
-            None => match self.lost.first() {
+            None => match self.delivery.lost.first() {
                 // The job is broken; a receive that may never match must not hang.
-                Some(&Loss { peer, .. }) => self.fail(request, peer),
-                None => self.posted.push(pattern, request),
+                Some(&Loss { peer, .. }) => self.delivery.fail(request, peer),
+                None => self.delivery.posted.push(pattern, request),
             },
         }
     }
@@ -81,42 +87,51 @@ impl Lane {
     /// # Errors
     /// It is not an inactive persistent one, or the operation cannot start.
     pub fn start(&mut self, request: Request) -> Result<()> {
-        match self.requests.startable(request)? {
+        match self.delivery.requests.startable(request)? {
             Plan::Send(plan) => {
                 let pending = self.start_send(&plan, false, |requests| {
                     requests.activate(request, Area::EMPTY);
                     request
                 })?;
                 if pending.is_none() {
-                    self.requests.finish(request, Status::EMPTY, None);
+                    self.delivery.requests.finish(request, Status::EMPTY, None);
                 }
             }
             Plan::Receive(plan) => match plan.pattern {
                 Some(pattern) => {
-                    self.requests.activate(request, plan.area);
+                    self.delivery.requests.activate(request, plan.area);
                     self.post(request, pattern);
                 }
-                None => self.requests.finish(request, Status::FROM_NULL, None),
+                None => self
+                    .delivery
+                    .requests
+                    .finish(request, Status::FROM_NULL, None),
             },
         }
         Ok(())
     }
+}
 
+impl Delivery {
+    /// The message of `request` is where it belongs.
     #[inline]
-    pub(super) fn finish_receive(
+    pub(super) fn finish_receive(&mut self, request: Request, envelope: &Envelope, len: u64) {
+        let room = self.requests.room(request);
+        self.finish_with(request, (envelope, len), room);
+    }
+
+    /// The same for a receive with room for `room` bytes.
+    #[inline(always)]
+    pub(super) fn finish_with(
         &mut self,
         request: Request,
-        envelope: Envelope,
-        len: u64,
-        bounced: Option<&[u8]>,
+        (envelope, len): (&Envelope, u64),
+        room: u64,
     ) {
-        let place = self.requests.place(request);
-        let room = place.room();
-        if let Some(bytes) = bounced {
-            place.fill(bytes);
+        match self.outcome(envelope, len, room) {
+            (status, None) => self.requests.finish(request, status, None),
+            (status, error) => self.requests.finish(request, status, error),
         }
-        let (status, error) = self.outcome(&envelope, len, room);
-        self.requests.finish(request, status, error);
     }
 
     /// What became of a receive with room for `room` bytes by a message of `len` bytes.
@@ -133,21 +148,67 @@ impl Lane {
         (status_of(envelope, len.min(room)), error)
     }
 
+    /// Gives the unexpected message at `place`, already out of its queue, to `request`. Returns how
+    /// it lands if its body is still with its sender.
+    pub(super) fn claim(
+        &mut self,
+        place: u32,
+        request: Request,
+    ) -> Option<(Inbound, Target, Area)> {
+        let message = self.unexpected.get_mut(place);
+        let message = message.expect("an extracted message has its place");
+        let (envelope, len) = (message.envelope, message.len);
+        match replace(&mut message.body, Body::Dropped(Vec::new())) {
+            Body::Held(inbound) => {
+                self.unexpected.remove(place);
+                let target = Target::Receive {
+                    request,
+                    envelope,
+                    len,
+                };
+                return Some((inbound, target, self.requests.take_area(request)));
+            }
+            Body::Coming(buffer) => {
+                message.body = Body::Claimed(request, buffer);
+                self.let_go(len);
+            }
+            Body::Whole(body) => {
+                self.unexpected.remove(place);
+                self.let_go(len);
+                self.requests.fill(request, body.bytes());
+                self.finish_receive(request, &envelope, len);
+                body.release(&mut self.pool);
+            }
+            Body::Lost(peer) => {
+                self.unexpected.remove(place);
+                self.fail(request, peer);
+            }
+            Body::Claimed(..) | Body::Dropped(_) => unreachable!("it left the queue before"),
+        }
+        None
+    }
+}
+
+impl Lane {
     /// What a receive of `pattern` would get now. Source: MPI 5.0, 3.8.1.
     #[must_use]
     pub fn probe(&mut self, pattern: &Pattern) -> Option<Status> {
-        self.unexpected.find(pattern).map(status_of_message)
+        self.delivery
+            .unexpected
+            .find(pattern)
+            .map(status_of_message)
     }
 
     /// Takes what a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
     pub fn matched_probe(&mut self, pattern: &Pattern) -> Option<(Message, Status)> {
-        let place = self.unexpected.extract(pattern)?;
+        let place = self.delivery.unexpected.extract(pattern)?;
         let message = self
+            .delivery
             .unexpected
             .get(place)
             .expect("an extracted message has its place");
         let status = status_of_message(message);
-        Some((Message(self.messages.insert(place)), status))
+        Some((Message(self.delivery.messages.insert(place)), status))
     }
 
     /// Starts to receive a message that a matched probe took. Source: MPI 5.0, 3.8.3.
@@ -155,8 +216,12 @@ impl Lane {
     /// # Errors
     /// The message was received already.
     pub fn matched_receive(&mut self, message: Message, area: Area) -> Result<Request> {
-        let place = self.messages.remove(message.0).ok_or(Cause::Message)?;
-        let request = self.requests.open(None, area);
+        let place = self
+            .delivery
+            .messages
+            .remove(message.0)
+            .ok_or(Cause::Message)?;
+        let request = self.delivery.requests.open(None, area);
         self.claim(place, request);
         Ok(request)
     }
@@ -168,11 +233,13 @@ impl Lane {
     /// # Errors
     /// The request does not exist.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
-        if self.requests.peek(request)?.is_some() {
+        if self.delivery.requests.peek(request)?.is_some() {
             return Ok(());
         }
-        if self.posted.withdraw(request) {
-            self.requests.finish(request, Status::CANCELLED, None);
+        if self.delivery.posted.withdraw(request) {
+            self.delivery
+                .requests
+                .finish(request, Status::CANCELLED, None);
         } else {
             self.ask_back(request);
         }

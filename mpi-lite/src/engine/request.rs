@@ -120,36 +120,6 @@ impl Plan {
     }
 }
 
-/// Where a receive puts its message.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'a> {
-    /// Into one run of bytes.
-    Run(Span),
-    /// Between gaps.
-    Scattered(&'a Scattered),
-}
-
-impl Place<'_> {
-    /// Bytes that go there.
-    #[inline]
-    pub(super) fn room(self) -> u64 {
-        match self {
-            Self::Run(span) => span.len() as u64,
-            Self::Scattered(scattered) => scattered.len(),
-        }
-    }
-
-    /// Lays `bytes` down there, as far as there is room.
-    pub(super) fn fill(self, bytes: &[u8]) {
-        match self {
-            Self::Run(span) => {
-                span.write(0, bytes);
-            }
-            Self::Scattered(scattered) => scattered.unpack(bytes),
-        }
-    }
-}
-
 /// How far an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
@@ -182,8 +152,10 @@ struct Operation {
 
 #[derive(Debug, Default)]
 struct Rare {
-    /// Where an active receive puts its message.
+    /// Where an active receive puts its message, until a link has it.
     scattered: Option<Box<Scattered>>,
+    /// Bytes that go there.
+    room: u64,
     /// What went wrong with a finished operation.
     error: Option<Error>,
     /// What a persistent request does.
@@ -216,7 +188,7 @@ impl Operation {
     #[inline(never)]
     fn note_rare_end(&mut self, error: Option<Error>) {
         let rare = self.rare();
-        rare.scattered = None;
+        (rare.scattered, rare.room) = (None, 0);
         rare.error = error;
     }
 
@@ -224,7 +196,9 @@ impl Operation {
         self.phase = Phase::Active(match area {
             Area::Run(span) => span,
             Area::Scattered(scattered) => {
-                self.rare().scattered = Some(scattered);
+                let rare = self.rare();
+                rare.room = scattered.len();
+                rare.scattered = Some(scattered);
                 Span::EMPTY
             }
         });
@@ -340,18 +314,40 @@ impl Requests {
         }
     }
 
-    /// Where an active receive puts its message.
+    /// Where the message of an active receive goes, for a link; asked once.
     #[inline]
-    pub(super) fn place(&self, request: Request) -> Place<'_> {
-        match self.table.get(request.0) {
+    pub(super) fn take_area(&mut self, request: Request) -> Area {
+        let (span, rare) = self.active(request);
+        match rare.and_then(|rare| rare.scattered.take()) {
+            None => Area::Run(span),
+            Some(scattered) => Area::Scattered(scattered),
+        }
+    }
+
+    /// Bytes that an active receive has room for.
+    #[inline]
+    pub(super) fn room(&mut self, request: Request) -> u64 {
+        let (span, rare) = self.active(request);
+        span.len() as u64 + rare.map_or(0, |rare| rare.room)
+    }
+
+    /// Puts `bytes` where an active receive puts its message, as far as there is room.
+    pub(super) fn fill(&mut self, request: Request, bytes: &[u8]) {
+        let (span, rare) = self.active(request);
+        match rare.and_then(|rare| rare.scattered.as_ref()) {
+            None => _ = span.write(0, bytes),
+            Some(scattered) => scattered.unpack(bytes),
+        }
+    }
+
+    #[inline]
+    fn active(&mut self, request: Request) -> (Span, Option<&mut Rare>) {
+        match self.table.get_mut(request.0) {
             Some(Operation {
                 phase: Phase::Active(span),
                 rare,
                 ..
-            }) => match rare.as_ref().and_then(|rare| rare.scattered.as_ref()) {
-                None => Place::Run(*span),
-                Some(scattered) => Place::Scattered(scattered),
-            },
+            }) => (*span, rare.as_deref_mut()),
             _ => unreachable!("an active receive is in the table"),
         }
     }

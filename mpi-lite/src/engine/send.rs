@@ -1,8 +1,9 @@
 //! Sending: modes, copies, completion.
 
 use super::Engine;
-use super::envelope::Envelope;
-use super::lane::{Attached, Lane};
+use super::delivery::Delivery;
+use super::envelope::{Envelope, Flags};
+use super::lane::Lane;
 use super::lock::Guard;
 use super::protocol::{self, Completion};
 use super::receive::ReceivePlan;
@@ -12,12 +13,6 @@ use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
 use crate::transport::{EnvelopeBytes, Outbound, Peer, Refusal, Token, Transport};
-
-/// What a buffered send takes of the attached buffer beside its bytes: a cache line, so that empty
-/// messages are bounded too. The standard ABI gives 512 to `MPI_BSEND_OVERHEAD`, the most that it
-/// may be; widely used programs count with less, which other libraries let them. Source: MPI 5.0,
-/// 3.6.
-pub const BUFFERED_OVERHEAD_BYTES: u64 = 64;
 
 /// A send, ready to be started. `to: None` is `MPI_PROC_NULL`.
 #[derive(Clone, Debug)]
@@ -43,8 +38,7 @@ impl SendPlan {
             context: self.context,
             source: self.source,
             tag: self.tag,
-            synchronous: self.mode == Mode::Synchronous,
-            serial: [0; 3],
+            flags: Flags::new(self.mode == Mode::Synchronous),
         }
     }
 }
@@ -205,7 +199,7 @@ impl Lane {
             return Ok(None);
         };
         let len = plan.area.len();
-        let buffered = self.reserve(plan.mode, len)?;
+        let buffered = self.delivery.reserve(plan.mode, len)?;
         let link = self.route(to);
         let is_copied = self.is_copied(plan.mode, len, (link, is_waited_for));
         let kept = if is_copied && buffered == 0 {
@@ -215,20 +209,20 @@ impl Lane {
         };
         let (body, copy) = match &plan.area {
             &Area::Run(span) if !is_copied => (Area::Run(span), None),
-            area if !is_copied && len > self.links[link].packed_most() => (area.clone(), None),
+            area if !is_copied && len > self.capabilities[link].packed_most => (area.clone(), None),
             area => {
-                let mut bytes = self.spare.take();
+                let mut bytes = self.delivery.spare.take();
                 area.append_to(&mut bytes);
                 (Area::of_bytes(&mut bytes), Some(bytes))
             }
         };
-        let request = (!is_copied).then(|| request(&mut self.requests));
+        let request = (!is_copied).then(|| request(&mut self.delivery.requests));
         let mut envelope = plan.envelope();
         if !is_copied {
-            envelope.serial = self.next_serial();
+            envelope.flags = envelope.flags.with_serial(self.next_serial());
         }
         let envelope = envelope.encode();
-        let token = Token(self.sends.insert(Sending {
+        let token = Token(self.delivery.sends.insert(Sending {
             request,
             copy,
             kept,
@@ -236,7 +230,7 @@ impl Lane {
             to,
             envelope,
         }));
-        let is_short = len <= self.settings.eager_copy_bytes;
+        let is_short = len <= self.delivery.settings.eager_copy_bytes;
         let at_once = self.burst.goes_at_once(is_short);
         let message = Outbound {
             envelope: &envelope,
@@ -246,6 +240,7 @@ impl Lane {
             is_awaited: !is_copied && at_once,
             needs_match: plan.mode == Mode::Synchronous,
         };
+        self.own_is_busy |= link == 0;
         if let Err(refusal) = self.links[link].send(to, message) {
             return Err(self.take_back(token, refusal, to, len));
         }
@@ -259,19 +254,28 @@ impl Lane {
     /// Whether a send of `len` bytes over `link` is copied.
     #[inline]
     fn is_copied(&self, mode: Mode, len: u64, (link, is_waited_for): (usize, bool)) -> bool {
-        let pays = is_waited_for && self.links[link].acknowledges();
-        let lens = (len, protocol::copied_most(pays, &self.settings));
-        let choice = protocol::completion(mode, lens, self.kept_bytes, &self.settings);
+        let pays = is_waited_for && self.capabilities[link].acknowledges;
+        let lens = (len, protocol::copied_most(pays, &self.delivery.settings));
+        let choice = protocol::completion(
+            mode,
+            lens,
+            self.delivery.kept_bytes,
+            &self.delivery.settings,
+        );
         choice == Completion::Copied
     }
 
     #[inline]
     fn count_sent(&mut self, len: u64, kept: u64, buffered: u64) {
-        self.kept_bytes += kept;
-        self.counters.messages_sent += 1;
-        self.counters.bytes_sent += len;
-        self.counters.copies_peak_bytes = self.counters.copies_peak_bytes.max(self.kept_bytes);
-        if let Some(attached) = &mut self.attached {
+        self.delivery.kept_bytes += kept;
+        self.delivery.counters.messages_sent += 1;
+        self.delivery.counters.bytes_sent += len;
+        self.delivery.counters.copies_peak_bytes = self
+            .delivery
+            .counters
+            .copies_peak_bytes
+            .max(self.delivery.kept_bytes);
+        if let Some(attached) = &mut self.delivery.attached {
             attached.used += buffered;
         }
     }
@@ -279,33 +283,18 @@ impl Lane {
     /// The link did not take a message: nobody waits for it, and this is why.
     #[cold]
     fn take_back(&mut self, token: Token, refusal: Refusal, to: Peer, len: u64) -> Error {
-        let sending = self.sends.remove(token.0).expect("just inserted");
+        let sending = self.delivery.sends.remove(token.0).expect("just inserted");
         if let Some(request) = sending.request {
-            self.requests.abandon(request);
+            self.delivery.requests.abandon(request);
         }
         match refusal {
             Refusal::TooLong { limit } => Cause::TooLong { len, limit }.into(),
-            Refusal::Lost => self.loss(to),
+            Refusal::Lost => self.delivery.loss(to),
         }
     }
+}
 
-    /// How much of the attached buffer a send takes.
-    #[inline]
-    fn reserve(&self, mode: Mode, len: u64) -> Result<u64> {
-        if mode != Mode::Buffered {
-            return Ok(0);
-        }
-        let need = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
-        let room = self
-            .attached
-            .map_or(0, |attached| attached.bytes - attached.used);
-        if need > room {
-            Err(Cause::BufferFull { need, room }.into())
-        } else {
-            Ok(need)
-        }
-    }
-
+impl Delivery {
     fn close_send(&mut self, token: Token) -> Option<Request> {
         let sending = self
             .sends
@@ -342,41 +331,6 @@ impl Lane {
         if let Some(request) = self.close_send(token) {
             self.fail(request, peer);
         }
-    }
-
-    /// Attaches the program's buffer of `bytes` bytes. Source: MPI 5.0, 3.6.
-    ///
-    /// # Errors
-    /// One is attached already.
-    pub fn attach(&mut self, address: usize, bytes: u64) -> Result<()> {
-        if self.attached.is_some() {
-            let why = "a buffer is already attached: detach it first";
-            return Err(Cause::BufferAttach(why).into());
-        }
-        self.attached = Some(Attached {
-            address,
-            bytes,
-            used: 0,
-        });
-        Ok(())
-    }
-
-    /// Takes the attached buffer back if no message waits in it.
-    ///
-    /// # Errors
-    /// None is attached.
-    pub fn detach(&mut self) -> Result<Option<Attached>> {
-        match self.attached {
-            None => Err(Cause::BufferAttach("no buffer is attached").into()),
-            Some(attached) if attached.used > 0 => Ok(None),
-            Some(_) => Ok(self.attached.take()),
-        }
-    }
-
-    /// Whether no buffered message waits. Source: MPI 5.0, 3.6 (`MPI_Buffer_flush`).
-    #[must_use]
-    pub fn is_flushed(&self) -> bool {
-        self.attached.is_none_or(|attached| attached.used == 0)
     }
 }
 
@@ -472,7 +426,7 @@ mod tests {
     fn a_call_that_waits_copies_no_more_where_nothing_is_acknowledged() {
         let settings = Settings::default();
         let own = Link::Loopback(Loopback::new(Peer(0)));
-        assert!(!own.acknowledges());
+        assert!(!own.capabilities().acknowledges);
         let lane = Lane::new(Peer(0), vec![own], settings.clone(), vec!["here".into()]);
         for is_waited_for in [false, true] {
             let is_copied = |len| lane.is_copied(Mode::Standard, len, (0, is_waited_for));

@@ -5,18 +5,20 @@
 //! What it finds that is not for it goes the usual way, and so does the receive after a while.
 
 use super::Engine;
-use super::envelope::Envelope;
-use super::lane::{Inbound, Lane, Purpose};
+use super::delivery::{Inlet, Target};
+use super::envelope::{Envelope, Flags};
+use super::lane::Lane;
 use super::lock::Guard;
-use super::matching::Pattern;
+use super::matching::{Inbound, Pattern};
+use super::patience::Patience;
 use super::receive::ReceivePlan;
 use super::request::{Completion, Request, Status};
 use super::send::SendPlan;
+use crate::clock::Instant;
 use crate::data::Area;
 use crate::ids::Mode;
 use crate::memory::Span;
-use crate::transport::shm::Short;
-use crate::transport::{Bounced, Event, Landed, Landing, Link, Peer, Transport};
+use crate::transport::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token, Transport};
 
 /// What became of a receive.
 pub(super) enum Early {
@@ -28,222 +30,185 @@ pub(super) enum Early {
     Nothing,
 }
 
-/// What has come from the ranks of this node.
-enum Near {
-    Nothing,
-    /// A short message, for the first posted receive.
-    Short,
-    /// Anything else.
-    Event,
+/// A receive that looks for its message before it becomes a request: it would be the only one, so
+/// the first message that fits is for it. All else goes to the delivery.
+struct Direct<'a> {
+    inlet: Inlet<'a>,
+    pattern: &'a Pattern,
+    span: &'a Span,
+    found: Option<Found>,
 }
 
-/// So many short messages are taken before somebody looks whether they are those that are awaited.
-const AT_ONCE: u32 = 8;
+/// The message of a receive that became no request.
+#[derive(Clone, Copy)]
+struct Found {
+    source: u32,
+    tag: i32,
+    len: u64,
+    /// There is more to come of it.
+    request: Option<Request>,
+}
+
+impl Sink for Direct<'_> {
+    #[inline(always)]
+    fn arriving(&mut self, message: Incoming) -> Landing {
+        let envelope = Envelope::decode(&message.envelope);
+        if self.found.is_some() || !self.pattern.fits(&envelope) {
+            return self.inlet.arriving(message);
+        }
+        let request = (!message.is_whole).then(|| self.begin(&message, envelope));
+        self.found = Some(Found {
+            source: envelope.source,
+            tag: envelope.tag,
+            len: message.len,
+            request,
+        });
+        Landing::Into(Area::Run(*self.span))
+    }
+
+    fn arrived(&mut self, arrival: Arrival) {
+        self.inlet.arrived(arrival);
+    }
+
+    fn sent(&mut self, token: Token) {
+        self.inlet.sent(token);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        self.inlet.lost(lost);
+    }
+
+    #[inline(always)]
+    fn wants_more(&self) -> bool {
+        self.found.is_none() && self.inlet.wants_more()
+    }
+}
+
+impl Direct<'_> {
+    /// There is more to come of it.
+    #[inline(never)]
+    fn begin(&mut self, message: &Incoming, envelope: Envelope) -> Request {
+        let context = Some(envelope.context);
+        let delivery = &mut *self.inlet.delivery;
+        let request = delivery.requests.open(context, Area::Run(*self.span));
+        let target = Target::Receive {
+            request,
+            envelope,
+            len: message.len,
+        };
+        let (link, arrival) = (self.inlet.link, message.arrival);
+        delivery.set_target(Inbound { link, arrival }, target);
+        request
+    }
+}
 
 impl Lane {
-    /// Sends a message that the road takes whole, body and all. Answers whether it did.
-    #[inline]
+    /// Sends a message that the link takes whole, body and all. Returns true if it did.
+    #[inline(always)]
     pub(super) fn send_at_once(&mut self, plan: &SendPlan) -> bool {
-        if !self.has_neighbours() {
-            return false;
+        match self.near {
+            None => false,
+            Some(near) => self.offer(near, plan),
         }
+    }
+
+    #[inline]
+    fn offer(&mut self, near: usize, plan: &SendPlan) -> bool {
         let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
             return false;
         };
         // A synchronous send waits for its match, a buffered one needs its buffer.
-        if self.route(to) != NEAR || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
+        if self.route(to) != near || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
             return false;
         }
-        let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
-            return false;
-        };
-        let is_taken = road.offer(to, &plan.envelope().encode(), *body);
+        let is_taken = self.links[near].offer(to, &plan.envelope().encode(), *body);
         if is_taken {
-            self.counters.messages_sent += 1;
-            self.counters.bytes_sent += body.len() as u64;
+            let counters = &mut self.delivery.counters;
+            counters.messages_sent += 1;
+            counters.bytes_sent += body.len() as u64;
         }
         is_taken
     }
 
-    /// Whether there is a road to the ranks of this node.
-    #[inline]
-    pub(super) fn has_neighbours(&self) -> bool {
-        matches!(self.links.get(NEAR), Some(Link::Shm(_)))
-    }
-
-    /// Handles the next event from the ranks of this node, and short messages before it that are
-    /// for the first posted receives, as long as nobody need know of these. Answers whether there
-    /// was anything.
-    #[inline(never)]
-    pub(super) fn take_near_events(&mut self) -> bool {
-        for done in 0..AT_ONCE {
-            match self.take_near_event() {
-                Near::Nothing => return done > 0,
-                Near::Short if !self.requests.is_due() => {}
-                Near::Short | Near::Event => return true,
-            }
-        }
-        true
-    }
-
-    #[inline(always)]
-    fn take_near_event(&mut self) -> Near {
-        let (posted, requests) = (&mut self.posted, &mut self.requests);
-        let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
-            return Near::Nothing;
-        };
-        let found = road.take_short(|envelope, len| {
-            let envelope = Envelope::decode(&envelope);
-            let (request, span) = posted.take_if(&envelope, |request| requests.run(request))?;
-            Some((span, (request, envelope, len, span.len())))
-        });
-        let event = match found {
-            Short::Taken((request, envelope, len, room)) => {
-                let (status, error) = self.outcome(&envelope, len as u64, room as u64);
-                self.requests.finish(request, status, error);
-                return Near::Short;
-            }
-            Short::Nothing => road.quiet_event(),
-            Short::Other => road.next_event(),
-        };
-        match event.map(|event| self.handle(NEAR, event)) {
-            None => Near::Nothing,
-            Some(()) => Near::Event,
-        }
-    }
-
     /// Looks `looks` times for the message of a receive that would be the only one.
-    #[inline]
-    pub(super) fn receive_at_once(&mut self, plan: &ReceivePlan, looks: u32) -> Early {
-        let (Some(pattern), &Area::Run(span)) = (plan.pattern, &plan.area) else {
+    #[inline(always)]
+    fn receive_at_once(&mut self, near: usize, plan: &ReceivePlan, looks: u32) -> Early {
+        let (Some(pattern), Area::Run(span)) = (&plan.pattern, &plan.area) else {
             return Early::Nothing;
         };
         if !self.is_clear() {
             return Early::Nothing;
         }
-        for look in 0..looks {
-            let Some(Link::Shm(road)) = self.links.get_mut(NEAR) else {
-                break;
+        for _ in 0..looks {
+            let mut direct = Direct {
+                inlet: Inlet::new(&mut self.delivery, near, 0),
+                pattern,
+                span,
+                found: None,
             };
-            let found = road.take_whole(|envelope, len| {
-                let envelope = Envelope::decode(&envelope);
-                let fits = pattern.fits(&envelope);
-                fits.then_some((span, (envelope, len as u64)))
-            });
-            let event = match found {
-                Short::Taken((envelope, len)) => return self.done(&envelope, len, span),
-                Short::Nothing if !look.is_multiple_of(LOOKS_PER_TURN) => {
-                    core::hint::spin_loop();
-                    continue;
-                }
-                Short::Nothing => road.quiet_event(),
-                Short::Other => road.next_event(),
-            };
-            if event.is_none() && !road.is_busy() {
-                continue;
+            // What is in memory needs no clock.
+            let progress = self.links[near].progress(Instant::ZERO, &mut direct);
+            let found = direct.found;
+            self.run_errands();
+            if let Some(found) = found {
+                return self.early(&found, (pattern, span));
             }
-            // Other links are not to wait for long copies.
-            let Some(event) = event else { break };
-            let early = self.take_longer(event, &pattern, span);
-            if !matches!(early, Early::Nothing) || !self.is_clear() {
-                return early;
+            match progress {
+                Progress::Idle => core::hint::spin_loop(),
+                Progress::Delivered if self.is_clear() => {}
+                // Other links are not to wait for long copies.
+                Progress::Delivered | Progress::Moved => break,
             }
         }
         Early::Nothing
     }
 
-    /// Looks whether an event is the message of a receive, one that fits no slot.
-    #[inline(never)]
-    fn take_longer(&mut self, event: Event, pattern: &Pattern, span: Span) -> Early {
-        if let Event::Arriving {
-            arrival,
-            ref envelope,
-            len,
-            ..
-        } = event
-        {
-            let envelope = Envelope::decode(envelope);
-            let inbound = Inbound {
-                link: NEAR,
-                arrival,
-            };
-            if pattern.fits(&envelope) {
-                return self.land_at_once(inbound, (envelope, len), span);
-            }
+    /// What became of a receive that has found its message.
+    #[inline(always)]
+    fn early(&mut self, found: &Found, (pattern, span): (&Pattern, &Span)) -> Early {
+        if let Some(request) = found.request {
+            return Early::Coming(request);
         }
-        self.handle(NEAR, event);
-        Early::Nothing
-    }
-
-    /// A message is where it belongs, and no request knows of it.
-    #[inline]
-    fn done(&mut self, envelope: &Envelope, len: u64, span: Span) -> Early {
-        let (status, error) = self.outcome(envelope, len, span.len() as u64);
+        let envelope = Envelope {
+            context: pattern.context,
+            source: found.source,
+            tag: found.tag,
+            flags: Flags::default(),
+        };
+        let room = span.len() as u64;
+        let (status, error) = self.delivery.outcome(&envelope, found.len, room);
         Early::Done(Completion {
             status,
             error,
-            context: Some(envelope.context),
+            context: Some(pattern.context),
             is_gone: true,
         })
     }
 
-    /// Whether a message that comes now is for the receive that is made now, if it fits.
+    /// Returns true if a message that comes now is for the receive that is made now, if it fits.
     #[inline]
     fn is_clear(&self) -> bool {
-        let is_silent = self.posted.is_empty() && self.unexpected.is_empty();
-        is_silent && self.lost.is_empty() && self.links[0].is_quiet()
-    }
-
-    fn land_at_once(
-        &mut self,
-        inbound: Inbound,
-        (envelope, len): (Envelope, u64),
-        span: Span,
-    ) -> Early {
-        let context = Some(envelope.context);
-        match self.links[NEAR].land(inbound.arrival, Landing::Into(Area::Run(span))) {
-            Landed::Whole(_) => self.done(&envelope, len, span),
-            Landed::Coming => {
-                let request = self.requests.open(context, Area::Run(span));
-                let purpose = Purpose::Receive {
-                    request,
-                    envelope,
-                    len,
-                };
-                self.set_purpose(inbound, purpose);
-                Early::Coming(request)
-            }
-        }
-    }
-
-    /// The body of a message is where it belongs: its buffer is for the next one.
-    #[inline]
-    pub(super) fn give_back(&mut self, body: Bounced) {
-        let Bounced::Buffer(body) = body else {
-            return;
-        };
-        if let Some(Link::Shm(road)) = self.links.get_mut(NEAR) {
-            road.give_back(body);
-        }
-    }
-
-    /// Says that the link to the ranks of this node, the second one, leads to `peers`.
-    pub fn lead_to_neighbours(&mut self, peers: impl IntoIterator<Item = Peer>) {
-        self.lead(peers, NEAR);
+        let delivery = &self.delivery;
+        let is_silent = delivery.posted.is_empty() && delivery.unexpected.is_empty();
+        is_silent && delivery.lost.is_empty() && !self.own_is_busy
     }
 }
-
-/// The link to the ranks of this node, if there is one.
-pub(super) const NEAR: usize = 1;
-
-/// So many looks are for a message alone, before one is for whatever there is.
-const LOOKS_PER_TURN: u32 = 8;
 
 /// How often a receive looks for its message before it becomes a request.
 const LOOKS: u32 = 1000;
 
 /// The same where the message may come from another node.
 const LOOKS_BESIDE_A_NETWORK: u32 = 16;
+
+/// How often a receive in `lane` looks for its message before it becomes a request.
+pub(super) fn looks(lane: &Lane, patience: &Patience) -> u32 {
+    let is_last = lane.near.is_some_and(|near| near + 1 == lane.links.len());
+    match is_last {
+        _ if patience.hold.is_zero() => 1,
+        true => LOOKS,
+        false => LOOKS_BESIDE_A_NETWORK,
+    }
+}
 
 impl Engine {
     /// Receives and waits for the message.
@@ -266,14 +231,9 @@ impl Engine {
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
         self.count_turn(lane);
-        if !lane.has_neighbours() {
-            Early::Nothing
-        } else if self.patience.hold.is_zero() {
-            lane.receive_at_once(plan, 1)
-        } else if lane.links.len() > NEAR + 1 {
-            lane.receive_at_once(plan, LOOKS_BESIDE_A_NETWORK)
-        } else {
-            lane.receive_at_once(plan, LOOKS)
+        match lane.near {
+            None => Early::Nothing,
+            Some(near) => lane.receive_at_once(near, plan, self.looks),
         }
     }
 
@@ -332,9 +292,11 @@ const LOOKS_BEFORE_DOUBT: u32 = 1000;
 impl Lane {
     /// Takes a receive back that no message has matched. Answers whether it did.
     fn give_up(&mut self, request: Request) -> bool {
-        let is_unmatched = self.posted.withdraw(request);
+        let is_unmatched = self.delivery.posted.withdraw(request);
         if is_unmatched {
-            self.requests.finish(request, Status::CANCELLED, None);
+            self.delivery
+                .requests
+                .finish(request, Status::CANCELLED, None);
             let _ = self.take(Some(request));
         }
         is_unmatched

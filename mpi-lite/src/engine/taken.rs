@@ -7,13 +7,14 @@
 
 use std::time::Duration;
 
+use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
-use super::lane::{Inbound, Lane, Purpose};
-use super::matching::{Body, UnexpectedMessage};
+use super::lane::Lane;
+use super::matching::{Body, Buffered, Inbound, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
 use crate::config::Settings;
-use crate::counters::Messages;
-use crate::transport::{Landing, Transport};
+use crate::data::Area;
+use crate::transport::{Incoming, Landing};
 
 /// A wait of this length may be one for ever: longer than a sender on a busy machine takes to send
 /// what it was asked for, short enough to be lost once in each flood.
@@ -23,7 +24,7 @@ pub(super) const LONG_WAIT: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     bytes: u64,
-    /// Senders were told that there is little room left.
+    /// Senders are to be told that there is little room left.
     is_full: bool,
     /// The larger budget counts.
     is_wide: bool,
@@ -37,6 +38,11 @@ impl Taken {
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Senders are to be told that there is little room left.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Whether somebody who waits for long should ask for more room.
@@ -68,42 +74,62 @@ pub(super) fn widest(settings: &Settings) -> u64 {
     waiting_budget_bytes.max(unexpected_budget_bytes)
 }
 
-impl Lane {
-    /// What happens to a message that no receive waits for.
+impl Delivery {
+    /// A message that no receive waits for.
     #[inline(always)]
     pub(super) fn unexpected(
         &mut self,
         inbound: Inbound,
+        message: &Incoming,
         envelope: Envelope,
-        len: u64,
-    ) -> (Purpose, Landing) {
+    ) -> Landing {
+        let len = message.len;
         let room = self.taken.room(&self.settings);
-        let choice = protocol::unmatched(envelope.synchronous, len, room, &self.settings);
-        let (body, landing) = match choice {
+        let choice =
+            protocol::unmatched(envelope.flags.is_synchronous(), len, room, &self.settings);
+        let landing = match choice {
+            Unmatched::TakeIn if message.is_whole => {
+                self.take_in(len);
+                let body = Body::Whole(Buffered::new(len as usize, &mut self.pool));
+                let place = self.note_unexpected(envelope, len, body);
+                let message = self.unexpected.get_mut(place);
+                match message.map(|message| &mut message.body) {
+                    // The link writes it before anything else happens here.
+                    Some(Body::Whole(body)) => Landing::Into(Area::Run(body.span())),
+                    _ => unreachable!("just entered"),
+                }
+            }
             Unmatched::TakeIn => {
                 self.take_in(len);
-                (Body::Coming(inbound), Landing::Bounce(len))
+                let mut buffer = self.pool.take_filled(len as usize);
+                let area = Area::of_bytes(&mut buffer);
+                let place = self.note_unexpected(envelope, len, Body::Coming(buffer));
+                self.set_target(inbound, Target::Unexpected(place));
+                Landing::Into(area)
             }
             Unmatched::Wait => {
-                self.note_refused(envelope.synchronous, len);
-                (Body::Held(inbound), Landing::Later)
+                self.note_refused(envelope.flags.is_synchronous(), len);
+                let place = self.note_unexpected(envelope, len, Body::Held(inbound));
+                self.set_target(inbound, Target::Unexpected(place));
+                Landing::Later
             }
         };
+        let peak = &mut self.counters.unexpected_peak_bytes;
+        *peak = (*peak).max(self.taken.bytes);
+        landing
+    }
+
+    #[inline]
+    fn note_unexpected(&mut self, envelope: Envelope, len: u64, body: Body) -> u32 {
         let place = self.unexpected.push(UnexpectedMessage {
             envelope,
             len,
             body,
         });
-        let Messages {
-            unexpected,
-            unexpected_peak,
-            unexpected_peak_bytes,
-            ..
-        } = &mut self.counters;
-        *unexpected += 1;
-        *unexpected_peak = (*unexpected_peak).max(self.unexpected.len() as u64);
-        *unexpected_peak_bytes = (*unexpected_peak_bytes).max(self.taken.bytes);
-        (Purpose::Unexpected(place), landing)
+        self.counters.unexpected += 1;
+        let peak = &mut self.counters.unexpected_peak;
+        *peak = (*peak).max(self.unexpected.len() as u64);
+        place
     }
 
     #[cold]
@@ -116,7 +142,7 @@ impl Lane {
     fn take_in(&mut self, len: u64) {
         self.taken.bytes += protocol::kept_unexpected(len);
         if self.taken.bytes > self.taken.budget(&self.settings) / 2 && !self.taken.is_full {
-            self.keep_bodies_away(true);
+            self.press(true);
         }
     }
 
@@ -127,18 +153,19 @@ impl Lane {
         taken.bytes -= protocol::kept_unexpected(len);
         taken.is_wide &= taken.bytes > self.settings.unexpected_budget_bytes / 4;
         if taken.is_full && taken.bytes <= taken.budget(&self.settings) / 4 {
-            self.keep_bodies_away(false);
+            self.press(false);
         }
     }
 
+    /// Back pressure begins or ends; the lane tells the links.
     #[cold]
-    fn keep_bodies_away(&mut self, away: bool) {
-        self.taken.is_full = away;
-        for link in &mut self.links {
-            link.keep_bodies_away(away);
-        }
+    fn press(&mut self, is_full: bool) {
+        self.taken.is_full = is_full;
+        self.has_errands = true;
     }
+}
 
+impl Lane {
     /// Nothing has happened for `waited` in a call that waits, while something was not taken in.
     #[cold]
     #[inline(never)]
@@ -152,53 +179,73 @@ impl Lane {
     /// in: takes it in by the larger budget. If that is used up, its user is told, once.
     #[cold]
     pub(super) fn take_in_more(&mut self) {
-        if self.taken.is_wide {
-            if !core::mem::replace(&mut self.taken.is_told, true) {
+        let taken = &mut self.delivery.taken;
+        if taken.is_wide {
+            if !core::mem::replace(&mut taken.is_told, true) {
                 eprintln!("{}", self.no_room());
             }
             return;
         }
-        self.taken.has_refused = false;
-        let held = self.unexpected.held();
-        for place in held {
-            self.take_held(place);
+        taken.has_refused = false;
+        for place in self.delivery.unexpected.held() {
+            if let Some((inbound, target, area)) = self.delivery.take_held(place) {
+                self.land(inbound, target, area);
+            }
         }
-        if self.taken.is_full && self.taken.bytes <= self.taken.budget(&self.settings) / 2 {
-            self.keep_bodies_away(false);
-        }
-    }
-
-    /// Takes in the message at `place`, whose body is with its sender, if it may and there is room.
-    fn take_held(&mut self, place: u32) {
-        let message = self.unexpected.get_mut(place);
-        let message = message.expect("a held message has its place");
-        let (len, synchronous) = (message.len, message.envelope.synchronous);
-        let Body::Held(inbound) = message.body else {
-            return;
-        };
-        if !protocol::is_buffered(synchronous, len, &self.settings) {
-            return;
-        }
-        self.taken.is_wide = true;
-        if protocol::kept_unexpected(len) > self.taken.room(&self.settings) {
-            self.taken.has_refused = true;
-            return;
-        }
-        message.body = Body::Coming(inbound);
-        self.take_in(len);
-        self.land_held(inbound, Purpose::Unexpected(place), Landing::Bounce(len));
+        self.delivery.press_less();
+        self.run_errands();
     }
 
     /// One line about a budget that is used up.
     fn no_room(&self) -> String {
         let rank = self.own_rank();
-        let host = &self.hosts[rank];
+        let Delivery {
+            hosts,
+            taken,
+            settings,
+            ..
+        } = &self.delivery;
+        let host = &hosts[rank];
         format!(
             "mpi-lite: rank {rank} on host {host}: waits in a call and takes in no more messages \
              that no receive is there for: they count {} bytes already; who sends more waits until \
              it receives, perhaps for ever (MPILITE_WAITING_BUDGET_BYTES={})",
-            self.taken.bytes,
-            widest(&self.settings),
+            taken.bytes,
+            widest(settings),
         )
+    }
+}
+
+impl Delivery {
+    /// There is room again by the larger budget.
+    fn press_less(&mut self) {
+        let taken = &self.taken;
+        if taken.is_full && taken.bytes <= taken.budget(&self.settings) / 2 {
+            self.press(false);
+        }
+    }
+
+    /// Takes in the message at `place`, whose body is with its sender, if it may and there is room.
+    /// Returns how it lands.
+    fn take_held(&mut self, place: u32) -> Option<(Inbound, Target, Area)> {
+        let message = self.unexpected.get_mut(place);
+        let message = message.expect("a held message has its place");
+        let (len, synchronous) = (message.len, message.envelope.flags.is_synchronous());
+        let Body::Held(inbound) = message.body else {
+            return None;
+        };
+        if !protocol::is_buffered(synchronous, len, &self.settings) {
+            return None;
+        }
+        self.taken.is_wide = true;
+        if protocol::kept_unexpected(len) > self.taken.room(&self.settings) {
+            self.taken.has_refused = true;
+            return None;
+        }
+        let mut buffer = self.pool.take_filled(len as usize);
+        let area = Area::of_bytes(&mut buffer);
+        message.body = Body::Coming(buffer);
+        self.take_in(len);
+        Some((inbound, Target::Unexpected(place), area))
     }
 }

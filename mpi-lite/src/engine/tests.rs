@@ -17,7 +17,7 @@ use crate::error::{Cause, Error};
 use crate::ids::{Context, Mode, Source, TagSelector};
 use crate::transport::shm::tests::crowd;
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, Peer};
+use crate::transport::{Link, Loopback, Peer, Progress};
 
 /// Two processes whose peers are lost after ten seconds of silence.
 struct Pair {
@@ -47,7 +47,8 @@ impl Pair {
                 return;
             }
             let now = self.air.now();
-            if !self.lanes.iter_mut().any(|lane| lane.turn(now)) {
+            let mut lanes = self.lanes.iter_mut();
+            if !lanes.any(|lane| lane.turn(now) == Progress::Delivered) {
                 let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
                 assert!(self.air.advance(wake_at), "nothing happens any more");
             }
@@ -325,10 +326,10 @@ fn all_of_several_are_taken_by_a_test_once_they_are_finished() {
 #[test]
 fn who_waits_for_more_to_finish_has_no_use_for_looking_before() {
     engine().with(|lane| {
-        let finished = lane.requests.finished();
-        assert!(lane.requests.is_due());
-        assert_eq!(lane.requests.await_more(2), finished + 2);
-        assert!(!lane.requests.is_due());
+        let finished = lane.delivery.requests.finished();
+        assert!(lane.delivery.requests.is_due());
+        assert_eq!(lane.delivery.requests.await_more(2), finished + 2);
+        assert!(!lane.delivery.requests.is_due());
     });
 }
 
@@ -338,7 +339,7 @@ fn what_was_kept_of_a_burst_goes_when_the_program_looks_up() {
     /// What has come at process 1, though process 0 takes no turn.
     fn come(pair: &mut Pair) -> usize {
         while pair.air.advance(None) {
-            while pair.lanes[1].turn(pair.air.now()) {}
+            while pair.lanes[1].turn(pair.air.now()) == Progress::Delivered {}
         }
         pair.lanes[1].survey().unexpected
     }
@@ -519,7 +520,7 @@ fn who_waits_for_long_takes_in_more_until_little_of_it_is_left() {
     let (mut bodies, mut room) = ([[3; 100]; COUNT], [0; 100]);
     let (mut pair, sent) = flooded(settings, &mut bodies);
     let taken = |pair: &Pair| pair.lanes[1].survey().taken_in_bytes;
-    assert!(taken(&pair) <= little && pair.lanes[1].taken.wants_room());
+    assert!(taken(&pair) <= little && pair.lanes[1].delivery.taken.wants_room());
     pair.lanes[1].take_in_more();
     assert_eq!(taken(&pair), more);
     pair.run(|lanes| {
@@ -566,5 +567,5 @@ fn what_the_larger_budget_does_not_hold_stays_with_its_sender() {
             most / protocol::kept_unexpected(100) * protocol::kept_unexpected(100)
         );
     }
-    assert!(!lane.taken.wants_room(), "it was told");
+    assert!(!lane.delivery.taken.wants_room(), "it was told");
 }

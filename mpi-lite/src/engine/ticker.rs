@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::Engine;
 use super::patience::sharers;
 use crate::clock::Instant;
+use crate::transport::Progress;
 
 /// A look of a ticker whose program sleeps in MPI costs its core some 10 us: a switch to a process
 /// of which nothing is in the caches any more, and one back. So all that share a core take a
@@ -141,14 +142,13 @@ fn take_turn(engine: &Engine) -> Next {
     };
     if engine.sleepers.load(Ordering::SeqCst) == 0 {
         // A bell that was rung too late for a sleeper must not wake us again and again.
-        lane.end_rest();
+        lane.end_sleep();
     }
     // Who sends something long rings from now on, and nobody silences that before the ticker has
     // heard it; what came before, this turn finds.
     engine.watch.inspect(|watch| watch.begin());
-    let moved = lane.moved();
-    let worked = lane.turn(engine.clock.now());
-    let next = if worked || lane.moved() != moved {
+    let progress = lane.turn(engine.clock.now());
+    let next = if progress > Progress::Idle {
         Next::Turn
     } else if lane.wake_at() == Some(Instant::ZERO) {
         Next::Due
@@ -156,7 +156,7 @@ fn take_turn(engine: &Engine) -> Next {
         Next::Nothing
     };
     drop(lane);
-    if worked {
+    if progress == Progress::Delivered {
         engine.ring();
     }
     next

@@ -17,6 +17,7 @@ use super::lock::Guard;
 use super::patience::{Next, Wait};
 use super::taken::LONG_WAIT;
 use crate::clock::Instant;
+use crate::transport::Progress;
 
 /// A descriptor on which threads sleep until another rings it.
 pub(super) fn bell() -> std::io::Result<OwnedFd> {
@@ -29,7 +30,7 @@ const LOOKS_PER_TIME: u32 = 8;
 
 /// So many turns, most of which may have been cut short, until somebody looks around. A prime, so
 /// that no program always has it in the same place.
-const TURNS_PER_LOOK_AROUND: u64 = 61;
+const TURNS_PER_LOOK_AROUND: u32 = 61;
 
 /// Enough for the rings of a thousand neighbours.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
@@ -40,11 +41,6 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
     let never = Instant::ZERO.plus(Duration::MAX);
     let times = times.map(|time| time.unwrap_or(never));
     times.into_iter().min().filter(|at| *at != never)
-}
-
-/// Whether more was moved than when it was last asked: then a long message moves.
-fn moves_on(before: &mut Option<u64>, moved: u64) -> bool {
-    before.replace(moved).is_some_and(|before| before != moved)
 }
 
 impl Engine {
@@ -79,14 +75,15 @@ impl Engine {
         &self,
         mut lane: Guard<'_, Lane>,
         mut ready: Ready,
-        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (bool, Option<T>),
+        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
     ) -> T {
         let mut now = self.clock.now();
-        let (mut begin, mut moved) = (None, None);
+        let mut begin = None;
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
             self.count_turn(&mut lane);
-            let (worked, answer) = turn(&mut lane, now, &mut ready);
+            let (progress, answer) = turn(&mut lane, now, &mut ready);
+            let worked = progress == Progress::Delivered;
             if let Some(answer) = answer {
                 wait.end(&mut lane.habit);
                 return answer;
@@ -102,13 +99,13 @@ impl Engine {
             }
             let since = *begin.get_or_insert(now);
             let waited = now.since(since);
-            if lane.taken.wants_room() {
+            if lane.delivery.taken.wants_room() {
                 lane.consider_more(waited);
             }
             match wait.next(&self.patience, &lane.habit, waited) {
                 // Asking the system is pause enough.
                 Next::Nothing => {}
-                _ if moves_on(&mut moved, lane.moved()) => {
+                _ if progress == Progress::Moved => {
                     begin = None;
                     wait.restart(&mut lane.habit);
                 }
@@ -137,7 +134,7 @@ impl Engine {
     pub(super) fn count_turn(&self, lane: &mut Lane) {
         let turns = self.turns.load(Ordering::Relaxed) + 1;
         self.turns.store(turns, Ordering::Relaxed);
-        if turns.is_multiple_of(TURNS_PER_LOOK_AROUND) {
+        if (turns as u32).is_multiple_of(TURNS_PER_LOOK_AROUND) {
             self.look_around(lane);
         }
     }
@@ -153,7 +150,7 @@ impl Engine {
         let mut lane = self.lane.lock();
         self.count_turn(&mut lane);
         let now = self.clock.now();
-        let worked = lane.turn(now);
+        let worked = lane.turn(now) == Progress::Delivered;
         if !worked && self.patience.hold.is_zero() && lane.habit.is_tested_in_vain() {
             // A program that tests in a loop keeps those from their core that it waits for.
             lane.unlocked(std::thread::yield_now);
@@ -165,10 +162,10 @@ impl Engine {
     pub fn catch_up(&self) {
         let mut lane = self.lane.lock();
         // As before and after a sleep, one looks who has come for the first time.
-        lane.begin_rest();
-        lane.end_rest();
+        lane.begin_sleep();
+        lane.end_sleep();
         for _ in 0..MOST_TURNS_TO_CATCH_UP {
-            if !lane.turn(self.clock.now()) {
+            if lane.turn(self.clock.now()) != Progress::Delivered {
                 break;
             }
         }
@@ -187,7 +184,11 @@ impl Engine {
         since: Instant,
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
-        let more_at = lane.taken.wants_room().then(|| since.plus(LONG_WAIT));
+        let more_at = lane
+            .delivery
+            .taken
+            .wants_room()
+            .then(|| since.plus(LONG_WAIT));
         let wake_at = earliest([lane.wake_at(), more_at, lane.look_again_at]);
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
@@ -195,14 +196,14 @@ impl Engine {
             return None;
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let is_quiet = lane.begin_rest();
+        let is_quiet = lane.begin_sleep();
         let answer = ready(lane);
         if is_quiet && answer.is_none() {
-            lane.counters.sleeps += 1;
+            lane.delivery.counters.sleeps += 1;
             lane.unlocked(|| self.doze(wake_at));
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
-            lane.end_rest();
+            lane.end_sleep();
         }
         answer
     }

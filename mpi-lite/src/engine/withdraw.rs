@@ -9,16 +9,17 @@
 //! The send is over when both have come, the transport's `Sent` and the answer, in any order. It is
 //! cancelled or complete, as the answer says. Source: MPI 5.0, 3.8.4 (either, never both).
 
-use super::envelope::Envelope;
-use super::lane::{Inbound, Lane, Purpose};
-use super::matching::Body;
+use super::delivery::{Delivery, Target};
+use super::envelope::{Envelope, Flags};
+use super::lane::Lane;
+use super::matching::{Body, Inbound};
 use super::request::{Request, Status};
 use super::send::Sending;
 use crate::data::Area;
 use crate::ids::Context;
 use crate::memory::Span;
 use crate::transport::{
-    Bounced, ENVELOPE_BYTES, EnvelopeBytes, Landing, Outbound, Peer, Token, Transport,
+    ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, Peer, Token, Transport,
 };
 
 /// A send that the program wants to take back, until its receiver refuses or the send is over.
@@ -41,6 +42,15 @@ enum Stage {
     Granted,
 }
 
+/// The engine of a peer asks for the message of its send back.
+#[derive(Debug)]
+pub(super) struct Question {
+    from: Peer,
+    token: Token,
+    /// The envelope of the message in question, once it is here.
+    body: Vec<u8>,
+}
+
 /// What a message of the engines says: in the field where others have the source. The field of the
 /// tag has the token of the send in question.
 const QUESTION: u32 = 0;
@@ -53,8 +63,7 @@ fn word(says: u32, token: Token) -> Envelope {
         context: Context::ENGINES,
         source: says,
         tag: token.0.cast_signed(),
-        synchronous: false,
-        serial: [0; 3],
+        flags: Flags::default(),
     }
 }
 
@@ -63,26 +72,124 @@ impl Lane {
     /// after 2^23 of them; until then their receiver has matched earlier ones of the same envelope,
     /// or refuses.
     #[inline]
-    pub(super) fn next_serial(&mut self) -> [u8; 3] {
-        self.serial = self.serial.wrapping_add(2);
-        let [_, high, middle, low] = self.serial.to_be_bytes();
-        [high, middle, low]
+    pub(super) fn next_serial(&mut self) -> u32 {
+        self.serial = self.serial.wrapping_add(2) & 0xff_ffff;
+        self.serial
     }
 
     /// Asks for the message of a send back, if there is one under way.
     #[cold]
     pub(super) fn ask_back(&mut self, request: Request) {
         let its = |(token, sending): (u32, &Sending)| sending.is_of(request).then_some(token);
-        let Some(token) = self.sends.iter().find_map(its) else {
+        let Some(token) = self.delivery.sends.iter().find_map(its) else {
             return;
         };
-        let sending = self.sends.get(token).expect("just found");
+        let sending = self.delivery.sends.get(token).expect("just found");
         let (to, envelope, token) = (sending.to, sending.envelope, Token(token));
-        if self.withdrawal(token).is_none() {
+        if self.delivery.withdrawal(token).is_none() {
             let stage = Stage::Asked;
-            self.withdrawals.push(Withdrawal { token, stage });
+            self.delivery.withdrawals.push(Withdrawal { token, stage });
             self.tell(to, word(QUESTION, token), envelope.to_vec());
         }
+    }
+
+    /// Sends a message of the engines. To a peer that is lost nothing need be told.
+    fn tell(&mut self, to: Peer, envelope: Envelope, mut body: Vec<u8>) {
+        let envelope = envelope.encode();
+        let span = Span::of(&mut body);
+        let token = Token(
+            self.delivery
+                .sends
+                .insert(Sending::of_engine(to, envelope, body)),
+        );
+        let message = Outbound {
+            envelope: &envelope,
+            body: Area::Run(span),
+            token,
+            is_awaited: false,
+            needs_match: false,
+        };
+        let link = self.route(to);
+        self.own_is_busy |= link == 0;
+        if self.links[link].send(to, message).is_err() {
+            self.delivery.sends.discard(token.0);
+        }
+        self.links[link].flush();
+    }
+
+    /// Answers a question.
+    #[cold]
+    pub(super) fn answer(&mut self, question: &Question) {
+        let envelope: Option<EnvelopeBytes> = question.body[..].try_into().ok();
+        let envelope = envelope.map(|bytes| Envelope::decode(&bytes));
+        let is_dropped = envelope.is_some_and(|envelope| self.drop_unmatched(&envelope));
+        let says = if is_dropped { DROPPED } else { MATCHED };
+        self.tell(question.from, word(says, question.token), Vec::new());
+    }
+
+    /// Drops the unmatched message of this envelope. Returns true if there was one.
+    fn drop_unmatched(&mut self, envelope: &Envelope) -> bool {
+        let Some(place) = self.delivery.unexpected.withdraw(envelope) else {
+            return false;
+        };
+        if let Some(inbound) = self.delivery.drop_withdrawn(place) {
+            self.land(inbound, Target::Nothing, Area::EMPTY);
+        }
+        true
+    }
+}
+
+impl Delivery {
+    /// Drops the unexpected message at `place`, already out of its queue. Returns its name if its
+    /// body is with its sender.
+    fn drop_withdrawn(&mut self, place: u32) -> Option<Inbound> {
+        let message = self.unexpected.get_mut(place);
+        let message = message.expect("a withdrawn message has its place");
+        let len = message.len;
+        match core::mem::replace(&mut message.body, Body::Dropped(Vec::new())) {
+            Body::Held(inbound) => {
+                self.unexpected.remove(place);
+                return Some(inbound);
+            }
+            Body::Coming(buffer) => {
+                message.body = Body::Dropped(buffer);
+                self.let_go(len);
+            }
+            Body::Whole(body) => {
+                self.unexpected.remove(place);
+                self.let_go(len);
+                body.release(&mut self.pool);
+            }
+            Body::Lost(_) => _ = self.unexpected.remove(place),
+            Body::Claimed(..) | Body::Dropped(_) => unreachable!("it left the queue before"),
+        }
+        None
+    }
+
+    /// A message of the engines has come.
+    #[cold]
+    pub(super) fn hear(
+        &mut self,
+        inbound: Inbound,
+        message: &Incoming,
+        envelope: &Envelope,
+    ) -> Landing {
+        let token = Token(envelope.tag.cast_unsigned());
+        if envelope.source != QUESTION {
+            self.aim(inbound, Target::Nothing, message.is_whole);
+            self.settle(message.from, token, envelope.source == DROPPED);
+            return Landing::NOWHERE;
+        }
+        let mut body = vec![0; ENVELOPE_BYTES];
+        let area = Area::of_bytes(&mut body);
+        let question = Question {
+            from: message.from,
+            token,
+            body,
+        };
+        // The link writes the body before anything else happens here.
+        self.aim(inbound, Target::Question(question), message.is_whole);
+        Landing::Into(area)
     }
 
     /// The place in the list of a send that is asked for.
@@ -115,74 +222,6 @@ impl Lane {
     fn end_asked(&mut self, token: Token, status: Status) {
         self.forget_withdrawal(token);
         self.end_send(token, status);
-    }
-
-    /// Sends a message of the engines. To a peer that is lost nothing need be told.
-    fn tell(&mut self, to: Peer, envelope: Envelope, mut body: Vec<u8>) {
-        let envelope = envelope.encode();
-        let span = Span::of(&mut body);
-        let token = Token(self.sends.insert(Sending::of_engine(to, envelope, body)));
-        let message = Outbound {
-            envelope: &envelope,
-            body: Area::Run(span),
-            token,
-            is_awaited: false,
-            needs_match: false,
-        };
-        let link = self.route(to);
-        if self.links[link].send(to, message).is_err() {
-            self.sends.discard(token.0);
-        }
-        self.links[link].flush();
-    }
-
-    /// A message of the engines has come.
-    #[cold]
-    pub(super) fn hear(&mut self, inbound: Inbound, from: Peer, envelope: &Envelope) {
-        let token = Token(envelope.tag.cast_unsigned());
-        if envelope.source == QUESTION {
-            let purpose = Purpose::Question { from, token };
-            self.land(inbound, purpose, Landing::Bounce(ENVELOPE_BYTES as u64));
-        } else {
-            self.land(inbound, Purpose::Nothing, Landing::NOWHERE);
-            self.settle(from, token, envelope.source == DROPPED);
-        }
-    }
-
-    /// Answers a question; `body` is the envelope of the message in question.
-    #[cold]
-    pub(super) fn answer(&mut self, from: Peer, token: Token, body: Option<Bounced>) {
-        let envelope = body.as_deref().and_then(|body| body.try_into().ok());
-        let envelope = envelope.map(|bytes: EnvelopeBytes| Envelope::decode(&bytes));
-        let is_dropped = envelope.is_some_and(|envelope| self.drop_unmatched(&envelope));
-        if let Some(body) = body {
-            self.give_back(body);
-        }
-        let says = if is_dropped { DROPPED } else { MATCHED };
-        self.tell(from, word(says, token), Vec::new());
-    }
-
-    /// Drops the unmatched message of this envelope. Answers whether there was one.
-    fn drop_unmatched(&mut self, envelope: &Envelope) -> bool {
-        let Some(message) = self.unexpected.withdraw(envelope) else {
-            return false;
-        };
-        match message.body {
-            Body::Held(inbound) => {
-                self.take_purpose(inbound);
-                self.land(inbound, Purpose::Nothing, Landing::NOWHERE);
-            }
-            Body::Coming(inbound) => {
-                self.let_go(message.len);
-                self.set_purpose(inbound, Purpose::Nothing);
-            }
-            Body::Whole(body) => {
-                self.let_go(message.len);
-                self.give_back(body);
-            }
-            Body::Lost(_) => {}
-        }
-        true
     }
 
     /// The receiver has answered.

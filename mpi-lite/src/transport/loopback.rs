@@ -1,9 +1,13 @@
-//! The road from a process to itself.
+//! The link from a process to itself.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
-use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Token, Transport};
+use super::sink::Event;
+use super::{
+    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Outbound, Peer, Progress, Refusal,
+    Sink, Token, Transport,
+};
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::slab::Slab;
@@ -13,94 +17,111 @@ use crate::slab::Slab;
 #[derive(Debug)]
 pub struct Loopback {
     me: Peer,
-    messages: Slab<(Area, Token)>,
+    messages: Slab<Message>,
+    /// Messages that the sink has not heard of.
+    new: VecDeque<Arrival>,
     events: VecDeque<Event>,
 }
 
+#[derive(Debug)]
+struct Message {
+    envelope: EnvelopeBytes,
+    body: Area,
+    token: Token,
+}
+
 impl Loopback {
-    /// The road of process `me`.
+    /// The link of process `me`.
     #[must_use]
     pub fn new(me: Peer) -> Self {
         Self {
             me,
             messages: Slab::default(),
+            new: VecDeque::new(),
             events: VecDeque::new(),
+        }
+    }
+
+    /// Copies a message to where it goes; returns its sender's name for it.
+    fn copy(&mut self, arrival: Arrival, area: &Area) -> Token {
+        let message = self.messages.remove(arrival.0);
+        let message = message.expect("the engine lands what it was told of, once");
+        area.copy_from(&message.body);
+        message.token
+    }
+
+    fn announce(&mut self, arrival: Arrival, sink: &mut impl Sink) {
+        let message = self.messages.get(arrival.0).expect("it was just sent");
+        let landing = sink.arriving(Incoming {
+            arrival,
+            from: self.me,
+            envelope: message.envelope,
+            len: message.body.len(),
+            is_whole: true,
+        });
+        if let Landing::Into(area) = landing {
+            let token = self.copy(arrival, &area);
+            sink.sent(token);
         }
     }
 }
 
 impl Transport for Loopback {
-    fn body_limit(&self) -> u64 {
-        u64::MAX
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            body_limit: u64::MAX,
+            packed_most: 0,
+            acknowledges: false,
+            is_memory: false,
+        }
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        let Outbound {
-            envelope,
-            body,
-            token,
-            ..
-        } = message;
         assert_eq!(to, self.me, "loopback leads to this process only");
-        let len = body.len();
-        let arrival = Arrival(self.messages.insert((body, token)));
-        let envelope = *envelope;
-        self.events.push_back(Event::Arriving {
-            arrival,
-            from: to,
-            envelope,
-            len,
+        let index = self.messages.insert(Message {
+            envelope: *message.envelope,
+            body: message.body,
+            token: message.token,
         });
+        self.new.push_back(Arrival(index));
         Ok(())
     }
 
     fn flush(&mut self) {}
 
-    fn pause(&mut self) {}
-
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
-        let mut take = || {
-            let message = self.messages.remove(arrival.0);
-            message.expect("the engine lands what it was told of")
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        let Landing::Into(area) = landing else {
+            return false;
         };
-        let (token, bounced) = match landing {
-            Landing::Into(area) => {
-                let (body, token) = take();
-                area.copy_from(&body);
-                (token, None)
-            }
-            Landing::Bounce(_) => {
-                let (body, token) = take();
-                let mut copy = Vec::with_capacity(body.len() as usize);
-                body.append_to(&mut copy);
-                (token, Some(copy))
-            }
-            Landing::Later => return Landed::Coming,
-        };
-        self.events.push_back(Event::Arrived { arrival, bounced });
-        self.events.push_back(Event::Sent { token });
-        Landed::Coming
+        let token = self.copy(arrival, &area);
+        self.events.push_back(Event::Sent(token));
+        true
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Event> {
-        self.events.pop_front()
+    fn progress(&mut self, _now: Instant, sink: &mut impl Sink) -> Progress {
+        let mut progress = Progress::Idle;
+        while sink.wants_more() {
+            if let Some(event) = self.events.pop_front() {
+                event.deliver(sink);
+            } else if let Some(arrival) = self.new.pop_front() {
+                self.announce(arrival, sink);
+            } else {
+                self.messages.shrink();
+                break;
+            }
+            progress = Progress::Delivered;
+        }
+        progress
     }
 
     fn wake_at(&self) -> Option<Instant> {
         // A message to oneself waits for nobody else: whoever sleeps would sleep for ever.
-        (!self.events.is_empty()).then_some(Instant::ZERO)
+        let is_busy = self.events.len() + self.new.len() > 0;
+        is_busy.then_some(Instant::ZERO)
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         None
-    }
-
-    fn packed_most(&self) -> u64 {
-        0
-    }
-
-    fn shrink(&mut self) {
-        self.messages.shrink();
     }
 
     fn is_quiet(&self) -> bool {

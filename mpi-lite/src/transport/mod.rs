@@ -4,29 +4,32 @@
 //! is an envelope, which only the engine understands, and a body, which lies in the user's memory
 //! and is not copied on the way down. It knows no tags and no communicators.
 //!
-//! Calls go down, events come up. When the first packet of a message comes, [`Event::Arriving`]
-//! tells its envelope, and the engine answers with a [`Landing`]: matching happens once, before
-//! the bulk arrives, and a posted receive is filled in place. `Landing::Later` is the back
-//! pressure: nothing more of the message comes until it lands. (RMPP paper, §3.6, Figure 7: the
-//! up-call (b), placement (c), completion (A).)
+//! Calls go down, and a link that makes progress delivers into a [`Sink`] that the caller lends it.
+//! When the first packet of a message comes, [`Sink::arriving`] gets its envelope and returns a
+//! [`Landing`]: matching happens once, before the bulk arrives, and a posted receive is filled in
+//! place. `Landing::Later` is back pressure: nothing more of the message comes until it lands.
+//! (RMPP paper, §3.6, Figure 7: the up-call (b), placement (c), completion (A).)
 
 mod loopback;
 pub mod rmpp;
 pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod sink;
 #[cfg(feature = "sim")]
 pub mod tap;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
 
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 pub use loopback::Loopback;
 pub use rmpp::Rmpp;
 pub use shm::Shm;
+#[cfg(test)]
+use sink::told;
+pub use sink::{Incoming, Landing, Lost, Sink};
 
 use crate::clock::Instant;
 use crate::counters::{Datagrams, Rows, Shared};
@@ -43,128 +46,13 @@ pub type EnvelopeBytes = [u8; ENVELOPE_BYTES];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Peer(pub u32);
 
-/// The engine's name for a send; comes back with [`Event::Sent`].
+/// The engine's name for a send; comes back with [`Sink::sent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token(pub u32);
 
-/// A link's name for an incoming message: a small index, free again after `Arrived`.
+/// A link's name for an incoming message: a small index, free again once the message is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival(pub u32);
-
-/// Where an incoming message goes; the answer to [`Event::Arriving`].
-#[derive(Clone, Debug)]
-pub enum Landing {
-    /// Into this memory, which has gaps only if the message is longer than
-    /// [`Transport::packed_most`]. What does not fit is dropped, the message still arrives.
-    Into(Area),
-    /// Into a buffer of the transport, which comes up with [`Event::Arrived`]: at most so many
-    /// bytes, however long its sender says that it is. What does not fit is dropped.
-    Bounce(u64),
-    /// Not yet: `land` will be called again. No more of the message is asked for.
-    Later,
-}
-
-impl Landing {
-    /// Nowhere: the message arrives, its bytes are dropped.
-    pub const NOWHERE: Self = Self::Into(Area::EMPTY);
-}
-
-/// What [`Transport::land`] answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Landed {
-    /// There is more to come: `Arrived` tells when all is there.
-    Coming,
-    /// The message is complete, as most short ones are; no `Arrived` follows, its name is free. The
-    /// body, if it landed by [`Landing::Bounce`].
-    Whole(Option<Bounced>),
-}
-
-/// The body of a message that landed by [`Landing::Bounce`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bounced {
-    /// A few bytes, which need no memory of their own.
-    Few(Few),
-    /// A buffer of the transport.
-    Buffer(Vec<u8>),
-}
-
-/// At most [`FEW_BYTES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Few {
-    bytes: [u8; FEW_BYTES],
-    len: u8,
-}
-
-/// A body of so many bytes is kept where others have the address of theirs.
-pub const FEW_BYTES: usize = 32;
-
-impl Few {
-    /// `len` bytes that `fill` writes into the memory that it is given.
-    #[inline(always)]
-    fn filled(len: usize, fill: impl FnOnce(Span)) -> Self {
-        let mut bytes = [0; FEW_BYTES];
-        fill(Span::of(&mut bytes[..len]));
-        let len = len as u8;
-        Self { bytes, len }
-    }
-}
-
-impl core::ops::Deref for Bounced {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Few(few) => &few.bytes[..usize::from(few.len)],
-            Self::Buffer(buffer) => buffer,
-        }
-    }
-}
-
-/// What comes up from a transport.
-#[derive(Debug)]
-pub enum Event {
-    /// The first packet of a message came; the engine answers by [`Transport::land`] before it
-    /// polls again.
-    Arriving {
-        /// The link's name for the message.
-        arrival: Arrival,
-        /// Who sent it.
-        from: Peer,
-        /// The engine's envelope.
-        envelope: EnvelopeBytes,
-        /// Bytes of the body.
-        len: u64,
-    },
-    /// A landed message is complete.
-    Arrived {
-        /// The link's name for the message, now free.
-        arrival: Arrival,
-        /// The body, if it landed by [`Landing::Bounce`].
-        bounced: Option<Vec<u8>>,
-    },
-    /// The body of a message is with its receiver, or on a road that loses nothing: the span may be
-    /// reused.
-    Sent {
-        /// The engine's name for the send.
-        token: Token,
-    },
-    /// Nothing more comes from or goes to a peer. Rare: in a box, so that other events stay small.
-    Lost(Box<Lost>),
-}
-
-/// A peer that is lost. Sends to it get no `Sent`, messages of it no `Arrived`.
-#[derive(Debug)]
-pub struct Lost {
-    /// The peer.
-    pub peer: Peer,
-    /// Incoming messages of it that will not be completed.
-    pub unfinished: Vec<Arrival>,
-    /// Outgoing messages to it that will not be completed.
-    pub unsent: Vec<Token>,
-    /// Why, in words.
-    pub reason: &'static str,
-}
 
 /// Why a message cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,25 +71,58 @@ pub enum Refusal {
 pub struct Outbound<'a> {
     /// The engine's envelope.
     pub envelope: &'a EnvelopeBytes,
-    /// The body; stays untouched until `Sent` or `Lost`. It has gaps only if it is longer than
-    /// [`Transport::packed_most`].
+    /// The body; stays untouched until `sent` or `lost`. It has gaps only if it is longer than
+    /// [`Capabilities::packed_most`].
     pub body: Area,
     /// The engine's name for the send.
     pub token: Token,
-    /// Somebody waits for `Sent`: the receiver is asked to acknowledge at once, not when it suits
+    /// Somebody waits for `sent`: the receiver is asked to acknowledge at once, not when it suits
     /// it.
     pub is_awaited: bool,
-    /// `Sent` says that the message has found its receive (synchronous mode).
+    /// `sent` says that the message has found its receive (synchronous mode).
     pub needs_match: bool,
+}
+
+/// What a link can do; it never changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Capabilities {
+    /// The greatest body, in bytes.
+    pub body_limit: u64,
+    /// Bytes up to which the engine packs data with gaps before it sends it; what is longer is
+    /// sent as it lies.
+    pub packed_most: u64,
+    /// Who waits until a send is finished waits for an acknowledgement that somebody sends for
+    /// that alone.
+    pub acknowledges: bool,
+    /// Progress costs no system call: who waits for a message may look very often.
+    pub is_memory: bool,
+}
+
+/// How much a link did in one call of [`Transport::progress`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// Nothing.
+    Idle,
+    /// Bytes of long messages moved, of which there is nothing to tell yet.
+    Moved,
+    /// The sink was told something.
+    Delivered,
 }
 
 /// The contract; see the module.
 pub trait Transport {
-    /// The greatest body, in bytes.
-    fn body_limit(&self) -> u64;
+    /// What this link can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Takes a short message whole, body and all, if the link can do so at once: nothing is kept of
+    /// it, the body may be reused, and no `sent` follows. Returns true if it did.
+    #[inline(always)]
+    fn offer(&mut self, _to: Peer, _envelope: &EnvelopeBytes, _body: Span) -> bool {
+        false
+    }
 
     /// Sends a message to `to`. It may wait for others that go the same way, until `flush` or
-    /// `poll`, never longer.
+    /// `progress`, never longer. `Sink::sent` or `Sink::lost` ends it.
     ///
     /// # Errors
     /// [`Refusal`], at once; nothing was sent.
@@ -210,62 +131,36 @@ pub trait Transport {
     /// Sends on what `send` kept waiting, as far as the receivers let it.
     fn flush(&mut self);
 
-    /// Answers `Arriving`: at once, and again later if the answer was [`Landing::Later`].
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed;
+    /// Says where a message lands that was left with its sender by [`Landing::Later`]. Returns true
+    /// if it is complete by that: no `arrived` follows, its name is free.
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool;
 
-    /// The next event, `None` if nothing happens now. Never blocks. Who calls until it answers
-    /// `None` gives the road one turn; more may have come meanwhile.
-    fn poll(&mut self, now: Instant) -> Option<Event>;
+    /// Does what there is to do, and tells `sink` what has happened, until there is nothing left or
+    /// the sink wants no more, which wants more at first. Never blocks.
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress;
 
-    /// Ends a turn before `poll` has answered `None`: the rest stays for the next one. What
-    /// should not wait is sent, because the next turn may be far away.
-    fn pause(&mut self);
-
-    /// When `poll` must be called again even if nothing arrives.
+    /// When `progress` must be called again even if nothing arrives.
     fn wake_at(&self) -> Option<Instant>;
 
-    /// What becomes readable when `poll` has something to do.
+    /// What becomes readable when `progress` has something to do.
     fn wake_on(&self) -> Option<BorrowedFd<'_>>;
 
-    /// This process is about to sleep on `wake_on`: whoever sends to it has to wake it. Answers
-    /// whether nothing has come meanwhile.
-    fn begin_rest(&mut self) -> bool {
+    /// This process is about to sleep on `wake_on`: whoever sends to it has to wake it. Returns
+    /// true if nothing has come meanwhile.
+    fn begin_sleep(&mut self) -> bool {
         true
     }
 
     /// It sleeps no more.
-    fn end_rest(&mut self) {}
+    fn end_sleep(&mut self) {}
 
-    /// From now on bodies stay with their senders until their messages land, or may come along
-    /// again. What is on its way still comes. A road on which `Landing::Later` does the same need
-    /// not listen.
+    /// Back pressure: from now on bodies stay with their senders until their messages land, or may
+    /// come along again. What is on its way still comes. A link on which `Landing::Later` does the
+    /// same need not listen.
     fn keep_bodies_away(&mut self, _away: bool) {}
 
-    /// Whether who waits until a send is finished waits for an acknowledgement that somebody sends
-    /// for that alone.
-    fn acknowledges(&self) -> bool {
-        false
-    }
-
-    /// What moved on of long messages, in units of the road's own: a turn after which it has grown
-    /// did something, though it may have had nothing to tell.
-    fn moved(&self) -> u64 {
-        0
-    }
-
-    /// Bytes up to which data with gaps is packed by the engine; what is longer goes as it lies.
-    fn packed_most(&self) -> u64;
-
-    /// Gives the memory of long tables back that are empty.
-    fn shrink(&mut self) {}
-
-    /// Whether everything that was sent is with its receivers.
+    /// Returns true if everything that was sent is with its receivers.
     fn is_quiet(&self) -> bool;
-
-    /// Where the socket of `peer` listens, on a road that has sockets.
-    fn address(&self, _peer: Peer) -> Option<SocketAddr> {
-        None
-    }
 }
 
 /// A transport, one of the roads we have.
@@ -348,9 +243,24 @@ macro_rules! each {
     };
 }
 
+impl Link {
+    /// The link through memory, if this is it.
+    pub(crate) fn near(&self) -> Option<&Shm> {
+        match self {
+            Self::Shm(road) => Some(road),
+            _ => None,
+        }
+    }
+}
+
 impl Transport for Link {
-    fn body_limit(&self) -> u64 {
-        each!(self, road => road.body_limit())
+    fn capabilities(&self) -> Capabilities {
+        each!(self, road => road.capabilities())
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        each!(self, road => road.offer(to, envelope, body))
     }
 
     #[inline]
@@ -364,18 +274,13 @@ impl Transport for Link {
     }
 
     #[inline]
-    fn pause(&mut self) {
-        each!(self, road => road.pause());
-    }
-
-    #[inline(always)]
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
         each!(self, road => road.land(arrival, landing))
     }
 
-    #[inline]
-    fn poll(&mut self, now: Instant) -> Option<Event> {
-        each!(self, road => road.poll(now))
+    #[inline(always)]
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
+        each!(self, road => road.progress(now, sink))
     }
 
     fn wake_at(&self) -> Option<Instant> {
@@ -386,40 +291,19 @@ impl Transport for Link {
         each!(self, road => road.wake_on())
     }
 
-    fn begin_rest(&mut self) -> bool {
-        each!(self, road => road.begin_rest())
+    fn begin_sleep(&mut self) -> bool {
+        each!(self, road => road.begin_sleep())
     }
 
-    fn end_rest(&mut self) {
-        each!(self, road => road.end_rest());
+    fn end_sleep(&mut self) {
+        each!(self, road => road.end_sleep());
     }
 
     fn keep_bodies_away(&mut self, away: bool) {
         each!(self, road => road.keep_bodies_away(away));
     }
 
-    fn acknowledges(&self) -> bool {
-        each!(self, road => road.acknowledges())
-    }
-
-    #[inline]
-    fn moved(&self) -> u64 {
-        each!(self, road => road.moved())
-    }
-
-    fn packed_most(&self) -> u64 {
-        each!(self, road => road.packed_most())
-    }
-
-    fn shrink(&mut self) {
-        each!(self, road => road.shrink());
-    }
-
     fn is_quiet(&self) -> bool {
         each!(self, road => road.is_quiet())
-    }
-
-    fn address(&self, peer: Peer) -> Option<SocketAddr> {
-        each!(self, road => road.address(peer))
     }
 }

@@ -1,7 +1,6 @@
 //! RMPP over a simulated network: a whole job in one thread, in virtual time, from one seed.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
 use super::rmpp::Driver;
-use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Transport};
+use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
 use crate::clock::Instant;
 
 /// The network between the processes of a simulated job, and its clock.
@@ -63,7 +62,6 @@ impl Air {
             shared_bytes,
             air: self.clone(),
             in_hand: (NodeId(0), Vec::new(), 0),
-            fresh: None,
             has_unflushed: false,
         }
     }
@@ -117,8 +115,6 @@ pub struct Sim {
     shared_bytes: usize,
     /// A datagram, who sent it, and how much of it was handled.
     in_hand: (NodeId, Vec<u8>, usize),
-    /// The message that `Arriving` just told of, and where in the datagram its payload is.
-    fresh: Option<(Arrival, Range<usize>)>,
     /// Something was sent that is not with the network yet.
     has_unflushed: bool,
 }
@@ -179,16 +175,41 @@ impl Sim {
         true
     }
 
-    /// Handles the next packet of the datagram in hand.
-    fn take_packet(&mut self, now: Instant) -> Option<Event> {
+    /// Handles the next packet of the datagram in hand. Returns true if `sink` was told of a
+    /// message.
+    fn take_packet(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
         let (from, datagram, at) = &mut self.in_hand;
-        let start = *at;
-        let (place, event) = self.driver.take_packet(*from, &datagram[start..], now);
-        *at = start + place.end;
-        if let Some(Event::Arriving { arrival, .. }) = event {
-            self.fresh = Some((arrival, start + place.start..start + place.end));
+        let (bytes, is_told) = self.driver.take_packet(*from, &datagram[*at..], now, sink);
+        *at += bytes;
+        is_told
+    }
+
+    fn tell(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
+        self.driver.tell(now, sink, |_| None)
+    }
+
+    /// Takes in what has come until the sink wants no more. Returns true if the sink was told
+    /// anything.
+    fn take_in(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
+        let mut has_told = false;
+        loop {
+            has_told |= self.tell(now, sink);
+            if !sink.wants_more() {
+                return has_told;
+            }
+            if self.in_hand.2 < self.in_hand.1.len() {
+                if !self.take_run(now) {
+                    has_told |= self.take_packet(now, sink);
+                }
+                self.pump();
+                continue;
+            }
+            let mail = self.air.shared.lock().mail[self.me.0 as usize].pop_front();
+            let Some((from, datagram)) = mail else {
+                return has_told;
+            };
+            self.in_hand = (from, datagram, 0);
         }
-        event
     }
 
     /// Counters of the protocol.
@@ -198,8 +219,13 @@ impl Sim {
 }
 
 impl Transport for Sim {
-    fn body_limit(&self) -> u64 {
-        self.driver.body_limit()
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            body_limit: self.driver.body_limit(),
+            packed_most: PACKED_MOST,
+            acknowledges: false,
+            is_memory: false,
+        }
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
@@ -208,49 +234,39 @@ impl Transport for Sim {
         Ok(())
     }
 
-    fn pause(&mut self) {
-        self.pump();
-    }
-
     fn flush(&mut self) {
         self.pump();
     }
 
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
-        let fresh = self.fresh.take_if(|(fresh, _)| *fresh == arrival);
-        let first = fresh.map(|(_, place)| &self.in_hand.1[place]);
-        let landed = self.driver.land(arrival, landing, first, self.air.now());
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        let Landing::Into(area) = landing else {
+            return false;
+        };
+        let is_complete = self.driver.land(arrival, area, self.air.now());
         self.pump();
-        landed
+        is_complete
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Event> {
-        loop {
-            if let Some(event) = self.driver.next_event(now) {
-                return Some(event);
-            }
-            if self.in_hand.2 < self.in_hand.1.len() {
-                if !self.take_run(now)
-                    && let Some(event) = self.take_packet(now)
-                {
-                    return Some(event);
-                }
-                self.pump();
-                continue;
-            }
-            let mail = self.air.shared.lock().mail[self.me.0 as usize].pop_front();
-            let Some((from, datagram)) = mail else {
-                break;
-            };
-            self.in_hand = (from, datagram, 0);
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
+        let mut has_told = self.take_in(now, sink);
+        if sink.wants_more() {
+            self.driver.shrink();
+            self.driver.handle_timeout(now);
+            self.pump();
+            has_told |= self.tell(now, sink);
+        } else {
+            self.pump();
         }
-        self.driver.handle_timeout(now);
-        self.pump();
-        self.driver.next_event(now)
+        match self.driver.has_moved() {
+            _ if has_told => Progress::Delivered,
+            true => Progress::Moved,
+            false => Progress::Idle,
+        }
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        if self.driver.has_event() || self.has_unflushed || self.air.has_mail(self.me) {
+        let has_mail = self.in_hand.2 < self.in_hand.1.len() || self.air.has_mail(self.me);
+        if self.driver.has_news() || self.has_unflushed || has_mail {
             return Some(Instant::ZERO);
         }
         self.driver.next_timeout()
@@ -258,18 +274,6 @@ impl Transport for Sim {
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         None
-    }
-
-    fn moved(&self) -> u64 {
-        self.driver.moved()
-    }
-
-    fn packed_most(&self) -> u64 {
-        PACKED_MOST
-    }
-
-    fn shrink(&mut self) {
-        self.driver.shrink();
     }
 
     fn is_quiet(&self) -> bool {

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{
-    Arrival, EnvelopeBytes, Event, Landed, Landing, Link, Outbound, Peer, Refusal, Transport,
+    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Link, Lost, Outbound, Peer, Progress,
+    Refusal, Sink, Token, Transport,
 };
 use crate::clock::Instant;
+use crate::memory::Span;
 
 /// A message that a link announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +57,46 @@ impl Tap {
     }
 }
 
+/// A sink that writes down what is announced.
+struct Listener<'a> {
+    sink: &'a mut dyn Sink,
+    heard: &'a Heard,
+}
+
+impl Sink for Listener<'_> {
+    fn arriving(&mut self, message: Incoming) -> Landing {
+        self.heard.0.lock().push(Announced {
+            from: message.from,
+            envelope: message.envelope,
+            len: message.len,
+        });
+        self.sink.arriving(message)
+    }
+
+    fn arrived(&mut self, arrival: Arrival) {
+        self.sink.arrived(arrival);
+    }
+
+    fn sent(&mut self, token: Token) {
+        self.sink.sent(token);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        self.sink.lost(lost);
+    }
+
+    fn wants_more(&self) -> bool {
+        self.sink.wants_more()
+    }
+}
+
 impl Transport for Tap {
-    fn body_limit(&self) -> u64 {
-        self.link.body_limit()
+    fn capabilities(&self) -> Capabilities {
+        self.link.capabilities()
+    }
+
+    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        self.link.offer(to, envelope, body)
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
@@ -68,31 +107,13 @@ impl Transport for Tap {
         self.link.flush();
     }
 
-    fn pause(&mut self) {
-        self.link.pause();
-    }
-
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
         self.link.land(arrival, landing)
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Event> {
-        let event = self.link.poll(now);
-        if let Some(Event::Arriving {
-            from,
-            envelope,
-            len,
-            ..
-        }) = event
-        {
-            let announced = Announced {
-                from,
-                envelope,
-                len,
-            };
-            self.heard.0.lock().push(announced);
-        }
-        event
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
+        let heard = &self.heard;
+        self.link.progress(now, &mut Listener { sink, heard })
     }
 
     fn wake_at(&self) -> Option<Instant> {
@@ -103,16 +124,16 @@ impl Transport for Tap {
         self.link.wake_on()
     }
 
-    fn packed_most(&self) -> u64 {
-        self.link.packed_most()
+    fn begin_sleep(&mut self) -> bool {
+        self.link.begin_sleep()
     }
 
-    fn acknowledges(&self) -> bool {
-        self.link.acknowledges()
+    fn end_sleep(&mut self) {
+        self.link.end_sleep();
     }
 
-    fn moved(&self) -> u64 {
-        self.link.moved()
+    fn keep_bodies_away(&mut self, away: bool) {
+        self.link.keep_bodies_away(away);
     }
 
     fn is_quiet(&self) -> bool {

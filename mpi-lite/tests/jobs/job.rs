@@ -8,7 +8,7 @@ use mpi_lite::engine::{self, Lane, Request};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::transport::sim::Air;
 use mpi_lite::transport::tap::{Announced, Heard, Tap};
-use mpi_lite::transport::{Link, Loopback, Peer};
+use mpi_lite::transport::{Link, Loopback, Peer, Progress};
 use rmpp_core::sim::Faults;
 
 use crate::oracle::{Label, MessageId, Oracle, ReceiveId, Wanted};
@@ -209,7 +209,7 @@ impl Job {
 
     /// One turn of a process; the oracle hears what it heard.
     pub(crate) fn turn(&mut self, process: usize) -> bool {
-        let worked = self.lanes[process].turn(self.air.now());
+        let worked = self.lanes[process].turn(self.air.now()) == Progress::Delivered;
         for announced in self.heard[process].take() {
             self.announce(process, &announced);
         }

@@ -20,7 +20,7 @@ const MOST_BYTES: usize = ACTS * (3 << 20);
 #[derive(Arbitrary, Debug)]
 enum Landing {
     Into(u16),
-    Bounce,
+    Whole,
     Later,
 }
 
@@ -28,7 +28,7 @@ impl From<Landing> for How {
     fn from(landing: Landing) -> Self {
         match landing {
             Landing::Into(bytes) => Self::Into(bytes),
-            Landing::Bounce => Self::Bounce,
+            Landing::Whole => Self::Whole,
             Landing::Later => Self::Later,
         }
     }
@@ -101,7 +101,6 @@ enum Act {
     Forge(bool, u8, Number, [Number; 5]),
     Write(bool, Place, Number, bool),
     Turn(bool, Landing),
-    Short(bool),
     Land(bool, Landing),
     Away(bool, bool),
     Rest(bool),
@@ -159,7 +158,6 @@ fn play(input: &[u8]) {
                 rig.write(at, place.into(), word.into(), is_change);
             }
             Act::Turn(at, how) => rig.turn(at, how.into()),
-            Act::Short(at) => rig.take_short(at),
             Act::Land(at, how) => rig.land(at, how.into()),
             Act::Away(at, away) => rig.keep_bodies_away(at, away),
             Act::Rest(at) => rig.rest(at),
@@ -169,8 +167,8 @@ fn play(input: &[u8]) {
         }
     }
     for turn in 0..12 {
-        rig.turn(turn % 2 == 0, How::Bounce);
-        rig.land(turn % 2 == 0, How::Bounce);
+        rig.turn(turn % 2 == 0, How::Whole);
+        rig.land(turn % 2 == 0, How::Whole);
     }
 }
 

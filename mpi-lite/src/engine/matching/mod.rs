@@ -7,6 +7,7 @@
 //! Both are one kind of queue, looked at from its two sides: a short one is scanned, a deep one
 //! has its entries by context, source and tag, wildcards beside them.
 
+mod body;
 mod chain;
 mod deep;
 mod index;
@@ -15,6 +16,7 @@ mod posted;
 mod queue;
 mod unexpected;
 
+pub use body::{Body, Buffered, Inbound};
 pub use key::Pattern;
 pub use posted::Posted;
-pub use unexpected::{Body, Unexpected, UnexpectedMessage};
+pub use unexpected::{Unexpected, UnexpectedMessage};

@@ -1,24 +1,10 @@
 //! Messages that wait for their receive, in the order in which they arrived.
 
 use super::super::envelope::Envelope;
-use super::super::lane::Inbound;
+use super::body::Body;
 use super::key::Pattern;
 use super::queue::Queue;
 use crate::slab::{Key, Slab};
-use crate::transport::{Bounced, Peer};
-
-/// Where the body of an unexpected message is.
-#[derive(Debug)]
-pub enum Body {
-    /// With its sender, until it lands.
-    Held(Inbound),
-    /// On its way into a buffer of the transport.
-    Coming(Inbound),
-    /// Here.
-    Whole(Bounced),
-    /// Nowhere: this peer was lost before all of it came.
-    Lost(Peer),
-}
 
 /// A message without a receive.
 #[derive(Debug)]
@@ -97,8 +83,9 @@ impl Unexpected {
         self.messages.remove(place);
     }
 
-    /// Takes away the message of this envelope, if it is waiting and the only one.
-    pub fn withdraw(&mut self, envelope: &Envelope) -> Option<UnexpectedMessage> {
+    /// Takes the message of this envelope out of the queue, if it is waiting and the only one; it
+    /// keeps its place.
+    pub fn withdraw(&mut self, envelope: &Envelope) -> Option<u32> {
         let is_it = |message: &UnexpectedMessage| message.envelope == *envelope;
         let messages = self.messages.iter();
         let found: Vec<u32> = messages
@@ -109,7 +96,7 @@ impl Unexpected {
         };
         // A matched probe has taken it out of the queue: then it is matched.
         let was_waiting = self.queue.remove(name(place));
-        was_waiting.then(|| self.messages.remove(place)).flatten()
+        was_waiting.then_some(place)
     }
 
     /// The places of the messages whose body is with its sender.

@@ -1,20 +1,21 @@
 //! Gives the payload-free protocol its bytes: which span an outgoing range is, where an incoming
 //! range goes.
 
-use core::ops::Range;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use rmpp_core::{
-    Awaited, Caps, Config, Counters, Endpoint, Event as CoreEvent, IncomingId, Kind,
+    Awaited, Caps, Config, Counters, Endpoint, Event as CoreEvent, IncomingId,
     Landing as CoreLanding, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
+use super::super::sink::Event;
 use super::super::{
-    Arrival, Bounced, ENVELOPE_BYTES, EnvelopeBytes, Event, Landed, Landing, Lost, Outbound, Peer,
-    Refusal, Token,
+    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, Peer,
+    Refusal, Sink, Token,
 };
+use super::incoming::{Incoming, News, Place, arrival_of};
 use super::parcel::Parcel;
-use super::place::Place;
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
@@ -40,14 +41,6 @@ struct Outgoing {
     token: Token,
 }
 
-#[derive(Debug)]
-struct Incoming {
-    id: IncomingId,
-    from: NodeId,
-    body_len: u64,
-    place: Place,
-}
-
 /// The endpoint and the bytes of the messages it moves.
 pub(crate) struct Driver {
     core: Endpoint,
@@ -55,9 +48,9 @@ pub(crate) struct Driver {
     coalesces: bool,
     outgoing: Beside<Outgoing>,
     incoming: Beside<Incoming>,
-    /// The message that `take_packet` has just told of; most land at once and never enter.
-    fresh: Option<Incoming>,
-    events: VecDeque<Event>,
+    news: VecDeque<News>,
+    /// Packets of long messages went or came since somebody last asked.
+    has_moved: bool,
     /// The message that the last data was for: more of it is likely to come next.
     current: Option<IncomingId>,
     /// The payload of the packet in hand was received at its place, which is this one.
@@ -67,7 +60,7 @@ pub(crate) struct Driver {
 impl core::fmt::Debug for Driver {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Driver")
-            .field("events", &self.events)
+            .field("news", &self.news)
             .finish_non_exhaustive()
     }
 }
@@ -80,10 +73,6 @@ fn place_in<T>(table: &mut Beside<T>, index: usize, thing: T) {
 fn take<T>(table: &mut Beside<T>, index: usize) -> T {
     let thing = table.take(index);
     thing.expect("the core speaks of living messages only")
-}
-
-fn arrival_of(id: IncomingId) -> Arrival {
-    Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
 }
 
 /// The envelope in the first packet of a message of `len` bytes, and the length of the body.
@@ -99,8 +88,8 @@ impl Driver {
             core: Endpoint::new(me, config),
             outgoing: Beside::default(),
             incoming: Beside::default(),
-            fresh: None,
-            events: VecDeque::new(),
+            news: VecDeque::new(),
+            has_moved: false,
             current: None,
             in_place: None,
         }
@@ -137,12 +126,9 @@ impl Driver {
         self.core.counters()
     }
 
-    /// Data packets of long messages that went or came.
-    pub(crate) fn moved(&self) -> u64 {
-        let Counters { sent, received, .. } = self.core.counters();
-        let data = [Kind::Data, Kind::StopData, Kind::LastData];
-        let packets = data.map(|kind| sent[kind.index()] + received[kind.index()]);
-        packets.into_iter().sum()
+    /// Returns true if packets of long messages went or came since this was last called.
+    pub(crate) fn has_moved(&mut self) -> bool {
+        core::mem::take(&mut self.has_moved)
     }
 
     pub(crate) fn shrink(&mut self) {
@@ -191,7 +177,7 @@ impl Driver {
         } = message;
         // Whose places the core gives out again must have left the table.
         while let Some(event) = self.core.event_at_hand() {
-            self.note(event, now);
+            self.note(event);
         }
         let len = ENVELOPE_BYTES as u64 + body.len();
         let id = self
@@ -230,6 +216,7 @@ impl Driver {
         mut send: impl FnMut(&Parcel<'_>) -> u32,
     ) -> bool {
         while let Some(packet) = self.core.poll_transmit_run(now, room) {
+            self.has_moved |= packet.offset > 0;
             room = self.hand_out(&packet, &mut send);
             if room == 0 {
                 return true;
@@ -300,28 +287,39 @@ impl Driver {
         self.core.settle()
     }
 
-    /// Takes in the packet that `left` begins with. Answers where in `left` its payload is, which
-    /// ends where the next packet begins, and `Arriving` if it begins a message: `land` needs the
-    /// payload then.
+    /// Takes in the packet that `left` begins with, and tells `sink` of the message that it begins.
+    /// Returns where the next packet begins, and whether the sink was told of a message.
     #[inline]
     pub(crate) fn take_packet(
         &mut self,
         from: NodeId,
         left: &[u8],
         now: Instant,
-    ) -> (Range<usize>, Option<Event>) {
+        sink: &mut impl Sink,
+    ) -> (usize, bool) {
         let cut = self.core.cut(left);
         let packet = cut.filter(|packet| self.coalesces || packet.bytes() == left.len());
         let Some(packet) = packet else {
             // What is no packet is all header; the core counts it.
             let _ = self.core.handle_packet(from, left, 0, now);
-            return (left.len()..left.len(), None);
+            return (left.len(), false);
         };
-        let place = packet.bytes() - packet.payload.len()..packet.bytes();
         let placement = self.core.handle(from, &packet, now);
         // Dropped packets are counted by the core.
         let placement = placement.unwrap_or(Placement::None);
-        (place, self.place(placement, (from, packet.payload), now))
+        let is_told = match placement {
+            Placement::First { message, len } => {
+                let is_whole = packet.payload.len() as u64 == len;
+                let payload = (packet.payload, len, is_whole);
+                self.announce((message, from), payload, now, sink)
+            }
+            other => {
+                self.place(other, (from, packet.payload));
+                false
+            }
+        };
+        self.in_place = None;
+        (packet.bytes(), is_told)
     }
 
     /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
@@ -344,6 +342,7 @@ impl Driver {
             // Dropped packets are counted by the core.
             let (outcome, taken) = self.core.handle_run(from, &mut run, now);
             if let Ok(Placement::Data { message, offset }) = outcome {
+                self.has_moved = true;
                 self.current = Some(message);
                 let mut offset = usize::try_from(offset).expect("a range of memory");
                 let known = self.incoming.get_mut(message.index());
@@ -358,37 +357,25 @@ impl Driver {
         }
     }
 
-    /// Does with the payload of a packet what the core says; answers `Arriving` if it begins a
-    /// message, whose payload `land` needs.
+    /// Does with the payload of a packet what the core says.
     #[inline]
-    fn place(
-        &mut self,
-        placement: Placement,
-        (from, payload): (NodeId, &[u8]),
-        now: Instant,
-    ) -> Option<Event> {
-        let in_place = self.in_place.take();
+    fn place(&mut self, placement: Placement, (from, payload): (NodeId, &[u8])) {
         match placement {
-            Placement::First { message, len } => {
-                let (incoming, arriving) = self.announce((message, from), (payload, len), now)?;
-                self.fresh = Some(incoming);
-                Some(arriving)
-            }
             Placement::Early { message } => {
                 let incoming = Incoming {
                     id: message,
                     from,
-                    body_len: 0,
+                    is_whole: false,
                     place: Place::Early(payload.to_vec()),
                 };
                 place_in(&mut self.incoming, message.index(), incoming);
-                None
             }
             Placement::Data { message, offset } => {
+                self.has_moved = true;
                 self.current = Some(message);
-                if let Some(place) = in_place {
+                if let Some(place) = self.in_place {
                     assert_eq!(place, (message, offset), "a header names one place");
-                    return None;
+                    return;
                 }
                 let offset = usize::try_from(offset).expect("a range of memory");
                 self.incoming
@@ -396,176 +383,192 @@ impl Driver {
                     .expect(LIVING)
                     .place
                     .write(offset - ENVELOPE_BYTES, payload);
-                None
             }
-            Placement::None => None,
+            Placement::First { .. } | Placement::None => {}
         }
     }
 
-    /// What is told of a message of `len` bytes whose first packet is here.
+    /// Tells `sink` of a message of `len` bytes whose first packet is here, and lands it.
+    /// `is_whole`: it has no other packet. Returns false if it was no message of an engine.
     #[inline]
     fn announce(
         &mut self,
         (id, from): (IncomingId, NodeId),
-        (payload, len): (&[u8], u64),
+        (payload, len, is_whole): (&[u8], u64, bool),
         now: Instant,
-    ) -> Option<(Incoming, Event)> {
-        let Some((envelope, body_len)) = open_envelope(payload, len) else {
+        sink: &mut impl Sink,
+    ) -> bool {
+        let Some((envelope, len)) = open_envelope(payload, len) else {
             // No engine of ours sends such a message.
             self.core.land(id, CoreLanding::Drop, now);
-            return None;
+            return false;
         };
-        let incoming = Incoming {
-            id,
-            from,
-            body_len,
-            place: Place::Held(Vec::new()),
-        };
-        let arriving = Event::Arriving {
-            arrival: arrival_of(id),
+        let first = &payload[ENVELOPE_BYTES..];
+        let arrival = arrival_of(id);
+        let landing = sink.arriving(Announced {
+            arrival,
             from: Peer(from.0),
             envelope,
-            len: body_len,
+            len,
+            is_whole,
+        });
+        let mut message = Incoming {
+            id,
+            from,
+            is_whole: false,
+            place: Place::Held(Vec::new()),
         };
-        Some((incoming, arriving))
+        match landing {
+            Landing::Into(area) => {
+                area.write(0, Span::of_read(first));
+                message.is_whole = is_whole;
+                message.place = Place::Into(area);
+                let is_complete = self.land_as(message, CoreLanding::Accept, now);
+                if is_complete && !is_whole {
+                    sink.arrived(arrival);
+                }
+            }
+            Landing::Later => {
+                message.place = Place::Held(first.to_vec());
+                self.land_as(message, CoreLanding::Later, now);
+            }
+        }
+        true
     }
 
-    /// The turn of a message that came early has come.
-    fn announce_kept(&mut self, id: IncomingId, len: u64, now: Instant) -> Option<Event> {
+    /// The turn of a message of `len` bytes that came early has come.
+    fn announce_kept(
+        &mut self,
+        (id, len): (IncomingId, u64),
+        now: Instant,
+        sink: &mut impl Sink,
+    ) -> bool {
+        // Its sender may be lost meanwhile.
+        let is_it = |message: &Incoming| message.id == id;
+        if !self.incoming.get(id.index()).is_some_and(is_it) {
+            return false;
+        }
         let Incoming { from, place, .. } = take(&mut self.incoming, id.index());
         let Place::Early(payload) = place else {
             unreachable!("a message that came early has not landed")
         };
-        let (mut incoming, arriving) = self.announce((id, from), (&payload, len), now)?;
-        incoming.place = Place::Held(payload[ENVELOPE_BYTES..].to_vec());
-        place_in(&mut self.incoming, id.index(), incoming);
-        Some(arriving)
+        // What is kept may have gaps: the core knows whether it is complete.
+        self.announce((id, from), (&payload, len, false), now, sink)
     }
 
-    /// `first`: payload of the packet that began the message, if it is still at hand; else it was
-    /// kept.
-    pub(crate) fn land(
-        &mut self,
-        arrival: Arrival,
-        landing: Landing,
-        first: Option<&[u8]>,
-        now: Instant,
-    ) -> Landed {
-        let fresh = self.fresh.take_if(|fresh| arrival_of(fresh.id) == arrival);
-        let Some(mut message) = fresh.or_else(|| self.incoming.take(arrival.0 as usize)) else {
-            // Its sender is lost: the event that tells so waits to be polled.
-            return Landed::Coming;
+    /// Lands a message that was held. Returns true if it is complete.
+    pub(crate) fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
+        let Some(mut message) = self.incoming.take(arrival.0 as usize) else {
+            // Its sender is lost: the event that tells so waits to be told.
+            return false;
         };
-        let Place::Held(kept) = &message.place else {
+        let Place::Held(first) = &message.place else {
             panic!("the engine lands a message once")
         };
-        let first = first.map_or(&kept[..], |payload| &payload[ENVELOPE_BYTES..]);
-        let place = match landing {
-            Landing::Later => Place::Held(first.to_vec()),
-            Landing::Into(area) => {
-                area.write(0, Span::of_read(first));
-                Place::Into(area)
-            }
-            Landing::Bounce(_) if first.len() as u64 == message.body_len => {
-                Place::Bounce(first.to_vec())
-            }
-            Landing::Bounce(most) => {
-                let len = message.body_len.min(most);
-                let len = usize::try_from(len).expect("a range of memory");
-                let mut buffer = vec![0; len];
-                Span::of(&mut buffer).write(0, first);
-                Place::Bounce(buffer)
-            }
-        };
-        let is_late = matches!(place, Place::Held(_));
-        message.place = place;
-        self.land_as(message, is_late, now)
+        area.write(0, Span::of_read(first));
+        message.place = Place::Into(area);
+        self.land_as(message, CoreLanding::Accept, now)
     }
 
-    /// Tells the core that `message` lands, and hears whether all of it is there.
+    /// Tells the core how `message` lands. Returns true if all of it is there.
     #[inline]
-    fn land_as(&mut self, message: Incoming, is_late: bool, now: Instant) -> Landed {
+    fn land_as(&mut self, message: Incoming, landing: CoreLanding, now: Instant) -> bool {
         let id = message.id;
-        let landing = if is_late {
-            CoreLanding::Later
-        } else {
-            CoreLanding::Accept
-        };
         self.core.land(id, landing, now);
         let mut event = self.core.event_at_hand();
         if event == Some(CoreEvent::Arrived(id)) {
-            return Landed::Whole(message.place.into_body().map(Bounced::Buffer));
+            return true;
         }
         self.current = Some(id);
         place_in(&mut self.incoming, id.index(), message);
-        let mut landed = Landed::Coming;
+        let mut is_complete = false;
         while let Some(at_hand) = event {
-            match at_hand {
-                CoreEvent::Arrived(whole) if whole == id => {
-                    let message = take(&mut self.incoming, id.index());
-                    landed = Landed::Whole(message.place.into_body().map(Bounced::Buffer));
-                }
-                other => self.note(other, now),
+            if at_hand == CoreEvent::Arrived(id) {
+                take(&mut self.incoming, id.index());
+                is_complete = true;
+            } else {
+                self.note(at_hand);
             }
             event = self.core.event_at_hand();
         }
-        landed
+        is_complete
     }
 
-    pub(crate) fn has_event(&self) -> bool {
-        !self.events.is_empty()
+    pub(crate) fn has_news(&self) -> bool {
+        !self.news.is_empty()
     }
 
+    /// Tells `sink` what has happened, as long as it wants more. `address` is where a peer's socket
+    /// listens. Returns true if there was anything.
     #[inline]
-    pub(crate) fn next_event(&mut self, now: Instant) -> Option<Event> {
-        self.gather_events(now);
-        self.events.pop_front()
-    }
-
-    #[inline]
-    fn gather_events(&mut self, now: Instant) {
-        while let Some(event) = self.core.poll_event() {
-            self.note(event, now);
-        }
-    }
-
-    fn note(&mut self, event: CoreEvent, now: Instant) {
-        let event = match event {
-            CoreEvent::Due { message, len } => match self.announce_kept(message, len, now) {
-                Some(event) => event,
-                None => return,
-            },
-            CoreEvent::Arrived(id) => Event::Arrived {
-                arrival: arrival_of(id),
-                bounced: take(&mut self.incoming, id.index()).place.into_body(),
-            },
-            CoreEvent::Sent(id) | CoreEvent::Refused(id) | CoreEvent::Cancelled(id) => {
-                Event::Sent {
-                    token: take(&mut self.outgoing, id.index()).token,
+    pub(crate) fn tell(
+        &mut self,
+        now: Instant,
+        sink: &mut impl Sink,
+        address: impl Fn(Peer) -> Option<SocketAddr>,
+    ) -> bool {
+        let mut has_told = false;
+        while sink.wants_more() {
+            while let Some(event) = self.core.poll_event() {
+                self.note(event);
+            }
+            let Some(news) = self.news.pop_front() else {
+                break;
+            };
+            match news {
+                News::Due(id, len) => {
+                    if !self.announce_kept((id, len), now, sink) {
+                        continue;
+                    }
                 }
+                News::Event(Event::Lost(mut lost)) => {
+                    lost.address = address(lost.peer);
+                    sink.lost(*lost);
+                }
+                News::Event(event) => event.deliver(sink),
+            }
+            has_told = true;
+        }
+        has_told
+    }
+
+    fn note(&mut self, event: CoreEvent) {
+        let event = match event {
+            CoreEvent::Due { message, len } => {
+                return self.news.push_back(News::Due(message, len));
+            }
+            CoreEvent::Arrived(id) => {
+                if take(&mut self.incoming, id.index()).is_whole {
+                    return;
+                }
+                Event::Arrived(arrival_of(id))
+            }
+            CoreEvent::Sent(id) | CoreEvent::Refused(id) | CoreEvent::Cancelled(id) => {
+                Event::Sent(take(&mut self.outgoing, id.index()).token)
             }
             CoreEvent::Aborted(id) => {
                 let message = take(&mut self.incoming, id.index());
-                let peer = Peer(message.from.0);
                 Event::Lost(Box::new(Lost {
-                    peer,
-                    unfinished: vec![arrival_of(id)],
+                    peer: Peer(message.from.0),
+                    address: None,
+                    unfinished: message.unfinished().into_iter().collect(),
                     unsent: Vec::new(),
                     reason: ABORTED,
                 }))
             }
             CoreEvent::Lost(node) => self.lose(node),
         };
-        self.events.push_back(event);
+        self.news.push_back(News::Event(event));
     }
 
     fn lose(&mut self, node: NodeId) -> Event {
         let unfinished = self.incoming.take_all(|message| message.from == node);
-        let unfinished = unfinished.into_iter().map(|(_, it)| arrival_of(it.id));
+        let unfinished = unfinished.iter().filter_map(|(_, it)| it.unfinished());
         let unsent = self.outgoing.take_all(|message| message.to == node);
         let unsent = unsent.into_iter().map(|(_, it)| it.token);
         Event::Lost(Box::new(Lost {
             peer: Peer(node.0),
+            address: None,
             unfinished: unfinished.collect(),
             unsent: unsent.collect(),
             reason: SILENT,
@@ -577,6 +580,45 @@ impl Driver {
 mod tests {
     use super::*;
 
+    /// What a driver tells.
+    #[derive(Default)]
+    struct Heard {
+        /// Messages that are not whole, and whether they are over.
+        waiting: Vec<Arrival>,
+        lost: Vec<Lost>,
+    }
+
+    impl Sink for Heard {
+        fn arriving(&mut self, message: Announced) -> Landing {
+            self.waiting.push(message.arrival);
+            Landing::Later
+        }
+
+        fn arrived(&mut self, arrival: Arrival) {
+            panic!("{arrival:?} is held");
+        }
+
+        fn sent(&mut self, token: Token) {
+            panic!("{token:?} was not sent");
+        }
+
+        fn lost(&mut self, lost: Lost) {
+            self.lost.push(lost);
+        }
+
+        fn wants_more(&self) -> bool {
+            true
+        }
+    }
+
+    /// The next packet of `peer`, with a payload of zeros.
+    fn packet(peer: &mut Endpoint, now: Instant) -> Vec<u8> {
+        let packet = peer.poll_transmit(now).expect("it has one to send");
+        let mut bytes = packet.header.to_vec();
+        bytes.resize(bytes.len() + packet.len, 0);
+        bytes
+    }
+
     /// A peer that is no library of ours announces a message, and gives it up.
     #[test]
     fn a_peer_that_aborts_what_it_announced_is_not_said_to_be_silent() {
@@ -585,23 +627,57 @@ mod tests {
         let mut peer = Endpoint::new(NodeId(0), config.clone());
         let mut driver = Driver::new(NodeId(1), config);
         let message = peer.send(NodeId(1), 500, false, now).unwrap();
-        let first = peer.poll_transmit(now).unwrap();
-        let mut bytes = first.header.to_vec();
-        bytes.resize(bytes.len() + first.len, 0);
-        let (payload, event) = driver.take_packet(NodeId(0), &bytes, now);
-        let Some(Event::Arriving { arrival, .. }) = event else {
-            panic!("it is announced: {event:?}");
-        };
-        driver.land(arrival, Landing::Later, Some(&bytes[payload]), now);
+        let mut heard = Heard::default();
+        let first = packet(&mut peer, now);
+        driver.take_packet(NodeId(0), &first, now, &mut heard);
         peer.abort(message, now);
-        let null = peer.poll_transmit(now).unwrap();
-        driver.take_packet(NodeId(0), &null.header, now);
+        let null = packet(&mut peer, now);
+        driver.take_packet(NodeId(0), &null, now, &mut heard);
         driver.settle();
-        let Some(Event::Lost(lost)) = driver.next_event(now) else {
+        driver.tell(now, &mut heard, |_| None);
+        let [lost] = &heard.lost[..] else {
             panic!("the message will not come");
         };
-        assert_eq!((lost.peer, lost.unfinished), (Peer(0), vec![arrival]));
+        assert_eq!((lost.peer, &lost.unfinished), (Peer(0), &heard.waiting));
+        assert_eq!(heard.waiting.len(), 1, "it is announced");
         assert!(lost.reason.contains("gave up a message"), "{}", lost.reason);
         assert!(!lost.reason.contains("answered"), "{}", lost.reason);
+    }
+
+    /// The sink knows nothing of a message that came before its turn, so it must not be told of
+    /// the end of it.
+    #[test]
+    fn who_is_lost_with_a_message_that_came_early_had_announced_none() {
+        let now = Instant::ZERO;
+        let mut config = Config::with_caps(2, 1000, Caps::FAST);
+        config.lost_after = Some(core::time::Duration::from_secs(10));
+        let mut peer = Endpoint::new(NodeId(0), config.clone());
+        let mut driver = Driver::new(NodeId(1), config);
+        let mut heard = Heard::default();
+        let sent = [500, 500].map(|len| {
+            peer.send(NodeId(1), len, false, now).unwrap();
+            packet(&mut peer, now)
+        });
+        driver.take_packet(NodeId(0), &sent[1], now, &mut heard);
+        assert_eq!(driver.incoming.len(), 1, "it is kept");
+        // It asks for what is missing, in vain.
+        let own = Outbound {
+            envelope: &[0; ENVELOPE_BYTES],
+            body: Area::EMPTY,
+            token: Token(1),
+            is_awaited: true,
+            needs_match: false,
+        };
+        driver.send(NodeId(0), own, now).unwrap();
+        let mut now = now;
+        while heard.lost.is_empty() {
+            driver.transmit(now, 64, |_| 64);
+            now = driver.next_timeout().expect("it waits for an answer");
+            driver.handle_timeout(now);
+            driver.tell(now, &mut heard, |_| None);
+        }
+        assert!(heard.waiting.is_empty(), "its turn has not come");
+        assert!(heard.lost[0].unfinished.is_empty(), "{:?}", heard.lost);
+        assert_eq!(heard.lost[0].unsent, [Token(1)]);
     }
 }

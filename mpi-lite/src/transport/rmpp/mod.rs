@@ -8,10 +8,10 @@ mod driver;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inbox;
+mod incoming;
 mod mtu;
 mod outbox;
 mod parcel;
-mod place;
 mod round;
 mod seal;
 mod socket;
@@ -28,7 +28,7 @@ use seal::{KEY_BYTES, Seal};
 use serde::{Deserialize, Serialize};
 use socket::{Job, Socket};
 
-use super::{Arrival, Event, Landed, Landing, Outbound, Peer, Refusal, Transport};
+use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
 use crate::clock::{Clock, Instant};
 use crate::config::{Acks, Secure, Settings};
 use crate::counters::Datagrams;
@@ -242,10 +242,9 @@ impl Bound {
             clock,
             from: NodeId(0),
             in_hand: 0..0,
-            fresh: None,
             begun: Vec::new(),
-            has_asked: false,
             has_unflushed: false,
+            passes: 0,
         }
     }
 }
@@ -281,15 +280,16 @@ pub struct Rmpp {
     /// Packets of one datagram that were not looked at yet: who sent them, where they are.
     from: NodeId,
     in_hand: Range<usize>,
-    /// The message that `Arriving` just told of, and where the payload of its first packet is.
-    fresh: Option<(Arrival, Range<usize>)>,
     /// Messages that were handed to the socket since the last `flush`.
     begun: Vec<OutgoingId>,
-    /// The system was asked for datagrams since `poll` last said that nothing happens.
-    has_asked: bool,
     /// Something was sent that is not with the system yet, or packets came that may be answered.
     has_unflushed: bool,
+    /// Calls of `progress`.
+    passes: u32,
 }
+
+/// So often long tables that are empty give their memory back.
+const PASSES_PER_SHRINK: u32 = 64;
 
 impl Rmpp {
     /// Counters of the protocol.
@@ -376,27 +376,62 @@ impl Rmpp {
         true
     }
 
-    /// Handles the next packet of the datagram in hand.
+    /// Handles the next packet of the datagram in hand. Returns true if `sink` was told of a
+    /// message.
     #[inline]
-    fn take_packet(&mut self) -> Option<Event> {
-        let start = self.in_hand.start;
+    fn take_packet(&mut self, sink: &mut impl Sink) -> bool {
         if let Some(awaited) = self.socket.in_place() {
             self.driver.note_in_place(awaited);
         }
         let left = self.socket.bytes(self.in_hand.clone());
-        let (place, event) = self.driver.take_packet(self.from, left, self.now);
-        self.in_hand.start = start + place.end;
+        let (bytes, is_told) = self.driver.take_packet(self.from, left, self.now, sink);
+        self.in_hand.start += bytes;
         self.has_unflushed = true;
-        if let Some(Event::Arriving { arrival, .. }) = event {
-            self.fresh = Some((arrival, start + place.start..start + place.end));
+        is_told
+    }
+
+    /// Tells `sink` what the protocol has to tell.
+    #[inline]
+    fn tell(&mut self, sink: &mut impl Sink) -> bool {
+        let address = |peer: Peer| self.socket.address_of(peer.0);
+        self.driver.tell(self.now, sink, address)
+    }
+
+    /// Asks the system once, and takes in what came of it until the sink wants no more. Returns
+    /// true if the sink was told anything.
+    #[inline]
+    fn take_in(&mut self, sink: &mut impl Sink) -> bool {
+        let (mut has_told, mut has_asked) = (false, false);
+        loop {
+            has_told |= self.tell(sink);
+            if !sink.wants_more() {
+                return has_told;
+            }
+            if !self.in_hand.is_empty() {
+                if !self.socket.has_more_in_stretch() || !self.take_run() {
+                    has_told |= self.take_packet(sink);
+                }
+                continue;
+            }
+            if self.take_datagram() {
+                continue;
+            }
+            if has_asked || !self.socket.fetch(self.driver.awaited()) {
+                return has_told;
+            }
+            has_asked = true;
         }
-        event
     }
 }
 
 impl Transport for Rmpp {
-    fn body_limit(&self) -> u64 {
-        self.driver.body_limit()
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            body_limit: self.driver.body_limit(),
+            packed_most: PACKED_MOST,
+            acknowledges: true,
+            is_memory: false,
+        }
     }
 
     #[inline]
@@ -432,60 +467,34 @@ impl Transport for Rmpp {
         }
     }
 
-    #[inline]
-    fn pause(&mut self) {
-        // More may come before the next turn than what was in hand.
-        self.has_asked = false;
-        if self.driver.is_pressed() {
-            self.pump(self.now);
-        }
-    }
-
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
-        if let Some((_, place)) = self.fresh.take_if(|(fresh, _)| *fresh == arrival) {
-            let first = Some(self.socket.bytes(place));
-            // The answer goes when what is in hand is done.
-            return self.driver.land(arrival, landing, first, self.now);
-        }
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        let Landing::Into(area) = landing else {
+            return false;
+        };
         let now = self.clock.now();
-        let landed = self.driver.land(arrival, landing, None, now);
+        let is_complete = self.driver.land(arrival, area, now);
         self.pump(now);
-        landed
+        is_complete
     }
 
-    /// Asks the system once, then tells all that came of it, then answers `None`.
-    fn poll(&mut self, now: Instant) -> Option<Event> {
-        assert!(
-            self.fresh.is_none(),
-            "the engine lands a message before it polls again"
-        );
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
         self.now = self.now.max(now);
+        self.passes = self.passes.wrapping_add(1);
+        if self.passes.is_multiple_of(PASSES_PER_SHRINK) {
+            self.driver.shrink();
+        }
         if !self.begun.is_empty() {
             self.flush();
         }
         self.has_unflushed |= self.driver.settle();
-        loop {
-            if let Some(event) = self.driver.next_event(self.now) {
-                return Some(event);
+        let mut has_told = self.take_in(sink);
+        if !sink.wants_more() {
+            // The next progress may be far away: what should not wait is sent.
+            if self.driver.is_pressed() {
+                self.pump(self.now);
             }
-            if !self.in_hand.is_empty() {
-                if self.socket.has_more_in_stretch() && self.take_run() {
-                    continue;
-                }
-                if let Some(event) = self.take_packet() {
-                    return Some(event);
-                }
-                continue;
-            }
-            if self.take_datagram() {
-                continue;
-            }
-            if self.has_asked || !self.socket.fetch(self.driver.awaited()) {
-                break;
-            }
-            self.has_asked = true;
+            return Progress::Delivered;
         }
-        self.has_asked = false;
         // As of when the system was asked: the answer may have come since.
         let was_due = !self.is_behind(now) && self.driver.handle_timeout(now);
         // Timers are a good time to ask: they are rare, and due when something was lost.
@@ -494,14 +503,18 @@ impl Transport for Rmpp {
         }
         if was_due || self.has_unflushed {
             self.pump(self.now);
-            return self.driver.next_event(self.now);
+            has_told |= self.tell(sink);
         }
-        None
+        match self.driver.has_moved() {
+            _ if has_told => Progress::Delivered,
+            true => Progress::Moved,
+            false => Progress::Idle,
+        }
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let is_busy = !self.in_hand.is_empty() || self.socket.has_more() || self.has_asked;
-        if is_busy || self.driver.has_event() || self.has_unflushed {
+        let is_busy = !self.in_hand.is_empty() || self.socket.has_more();
+        if is_busy || self.driver.has_news() || self.has_unflushed {
             return Some(Instant::ZERO);
         }
         self.driver.next_timeout()
@@ -511,28 +524,8 @@ impl Transport for Rmpp {
         Some(self.socket.descriptor())
     }
 
-    fn moved(&self) -> u64 {
-        self.driver.moved()
-    }
-
-    fn packed_most(&self) -> u64 {
-        PACKED_MOST
-    }
-
-    fn shrink(&mut self) {
-        self.driver.shrink();
-    }
-
-    fn acknowledges(&self) -> bool {
-        true
-    }
-
     fn is_quiet(&self) -> bool {
         self.driver.is_quiet()
-    }
-
-    fn address(&self, peer: Peer) -> Option<SocketAddr> {
-        self.socket.address_of(peer.0)
     }
 }
 

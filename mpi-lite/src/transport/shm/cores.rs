@@ -56,12 +56,6 @@ impl Shm {
         u64::from(count).min(most).max(1) as usize
     }
 
-    /// Whether there are messages that their receivers have not taken over.
-    #[inline]
-    pub(crate) fn holds_back(&self) -> bool {
-        !self.outgoing.is_empty()
-    }
-
     /// Whether ranks of this node share cores; all of them say the same, before anything is sent.
     pub fn settle(&mut self, is_crowded: bool) {
         self.rest.settle(is_crowded);

@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
 use super::super::{
-    Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
+    Arrival, ENVELOPE_BYTES, Incoming, Landing, Lost, Outbound, Peer, Sink, Token, Transport,
 };
 use super::ring::Note;
 use super::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
@@ -58,27 +58,40 @@ pub enum Target {
 }
 
 /// How a message lands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum How {
     /// In memory of the program, of so many bytes.
     Into(u16),
-    /// In a buffer of the road.
-    Bounce,
+    /// In memory that has room for all of it.
+    Whole,
     /// Not now.
+    #[default]
     Later,
 }
 
 /// One of the two ranks, with what the program has given it.
 struct Rank {
     road: Shm,
+    program: Program,
+}
+
+/// What the program has given a rank, and what it was told.
+#[derive(Default)]
+struct Program {
     /// Bodies of sends that have not ended, by token.
     sending: Vec<(u32, Vec<u8>)>,
     ended: BTreeSet<u32>,
-    /// Arrivals that have not landed.
-    held: Vec<Arrival>,
+    /// Arrivals that have not landed, and their lengths.
+    held: Vec<(Arrival, u64)>,
     /// Memory into which a message lands.
     landing: Vec<(Arrival, Vec<u8>)>,
     is_lost: bool,
+    /// How messages land in this turn.
+    how: How,
+    /// Memory of a message that was whole; it is written when the link has returned.
+    whole: Vec<u8>,
+    /// So many more things may be told in this turn.
+    left: usize,
 }
 
 /// Memory for two ranks: mapped once, because no mapping is ever undone.
@@ -147,11 +160,7 @@ impl Rig {
             };
             Ok(Rank {
                 road: Shm::on(segment, place, 2),
-                sending: Vec::new(),
-                ended: BTreeSet::new(),
-                held: Vec::new(),
-                landing: Vec::new(),
-                is_lost: false,
+                program: Program::default(),
             })
         };
         let ranks = [rank(0)?, rank(1)?];
@@ -180,7 +189,7 @@ impl Rig {
     /// Rank `from` sends `len` bytes to the other one.
     pub fn send(&mut self, from: bool, len: u32, needs_match: bool) {
         let (rank, to) = (&mut self.ranks[usize::from(from)], Peer(u32::from(!from)));
-        if rank.sending.len() >= SENDS {
+        if rank.program.sending.len() >= SENDS {
             return;
         }
         self.sent += 1;
@@ -198,7 +207,7 @@ impl Rig {
             needs_match,
         };
         if rank.road.send(to, message).is_ok() {
-            rank.sending.push((self.sent, body));
+            rank.program.sending.push((self.sent, body));
         }
     }
 
@@ -244,28 +253,25 @@ impl Rig {
         let rank = &mut self.ranks[usize::from(at)];
         // A neighbour that writes without end could keep it busy without end.
         for _ in 0..4 * SLOTS {
-            let Some(event) = rank.road.poll(Instant::ZERO) else {
+            (rank.program.how, rank.program.left) = (how, 1);
+            rank.road.progress(Instant::ZERO, &mut rank.program);
+            if rank.program.left > 0 {
                 break;
-            };
-            rank.hear(event, how);
+            }
         }
-        rank.road.pause();
-    }
-
-    /// Rank `at` takes a message as the short way does.
-    pub fn take_short(&mut self, at: bool) {
-        let mut place = vec![0; 64];
-        let span = Span::of(&mut place);
-        let _ = self.ranks[usize::from(at)]
-            .road
-            .take_whole(|_, len| (len <= 64).then_some((span, ())));
     }
 
     /// What waits at rank `at` lands.
     pub fn land(&mut self, at: bool, how: How) {
         let rank = &mut self.ranks[usize::from(at)];
-        for arrival in core::mem::take(&mut rank.held) {
-            rank.land(arrival, how, LONGEST);
+        for (arrival, len) in core::mem::take(&mut rank.program.held) {
+            let Some((landing, memory)) = place(how, len) else {
+                rank.program.held.push((arrival, len));
+                continue;
+            };
+            if !rank.road.land(arrival, landing) {
+                rank.program.landing.push((arrival, memory));
+            }
         }
     }
 
@@ -277,39 +283,79 @@ impl Rig {
     /// Rank `at` goes to sleep, and is awake again.
     pub fn rest(&mut self, at: bool) {
         let road = &mut self.ranks[usize::from(at)].road;
-        let _ = road.begin_rest();
-        road.end_rest();
+        let _ = road.begin_sleep();
+        road.end_sleep();
         let _ = (road.is_quiet(), road.wake_at());
     }
 
     /// Bytes that the two roads hold for messages.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.ranks.iter().map(|rank| rank.held.len()).sum()
+        self.ranks.iter().map(|rank| rank.program.held.len()).sum()
     }
 }
 
-impl Rank {
-    fn hear(&mut self, event: Event, how: How) {
-        match event {
-            Event::Arriving { arrival, len, .. } => {
-                assert!(!self.is_lost, "a message of a lost neighbour");
-                self.land(arrival, how, len);
-            }
-            Event::Arrived { arrival, .. } => self.landing.retain(|(other, _)| *other != arrival),
-            Event::Sent { token } => self.end(token),
-            Event::Lost(lost) => {
-                assert!(!self.is_lost, "lost twice");
-                self.is_lost = true;
-                lost.unsent.iter().for_each(|&token| self.end(token));
-                let is_gone = |arrival: &Arrival| lost.unfinished.contains(arrival);
-                self.landing.retain(|(arrival, _)| !is_gone(arrival));
-                self.held.retain(|arrival| !is_gone(arrival));
-                assert!(self.held.is_empty(), "they are all of the one that is lost");
-            }
+impl Sink for Program {
+    fn arriving(&mut self, message: Incoming) -> Landing {
+        let Incoming {
+            arrival,
+            len,
+            is_whole,
+            ..
+        } = message;
+        self.left -= 1;
+        assert!(!self.is_lost, "a message of a lost neighbour");
+        let Some((landing, memory)) = place(self.how, len) else {
+            self.held.push((arrival, len));
+            return Landing::Later;
+        };
+        if is_whole {
+            self.whole = memory;
+        } else {
+            self.landing.push((arrival, memory));
         }
+        landing
     }
 
+    fn arrived(&mut self, arrival: Arrival) {
+        self.left -= 1;
+        self.landing.retain(|(other, _)| *other != arrival);
+    }
+
+    fn sent(&mut self, token: Token) {
+        self.left -= 1;
+        self.end(token);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        self.left -= 1;
+        assert!(!self.is_lost, "lost twice");
+        self.is_lost = true;
+        lost.unsent.iter().for_each(|&token| self.end(token));
+        let is_gone = |arrival: &Arrival| lost.unfinished.contains(arrival);
+        self.landing.retain(|(arrival, _)| !is_gone(arrival));
+        self.held.retain(|(arrival, _)| !is_gone(arrival));
+        assert!(self.held.is_empty(), "they are all of the one that is lost");
+    }
+
+    fn wants_more(&self) -> bool {
+        self.left > 0
+    }
+}
+
+/// Where a message of `len` bytes lands, and the memory; `None` if it does not land now.
+fn place(how: How, len: u64) -> Option<(Landing, Vec<u8>)> {
+    let bytes = match how {
+        How::Later => return None,
+        _ if len > LONGEST => 0,
+        How::Into(bytes) => usize::from(bytes),
+        How::Whole => len as usize,
+    };
+    let mut memory = vec![0; bytes];
+    Some((Landing::Into(Span::of(&mut memory).into()), memory))
+}
+
+impl Program {
     /// The body may be reused: it is freed here.
     fn end(&mut self, token: Token) {
         let before = self.sending.len();
@@ -320,24 +366,6 @@ impl Rank {
             "{token:?} is no send under way"
         );
         assert!(self.ended.insert(token.0), "{token:?} has ended before");
-    }
-
-    fn land(&mut self, arrival: Arrival, how: How, len: u64) {
-        let (landing, memory) = match how {
-            _ if len > LONGEST => (Landing::NOWHERE, Vec::new()),
-            How::Into(bytes) => {
-                let mut memory = vec![0; usize::from(bytes)];
-                (Landing::Into(Span::of(&mut memory).into()), memory)
-            }
-            How::Bounce => (Landing::Bounce(LONGEST), Vec::new()),
-            How::Later => (Landing::Later, Vec::new()),
-        };
-        let is_later = matches!(landing, Landing::Later);
-        match self.road.land(arrival, landing) {
-            Landed::Whole(_) => assert!(!is_later, "it waits"),
-            Landed::Coming if is_later => self.held.push(arrival),
-            Landed::Coming => self.landing.push((arrival, memory)),
-        }
     }
 }
 

@@ -2,115 +2,87 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
-use super::super::{Bounced, FEW_BYTES, Few, Landed, Landing};
+use super::super::{Landing, Sink};
 use super::link::RegisteredWords;
 use super::note::{ALONE, Kind, NOWHERE};
+use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES};
 use super::transfer::{self, Copying, Progress, Side};
-use super::{CHUNKS_PER_TURN, Fresh, Incoming, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
+use super::{CHUNKS_PER_TURN, Inbound, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
 use crate::data::Area;
 use crate::memory::Span;
+use crate::transport;
 
 impl Shm {
-    /// A message lands whose slot is in hand.
-    #[inline(always)]
-    pub(super) fn land_fresh(&mut self, fresh: Fresh, landing: Landing) -> Landed {
-        let Fresh {
-            from, note, kind, ..
-        } = fresh;
-        if kind != Kind::Short {
-            return self.land_long(fresh, landing);
-        }
-        if let Landing::Into(Area::Run(span)) = landing {
-            self.inward[from as usize].write_inline(span.part(0, note.bytes));
-            self.next_slot(from, None);
-            return Landed::Whole(None);
-        }
-        self.keep_short(fresh, matches!(landing, Landing::Later))
-    }
-
-    /// The same for one that has no place of its own.
+    /// A message that fits its slot lands between gaps, or later.
     #[inline(never)]
-    fn keep_short(&mut self, fresh: Fresh, is_later: bool) -> Landed {
-        let Fresh { from, note, .. } = fresh;
-        if note.bytes <= FEW_BYTES && !is_later {
-            let inward = &self.inward[from as usize];
-            let few = Few::filled(note.bytes, |span| inward.write_inline(span));
+    pub(super) fn land_short(&mut self, from: u32, note: Note, landing: Landing) {
+        let inward = &self.inward[from as usize];
+        if let Landing::Into(area) = landing {
+            let mut staged = [0; INLINE_BYTES];
+            inward.write_inline(Span::of(&mut staged));
+            area.write(0, Span::of_read(&staged[..note.bytes]));
             self.next_slot(from, None);
-            return Landed::Whole(Some(Bounced::Few(few)));
+            return;
         }
-        let mut body = self.shelf.take();
+        let mut body = self.pool.take();
         body.resize(note.bytes, 0);
-        self.inward[from as usize].write_inline(Span::of(&mut body));
-        let landed = if is_later {
-            self.enter(fresh, Room::Kept(body), note.bytes as u64);
-            Landed::Coming
-        } else {
-            Landed::Whole(Some(Bounced::Buffer(body)))
-        };
+        inward.write_inline(Span::of(&mut body));
+        let len = note.bytes as u64;
+        self.enter((from, None), len, (Room::Kept(body), len));
         self.next_slot(from, None);
-        landed
     }
 
-    /// The same for one with more than fits a slot.
-    #[inline(never)]
-    pub(super) fn land_long(&mut self, fresh: Fresh, landing: Landing) -> Landed {
-        let Fresh {
-            from,
-            note,
-            len,
-            kind,
-            ..
-        } = fresh;
-        if kind == Kind::Registered {
-            return self.land_registered(fresh, landing);
-        }
-        if kind == Kind::Long {
-            let is_later = matches!(landing, Landing::Later);
-            let room = self.room(landing, len);
-            let index = self.enter(fresh, room, 0);
-            self.next_slot(from, None);
-            if !is_later {
-                self.fetch(index);
-            }
-            return Landed::Coming;
-        }
+    /// A message lands whose first piece is in the ring.
+    pub(super) fn land_body(&mut self, from: u32, (note, len): (Note, u64), landing: Landing) {
         let Some(piece) = self.inward[from as usize].ring.body(note) else {
-            unreachable!("`look` has checked the length");
+            unreachable!("`take_slot` has checked the length");
         };
         let bytes = note.bytes as u64;
-        let landed = match landing {
-            Landing::Into(area) if bytes == len => {
-                area.write(0, piece);
-                Landed::Whole(None)
-            }
-            Landing::Bounce(_) if bytes == len => {
-                let mut body = self.shelf.take();
-                piece.append_to(&mut body);
-                Landed::Whole(Some(Bounced::Buffer(body)))
-            }
+        match landing {
+            Landing::Into(area) if bytes == len => area.write(0, piece),
             landing => {
-                let mut room = self.room(landing, len);
+                let mut room = self.room(landing);
                 room.put(0, piece);
-                let index = self.enter(fresh, room, bytes);
+                let index = self.enter((from, None), len, (room, bytes));
                 self.inward[from as usize].current = (bytes < len).then_some(index);
-                Landed::Coming
             }
-        };
+        }
         self.next_slot(from, Some(note));
-        landed
     }
 
-    /// The same for a short one whose sender waits to hear of its match.
-    fn land_registered(&mut self, fresh: Fresh, landing: Landing) -> Landed {
-        let Fresh { from, note, .. } = fresh;
-        let (name, words) = self.inward[from as usize].registered();
-        if matches!(landing, Landing::Later) {
-            self.enter(fresh, Room::Registered(words), note.bytes as u64);
-            self.next_slot(from, None);
-            return Landed::Coming;
-        }
+    /// A message lands that is with its sender.
+    pub(super) fn land_long(&mut self, from: u32, len: u64, landing: Landing) {
+        let is_later = matches!(landing, Landing::Later);
+        let ring = &self.inward[from as usize].ring;
+        let source = Source {
+            name: ring.word(3) as u32,
+            transfer: (ring.word(3) >> 32) as u32,
+            address: ring.word(4),
+        };
+        let room = self.room(landing);
+        let index = self.enter((from, Some(source)), len, (room, 0));
         self.next_slot(from, None);
-        self.deliver((from, name), (note.bytes, words), landing)
+        if !is_later {
+            self.fetch(index);
+        }
+    }
+
+    /// A short message lands whose sender waits to hear of its match.
+    pub(super) fn land_registered(&mut self, from: u32, note: Note, landing: Landing) {
+        let (name, words) = self.inward[from as usize].registered();
+        self.next_slot(from, None);
+        match landing {
+            Landing::Into(area) => self.deliver((from, name), (note.bytes, words), &area),
+            Landing::Later => {
+                let source = Source {
+                    name,
+                    transfer: ALONE,
+                    address: 0,
+                };
+                let (room, len) = (Room::Registered(words), note.bytes as u64);
+                self.enter((from, Some(source)), len, (room, len));
+            }
+        }
     }
 
     /// Puts a registered message where it belongs, and its sender hears of it.
@@ -118,89 +90,65 @@ impl Shm {
         &mut self,
         (from, name): (u32, u32),
         (bytes, words): (usize, RegisteredWords),
-        landing: Landing,
-    ) -> Landed {
-        let write = |span: Span| span.part(0, bytes).write_words(|number| words[number]);
-        let bounced = match landing {
-            Landing::Into(area) => {
-                write(
-                    area.span()
-                        .expect("the engine packs what has gaps and is short"),
-                );
-                None
-            }
-            Landing::Bounce(_) => Some(Bounced::Few(Few::filled(bytes, write))),
-            Landing::Later => unreachable!("it is kept"),
-        };
+        area: &Area,
+    ) {
+        let mut staged = [0; REGISTERED_BYTES];
+        Span::of(&mut staged).write_words(|number| words[number]);
+        area.write(0, Span::of_read(&staged[..bytes]));
         self.answer(from, Kind::Done, [name.into(), 0]);
-        Landed::Whole(bounced)
     }
 
-    fn room(&mut self, landing: Landing, len: u64) -> Room {
-        Room::of(landing, len, &mut self.shelf)
+    fn room(&mut self, landing: Landing) -> Room {
+        match landing {
+            Landing::Into(area) => Room::Into(area),
+            Landing::Later => Room::Kept(self.pool.take()),
+        }
     }
 
-    pub(super) fn enter(&mut self, fresh: Fresh, room: Room, come: u64) -> u32 {
-        let Fresh {
-            from, len, kind, ..
-        } = fresh;
-        let ring = &self.inward[from as usize].ring;
-        let source = match kind {
-            Kind::Long => Some(Source {
-                name: ring.word(3) as u32,
-                transfer: (ring.word(3) >> 32) as u32,
-                address: ring.word(4),
-            }),
-            Kind::Registered => Some(Source {
-                name: self.inward[from as usize].registered().0,
-                transfer: ALONE,
-                address: 0,
-            }),
-            _ => None,
-        };
-        let index = self.incoming.insert(Incoming {
+    /// Notes a message of `len` bytes that is not complete or has not landed: who sends it, and
+    /// where it is if it does not come in pieces; where its bytes go, and how many have come.
+    fn enter(
+        &mut self,
+        (from, source): (u32, Option<Source>),
+        len: u64,
+        (room, come): (Room, u64),
+    ) -> u32 {
+        self.incoming.insert(Inbound {
             from,
             len,
             come,
             room,
             source,
-        });
-        debug_assert_eq!(index, fresh.arrival);
-        index
+        })
     }
 
-    /// A message that was kept lands.
-    pub(super) fn land_kept(&mut self, index: u32, landing: Landing) -> Landed {
-        let Some(message) = self.incoming.get(index) else {
+    /// A message that was kept lands. Returns true if it is complete by that.
+    pub(super) fn land_kept(&mut self, index: u32, area: Area) -> bool {
+        let Some(message) = self.incoming.get_mut(index) else {
             // Its sender is lost: the event that tells so has come up already.
-            return Landed::Coming;
+            return false;
         };
-        if matches!(landing, Landing::Later) {
-            return Landed::Coming;
-        }
         if let (Room::Registered(words), Some(source)) = (&message.room, message.source) {
             let (from, body) = (message.from, (message.len as usize, *words));
             self.incoming.remove(index);
-            return self.deliver((from, source.name), body, landing);
+            self.deliver((from, source.name), body, &area);
+            return true;
         }
-        let len = message.len;
-        let room = self.room(landing, len);
-        let message = self.incoming.get_mut(index).expect("just seen");
-        let kept = core::mem::replace(&mut message.room, room);
+        let kept = core::mem::replace(&mut message.room, Room::Into(area));
         let Room::Kept(mut bytes) = kept else {
             unreachable!("the engine lands a message once");
         };
         message.room.put(0, Span::of(&mut bytes));
-        self.shelf.keep(bytes);
+        self.pool.keep(bytes);
         if message.source.is_some() {
             self.fetch(index);
-            return Landed::Coming;
+            return false;
         }
-        if message.come < message.len {
-            return Landed::Coming;
+        let is_complete = message.come == message.len;
+        if is_complete {
+            self.incoming.remove(index);
         }
-        let message = self.incoming.remove(index).expect("just seen");
-        Landed::Whole(message.room.into_body().map(Bounced::Buffer))
+        is_complete
     }
 
     /// A message that is with its sender has landed: it is copied, or asked for.
@@ -325,15 +273,34 @@ impl Shm {
     }
 
     /// What needs no answer within nanoseconds: long messages, what waits for room, new callers.
-    #[inline]
-    pub(crate) fn tidy_up(&mut self) {
+    #[inline(always)]
+    pub(super) fn tidy_up(&mut self, sink: &mut impl Sink) -> transport::Progress {
         self.looks = self.looks.wrapping_add(1);
+        let mut progress = transport::Progress::Idle;
         if self.is_busy() {
-            self.work();
+            progress = self.work_and_tell(sink);
         }
         if self.looks.is_multiple_of(LOOKS_PER_CALLER) {
-            self.meet_callers();
+            self.look_seldom();
         }
+        progress
+    }
+
+    #[inline(never)]
+    fn work_and_tell(&mut self, sink: &mut impl Sink) -> transport::Progress {
+        let before = self.moved;
+        self.work();
+        match self.tell(sink) {
+            transport::Progress::Idle if self.moved != before => transport::Progress::Moved,
+            progress => progress,
+        }
+    }
+
+    #[inline(never)]
+    fn look_seldom(&mut self) {
+        self.meet_callers();
+        self.incoming.shrink();
+        self.outgoing.shrink();
     }
 
     /// Neighbours that have sent something for the first time.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::EnvelopeBytes;
+use super::super::{EnvelopeBytes, Peer};
 use super::baton::Baton;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
@@ -221,6 +221,8 @@ impl Outward {
 /// The road from a neighbour.
 #[derive(Debug)]
 pub(super) struct Inward {
+    /// Its rank in `MPI_COMM_WORLD`.
+    pub(super) peer: Peer,
     pub(super) pair: &'static Pair,
     pub(super) ring: Consumer,
     /// The message whose pieces come.
@@ -228,8 +230,9 @@ pub(super) struct Inward {
 }
 
 impl Inward {
-    pub(super) fn new(pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
+    pub(super) fn new(peer: Peer, pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
         Self {
+            peer,
             pair,
             ring: Consumer::new(pair, baton, ranks),
             current: None,

@@ -27,7 +27,6 @@ mod rest;
 mod ring;
 mod segment;
 mod sending;
-mod shelf;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transfer;
@@ -44,22 +43,23 @@ use bells::Bells;
 use body::Room;
 pub use cores::{CORES_MAX, Cores};
 use link::{Inward, Outward};
-use note::Kind;
-pub(crate) use receiving::Short;
 use rest::Rest;
 pub(crate) use rest::Watch;
-use ring::{Note, PIECE_BYTES};
+use ring::PIECE_BYTES;
 use segment::Segment;
 pub use segment::{RANKS_MAX, segment_bytes};
-use shelf::Shelf;
 use transfer::Copying;
 
+use super::sink::Event;
 use super::{
-    Arrival, EnvelopeBytes, Event, Landed, Landing, Outbound, Peer, Refusal, Token, Transport,
+    Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, Peer, Progress, Refusal, Sink, Token,
+    Transport,
 };
 use crate::clock::Instant;
 use crate::counters::Shared;
 use crate::data::Area;
+use crate::memory::Span;
+use crate::pool::Pool;
 use crate::slab::Slab;
 
 /// The longest message that goes through the ring without being asked for.
@@ -92,6 +92,9 @@ fn has_waited(looks: &mut u32) -> bool {
 /// How often a rank looks for what its callers sent, before it looks for a new caller.
 const LOOKS_PER_CALLER: u32 = 8;
 
+/// So many times the sink wants no more, before what else there is to do has its turn.
+const LOOKS_BETWEEN_WORK: u32 = 64;
+
 /// What a rank needs to meet the others of its node.
 #[derive(Debug)]
 pub struct Place {
@@ -109,9 +112,9 @@ pub struct Place {
     pub copies_across: bool,
 }
 
-/// A message on its way in.
+/// A message on its way in that is not complete, or has not landed.
 #[derive(Debug)]
-struct Incoming {
+struct Inbound {
     from: u32,
     len: u64,
     /// Bytes that have come through the ring.
@@ -158,16 +161,6 @@ impl Outgoing {
     }
 }
 
-/// The message that `Arriving` just told of; its slot is still in hand.
-#[derive(Clone, Copy, Debug)]
-struct Fresh {
-    arrival: u32,
-    from: u32,
-    note: Note,
-    kind: Kind,
-    len: u64,
-}
-
 /// The shared memory of a node, as one rank sees it.
 #[derive(Debug)]
 pub struct Shm {
@@ -184,10 +177,10 @@ pub struct Shm {
     next: usize,
     /// Callers, a bit for each.
     met: [u64; RANKS_MAX as usize / 64],
-    fresh: Option<Fresh>,
-    incoming: Slab<Incoming>,
+    incoming: Slab<Inbound>,
     outgoing: Slab<Outgoing>,
-    shelf: Shelf,
+    /// Buffers of messages that wait to land.
+    pool: Pool,
     /// Incoming messages that are being copied.
     copying: VecDeque<(u32, Copying)>,
     /// Neighbours that something waits for to be sent to.
@@ -251,7 +244,8 @@ impl Shm {
         let roads = (0..).zip(&batons).map(|(other, baton)| {
             let (area, out) = (segment.area(other), segment.pair(me, other));
             let outward = Outward::new(area, out, Arc::clone(baton), count);
-            let inward = Inward::new(segment.pair(other, me), Arc::clone(baton), count);
+            let peer = Peer(ranks[other as usize]);
+            let inward = Inward::new(peer, segment.pair(other, me), Arc::clone(baton), count);
             (outward, inward)
         });
         let (outward, inward) = roads.unzip();
@@ -266,10 +260,9 @@ impl Shm {
             callers: Vec::new(),
             next: 0,
             met: [0; RANKS_MAX as usize / 64],
-            fresh: None,
             incoming: Slab::default(),
             outgoing: Slab::default(),
-            shelf: Shelf::default(),
+            pool: Pool::default(),
             copying: VecDeque::new(),
             behind: Vec::new(),
             shared: Vec::new(),
@@ -291,32 +284,9 @@ fn witness_word() -> u64 {
 }
 
 impl Shm {
-    /// The next event, `None` if nothing happens now.
-    #[inline(always)]
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
-        }
-        for _ in 0..self.callers.len() {
-            let caller = self.next_caller();
-            self.next += 1;
-            if let Some(event) = self.look(caller) {
-                return Some(event);
-            }
-        }
-        self.quiet_event()
-    }
-
-    /// The next event that no slot tells of.
-    #[inline(always)]
-    pub(crate) fn quiet_event(&mut self) -> Option<Event> {
-        self.tidy_up();
-        self.events.pop_front()
-    }
-
     /// Whether it has more to do than to look for short messages.
     #[inline]
-    pub(crate) fn is_busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.copying.len() + self.behind.len() + self.shared.len() + self.asking.len() > 0
     }
 
@@ -332,10 +302,20 @@ impl Shm {
         self.rest.watch()
     }
 
-    /// A body that came by [`Landing::Bounce`] is done with: the next one may have its buffer.
-    #[inline]
-    pub(crate) fn give_back(&mut self, body: Vec<u8>) {
-        self.shelf.keep(body);
+    /// The sink wants no more, though there may be more. Now and then what needs no answer within
+    /// nanoseconds is looked after all the same.
+    #[inline(always)]
+    fn stop_early(&mut self) {
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(LOOKS_BETWEEN_WORK) {
+            self.look_around();
+        }
+    }
+
+    #[cold]
+    fn look_around(&mut self) {
+        self.work();
+        self.meet_callers();
     }
 
     /// What was counted so far.
@@ -350,8 +330,18 @@ impl Shm {
 }
 
 impl Transport for Shm {
-    fn body_limit(&self) -> u64 {
-        LONGEST_BYTES
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            body_limit: LONGEST_BYTES,
+            packed_most: EAGER_BYTES as u64,
+            acknowledges: false,
+            is_memory: true,
+        }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        self.push_whole(to, envelope, body)
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
@@ -361,20 +351,36 @@ impl Transport for Shm {
     #[inline]
     fn flush(&mut self) {}
 
-    #[inline]
-    fn pause(&mut self) {}
-
-    #[inline(always)]
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> Landed {
-        match self.fresh.take_if(|fresh| fresh.arrival == arrival.0) {
-            Some(fresh) => self.land_fresh(fresh, landing),
-            None => self.land_kept(arrival.0, landing),
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        match landing {
+            Landing::Into(area) => self.land_kept(arrival.0, area),
+            Landing::Later => false,
         }
     }
 
-    #[inline(never)]
-    fn poll(&mut self, _now: Instant) -> Option<Event> {
-        self.next_event()
+    #[inline(always)]
+    fn progress(&mut self, _now: Instant, sink: &mut impl Sink) -> Progress {
+        let mut progress = Progress::Idle;
+        if !self.events.is_empty() {
+            progress = self.tell(sink);
+            if !sink.wants_more() {
+                return progress;
+            }
+        }
+        let mut in_vain = 0;
+        while in_vain < self.callers.len() {
+            let done = self.look(sink);
+            if done == Progress::Idle {
+                in_vain += 1;
+                continue;
+            }
+            (progress, in_vain) = (progress.max(done), 0);
+            if !sink.wants_more() {
+                self.stop_early();
+                return progress;
+            }
+        }
+        self.tidy_up(sink).max(progress)
     }
 
     fn wake_at(&self) -> Option<Instant> {
@@ -386,25 +392,11 @@ impl Transport for Shm {
         Some(self.rest.bell())
     }
 
-    #[inline]
-    fn moved(&self) -> u64 {
-        self.moved
-    }
-
-    fn packed_most(&self) -> u64 {
-        EAGER_BYTES as u64
-    }
-
-    fn shrink(&mut self) {
-        self.incoming.shrink();
-        self.outgoing.shrink();
-    }
-
     fn is_quiet(&self) -> bool {
         self.outgoing.is_empty() && self.behind.is_empty()
     }
 
-    fn begin_rest(&mut self) -> bool {
+    fn begin_sleep(&mut self) -> bool {
         let is_sure = self.rest.begin();
         if !is_sure {
             std::thread::yield_now();
@@ -416,7 +408,7 @@ impl Transport for Shm {
         is_sure && is_quiet && !self.may_copy_on()
     }
 
-    fn end_rest(&mut self) {
+    fn end_sleep(&mut self) {
         self.rest.end();
         // Who woke us may never have sent anything before.
         self.meet_callers();

@@ -1,104 +1,98 @@
 //! What the slots of neighbours tell.
 
-use super::super::{Arrival, EnvelopeBytes, Event, Lost, Token};
+use super::super::sink::Event;
+use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
 use super::note::{Kind, envelope_of};
 use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES};
-use super::{EAGER_BYTES, Fresh, Incoming, LONGEST_BYTES, Room, Shm};
-use crate::memory::Span;
+use super::{EAGER_BYTES, Inbound, LONGEST_BYTES, Room, Shm};
+use crate::data::Area;
 use crate::slab::Slab;
 
-/// What [`Shm::take_short`] has found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Short<T> {
-    /// A short message; it is where `place` has said, and this is what else it has said.
-    Taken(T),
-    /// Something else: the next event.
-    Other,
-    /// No slot.
-    Nothing,
-}
-
 impl Shm {
-    /// Takes the next message if it is short and `place` knows, by its envelope and length, where
-    /// it goes. Nothing is left of it here.
+    /// Tells what the next slot of the caller says whose turn it is, if it has one.
     #[inline(always)]
-    pub(crate) fn take_short<T>(
-        &mut self,
-        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
-    ) -> Short<T> {
-        self.take_next::<false, T>(place)
-    }
-
-    /// The same for a message that is there whole, short or in one piece.
-    #[inline(always)]
-    pub(crate) fn take_whole<T>(
-        &mut self,
-        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
-    ) -> Short<T> {
-        self.take_next::<true, T>(place)
-    }
-
-    #[inline(always)]
-    fn take_next<const PIECES_TOO: bool, T>(
-        &mut self,
-        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
-    ) -> Short<T> {
-        if !self.events.is_empty() {
-            return Short::Other;
-        }
-        for _ in 0..self.callers.len() {
-            let caller = self.next_caller();
-            let inward = &mut self.inward[caller as usize];
-            let Some(note) = inward.ring.peek() else {
-                self.next += 1;
-                continue;
-            };
-            if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
-                if PIECES_TOO {
-                    return self.take_piece_alone(caller, note, place);
-                }
-                return Short::Other;
-            }
-            let placed = place(envelope_of(inward.envelope_words()), note.bytes);
-            let Some((span, more)) = placed else {
-                return Short::Other;
-            };
-            inward.write_inline(span.part(0, note.bytes));
-            self.next += 1;
-            if inward.ring.take(None) {
-                self.make_room_known(caller);
-            }
-            return Short::Taken(more);
-        }
-        Short::Nothing
-    }
-
-    /// Takes a message with more than fits a slot, if it came in one piece.
-    #[inline(always)]
-    fn take_piece_alone<T>(
-        &mut self,
-        caller: u32,
-        note: Note,
-        place: impl FnOnce(EnvelopeBytes, usize) -> Option<(Span, T)>,
-    ) -> Short<T> {
-        let inward = &mut self.inward[caller as usize];
-        let is_whole = note.bytes > 0 && inward.ring.word(2) == note.bytes as u64;
-        if note.kind != Kind::Body as u8 || !is_whole {
-            return Short::Other;
-        }
-        let Some(piece) = inward.ring.body(note) else {
-            return Short::Other;
-        };
-        let placed = place(envelope_of(inward.envelope_words()), note.bytes);
-        let Some((span, more)) = placed else {
-            return Short::Other;
-        };
-        span.copy_from(piece);
+    pub(super) fn look(&mut self, sink: &mut impl Sink) -> Progress {
+        let from = self.next_caller();
         self.next += 1;
-        if inward.ring.take(Some(note)) {
-            self.make_room_known(caller);
+        let inward = &mut self.inward[from as usize];
+        let Some(note) = inward.ring.peek() else {
+            return Progress::Idle;
+        };
+        if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
+            return self.take_slot(from, note, sink);
         }
-        Short::Taken(more)
+        let landing = sink.arriving(Incoming {
+            arrival: Arrival(self.incoming.next_index()),
+            from: inward.peer,
+            envelope: envelope_of(inward.envelope_words()),
+            len: note.bytes as u64,
+            is_whole: true,
+        });
+        let Landing::Into(Area::Run(span)) = landing else {
+            self.land_short(from, note, landing);
+            return Progress::Delivered;
+        };
+        inward.write_inline(span.part(0, note.bytes));
+        if inward.ring.take(None) {
+            self.make_room_known(from);
+        }
+        Progress::Delivered
+    }
+
+    /// Any other slot.
+    #[inline(never)]
+    fn take_slot(&mut self, from: u32, note: Note, sink: &mut impl Sink) -> Progress {
+        let ring = &self.inward[from as usize].ring;
+        match Kind::of(note.kind) {
+            Some(Kind::Registered) if note.bytes <= REGISTERED_BYTES => {
+                let landing = sink.arriving(self.message(from, note.bytes as u64, true));
+                self.land_registered(from, note, landing);
+                return Progress::Delivered;
+            }
+            Some(kind @ (Kind::Body | Kind::Long)) => {
+                let len = ring.word(2);
+                if makes_sense(kind, note.bytes, len) {
+                    let is_whole = kind == Kind::Body && note.bytes as u64 == len;
+                    let landing = sink.arriving(self.message(from, len, is_whole));
+                    match kind {
+                        Kind::Body => self.land_body(from, (note, len), landing),
+                        _ => self.land_long(from, len, landing),
+                    }
+                    return Progress::Delivered;
+                }
+                self.garbled(from);
+            }
+            Some(Kind::Short | Kind::Registered) | None => self.garbled(from),
+            Some(kind) => {
+                if !self.hear(from, note, kind) {
+                    self.garbled(from);
+                }
+            }
+        }
+        self.tell(sink).max(Progress::Moved)
+    }
+
+    /// Tells what has happened that no slot says.
+    pub(super) fn tell(&mut self, sink: &mut impl Sink) -> Progress {
+        let mut progress = Progress::Idle;
+        while sink.wants_more()
+            && let Some(event) = self.events.pop_front()
+        {
+            event.deliver(sink);
+            progress = Progress::Delivered;
+        }
+        progress
+    }
+
+    /// What is told of the message of `len` bytes in the slot in hand.
+    fn message(&self, from: u32, len: u64, is_whole: bool) -> Incoming {
+        Incoming {
+            arrival: Arrival(self.incoming.next_index()),
+            from: self.inward[from as usize].peer,
+            envelope: envelope_of(self.inward[from as usize].envelope_words()),
+            len,
+            is_whole,
+        }
     }
 
     /// Whose turn it is.
@@ -108,57 +102,6 @@ impl Shm {
             self.next = 0;
         }
         self.callers[self.next]
-    }
-
-    /// What the next slot of a caller has to tell, if it has one.
-    #[inline(always)]
-    pub(super) fn look(&mut self, from: u32) -> Option<Event> {
-        loop {
-            let inward = &mut self.inward[from as usize];
-            let note = inward.ring.peek()?;
-            match Kind::of(note.kind) {
-                Some(Kind::Short) if note.bytes <= INLINE_BYTES => {
-                    return Some(self.arriving(from, (note, Kind::Short), note.bytes as u64));
-                }
-                Some(Kind::Registered) if note.bytes <= REGISTERED_BYTES => {
-                    return Some(self.arriving(from, (note, Kind::Registered), note.bytes as u64));
-                }
-                Some(kind @ (Kind::Body | Kind::Long)) => {
-                    let len = inward.ring.word(2);
-                    if !makes_sense(kind, note.bytes, len) {
-                        return self.garbled(from);
-                    }
-                    return Some(self.arriving(from, (note, kind), len));
-                }
-                Some(kind) => {
-                    if !self.hear(from, note, kind) {
-                        return self.garbled(from);
-                    }
-                }
-                None => return self.garbled(from),
-            }
-            if let Some(event) = self.events.pop_front() {
-                return Some(event);
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn arriving(&mut self, from: u32, (note, kind): (Note, Kind), len: u64) -> Event {
-        let arrival = self.incoming.next_index();
-        self.fresh = Some(Fresh {
-            arrival,
-            from,
-            note,
-            kind,
-            len,
-        });
-        Event::Arriving {
-            arrival: Arrival(arrival),
-            from: self.peers[from as usize],
-            envelope: envelope_of(self.inward[from as usize].envelope_words()),
-            len,
-        }
     }
 
     /// A slot that begins no message. Answers whether it makes sense.
@@ -200,6 +143,7 @@ impl Shm {
     }
 
     /// A sender has room again, and may wait for it.
+    #[inline(never)]
     fn make_room_known(&self, sender: u32) {
         let outward = &self.outward[sender as usize];
         self.rest.wake(sender, outward.area, outward.must_fence);
@@ -262,23 +206,20 @@ impl Shm {
         let message = self.incoming.remove(index).expect("it was being received");
         let inward = &mut self.inward[message.from as usize];
         inward.current = inward.current.filter(|&current| current != index);
-        self.events.push_back(Event::Arrived {
-            arrival: Arrival(index),
-            bounced: message.room.into_body(),
-        });
+        self.events.push_back(Event::Arrived(Arrival(index)));
     }
 
     /// What a neighbour wrote makes no sense: it has gone mad, and nothing that it said or will say
     /// can be relied on.
     #[cold]
-    pub(super) fn garbled(&mut self, from: u32) -> Option<Event> {
+    pub(super) fn garbled(&mut self, from: u32) {
         let inward = &mut self.inward[from as usize];
         inward.current = None;
         self.callers.retain(|&caller| caller != from);
         self.copying.retain(|(_, copying)| copying.from != from);
         self.behind.retain(|&to| to != from);
         self.asking.retain(|&(asked, _)| asked != from);
-        let lost = |message: &Incoming| message.from == from;
+        let lost = |message: &Inbound| message.from == from;
         let unfinished: Vec<u32> = places(&self.incoming, lost);
         let unsent: Vec<u32> = places(&self.outgoing, |message| message.to == from);
         for &index in &unfinished {
@@ -291,12 +232,13 @@ impl Shm {
             .retain(|&index| self.outgoing.get(index).is_some());
         let outward = &mut self.outward[from as usize];
         outward.close();
-        Some(Event::Lost(Box::new(Lost {
+        self.events.push_back(Event::Lost(Box::new(Lost {
             peer: self.peers[from as usize],
+            address: None,
             unfinished: unfinished.into_iter().map(Arrival).collect(),
             unsent,
             reason: "what it wrote into the shared memory makes no sense",
-        })))
+        })));
     }
 }
 

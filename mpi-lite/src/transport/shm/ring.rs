@@ -314,21 +314,26 @@ fn fetch_ahead(pair: &Pair, index: usize) {
 /// sooner and belongs to nobody. A hint: processors that do not know it do nothing.
 #[inline(always)]
 fn hand_on(start: u64, bytes: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
     for line in (start..start + bytes as u64).step_by(LINE as usize) {
-        // SAFETY: it changes no memory and never faults.
-        unsafe {
-            core::arch::asm!("cldemote [{}]", in(reg) line,
-                options(nostack, preserves_flags));
-        }
+        hand_on_line(line);
+    }
+}
+
+#[inline(always)]
+fn hand_on_line(line: u64) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: it changes no memory and never faults.
+    unsafe {
+        core::arch::asm!("cldemote [{}]", in(reg) line, options(nostack, preserves_flags));
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (start, bytes);
+    let _ = line;
 }
 
 #[inline(always)]
 fn hand_on_slot(slot: &Slot) {
-    hand_on(core::ptr::from_ref(slot).addr() as u64, size_of::<Slot>());
+    const { assert!(size_of::<Slot>() as u64 == LINE) };
+    hand_on_line(core::ptr::from_ref(slot).addr() as u64);
 }
 
 /// The receiver's end. What the sender does not know of is less than a quarter of the slots and of

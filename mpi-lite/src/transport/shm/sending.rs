@@ -1,6 +1,7 @@
 //! Messages on their way out.
 
-use super::super::{EnvelopeBytes, Event, Outbound, Peer, Refusal};
+use super::super::sink::Event;
+use super::super::{EnvelopeBytes, Outbound, Peer, Refusal};
 use super::note::{ALONE, Kind, NOWHERE, words_of};
 use super::ring::REGISTERED_BYTES;
 use super::segment::TRANSFERS;
@@ -40,10 +41,10 @@ impl Shm {
         self.rest.rouse(to, self.outward[to as usize].area);
     }
 
-    /// Takes a short message whole, if there is room: it is as good as with its receiver, its body
-    /// may be reused, and nothing more is heard of it. Answers whether it did.
+    /// Writes a short message whole, if there is room: it is as good as with its receiver, its body
+    /// may be reused, and nothing more is heard of it. Returns true if it did.
     #[inline]
-    pub(crate) fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+    pub(super) fn push_whole(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
         let to = self.locals[to.0 as usize];
         let outward = &mut self.outward[to as usize];
         if outward.is_shut() || !outward.push_message(envelope, body) {
@@ -190,8 +191,7 @@ impl Shm {
         if !self.shared.is_empty() {
             self.shared.retain(|&other| other != index);
         }
-        let token = message.token;
-        self.events.push_back(Event::Sent { token });
+        self.events.push_back(Event::Sent(message.token));
     }
 
     /// Sends a slot without a body, now or when there is room.

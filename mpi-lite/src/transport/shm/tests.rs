@@ -5,17 +5,16 @@
 )]
 
 use core::sync::atomic::Ordering::Relaxed;
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
-use super::super::{
-    Arrival, ENVELOPE_BYTES, Event, Landed, Landing, Outbound, Peer, Token, Transport,
-};
+use super::super::told::{self, Told};
+use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, Peer, Token, Transport};
 use super::meeting::{About, Spot};
 use super::note::Kind;
-use super::receiving::Short;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
 use super::transfer::Cut;
@@ -119,25 +118,87 @@ fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
     let _ = road.send(Peer(to), message);
 }
 
-/// Polls once; bounces what arrives. Answers the bodies that are whole, and whether the sender is
-/// lost.
-fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
-    let mut whole = Vec::new();
-    while let Some(event) = road.poll(Instant::ZERO) {
-        match event {
-            Event::Arriving { arrival, len, .. } => {
-                let landing = if len > 1 << 20 {
-                    Landing::NOWHERE
-                } else {
-                    Landing::Bounce(u64::MAX)
-                };
-                if let Landed::Whole(bounced) = road.land(arrival, landing) {
-                    whole.extend(bounced.map(|bounced| bounced.to_vec()));
-                }
+/// A rank, and what comes to it.
+struct End {
+    road: Shm,
+    /// Bodies of messages that are not complete, by name.
+    coming: BTreeMap<u32, Vec<u8>>,
+}
+
+impl core::ops::Deref for End {
+    type Target = Shm;
+
+    fn deref(&self) -> &Shm {
+        &self.road
+    }
+}
+
+impl core::ops::DerefMut for End {
+    fn deref_mut(&mut self) -> &mut Shm {
+        &mut self.road
+    }
+}
+
+/// `count` ranks that share memory, and what comes to them.
+fn ends(count: u32, copies_across: bool) -> Vec<End> {
+    listening(neighbours(count, copies_across))
+}
+
+fn listening(roads: Vec<Shm>) -> Vec<End> {
+    let end = |road| End {
+        road,
+        coming: BTreeMap::new(),
+    };
+    roads.into_iter().map(end).collect()
+}
+
+impl End {
+    /// The next thing that it is told; what arrives lands in a buffer. Adds the body of a message
+    /// that is complete to `whole`.
+    fn next(&mut self, whole: &mut Vec<Vec<u8>>) -> Option<Told> {
+        let mut buffer = None;
+        let told = told::next(&mut self.road, Instant::ZERO, |message| {
+            if message.len > 1 << 20 {
+                return Landing::NOWHERE;
             }
-            Event::Arrived { bounced, .. } => whole.extend(bounced),
-            Event::Sent { .. } => {}
-            Event::Lost(_) => return (whole, true),
+            let room = buffer.insert(vec![0; message.len as usize]);
+            Landing::Into(Span::of(room).into())
+        })?;
+        match &told {
+            Told::Arriving(message) if message.is_whole => whole.extend(buffer),
+            Told::Arriving(message) => {
+                self.coming
+                    .extend(buffer.map(|room| (message.arrival.0, room)));
+            }
+            Told::Arrived(arrival) => whole.extend(self.coming.remove(&arrival.0)),
+            Told::Sent(_) | Told::Lost => {}
+        }
+        Some(told)
+    }
+
+    /// A message lands that was held.
+    fn land(&mut self, arrival: Arrival, len: usize, whole: &mut Vec<Vec<u8>>) {
+        let mut room = vec![0; len];
+        let landing = Landing::Into(Span::of(&mut room).into());
+        if self.road.land(arrival, landing) {
+            whole.push(room);
+        } else {
+            self.coming.insert(arrival.0, room);
+        }
+    }
+}
+
+/// What is told next; what arrives is held.
+fn held(road: &mut Shm) -> Option<Told> {
+    told::next(road, Instant::ZERO, |_| Landing::Later)
+}
+
+/// Takes in what is there. Returns the bodies that are whole, and whether the sender is lost.
+fn receive(end: &mut End) -> (Vec<Vec<u8>>, bool) {
+    let mut whole = Vec::new();
+    while let Some(told) = end.next(&mut whole) {
+        if matches!(told, Told::Lost) {
+            return (whole, true);
         }
     }
     (whole, false)
@@ -148,7 +209,7 @@ fn receive(road: &mut Shm) -> (Vec<Vec<u8>>, bool) {
 fn a_road_with_little_on_it_touches_little_more_than_its_reach() {
     for ranks in [2, 16, 40] {
         let memory = memory(ranks);
-        let mut roads = neighbours_in(&memory, ranks, (false, false));
+        let mut roads = listening(neighbours_in(&memory, ranks, (false, false)));
         let touched = || fstat(&memory).unwrap().st_blocks * 512;
         let before = touched();
         for number in 0..1000 {
@@ -172,7 +233,7 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
     const MESSAGES: u64 = if cfg!(miri) { 12 } else { 300 };
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);
-        let mut roads = neighbours(2, seed % 2 == 0);
+        let mut roads = ends(2, seed % 2 == 0);
         let mut bodies: Vec<_> = (0..MESSAGES)
             .map(|number| body(number, dice.len()))
             .collect();
@@ -251,7 +312,7 @@ fn nonsense_in_the_memory_ends_in_a_lost_neighbour_or_in_wrong_bytes_never_out_o
         let mut dice = Dice(seed);
         // Not with copies straight from one to the other: both ranks are this process, and who has
         // gone mad would write into it.
-        let mut roads = neighbours(2, false);
+        let mut roads = ends(2, false);
         let mut bodies: Vec<_> = (0..24).map(|number| body(number, dice.len())).collect();
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64, body);
@@ -280,24 +341,24 @@ fn is_rung(road: &Shm) -> bool {
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn who_sleeps_is_woken_by_a_message_and_by_room() {
-    let mut roads = neighbours(2, true);
-    assert!(roads[1].begin_rest());
+    let mut roads = ends(2, true);
+    assert!(roads[1].begin_sleep());
     send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
     assert!(is_rung(&roads[1]));
-    roads[1].end_rest();
+    roads[1].end_sleep();
     assert!(!is_rung(&roads[1]));
     // Something is there: no sleep.
-    assert!(!roads[1].begin_rest());
-    roads[1].end_rest();
+    assert!(!roads[1].begin_sleep());
+    roads[1].end_sleep();
     assert_eq!(receive(&mut roads[1]).0, [[1, 2, 3]]);
     let mut many = vec![[7; 3]; MORE_THAN_FIT];
     for (number, body) in many.iter_mut().enumerate() {
         send(&mut roads[0], 1, number as u64 * 5 + 1, body);
     }
-    assert!(!roads[0].is_quiet() && roads[0].begin_rest());
+    assert!(!roads[0].is_quiet() && roads[0].begin_sleep());
     let first = receive(&mut roads[1]).0.len();
     assert!(is_rung(&roads[0]), "{first} were taken");
-    roads[0].end_rest();
+    roads[0].end_sleep();
     assert!(receive(&mut roads[0]).0.is_empty());
     assert_eq!(first + receive(&mut roads[1]).0.len(), MORE_THAN_FIT);
 }
@@ -306,7 +367,7 @@ fn who_sleeps_is_woken_by_a_message_and_by_room() {
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
     for copies_across in [true, false] {
-        let mut roads = neighbours(2, copies_across);
+        let mut roads = ends(2, copies_across);
         roads[1].watch().begin();
         let (mut short, mut middle, mut long) = ([1], body(1, 5000), body(2, 100_000));
         send(&mut roads[0], 1, 1, &mut short);
@@ -314,7 +375,7 @@ fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
         assert!(!is_rung(&roads[1]));
         send(&mut roads[0], 1, 1, &mut long);
         assert!(is_rung(&roads[1]));
-        roads[1].end_rest();
+        roads[1].end_sleep();
         // Now it is the sender that computes, and the pieces of the message that ring.
         let mut rung = [false; 2];
         let mut come = Vec::new();
@@ -325,7 +386,7 @@ fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
                 assert!(!is_lost);
                 come.extend(whole);
                 *is_rung_once |= is_rung(&roads[rank]);
-                roads[rank].end_rest();
+                roads[rank].end_sleep();
             }
         }
         assert_eq!(rung, [!copies_across; 2]);
@@ -336,7 +397,7 @@ fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
 #[cfg_attr(miri, ignore = "it has no futex")]
 fn who_waits_in_vain_wakes_a_ticker_that_is_parked() {
     for copies_across in [true, false] {
-        let mut roads = neighbours(2, copies_across);
+        let mut roads = ends(2, copies_across);
         let mut long = body(2, 100_000);
         // The sender waits for the place of a message, the receiver for what it asked for.
         send(&mut roads[0], 1, 1, &mut long);
@@ -358,7 +419,7 @@ fn who_waits_in_vain_wakes_a_ticker_that_is_parked() {
 #[cfg_attr(miri, ignore = "takes hours")]
 fn many_neighbours_hear_each_other() {
     const RANKS: u32 = 70;
-    let mut roads = neighbours(RANKS, true);
+    let mut roads = ends(RANKS, true);
     for from in 0..RANKS {
         for to in (0..RANKS).filter(|&to| to != from) {
             send(
@@ -385,32 +446,31 @@ fn many_neighbours_hear_each_other() {
 fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
     const MANY: u64 = if cfg!(miri) { 20 } else { 500 };
     for copies_across in [true, false] {
-        let mut roads = neighbours(2, copies_across);
+        let mut roads = ends(2, copies_across);
         roads[1].keep_bodies_away(true);
         let mut bodies: Vec<_> = (0..MANY).map(|number| body(number, 100)).collect();
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64, body);
         }
-        let mut held = Vec::new();
+        let mut waiting = Vec::new();
         for _ in 0..200 {
             assert!(!receive(&mut roads[0]).1);
-            while let Some(event) = roads[1].poll(Instant::ZERO) {
-                let Event::Arriving { arrival, .. } = event else {
-                    panic!("nothing has landed: {event:?}");
+            while let Some(told) = held(&mut roads[1]) {
+                let Told::Arriving(message) = told else {
+                    panic!("nothing has landed: {told:?}");
                 };
-                assert_eq!(roads[1].land(arrival, Landing::Later), Landed::Coming);
-                held.push(arrival);
+                waiting.push(message.arrival);
             }
         }
-        assert_eq!(held.len(), bodies.len());
+        assert_eq!(waiting.len(), bodies.len());
         let is_kept = |room: &Room| matches!(room, Room::Kept(bytes) if !bytes.is_empty());
         let kept = roads[1].incoming.iter();
         let kept = kept.filter(|(_, message)| is_kept(&message.room)).count();
         assert_eq!(kept, 0, "bodies came all the same");
         roads[1].keep_bodies_away(false);
         let mut come = Vec::new();
-        for arrival in held {
-            roads[1].land(arrival, Landing::Bounce(u64::MAX));
+        for arrival in waiting {
+            roads[1].land(arrival, 100, &mut come);
         }
         while come.len() < bodies.len() {
             come.extend(receive(&mut roads[1]).0);
@@ -425,9 +485,9 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
 /// The sends that a road has finished.
 fn finished(road: &mut Shm) -> Vec<Token> {
     // It does not look for new callers each time.
-    let events = (0..20).filter_map(|_| road.poll(Instant::ZERO));
-    let sent = events.map(|event| match event {
-        Event::Sent { token } => token,
+    let told = (0..20).filter_map(|_| held(road));
+    let sent = told.map(|told| match told {
+        Told::Sent(token) => token,
         other => panic!("nothing was sent here: {other:?}"),
     });
     sent.collect()
@@ -436,7 +496,7 @@ fn finished(road: &mut Shm) -> Vec<Token> {
 #[test]
 fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
     for len in 0..=REGISTERED_BYTES {
-        let mut roads = neighbours(2, true);
+        let mut roads = ends(2, true);
         let mut body = body(1, len);
         let message = Outbound {
             envelope: &[3; ENVELOPE_BYTES],
@@ -448,14 +508,13 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
         roads[0].send(Peer(1), message).unwrap();
         let (arrival, announced_len) = announced(&mut roads[1]);
         assert_eq!(announced_len, len as u64);
-        assert_eq!(roads[1].land(arrival, Landing::Later), Landed::Coming);
-        assert!(roads[1].poll(Instant::ZERO).is_none());
+        assert!(held(&mut roads[1]).is_none());
         assert_eq!(finished(&mut roads[0]), []);
         // The receive has room for one byte less, or for more.
         let room = if len % 2 == 0 { len + 9 } else { len - 1 };
         let mut place = vec![0xee; room];
-        let landed = roads[1].land(arrival, Landing::Into(Span::of(&mut place).into()));
-        assert_eq!(landed, Landed::Whole(None));
+        let landing = Landing::Into(Span::of(&mut place).into());
+        assert!(roads[1].road.land(arrival, landing), "it is complete");
         let come = len.min(room);
         assert_eq!(place[..come], body[..come]);
         assert!(place[come..].iter().all(|&byte| byte == 0xee), "{place:?}");
@@ -468,7 +527,7 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
 #[test]
 fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
     for kind in [Kind::Done, Kind::Ask] {
-        let mut roads = neighbours(3, true);
+        let mut roads = ends(3, true);
         let mut bodies = vec![[7; 3]; MORE_THAN_FIT];
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64 * 5 + 1, body);
@@ -485,18 +544,18 @@ fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
     }
 }
 
-/// The message that is announced next.
+/// The message that is announced next, and held.
 fn announced(road: &mut Shm) -> (Arrival, u64) {
-    let announced = (0..20).find_map(|_| road.poll(Instant::ZERO));
-    let Some(Event::Arriving { arrival, len, .. }) = announced else {
+    let announced = (0..20).find_map(|_| held(road));
+    let Some(Told::Arriving(message)) = announced else {
         panic!("a message is announced, not {announced:?}");
     };
-    (arrival, len)
+    (message.arrival, message.len)
 }
 
 /// A long message that both sides may copy, and where it goes.
 struct LongMessage {
-    roads: Vec<Shm>,
+    roads: Vec<End>,
     body: Vec<u8>,
     place: Vec<u8>,
 }
@@ -505,12 +564,12 @@ impl LongMessage {
     /// The receiver knows where it goes, and has copied nothing.
     fn landed(bytes: usize) -> Self {
         let (body, place) = (body(1, bytes), vec![0; bytes]);
-        let roads = neighbours(2, true);
+        let roads = ends(2, true);
         let mut this = Self { roads, body, place };
         send(&mut this.roads[0], 1, 1, &mut this.body);
         let arrival = announced(&mut this.roads[1]).0;
         let landing = Landing::Into(Span::of(&mut this.place).into());
-        assert_eq!(this.roads[1].land(arrival, landing), Landed::Coming);
+        assert!(!this.roads[1].road.land(arrival, landing));
         this
     }
 }
@@ -520,9 +579,9 @@ impl LongMessage {
 fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
     let mut message = LongMessage::landed(16 << 20);
     for rank in [0, 1] {
-        let before = message.roads[rank].moved();
-        assert!(message.roads[rank].poll(Instant::ZERO).is_none());
-        let copied = message.roads[rank].moved() - before;
+        let before = message.roads[rank].moved;
+        assert!(held(&mut message.roads[rank]).is_none());
+        let copied = message.roads[rank].moved - before;
         assert!((1..=1 << 20).contains(&copied), "{copied} bytes");
     }
 }
@@ -539,19 +598,16 @@ fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
     let [sender, receiver] = &mut message.roads[..] else {
         unreachable!("two roads");
     };
-    assert!(receiver.poll(Instant::ZERO).is_none());
+    assert!(held(receiver).is_none());
     assert_eq!(receiver.wake_at(), None);
-    assert!(receiver.begin_rest());
+    assert!(receiver.begin_sleep());
     assert!(!is_rung(receiver));
     transfer.copied.store(chunks, Relaxed);
-    assert!(sender.poll(Instant::ZERO).is_none());
+    assert!(held(sender).is_none());
     assert!(is_rung(receiver), "its sender is done");
     assert_eq!(receiver.wake_at(), Some(Instant::ZERO));
-    receiver.end_rest();
-    assert!(matches!(
-        receiver.poll(Instant::ZERO),
-        Some(Event::Arrived { .. })
-    ));
+    receiver.end_sleep();
+    assert!(matches!(held(receiver), Some(Told::Arrived(_))));
 }
 
 #[test]
@@ -562,31 +618,18 @@ fn a_sender_writes_nothing_to_a_place_for_something_shorter() {
     let transfer = &message.roads[0].outward[1].pair.transfers[0];
     // As if its receiver had taken it for another one.
     assert_eq!(transfer.bytes.swap(1000, Relaxed), BYTES as u64);
-    assert!(message.roads[0].poll(Instant::ZERO).is_none());
-    assert_eq!(message.roads[0].moved(), 0);
+    assert!(held(&mut message.roads[0]).is_none());
+    assert_eq!(message.roads[0].moved, 0);
     transfer.bytes.store(BYTES as u64, Relaxed);
-    assert!(message.roads[0].poll(Instant::ZERO).is_none());
-    assert_ne!(message.roads[0].moved(), 0);
-}
-
-#[test]
-fn a_bounced_message_takes_no_more_memory_than_its_receive_has_room_for() {
-    let mut roads = neighbours(2, false);
-    let words = [1, 2, super::LONGEST_BYTES, u64::from(u32::MAX) << 32, 1];
-    assert!(roads[0].outward[1].push_note(Kind::Long, words));
-    roads[0].announce(1);
-    let (arrival, len) = announced(&mut roads[1]);
-    assert_eq!(len, super::LONGEST_BYTES);
-    assert_eq!(roads[1].land(arrival, Landing::Bounce(100)), Landed::Coming);
-    let (_, message) = roads[1].incoming.iter().next().unwrap();
-    assert!(matches!(&message.room, Room::Bounce(buffer) if buffer.len() == 100));
+    assert!(held(&mut message.roads[0]).is_none());
+    assert_ne!(message.roads[0].moved, 0);
 }
 
 #[test]
 fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
     // Each rank may use a core of its own, all together three.
     for (ranks, cores) in [(1, 1), (2, 2), (5, 3)] {
-        let roads = neighbours(ranks, true);
+        let roads = ends(ranks, true);
         assert!(roads.iter().all(|road| road.cores() == cores), "{ranks}");
     }
 }
@@ -596,24 +639,22 @@ fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
 fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stamp_lasts() {
     // Passes of the baton and slots of the ring are told by 16 bits each.
     const ROUNDS: u64 = (1 << 16) + 100;
-    let mut roads = neighbours(2, true);
+    let mut roads = ends(2, true);
     let mut numbers = [0_u64; 2];
-    let mut say = |roads: &mut [Shm], from: usize| {
+    let mut say = |roads: &mut [End], from: usize| {
         let number = numbers[from].to_ne_bytes();
         let mut envelope = [0; ENVELOPE_BYTES];
         envelope[..8].copy_from_slice(&number);
         assert!(roads[from].offer(Peer(1 - from as u32), &envelope, Span::EMPTY));
-        let arriving = (0..20).find_map(|_| roads[1 - from].next_event());
-        let Some(Event::Arriving {
-            envelope: heard,
-            arrival,
-            ..
-        }) = arriving
-        else {
+        let road = &mut roads[1 - from].road;
+        let next = |_| told::next(road, Instant::ZERO, |_| Landing::NOWHERE);
+        let arriving = (0..20).find_map(next);
+        let Some(Told::Arriving(heard)) = arriving else {
             panic!("message {} of {from}: {arriving:?}", numbers[from]);
         };
-        roads[1 - from].land(arrival, Landing::NOWHERE);
-        assert_eq!(heard, envelope, "message {} of {from}", numbers[from]);
+        let expected = (envelope, true);
+        let heard = (heard.envelope, heard.is_whole);
+        assert_eq!(heard, expected, "message {} of {from}", numbers[from]);
         numbers[from] += 1;
     };
     for round in 0..ROUNDS {
@@ -622,22 +663,21 @@ fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stam
     }
 }
 
-/// What `take_whole` finds next, with the length it was told; `None` if the usual way must.
+/// The length of the next message, which lands in `place` and is there whole; `None` if it is not,
+/// or nothing comes.
 fn taken(road: &mut Shm, place: &mut [u8]) -> Option<usize> {
     let span = Span::of(place);
-    loop {
-        match road.take_whole(|_, len| Some((span, len))) {
-            Short::Taken(len) => return Some(len),
-            Short::Other => return None,
-            // New neighbours are looked for now and then.
-            Short::Nothing => assert!(road.quiet_event().is_none()),
-        }
+    let next = |_| told::next(road, Instant::ZERO, |_| Landing::Into(span.into()));
+    // New neighbours are looked for now and then.
+    match (0..20).find_map(next) {
+        Some(Told::Arriving(message)) if message.is_whole => Some(message.len as usize),
+        _ => None,
     }
 }
 
 #[test]
 fn a_message_that_is_there_whole_is_taken_at_once_however_long_it_is() {
-    let mut roads = neighbours(2, true);
+    let mut roads = ends(2, true);
     for round in 0..3 {
         for len in [0, 1, 40, 41, 64, 2048, 2049, EAGER_PIECE_BYTES] {
             let mut sent = body(round, len);
@@ -671,7 +711,7 @@ fn nonsense_is_not_taken_at_once() {
         (64, 63),
         (EAGER_BYTES + 8, EAGER_BYTES + 8),
     ] {
-        let mut roads = neighbours(2, true);
+        let mut roads = ends(2, true);
         let mut first = [1];
         send(&mut roads[0], 1, 1, &mut first);
         assert_eq!(taken(&mut roads[1], &mut [0]), Some(1));
@@ -690,7 +730,7 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
     for (body, count) in [(short, MORE_THAN_FIT), (long, BODIES / BODY + 1)] {
         let is_short = body.len() < BODY;
         let mut bodies = vec![body; count];
-        let mut roads = neighbours(2, false);
+        let mut roads = ends(2, false);
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64 * 5 + 1, body);
         }
@@ -709,10 +749,10 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn who_was_woken_and_each_gathering_are_counted() {
-    let mut roads = neighbours(2, true);
-    assert!(roads[1].begin_rest());
+    let mut roads = ends(2, true);
+    assert!(roads[1].begin_sleep());
     send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
-    roads[1].end_rest();
+    roads[1].end_sleep();
     assert_eq!(
         (roads[0].counters().woken, roads[1].counters().woken),
         (1, 0)
@@ -726,7 +766,7 @@ fn who_was_woken_and_each_gathering_are_counted() {
 }
 
 /// Sends so many messages that some wait for room, and takes those that came.
-fn overfill(roads: &mut [Shm], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
+fn overfill(roads: &mut [End], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
     for (number, body) in bodies.iter_mut().enumerate() {
         send(&mut roads[0], 1, number as u64 * 5 + 1, body);
     }
@@ -740,7 +780,7 @@ fn overfill(roads: &mut [Shm], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_message_does_not_overtake_those_that_wait_for_room() {
-    let mut roads = neighbours(2, true);
+    let mut roads = ends(2, true);
     let mut bodies: Vec<_> = (0..=MORE_THAN_FIT as u64).map(|n| body(n, 8)).collect();
     let (last, others) = bodies.split_last_mut().unwrap();
     let mut come = overfill(&mut roads, others);
@@ -755,8 +795,8 @@ fn a_message_does_not_overtake_those_that_wait_for_room() {
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn who_has_room_for_what_waits_does_not_sleep() {
-    let mut roads = neighbours(2, true);
+    let mut roads = ends(2, true);
     let _ = overfill(&mut roads, &mut vec![vec![7; 3]; MORE_THAN_FIT]);
-    assert!(!roads[0].begin_rest());
-    roads[0].end_rest();
+    assert!(!roads[0].begin_sleep());
+    roads[0].end_sleep();
 }

@@ -6,23 +6,31 @@ const BUFFERS_MAX: usize = 1024;
 
 /// Empty buffers.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
+pub struct Pool {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl Shelf {
+impl Pool {
     /// An empty buffer, of any capacity.
     #[inline]
-    pub(super) fn take(&mut self) -> Vec<u8> {
+    pub fn take(&mut self) -> Vec<u8> {
         let buffer = self.buffers.pop().unwrap_or_default();
         self.bytes -= buffer.capacity();
         buffer
     }
 
+    /// A buffer of `len` bytes, all zero.
+    #[inline]
+    pub fn take_filled(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = self.take();
+        buffer.resize(len, 0);
+        buffer
+    }
+
     /// Keeps a buffer, if there is room for it.
     #[inline]
-    pub(super) fn keep(&mut self, mut buffer: Vec<u8>) {
+    pub fn keep(&mut self, mut buffer: Vec<u8>) {
         let bytes = self.bytes + buffer.capacity();
         if bytes <= BYTES_MAX && self.buffers.len() < BUFFERS_MAX {
             buffer.clear();
@@ -38,13 +46,13 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_in_number_and_bytes() {
-        let mut shelf = Shelf::default();
-        (0..2 * BUFFERS_MAX).for_each(|_| shelf.keep(vec![1]));
-        assert_eq!(shelf.buffers.len(), BUFFERS_MAX);
-        let mut shelf = Shelf::default();
-        (0..8).for_each(|_| shelf.keep(vec![1; BYTES_MAX / 4]));
-        assert_eq!((shelf.buffers.len(), shelf.bytes), (4, BYTES_MAX));
-        assert!(shelf.take().is_empty());
-        assert_eq!(shelf.bytes, BYTES_MAX / 4 * 3);
+        let mut pool = Pool::default();
+        (0..2 * BUFFERS_MAX).for_each(|_| pool.keep(vec![1]));
+        assert_eq!(pool.buffers.len(), BUFFERS_MAX);
+        let mut pool = Pool::default();
+        (0..8).for_each(|_| pool.keep(vec![1; BYTES_MAX / 4]));
+        assert_eq!((pool.buffers.len(), pool.bytes), (4, BYTES_MAX));
+        assert!(pool.take().is_empty());
+        assert_eq!(pool.bytes, BYTES_MAX / 4 * 3);
     }
 }

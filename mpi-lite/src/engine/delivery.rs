@@ -1,0 +1,296 @@
+//! Where messages go that links deliver: matching, requests, what is taken in. It calls no link.
+
+use core::mem::replace;
+
+use super::attached::Attached;
+use super::envelope::Envelope;
+use super::loss::{Leftovers, Loss};
+use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
+use super::request::{Request, Requests};
+use super::send::{Sending, Spare};
+use super::taken::{Taken, widest};
+use super::withdraw::{Question, Withdrawal};
+use crate::config::Settings;
+use crate::counters::Messages;
+use crate::data::Area;
+use crate::ids::Context;
+use crate::pool::Pool;
+use crate::slab::{Beside, Slab, Table};
+use crate::transport::{Arrival, Incoming, Landing, Lost, Sink, Token};
+
+/// What a message on its way in is for.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// It fills this receive.
+    Receive {
+        request: Request,
+        envelope: Envelope,
+        len: u64,
+    },
+    /// It is unexpected and has this place.
+    Unexpected(u32),
+    /// The engine of a peer asks for the message of its send back.
+    Question(Question),
+    /// Nobody wants it.
+    Nothing,
+}
+
+/// Matching, requests and what they need.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    /// By link.
+    pub(super) targets: Vec<Beside<Target>>,
+    pub(super) requests: Requests,
+    pub(super) posted: Posted,
+    pub(super) unexpected: Unexpected,
+    /// Messages taken by matched probes: their places.
+    pub(super) messages: Table<u32>,
+    pub(super) sends: Slab<Sending>,
+    pub(super) spare: Spare,
+    /// Buffers of unexpected messages that were received, for the next ones.
+    pub(super) pool: Pool,
+    pub(super) kept_bytes: u64,
+    pub(super) taken: Taken,
+    /// Sends that the program asks for again.
+    pub(super) withdrawals: Vec<Withdrawal>,
+    pub(super) attached: Option<Attached>,
+    /// Peers that answer no more.
+    pub(super) lost: Vec<Loss>,
+    /// From `MPI_Finalize` on, what nobody receives is dropped.
+    pub(super) is_closing: bool,
+    pub(super) leftovers: Leftovers,
+    pub(super) settings: Settings,
+    pub(super) counters: Messages,
+    pub(super) hosts: Vec<String>,
+    /// Questions of other engines that wait for their answer.
+    pub(super) questions: Vec<Question>,
+    /// The lane has something to send because of what was delivered: answers, or back pressure.
+    pub(super) has_errands: bool,
+}
+
+impl Delivery {
+    pub(super) fn new(links: usize, settings: Settings, hosts: Vec<String>) -> Self {
+        let counters = Messages {
+            unexpected_room_bytes: widest(&settings),
+            ..Messages::default()
+        };
+        Self {
+            targets: (0..links).map(|_| Beside::default()).collect(),
+            requests: Requests::default(),
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            messages: Table::default(),
+            sends: Slab::default(),
+            spare: Spare::default(),
+            pool: Pool::default(),
+            kept_bytes: 0,
+            taken: Taken::default(),
+            withdrawals: Vec::new(),
+            attached: None,
+            lost: Vec::new(),
+            is_closing: false,
+            leftovers: Leftovers::default(),
+            settings,
+            counters,
+            hosts,
+            questions: Vec::new(),
+            has_errands: false,
+        }
+    }
+
+    /// Gives the memory of long queues back that have been drained.
+    pub(super) fn shrink(&mut self) {
+        self.requests.shrink();
+        self.unexpected.shrink();
+        self.messages.shrink();
+        self.sends.shrink();
+        for targets in &mut self.targets {
+            targets.shrink();
+        }
+    }
+
+    /// A message is here. Matching is decided in this function: the receive that was posted first
+    /// of those that fit gets it (MPI 5.0, 3.5).
+    #[inline(always)]
+    pub(super) fn arriving(&mut self, link: usize, message: &Incoming) -> Landing {
+        let envelope = Envelope::decode(&message.envelope);
+        let requests = &self.requests;
+        if message.is_whole
+            && let Some((request, span)) = self
+                .posted
+                .take_if(&envelope, |request| requests.run(request))
+        {
+            self.finish_with(request, (&envelope, message.len), span.len() as u64);
+            return Landing::Into(Area::Run(span));
+        }
+        self.arriving_otherwise(link, message, envelope)
+    }
+
+    /// A message that is not the short one of a receive without gaps that is found at once.
+    #[inline(never)]
+    fn arriving_otherwise(
+        &mut self,
+        link: usize,
+        message: &Incoming,
+        envelope: Envelope,
+    ) -> Landing {
+        let (len, arrival) = (message.len, message.arrival);
+        let inbound = Inbound { link, arrival };
+        if let Some(request) = self.posted.take(&envelope) {
+            let area = self.requests.take_area(request);
+            let target = Target::Receive {
+                request,
+                envelope,
+                len,
+            };
+            self.aim(inbound, target, message.is_whole);
+            return Landing::Into(area);
+        }
+        // No receive is for these, so those that wait are not asked for them.
+        if envelope.context == Context::ENGINES {
+            return self.hear(inbound, message, &envelope);
+        }
+        if self.is_closing {
+            self.leftovers.note(&envelope);
+            self.aim(inbound, Target::Nothing, message.is_whole);
+            return Landing::NOWHERE;
+        }
+        self.unexpected(inbound, message, envelope)
+    }
+
+    /// Notes what a message is for; if all of it is here it is complete.
+    #[inline]
+    pub(super) fn aim(&mut self, inbound: Inbound, target: Target, is_whole: bool) {
+        if is_whole {
+            self.complete(target);
+        } else {
+            self.set_target(inbound, target);
+        }
+    }
+
+    /// A message is complete.
+    #[inline]
+    pub(super) fn complete(&mut self, target: Target) {
+        match target {
+            Target::Receive {
+                request,
+                envelope,
+                len,
+            } => self.finish_receive(request, &envelope, len),
+            Target::Unexpected(place) => self.complete_unexpected(place),
+            Target::Question(question) => {
+                self.questions.push(question);
+                self.has_errands = true;
+            }
+            Target::Nothing => {}
+        }
+    }
+
+    fn complete_unexpected(&mut self, place: u32) {
+        let message = self.unexpected.get_mut(place);
+        let message = message.expect("an unexpected message has its place");
+        match replace(&mut message.body, Body::Dropped(Vec::new())) {
+            Body::Coming(buffer) => message.body = Body::Whole(Buffered::Buffer(buffer)),
+            Body::Claimed(request, buffer) => {
+                let (envelope, len) = (message.envelope, message.len);
+                self.unexpected.remove(place);
+                self.requests.fill(request, &buffer);
+                self.finish_receive(request, &envelope, len);
+                self.pool.keep(buffer);
+            }
+            Body::Dropped(buffer) => {
+                self.unexpected.remove(place);
+                self.pool.keep(buffer);
+            }
+            other => message.body = other,
+        }
+    }
+
+    pub(super) fn set_target(&mut self, inbound: Inbound, target: Target) {
+        self.targets[inbound.link].put(inbound.arrival.0 as usize, target);
+    }
+
+    pub(super) fn take_target(&mut self, inbound: Inbound) -> Target {
+        self.targets[inbound.link]
+            .take(inbound.arrival.0 as usize)
+            .expect("a link completes what it announced")
+    }
+}
+
+/// How many things one link tells in one turn, so that no link starves the others.
+const TOLD_PER_TURN: u32 = 64;
+
+/// So many operations finish before somebody looks whether they are those that are waited for.
+const AT_ONCE: u64 = 8;
+
+/// What one link delivers in one turn.
+pub(super) struct Inlet<'a> {
+    pub(super) delivery: &'a mut Delivery,
+    pub(super) link: usize,
+    /// Things told in this turn.
+    pub(super) told: u32,
+    /// Operations that had finished when it was made.
+    finished: u64,
+}
+
+impl<'a> Inlet<'a> {
+    /// For link `link`, which has told so many things in this turn.
+    #[inline(always)]
+    pub(super) fn new(delivery: &'a mut Delivery, link: usize, told: u32) -> Self {
+        let finished = delivery.requests.finished();
+        Self {
+            delivery,
+            link,
+            told,
+            finished,
+        }
+    }
+
+    /// Returns true if operations have finished.
+    #[inline]
+    pub(super) fn has_finished(&self) -> bool {
+        self.finished != self.delivery.requests.finished()
+    }
+
+    /// Returns true if the link may not tell more in this turn.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.told >= TOLD_PER_TURN
+    }
+}
+
+impl Sink for Inlet<'_> {
+    #[inline(always)]
+    fn arriving(&mut self, message: Incoming) -> Landing {
+        self.told += 1;
+        self.delivery.arriving(self.link, &message)
+    }
+
+    #[inline]
+    fn arrived(&mut self, arrival: Arrival) {
+        self.told += 1;
+        let link = self.link;
+        let target = self.delivery.take_target(Inbound { link, arrival });
+        self.delivery.complete(target);
+    }
+
+    #[inline]
+    fn sent(&mut self, token: Token) {
+        self.told += 1;
+        self.delivery.sent(token);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        self.told += 1;
+        self.delivery.lose(self.link, &lost);
+    }
+
+    /// Until operations have finished that somebody waits for.
+    #[inline(always)]
+    fn wants_more(&self) -> bool {
+        let requests = &self.delivery.requests;
+        let finished = requests.finished() - self.finished;
+        let is_content = finished > 0 && (requests.is_due() || finished >= AT_ONCE);
+        !is_content && !self.is_full()
+    }
+}

@@ -1,0 +1,82 @@
+//! Where the body of an unexpected message is.
+
+use super::super::request::Request;
+use crate::memory::Span;
+use crate::pool::Pool;
+use crate::transport::{Arrival, Peer};
+
+/// A message on its way in: the link and the link's name for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inbound {
+    /// Index of the link.
+    pub(in super::super) link: usize,
+    /// The link's name.
+    pub(in super::super) arrival: Arrival,
+}
+
+/// Where the body of an unexpected message is.
+#[derive(Debug)]
+pub enum Body {
+    /// With its sender, until it lands.
+    Held(Inbound),
+    /// On its way into this buffer.
+    Coming(Vec<u8>),
+    /// The same, and this receive has the message already.
+    Claimed(Request, Vec<u8>),
+    /// The same, and nobody wants it any more.
+    Dropped(Vec<u8>),
+    /// Here.
+    Whole(Buffered),
+    /// Nowhere: this peer was lost before all of it came.
+    Lost(Peer),
+}
+
+/// The body of a message that is here.
+#[derive(Debug)]
+pub enum Buffered {
+    /// A few bytes, which need no memory of their own.
+    Few([u8; FEW_BYTES], u8),
+    /// More of them.
+    Buffer(Vec<u8>),
+}
+
+/// A body of so many bytes is kept where others have the address of theirs.
+const FEW_BYTES: usize = 32;
+
+impl Buffered {
+    /// Room for `len` bytes.
+    #[inline]
+    pub(in super::super) fn new(len: usize, pool: &mut Pool) -> Self {
+        if len <= FEW_BYTES {
+            Self::Few([0; FEW_BYTES], len as u8)
+        } else {
+            Self::Buffer(pool.take_filled(len))
+        }
+    }
+
+    /// The memory, which moves with the message if there are few bytes.
+    #[inline]
+    pub(in super::super) fn span(&mut self) -> Span {
+        match self {
+            Self::Few(bytes, len) => Span::of(&mut bytes[..usize::from(*len)]),
+            Self::Buffer(buffer) => Span::of(buffer),
+        }
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(in super::super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Few(bytes, len) => &bytes[..usize::from(*len)],
+            Self::Buffer(buffer) => buffer,
+        }
+    }
+
+    /// It is done with: the next one may have its memory.
+    #[inline]
+    pub(in super::super) fn release(self, pool: &mut Pool) {
+        if let Self::Buffer(buffer) = self {
+            pool.keep(buffer);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the driver knows of messages on their way in.
+
+use rmpp_core::{IncomingId, NodeId};
+
+use super::super::sink::Event;
+use super::super::{Arrival, ENVELOPE_BYTES};
+use crate::data::Area;
+use crate::memory::Span;
+
+/// The name of a message for those above.
+pub(super) fn arrival_of(id: IncomingId) -> Arrival {
+    Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
+}
+
+/// A message on its way in.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) id: IncomingId,
+    pub(super) from: NodeId,
+    /// The sink took it for complete when it landed: nothing more is told of it.
+    pub(super) is_whole: bool,
+    pub(super) place: Place,
+}
+
+impl Incoming {
+    /// Its name, if the sink knows it and waits for the end of it.
+    pub(super) fn unfinished(&self) -> Option<Arrival> {
+        let is_known = !matches!(self.place, Place::Early(_));
+        (is_known && !self.is_whole).then(|| arrival_of(self.id))
+    }
+}
+
+/// What there is to tell.
+#[derive(Debug)]
+pub(super) enum News {
+    Event(Event),
+    /// The turn of a message that came early has come; its bytes.
+    Due(IncomingId, u64),
+}
+
+/// Where its bytes go.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Not landed; the body bytes of the first packet.
+    Held(Vec<u8>),
+    /// Its turn has not come; the message from its envelope on, as far as it is here.
+    Early(Vec<u8>),
+    Into(Area),
+}
+
+impl Place {
+    pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        match self {
+            Self::Into(area) => area.write(offset, Span::of_read(bytes)),
+            Self::Early(kept) => {
+                let end = ENVELOPE_BYTES + offset + bytes.len();
+                if kept.len() < end {
+                    kept.resize(end, 0);
+                }
+                kept[end - bytes.len()..end].copy_from_slice(bytes);
+            }
+            Self::Held(_) => unreachable!("a message that is held is sent no more of"),
+        }
+    }
+}
