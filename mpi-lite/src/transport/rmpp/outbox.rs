@@ -107,6 +107,15 @@ pub(super) struct Went {
     pub(super) bursts: usize,
 }
 
+/// Puts a piece at the end of a datagram.
+#[inline]
+fn link(pieces: &mut Vec<Piece>, datagram: &mut Datagram, piece: Piece) {
+    let place = pieces.len() as u32;
+    pieces[datagram.last as usize].next = Some(place);
+    datagram.last = place;
+    pieces.push(piece);
+}
+
 /// Why the first of the datagrams did not go.
 pub(super) struct Stuck {
     pub(super) error: io::Error,
@@ -230,7 +239,7 @@ impl Outbox {
             None => self.begin(to, piece, (head_bytes, packet_bytes)),
         }
         if !self.runs.is_empty() {
-            self.append_runs(datagram.unwrap_or(self.datagrams.len() - 1));
+            self.link_runs(datagram.unwrap_or(self.datagrams.len() - 1));
         }
     }
 
@@ -253,19 +262,16 @@ impl Outbox {
 
     /// Puts the other runs of a packet behind its first one.
     #[cold]
-    fn append_runs(&mut self, index: usize) {
+    fn link_runs(&mut self, index: usize) {
         let start = self.buffer.len();
         for body in self.runs.drain(..) {
-            let place = self.pieces.len() as u32;
-            let datagram = &mut self.datagrams[index];
-            self.pieces[datagram.last as usize].next = Some(place);
-            datagram.last = place;
-            self.pieces.push(Piece {
+            let piece = Piece {
                 start,
                 len: 0,
                 body,
                 next: None,
-            });
+            };
+            link(&mut self.pieces, &mut self.datagrams[index], piece);
         }
     }
 
@@ -305,10 +311,7 @@ impl Outbox {
             last.body = piece.body;
             return;
         }
-        let place = self.pieces.len() as u32;
-        self.pieces[datagram.last as usize].next = Some(place);
-        self.datagrams[index].last = place;
-        self.pieces.push(piece);
+        link(&mut self.pieces, datagram, piece);
     }
 
     /// Writes into each wrap how long its datagram is, and seals it. Once, before sending.
