@@ -181,8 +181,8 @@ impl Outward {
         self.push_slot(note, words);
     }
 
-    /// Writes the next piece of a message that was asked for by this name, from byte `at` of its
-    /// body on, if there is room. Answers its length.
+    /// Writes the next piece of a message that was asked for by this name, if there is room.
+    /// Returns the length of the piece.
     pub(super) fn push_asked(&mut self, name: u32, message: &Outgoing) -> Option<usize> {
         let (at, len) = (message.gone, message.bytes());
         let bytes = (len - at).min(asked_piece_bytes(len));
