@@ -25,6 +25,16 @@ static void batch(char *buffer, int bytes, int rounds)
     }
 }
 
+/* Ends the job if no such case exists. */
+static void check_case(const char *who)
+{
+    if (strcmp(who, "both") == 0 || strcmp(who, "sender") == 0 || strcmp(who, "receiver") == 0 ||
+        strcmp(who, "none") == 0)
+        return;
+    fprintf(stderr, "CASE is both, sender, receiver or none, and not '%s'\n", who);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static int has_gaps(const char *who, const char *side)
 {
     return strcmp(who, "both") == 0 || strcmp(who, side) == 0;
@@ -36,6 +46,7 @@ int main(int argc, char **argv)
     int i, rounds = 10;
 
     begin(argc, argv);
+    check_case(who);
     for (i = 2; i < argc; i++) {
         int block = atoi(argv[i]);
         MPI_Datatype vector;
