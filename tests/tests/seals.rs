@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mpi_lite_tests::wire::{Captured, Tap, capture, forge, wait_until_passed};
@@ -20,13 +19,6 @@ const CAPTURED: usize = 400;
 const WRAP: usize = 16;
 /// The seals of datagrams, as `mpirun --secure` names them.
 const SEALS: [&str; 3] = ["cookie", "tag", "encrypt"];
-
-/// These jobs fill the loopback, and who listens there must not miss what it looks for: one at a
-/// time.
-fn alone() -> MutexGuard<'static, ()> {
-    static WIRE: Mutex<()> = Mutex::new(());
-    WIRE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A job of two rounds of Init: a script starts the same MPI program twice.
 struct TwoRounds {
@@ -106,7 +98,6 @@ fn between_ports_of_now(old: &[Captured], now: &[Captured]) -> Vec<Captured> {
 
 #[test]
 fn a_datagram_of_the_first_round_of_init_is_dropped_in_the_second() {
-    let _alone = alone();
     for (seal, reason) in SEALS.into_iter().zip(["foreign", "forged", "forged"]) {
         let mut job = TwoRounds::start(seal);
         let old = capture(&job.ports(), CAPTURED);
@@ -143,10 +134,9 @@ fn shows(packet: &Captured, word: &str) -> bool {
 /// much alike, so many such texts would begin alike.
 #[test]
 fn no_two_rounds_of_init_encrypt_with_the_same_key_and_numbers() {
-    let _alone = alone();
     // As soon as the ranks are ready, hardly anything has passed.
     let heard = |tap: Tap, ports: &[u16]| {
-        capture(ports, CAPTURED);
+        let _captured = capture(ports, CAPTURED);
         tap.heard(ports)
     };
     let tap = Tap::new(is_early);
@@ -180,7 +170,6 @@ const OLD: usize = 3 << 16;
 
 #[test]
 fn an_old_copy_of_a_tagged_datagram_is_dropped() {
-    let _alone = alone();
     let scratch = Scratch::new("old");
     let binary = build("tests/c/faults/steady.c", &scratch);
     let path = |name| scratch.path().join(name);
@@ -230,7 +219,6 @@ fn send_marker(secure: &[&str], wrapper: &[&str]) -> (Outcome, bool) {
 
 #[test]
 fn what_a_job_without_encryption_sends_can_be_read() {
-    let _alone = alone();
     // So that the tests below would notice it.
     for secure in [&[][..], &["--secure=tag"]] {
         let (outcome, is_readable) = send_marker(secure, &[]);
@@ -241,7 +229,6 @@ fn what_a_job_without_encryption_sends_can_be_read() {
 
 #[test]
 fn a_wrapper_that_strips_the_environment_does_not_lower_the_seal() {
-    let _alone = alone();
     const CHANNEL_ALONE: &str = r#"exec env -i "MPILITE_BOOT_FD=$MPILITE_BOOT_FD" "$0" "$@""#;
     for wrapper in [
         &["env", "-u", "MPILITE_SECURE"][..],
@@ -256,7 +243,6 @@ fn a_wrapper_that_strips_the_environment_does_not_lower_the_seal() {
 
 #[test]
 fn a_rank_without_the_launchers_channel_is_alone_and_sends_nothing() {
-    let _alone = alone();
     let (outcome, is_readable) = send_marker(&["--secure"], &["env", "-i"]);
     let _ = outcome.expect_code(0).expect_stdout("sent to 0 of 1");
     assert!(!is_readable);
@@ -264,7 +250,6 @@ fn a_rank_without_the_launchers_channel_is_alone_and_sends_nothing() {
 
 #[test]
 fn a_rank_whose_environment_asks_for_a_weaker_seal_ends_the_job() {
-    let _alone = alone();
     for (secure, weaker) in [("encrypt", "tag"), ("encrypt", "cookie"), ("tag", "cookie")] {
         let variable = format!("MPILITE_SECURE={weaker}");
         let wrapper = ["env", variable.as_str()];
@@ -278,7 +263,6 @@ fn a_rank_whose_environment_asks_for_a_weaker_seal_ends_the_job() {
 /// The variable in the environment of `mpirun` itself is as good as the option.
 #[test]
 fn the_launchers_own_environment_asks_for_the_seal_of_the_job() {
-    let _alone = alone();
     let ask = ["-x", "MPILITE_SECURE=encrypt"];
     let (outcome, is_readable) = send_marker(&ask, &["env", "-u", "MPILITE_SECURE"]);
     let _ = outcome.expect_code(0).expect_stdout("sent to 1 of 2");
@@ -313,7 +297,6 @@ fn dumped_memory(process: Process) -> Vec<Vec<u8>> {
 
 #[test]
 fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
-    let _alone = alone();
     const KEY_BYTES: usize = 32;
     for secure in SEALS {
         let scratch = Scratch::new(&format!("key-{secure}"));
@@ -353,7 +336,6 @@ fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
 /// Files of a process that may write no core file belong to root, whoever runs it (proc(5)).
 #[test]
 fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
-    let _alone = alone();
     const NOBODY: u32 = 65534;
     let scratch = Scratch::new("core");
     let launcher = scratch.path().join("mpirun");
