@@ -7,7 +7,7 @@ BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
-.PHONY: demo test install stage build prerequisites bench compare check soak fuzz mutants miri doc clean
+.PHONY: demo test install stage build prerequisites bench compare plots check soak fuzz mutants miri doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -56,13 +56,18 @@ install: build
 bench: stage
 	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin bench
 
-# The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots.
+# The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots and keeps
+# the figures of each picture beside it.
 # COMPARE=quick makes it short, ONLY=section,section runs these alone; ONLY=node is one machine,
 # ONLY=network-1500 the network with an Ethernet's packets. BEFORE=prefix puts the mpi-lite that is
 # installed there into the place of the other MPIs.
 compare: stage
 	COMPARE="$(COMPARE)" ONLY="$(ONLY)" BEFORE="$(BEFORE)" MPILITE_PREFIX=$(STAGE) \
 	  $(CARGO) run --release --package mpi-lite-benches --bin compare
+
+# Draws docs/plots again from the figures that `make compare` kept beside the pictures.
+plots:
+	$(CARGO) run --release --package mpi-lite-benches --bin plots
 
 # What a change must pass before the tests are worth running.
 check:

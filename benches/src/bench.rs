@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -42,6 +43,38 @@ impl Program {
             place: Place::Machine,
             limit: Duration::from_secs(60),
         }
+    }
+}
+
+/// Why a run gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// The contender is not on this machine.
+    NotInstalled,
+    /// It took longer than this.
+    TooSlow(Duration),
+    /// It ended with this exit code and these first words on standard error.
+    Failed(i32, String),
+    /// It ended well, but said why it has no figure, or printed none.
+    NoFigure(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::NotInstalled => f.write_str("not installed"),
+            Missing::TooSlow(limit) => write!(f, "timed out after {} s", limit.as_secs_f64()),
+            Missing::Failed(code, _) => write!(f, "ended with exit code {code}"),
+            Missing::NoFigure(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Missing {
+    /// The program ended well, but printed no such figure.
+    #[must_use]
+    pub fn figure() -> Self {
+        Self::NoFigure("no figure was printed".to_owned())
     }
 }
 
@@ -170,13 +203,17 @@ impl Bench {
         job.arg(binary).args(&program.arguments)
     }
 
-    /// What the program printed; `None`, with a line on standard error, if it failed or was too
-    /// slow. Who is not installed has nothing to say. Who was too slow is not asked for the same
-    /// again: a comparison must end.
-    #[must_use]
-    pub fn run(&self, who: &Contender, program: &Program) -> Option<String> {
-        if !who.is_installed || self.too_slow.borrow().contains(&key(who, program)) {
-            return None;
+    /// What the program printed. Who was too slow is not asked for the same again: a comparison
+    /// must end.
+    ///
+    /// # Errors
+    /// Why it printed nothing; a line on standard error says so, too.
+    pub fn run(&self, who: &Contender, program: &Program) -> Result<String, Missing> {
+        if !who.is_installed {
+            return Err(Missing::NotInstalled);
+        }
+        if self.too_slow.borrow().contains(&key(who, program)) {
+            return Err(Missing::TooSlow(program.limit));
         }
         let outcome = self.job(who, program).run();
         self.judge(who, program, outcome)
@@ -198,10 +235,17 @@ impl Bench {
     }
 
     /// The output of a run that ended well.
-    #[must_use]
-    pub fn judge(&self, who: &Contender, program: &Program, outcome: Outcome) -> Option<String> {
+    ///
+    /// # Errors
+    /// It was too slow, or failed.
+    pub fn judge(
+        &self,
+        who: &Contender,
+        program: &Program,
+        outcome: Outcome,
+    ) -> Result<String, Missing> {
         if outcome.code == Some(0) {
-            return Some(outcome.stdout);
+            return Ok(outcome.stdout);
         }
         let (who_name, name, words) = (&who.name, program.name, program.arguments.join(" "));
         if is_stopped(&outcome) {
@@ -210,20 +254,20 @@ impl Bench {
                 program.limit
             );
             self.too_slow.borrow_mut().insert(key(who, program));
-            return None;
+            return Err(Missing::TooSlow(program.limit));
         }
         let mut lines = outcome
             .stderr
             .lines()
             .filter(|line| !line.trim().is_empty());
         let code = outcome.code.unwrap_or_default();
-        let said = lines.next().unwrap_or_default();
+        let said = lines.next().unwrap_or_default().to_owned();
         let failure = format!("{who_name}: {name} {words}: exit code {code}: {said}");
         eprintln!("compare: {failure}");
         if who.is_ours() {
             self.failures.borrow_mut().push(failure);
         }
-        None
+        Err(Missing::Failed(code, said))
     }
 }
 

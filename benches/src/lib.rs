@@ -18,7 +18,7 @@ pub mod sections;
 mod table;
 mod wheels;
 
-pub use bench::{Bench, Program};
+pub use bench::{Bench, Missing, Program};
 pub use contender::{Contender, auto, counting, kernel, neighbours, ours, peers, rmpp};
 pub use goal::{Goal, Limit};
 pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
@@ -26,5 +26,5 @@ pub use options::Options;
 pub use place::{
     ETHERNET, JUMBO, LOOPBACK, NETWORKS, Network, Place, check_networks, cut, disturbed,
 };
-pub use report::{Report, plots_folder};
+pub use report::{Report, plots_folder, redraw};
 pub use table::{Table, short};

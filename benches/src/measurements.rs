@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Which way a figure improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
@@ -38,10 +40,14 @@ impl Round {
 
 /// What was measured, round by round.
 #[derive(Debug, Default)]
-pub struct Measurements(Vec<Round>);
+pub struct Measurements {
+    rounds: Vec<Round>,
+    /// Why a figure is missing: who, what, each reason once.
+    reasons: BTreeMap<(String, String), Vec<String>>,
+}
 
 /// The middle of some figures, and between which bounds they lay.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The middle.
     pub median: f64,
@@ -74,7 +80,7 @@ impl Spread {
 impl Measurements {
     /// Begins a round; what is noted from now on belongs to it.
     pub fn begin_round(&mut self) {
-        self.0.push(Round::default());
+        self.rounds.push(Round::default());
     }
 
     /// Notes a figure of the present round.
@@ -82,20 +88,58 @@ impl Measurements {
     /// # Panics
     /// Before the first round.
     pub fn note(&mut self, who: &str, what: &str, figure: f64) {
-        let round = self.0.last_mut().expect("a round has begun");
+        let round = self.rounds.last_mut().expect("a round has begun");
         round.0.insert((who.to_owned(), what.to_owned()), figure);
+    }
+
+    /// Says why a figure of the present round is missing.
+    pub fn lack(&mut self, who: &str, what: &str, why: impl ToString) {
+        let key = (who.to_owned(), what.to_owned());
+        let reasons = self.reasons.entry(key).or_default();
+        let why = why.to_string();
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+
+    /// Notes a figure, or why it is missing.
+    pub fn enter(&mut self, who: &str, what: &str, figure: Result<f64, impl ToString>) {
+        match figure {
+            Ok(figure) => self.note(who, what, figure),
+            Err(why) => self.lack(who, what, why),
+        }
+    }
+
+    /// Why the figure is missing in some of the rounds, as far as that was said.
+    #[must_use]
+    pub fn reason(&self, who: &str, what: &str) -> Option<String> {
+        let reasons = self.reasons.get(&(who.to_owned(), what.to_owned()))?;
+        Some(reasons.join(", "))
+    }
+
+    /// How many rounds have the figure, and how many rounds there were.
+    #[must_use]
+    pub fn count(&self, who: &str, what: &str) -> (usize, usize) {
+        let has_figure = |round: &&Round| round.get(who, what).is_some();
+        let count = self.rounds.iter().filter(has_figure).count();
+        (count, self.rounds.len())
+    }
+
+    /// The median over the rounds and between which bounds they lay.
+    #[must_use]
+    pub fn spread_of(&self, who: &str, what: &str) -> Option<Spread> {
+        self.spread(|round| round.get(who, what))
     }
 
     /// The median over the rounds.
     #[must_use]
     pub fn median(&self, who: &str, what: &str) -> Option<f64> {
-        self.spread(|round| round.get(who, what))
-            .map(|spread| spread.median)
+        self.spread_of(who, what).map(|spread| spread.median)
     }
 
     /// Something computed within each round, and its spread over those rounds that have it.
     pub fn spread(&self, of_round: impl Fn(&Round) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.0.iter().filter_map(of_round).collect())
+        Spread::of(self.rounds.iter().filter_map(of_round).collect())
     }
 
     /// `who` divided by the best of `others`, within each round.
@@ -169,6 +213,22 @@ mod tests {
         assert_eq!(all.median("ours", "1024"), None);
         assert_eq!(all.ratio("ours", &["absent"], "8", Better::Smaller), None);
         assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_reason_is_kept_once_beside_the_rounds_that_have_the_figure() {
+        let mut all = rounds(&[(1.0, 2.0), (1.0, 2.0)]);
+        all.begin_round();
+        for _ in 0..2 {
+            all.enter("ours", "8", Err::<f64, _>("too slow"));
+        }
+        all.enter("ours", "8", Err::<f64, _>("exit code 1"));
+        all.enter("theirs", "8", Ok::<_, String>(2.0));
+        assert_eq!(all.count("ours", "8"), (2, 3));
+        assert_eq!(all.count("theirs", "8"), (3, 3));
+        let reason = all.reason("ours", "8");
+        assert_eq!(reason.as_deref(), Some("too slow, exit code 1"));
+        assert_eq!(all.reason("theirs", "8"), None);
     }
 
     #[test]

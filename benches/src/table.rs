@@ -8,6 +8,7 @@ pub struct Table {
     title: String,
     columns: Vec<String>,
     rows: Vec<(String, Vec<String>)>,
+    notes: Vec<String>,
 }
 
 impl Table {
@@ -18,7 +19,13 @@ impl Table {
             title: title.into(),
             columns,
             rows: Vec::new(),
+            notes: Vec::new(),
         }
+    }
+
+    /// Adds a line below the table.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// Adds a row.
@@ -61,6 +68,9 @@ impl fmt::Display for Table {
             }
             writeln!(f)?;
         }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
         Ok(())
     }
 }
@@ -74,8 +84,9 @@ mod tests {
         let mut table = Table::new("title", vec!["bytes".into(), "a".into()]);
         table.row("8", vec!["not installed".into()]);
         table.row("1048576", vec![short(Some(1.0))]);
-        let expected =
-            "title\n  bytes                a\n  8        not installed\n  1048576           1.00\n";
+        table.note("below".into());
+        let expected = "title\n  bytes                a\n  8        not installed\n  \
+             1048576           1.00\n  below\n";
         assert_eq!(table.to_string(), expected);
     }
 

@@ -1,28 +1,33 @@
-//! A figure for each contender, as bars with the figure at their ends.
+//! A figure for each contender, as bars with the figure at their ends and its spread across them.
 
-use super::scale::brief;
-use super::svg::{Canvas, Style, WIDTH};
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+use serde::{Deserialize, Serialize};
 
-const LEFT: f64 = 186.0;
-const RIGHT: f64 = WIDTH - 120.0;
-const TOP: f64 = 76.0;
-const BAR: f64 = 20.0;
-const STEP: f64 = 28.0;
-const HEADING: f64 = 30.0;
+use super::brief;
+use super::canvas::{AXIS, Area, Failure, HEADING, INK, QUIET, WIDTH, card, write};
+use super::style::Style as Look;
+use crate::measurements::Spread;
+
+const LEFT: i32 = 186;
+const RIGHT: i32 = WIDTH - 120;
+const BAR: i32 = 20;
+const STEP: i32 = 28;
+const GROUP: i32 = 30;
 /// Between the groups.
-const GAP: f64 = 14.0;
+const GAP: i32 = 14;
 
 /// One bar.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
     /// Who.
     pub name: String,
     /// How much, or in words why not.
-    pub figure: Result<f64, String>,
+    pub figure: Result<Spread, String>,
 }
 
 /// A picture of bars.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BarPlot {
     /// What is shown.
     pub title: String,
@@ -35,44 +40,59 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
-    pub(super) fn to_svg(&self) -> String {
-        let bars = || self.groups.iter().flat_map(|group| &group.1);
-        let heights = bars().count() as f64 * STEP + self.groups.len() as f64 * (HEADING + GAP);
-        let mut canvas = Canvas::new(TOP + heights, &self.title, &self.subtitle);
-        let most = bars().filter_map(|bar| bar.figure.as_ref().ok());
-        let most = most.copied().fold(f64::MIN_POSITIVE, f64::max);
-        let mut y = TOP;
-        for (heading, bars) in &self.groups {
-            canvas.text((20.0, y + 12.0), "quiet", heading);
-            y += HEADING;
-            let start = y;
-            for bar in bars {
-                self.draw(&mut canvas, bar, y, (RIGHT - LEFT) / most);
+    pub(super) fn draw(&self, text: &mut String) -> Result<(), Failure> {
+        let height = |group: &(String, Vec<Bar>)| {
+            let bars = i32::try_from(group.1.len()).expect("a few bars");
+            GROUP + bars * STEP + GAP
+        };
+        let heights: i32 = self.groups.iter().map(height).sum();
+        let card = card(text, HEADING + heights, (&self.title, &self.subtitle))?;
+        let figures = self.groups.iter().flat_map(|group| &group.1);
+        let most = figures.filter_map(|bar| bar.figure.as_ref().ok().map(|it| it.most));
+        let most = most.fold(f64::MIN_POSITIVE, f64::max);
+        let mut top = HEADING;
+        for group in &self.groups {
+            write(&card, (20, top + 12), (&group.0, HPos::Left), &QUIET)?;
+            let mut y = top + GROUP;
+            for bar in &group.1 {
+                draw_bar(&card, (bar, most, &self.unit), y)?;
                 y += STEP;
             }
-            canvas.line((LEFT, start - 4.0), (LEFT, y - STEP + BAR + 4.0), "axis");
-            y += GAP;
+            let axis = [(LEFT, top + GROUP - 4), (LEFT, y - STEP + BAR + 4)];
+            card.draw(&PathElement::new(axis, AXIS))?;
+            top += height(group);
         }
-        canvas.finish()
+        card.present()
     }
+}
 
-    fn draw(&self, canvas: &mut Canvas, bar: &Bar, y: f64, pixels: f64) {
-        let base = y + BAR / 2.0 + 4.5;
-        canvas.text((LEFT - 10.0, base), "name", &bar.name);
-        match &bar.figure {
-            Ok(figure) => {
-                let width = figure * pixels;
-                canvas.bar((LEFT, y), (width, BAR), Style::of(&bar.name));
-                let text = format!("{}{}", brief(*figure), self.unit);
-                canvas.text((LEFT + width + 8.0, base), "figure", &text);
-            }
-            Err(why) => canvas.text((LEFT + 8.0, base), "quiet", why),
-        }
+fn draw_bar(card: &Area<'_>, (bar, most, unit): (&Bar, f64, &str), y: i32) -> Result<(), Failure> {
+    let middle = y + BAR / 2;
+    write(card, (LEFT - 10, middle), (&bar.name, HPos::Right), &INK)?;
+    let figure = match &bar.figure {
+        Ok(figure) => figure,
+        Err(why) => return write(card, (LEFT + 8, middle), (why, HPos::Left), &QUIET),
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "a pixel of the card")]
+    let at = |figure: f64| LEFT + (figure / most * f64::from(RIGHT - LEFT)).round() as i32;
+    let shape = [(LEFT, y), (at(figure.median), y + BAR)];
+    card.draw(&Rectangle::new(shape, Look::of(&bar.name).colour.filled()))?;
+    let (least, highest) = (at(figure.least), at(figure.most));
+    let cap = |x: i32| [(x, middle - 4), (x, middle + 4)];
+    for line in [
+        [(least, middle), (highest, middle)],
+        cap(least),
+        cap(highest),
+    ] {
+        card.draw(&PathElement::new(line, INK))?;
     }
+    let text = format!("{}{unit}", brief(figure.median));
+    write(card, (highest + 8, middle), (&text, HPos::Left), &INK)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{assert_on_the_card, texts_of};
     use super::*;
 
     #[test]
@@ -81,6 +101,7 @@ mod tests {
             name: name.to_owned(),
             figure,
         };
+        let spread = Spread::of(vec![3.1e6, 3.2e6, 3.6e6]).expect("three figures");
         let plot = BarPlot {
             title: "Rate".to_owned(),
             subtitle: "8 B, 64 in flight".to_owned(),
@@ -88,19 +109,17 @@ mod tests {
             groups: vec![(
                 "one way".to_owned(),
                 vec![
-                    bar("fast", Ok(3.2e6)),
+                    bar("fast", Ok(spread)),
                     bar("MPICH tcp", Err("not installed".to_owned())),
                 ],
             )],
         };
-        let svg = plot.to_svg();
-        let document = roxmltree::Document::parse(&svg).expect("valid XML");
-        let texts: Vec<_> = document
-            .descendants()
-            .filter_map(|node| node.text())
-            .collect();
-        for text in ["fast", "3.2 M/s", "not installed"] {
-            assert!(texts.contains(&text), "{text}: {texts:?}");
+        let mut svg = String::new();
+        plot.draw(&mut svg).expect("a string takes all");
+        let texts = texts_of(&svg);
+        for name in ["fast", "3.2 M/s", "not installed"] {
+            assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
         }
+        assert_on_the_card(&svg);
     }
 }

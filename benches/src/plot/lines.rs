@@ -1,20 +1,36 @@
-//! Figures over a scale: a line for each contender, its name at its end.
+//! Figures over an axis: a line for each contender, and the spread of each point around it.
 
-use super::scale::{LogScale, brief};
-use super::svg::{Canvas, Style, WIDTH};
+use std::ops::Range;
 
-const HEIGHT: f64 = 430.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = WIDTH - 148.0;
-const TOP: f64 = 92.0;
-const BOTTOM: f64 = HEIGHT - 58.0;
-/// The least distance of two names below each other.
-const NAME_HEIGHT: f64 = 17.0;
+use plotters::coord::combinators::WithKeyPoints;
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+use serde::{Deserialize, Serialize};
+
+use super::brief;
+use super::canvas::{
+    AXIS, Area, Failure, GRID, HEADING, INK, QUIET, WIDTH, card, letters, marker, note_lines,
+    notes_height, write, write_notes,
+};
+use super::style::Style as Look;
+use crate::measurements::Spread;
+
+/// The height of the part with the lines.
+const BODY: i32 = 388;
+/// The width of the part with the names.
+const NAMES: i32 = 160;
+/// Room for the figures of the vertical axis and the names of the horizontal one.
+const LEFT: i32 = 68;
+const BELOW: i32 = 52;
+/// The distance of two names below each other.
+const NAME: i32 = 24;
+/// How much a band covers of what is behind it.
+const BAND: f64 = 0.12;
 /// About the width of a letter.
 const LETTER: f64 = 7.0;
 
 /// The horizontal axis: where the figures stand, and what is written below them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ticks {
     /// What the axis shows, with its unit.
     pub label: String,
@@ -25,16 +41,16 @@ pub struct Ticks {
 }
 
 /// The figures of one contender.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Its name.
     pub name: String,
-    /// Horizontal and vertical figure of each point.
-    pub points: Vec<(f64, f64)>,
+    /// Horizontal figure, and median and spread of the vertical one, in the order of the axis.
+    pub points: Vec<(f64, Spread)>,
 }
 
 /// A picture of lines.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinePlot {
     /// What is shown.
     pub title: String,
@@ -46,6 +62,20 @@ pub struct LinePlot {
     pub y: String,
     /// A line each.
     pub series: Vec<Series>,
+    /// Which points are missing, and why: a line each, below the picture.
+    pub notes: Vec<String>,
+}
+
+/// Both axes are logarithmic, and their ticks are ours.
+type Axis = WithKeyPoints<LogCoord<f64>>;
+type Axes = Cartesian2d<Axis, Axis>;
+
+/// A point of a line: its number on the axis, its place there, its figure.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    number: usize,
+    x: f64,
+    y: Spread,
 }
 
 impl Ticks {
@@ -75,20 +105,47 @@ impl Ticks {
         }
     }
 
-    fn places(&self) -> impl Fn(f64) -> Option<f64> + '_ {
+    /// Where each figure stands on the axis, which is always logarithmic: what stands side by side
+    /// has the same factor between any two.
+    fn places(&self) -> Vec<f64> {
         // A logarithm knows no 0: it stands at 1's place, or before it if 1 stands there.
         let has_one = self.values.iter().any(|value| value.0 == 1.0);
         let least = if has_one { 0.5 } else { 1.0 };
-        let figures: Vec<f64> = self.values.iter().map(|value| value.0.max(least)).collect();
-        let scale = LogScale::covering(&figures, (LEFT, RIGHT));
-        move |figure| {
-            let index = self.values.iter().position(|value| value.0 == figure)?;
-            if self.is_logarithmic {
-                return Some(scale.place(figure.max(least)));
+        let place = |(number, value): (usize, &(f64, String))| match self.is_logarithmic {
+            true => value.0.max(least),
+            false => (number as f64).exp(),
+        };
+        self.values.iter().enumerate().map(place).collect()
+    }
+
+    /// The axis, with some room before the first and behind the last place.
+    fn range(&self, places: &[f64]) -> Range<f64> {
+        let (first, last) = (
+            places.first().unwrap_or(&1.0),
+            places.last().unwrap_or(&1.0),
+        );
+        let room = match self.is_logarithmic {
+            true => (last / first).powf(0.03).max(1.1),
+            false => 1.7,
+        };
+        first / room..last * room
+    }
+
+    /// The names of the figures; where they would cover each other, one stands for its neighbours.
+    fn names(&self, range: &Range<f64>) -> Vec<&str> {
+        let pixels = f64::from(WIDTH - NAMES - LEFT) / (range.end / range.start).ln();
+        let mut free = f64::NEG_INFINITY;
+        let mut names = Vec::new();
+        for ((_, name), place) in self.values.iter().zip(self.places()) {
+            let half = name.chars().count() as f64 * LETTER / 2.0;
+            let middle = place.ln() * pixels;
+            let is_shown = middle - half >= free;
+            if is_shown {
+                free = middle + half + LETTER;
             }
-            let (index, count) = (index as f64, self.values.len() as f64);
-            Some(LEFT + (index + 0.5) / count * (RIGHT - LEFT))
+            names.push(if is_shown { name.as_str() } else { "" });
         }
+        names
     }
 }
 
@@ -101,118 +158,167 @@ fn size_name(bytes: u32) -> String {
     }
 }
 
-impl LinePlot {
-    pub(super) fn to_svg(&self) -> String {
-        let mut canvas = Canvas::new(HEIGHT, &self.title, &self.subtitle);
-        let figures = self.series.iter().flat_map(|series| &series.points);
-        let figures: Vec<f64> = figures.map(|point| point.1).collect();
-        let y = LogScale::covering(&figures, (BOTTOM, TOP));
-        self.draw_frame(&mut canvas, &y);
-        let x = self.x.places();
-        let placed: Vec<(Vec<(f64, f64)>, &Series)> = self
-            .series
-            .iter()
-            .map(|series| {
-                let place = |point: &(f64, f64)| Some((x(point.0)?, y.place(point.1)));
-                (series.points.iter().filter_map(place).collect(), series)
-            })
-            .filter(|(points, _): &(Vec<_>, _)| !points.is_empty())
+/// Round figures between two others: decades, and figures between them where there are few.
+fn round_figures(low: f64, high: f64) -> Vec<f64> {
+    const STEPS: [&[f64]; 3] = [
+        &[1.0],
+        &[1.0, 2.0, 5.0],
+        &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+    ];
+    let mut found = Vec::new();
+    for steps in STEPS {
+        found = (-9..12)
+            .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)))
+            .filter(|figure| (low..=high).contains(figure))
             .collect();
+        if found.len() > 2 {
+            break;
+        }
+    }
+    found
+}
+
+impl LinePlot {
+    pub(super) fn draw(&self, text: &mut String) -> Result<(), Failure> {
+        let notes = note_lines(&self.notes);
+        let height = HEADING + BODY + notes_height(&notes);
+        let card = card(text, height, (&self.title, &self.subtitle))?;
+        let (plot, names) = card
+            .margin(HEADING, notes_height(&notes), 12, 4)
+            .split_horizontally(WIDTH - NAMES - 16);
+        self.draw_lines(&plot)?;
+        self.write_names(&names)?;
+        write_notes(&card, HEADING + BODY, &notes)?;
+        card.present()
+    }
+
+    /// The points of a contender, in runs without a missing one between.
+    fn runs(&self, series: &Series) -> Vec<Vec<Point>> {
+        let places = self.x.places();
+        let point = |(x, y): &(f64, Spread)| {
+            let number = self.x.values.iter().position(|value| value.0 == *x)?;
+            let x = places[number];
+            // A figure of 0 has no place on a logarithmic axis.
+            (y.least > 0.0).then_some(Point { number, x, y: *y })
+        };
+        let points: Vec<Point> = series.points.iter().filter_map(point).collect();
+        let runs = points.chunk_by(|a, b| a.number + 1 == b.number);
+        runs.map(<[Point]>::to_vec).collect()
+    }
+
+    /// From the least to the most of all figures, with some room.
+    fn range(&self) -> Range<f64> {
+        let all = || {
+            let points = self.series.iter().flat_map(|series| self.runs(series));
+            points.flatten().map(|point| point.y)
+        };
+        let low = all().map(|y| y.least).fold(f64::INFINITY, f64::min);
+        let high = all().map(|y| y.most).fold(0.0, f64::max);
+        if low > high {
+            return 1.0..10.0;
+        }
+        low / 1.25..high * 1.25
+    }
+
+    fn draw_lines(&self, area: &Area<'_>) -> Result<(), Failure> {
+        let places = self.x.places();
+        let x = self.x.range(&places);
+        let names = self.x.names(&x);
+        let name_of = |at: &f64| {
+            let number = places.iter().position(|place| place == at);
+            number.map_or_else(String::new, |number| names[number].to_owned())
+        };
+        let y = self.range();
+        let ticks = round_figures(y.start, y.end);
+        let mut chart = ChartBuilder::on(area)
+            .set_label_area_size(LabelAreaPosition::Left, LEFT)
+            .set_label_area_size(LabelAreaPosition::Bottom, BELOW)
+            .build_cartesian_2d(
+                x.log_scale().with_key_points(places.clone()),
+                y.log_scale().with_key_points(ticks),
+            )?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .bold_line_style(GRID)
+            .axis_style(AXIS)
+            .label_style(("sans-serif", 13).into_font().color(&QUIET))
+            .x_desc(&self.x.label)
+            .y_desc(&self.y)
+            .x_label_formatter(&name_of)
+            .y_label_formatter(&|figure| brief(*figure))
+            .draw()?;
         // The first is drawn last: it stands in front.
-        for (points, series) in placed.iter().rev() {
-            let style = Style::of(&series.name);
-            canvas.path(points, style);
-            for point in points {
-                canvas.mark(*point, style);
+        for series in self.series.iter().rev() {
+            let look = Look::of(&series.name);
+            for run in self.runs(series) {
+                draw_run(&mut chart, &run, look)?;
             }
         }
-        draw_names(&mut canvas, &placed);
-        canvas.finish()
+        Ok(())
     }
 
-    fn draw_frame(&self, canvas: &mut Canvas, y: &LogScale) {
-        canvas.text((LEFT - 46.0, TOP - 14.0), "quiet", &self.y);
-        for tick in y.ticks() {
-            let height = y.place(tick);
-            canvas.line((LEFT, height), (RIGHT, height), "grid");
-            canvas.text((LEFT - 8.0, height + 4.5), "tick", &brief(tick));
+    /// The names stand in the order in which the lines end.
+    fn write_names(&self, area: &Area<'_>) -> Result<(), Failure> {
+        let ends = |series: &&Series| series.points.last().map(|point| point.1.median);
+        let mut shown: Vec<_> = self.series.iter().filter(|it| ends(it).is_some()).collect();
+        shown.sort_by(|a, b| ends(b).unwrap_or(0.0).total_cmp(&ends(a).unwrap_or(0.0)));
+        let mut y = NAME;
+        for series in shown {
+            area.draw(&marker((16, y), Look::of(&series.name)))?;
+            write(area, (28, y), (&series.name, HPos::Left), &INK)?;
+            y += NAME;
         }
-        canvas.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis");
-        let place = self.x.places();
-        let mut free = 0.0;
-        for (value, name) in &self.x.values {
-            let at = place(*value).expect("a tick is on its own axis");
-            canvas.line((at, BOTTOM), (at, BOTTOM + 5.0), "axis");
-            let half = name.chars().count() as f64 * LETTER / 2.0;
-            // Where names would cover each other, one stands for its neighbours.
-            if at - half >= free {
-                canvas.text((at, BOTTOM + 20.0), "below", name);
-                free = at + half + LETTER;
-            }
-        }
-        canvas.text(
-            (f64::midpoint(LEFT, RIGHT), BOTTOM + 42.0),
-            "below",
-            &self.x.label,
-        );
+        area.draw(&Text::new(
+            "line: median",
+            (8, y + 4),
+            letters(&QUIET, HPos::Left),
+        ))?;
+        let spread = "band: least to most";
+        write(area, (8, y + 22), (spread, HPos::Left), &QUIET)
     }
 }
 
-/// Names stand at the ends of their lines, moved apart where they would cover each other.
-fn draw_names(canvas: &mut Canvas, placed: &[(Vec<(f64, f64)>, &Series)]) {
-    let last = |points: &[(f64, f64)]| *points.last().expect("empty lines are left out");
-    let edge = placed
-        .iter()
-        .map(|(points, _)| last(points).0)
-        .fold(LEFT, f64::max);
-    let (at_edge, earlier): (Vec<_>, Vec<_>) = placed
-        .iter()
-        .partition(|(points, _)| last(points).0 >= edge - 1.0);
-    for (points, series) in earlier {
-        let (x, y) = last(points);
-        canvas.text(
-            (x + 9.0, (y + 15.0).min(BOTTOM - 5.0)),
-            "label",
-            &series.name,
-        );
+/// Draws the points of a contender without a missing one between, and their spread.
+fn draw_run(
+    chart: &mut ChartContext<'_, SVGBackend<'_>, Axes>,
+    run: &[Point],
+    look: Look,
+) -> Result<(), Failure> {
+    let upper = run.iter().map(|it| (it.x, it.y.most));
+    let lower = run.iter().rev().map(|it| (it.x, it.y.least));
+    let band: Vec<(f64, f64)> = upper.chain(lower).collect();
+    let band = Polygon::new(band, look.colour.mix(BAND));
+    chart.plotting_area().draw(&band)?;
+    let line = run.iter().map(|it| (it.x, it.y.median));
+    let style = look.colour.stroke_width(2);
+    if look.is_dashed {
+        chart.draw_series(DashedLineSeries::new(line, 6, 4, style))?;
+    } else {
+        chart.draw_series(LineSeries::new(line, style))?;
     }
-    let wanted: Vec<f64> = at_edge.iter().map(|(points, _)| last(points).1).collect();
-    for ((points, series), height) in at_edge.iter().zip(spread(&wanted)) {
-        let (x, y) = last(points);
-        let start = RIGHT + 22.0;
-        canvas.line((x + 6.0, y), (start - 8.0, height), "leader");
-        canvas.mark((start, height), Style::of(&series.name));
-        canvas.text((start + 10.0, height + 4.5), "label", &series.name);
+    for it in run {
+        let spread = [(it.x, it.y.least), (it.x, it.y.most)];
+        let area = chart.plotting_area();
+        area.draw(&PathElement::new(spread, look.colour))?;
+        area.draw(&marker((it.x, it.y.median), look))?;
     }
-}
-
-/// Heights near the wanted ones, in the same order, at least [`NAME_HEIGHT`] apart.
-fn spread(wanted: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut heights = wanted.to_vec();
-    let mut least = TOP;
-    for index in &order {
-        heights[*index] = heights[*index].max(least);
-        least = heights[*index] + NAME_HEIGHT;
-    }
-    // What was pushed below the picture pushes the others up again.
-    let mut most = BOTTOM;
-    for index in order.iter().rev() {
-        heights[*index] = heights[*index].min(most);
-        most = heights[*index] - NAME_HEIGHT;
-    }
-    heights
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{assert_on_the_card, texts_of};
     use super::*;
+
+    fn spread(median: f64) -> Spread {
+        Spread::of(vec![median * 0.8, median, median * 1.5]).expect("three figures")
+    }
 
     fn plot() -> LinePlot {
         let series = |name: &str, points: &[(f64, f64)]| Series {
             name: name.to_owned(),
-            points: points.to_vec(),
+            points: points.iter().map(|(x, y)| (*x, spread(*y))).collect(),
         };
         LinePlot {
             title: "Latency <&> \"more\"".to_owned(),
@@ -224,36 +330,37 @@ mod tests {
                 series("raw UDP", &[(0.0, 2.0), (8.0, 2.1)]),
                 series("absent", &[]),
             ],
+            notes: vec!["absent: not <installed>".to_owned()],
         }
     }
 
+    fn svg(plot: &LinePlot) -> String {
+        let mut text = String::new();
+        plot.draw(&mut text).expect("a string takes all");
+        text
+    }
+
     #[test]
-    fn a_picture_of_lines_is_valid_xml_with_every_name_in_it() {
-        let svg = plot().to_svg();
-        let document = roxmltree::Document::parse(&svg).expect("valid XML");
-        let texts: Vec<_> = document
-            .descendants()
-            .filter_map(|node| node.text())
-            .collect();
-        for name in ["fast", "raw UDP", "4 Mi", "Latency <&> \"more\""] {
-            assert!(texts.contains(&name), "{name}: {texts:?}");
+    fn a_picture_of_lines_is_valid_xml_with_every_name_and_note_in_it() {
+        let texts = texts_of(&svg(&plot()));
+        for name in [
+            "fast",
+            "raw UDP",
+            "4 Mi",
+            "Latency <&> \"more\"",
+            "absent: not <installed>",
+        ] {
+            assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
         }
-        assert!(!texts.contains(&"absent"), "who has no figures has no line");
+        let is_absent = !texts.iter().any(|text| text == "absent");
+        assert!(is_absent, "who has no figures has no line");
     }
 
     #[test]
     fn everything_is_on_the_card() {
-        let svg = plot().to_svg();
-        let document = roxmltree::Document::parse(&svg).expect("valid XML");
-        for node in document.descendants() {
-            for (name, limit) in [("x", WIDTH), ("y", HEIGHT), ("cx", WIDTH), ("cy", HEIGHT)] {
-                let Some(value) = node.attribute(name) else {
-                    continue;
-                };
-                let value: f64 = value.parse().expect("a number");
-                assert!((0.0..=limit).contains(&value), "{name}={value}");
-            }
-        }
+        assert_on_the_card(&svg(&plot()));
+        let steps = Ticks::steps("ranks", &[2.0, 4.0], "ranks");
+        assert_on_the_card(&svg(&LinePlot { x: steps, ..plot() }));
     }
 
     #[test]
@@ -262,34 +369,68 @@ mod tests {
             series: Vec::new(),
             ..plot()
         };
-        assert!(roxmltree::Document::parse(&empty.to_svg()).is_ok());
+        assert!(texts_of(&svg(&empty)).contains(&"two ranks".to_owned()));
+    }
+
+    #[test]
+    fn a_missing_point_parts_the_line() {
+        let plot = plot();
+        let lengths = |series: &Series| plot.runs(series).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&plot.series[0]), [2, 1], "1024 is missing between");
+        assert_eq!(lengths(&plot.series[1]), [2]);
+    }
+
+    #[test]
+    fn the_spread_of_a_point_is_drawn() {
+        let wide = svg(&plot());
+        let mut narrow = plot();
+        for series in &mut narrow.series {
+            for (_, y) in &mut series.points {
+                (y.least, y.most) = (y.median, y.median);
+            }
+        }
+        let bands = |svg: &str| {
+            let document = roxmltree::Document::parse(svg).expect("valid XML");
+            let bands = document.descendants().filter(|node| {
+                node.has_tag_name("polygon") && node.attribute("opacity") == Some("0.12")
+            });
+            let heights = bands.map(|band| {
+                let points = band
+                    .attribute("points")
+                    .unwrap_or_default()
+                    .split_whitespace();
+                let ys = points.filter_map(|it| it.split_once(',')?.1.parse::<i32>().ok());
+                let ys: Vec<i32> = ys.collect();
+                ys.first()
+                    .zip(ys.last())
+                    .map_or(0, |(top, bottom)| bottom - top)
+            });
+            heights.collect::<Vec<_>>()
+        };
+        assert!(
+            bands(&wide).iter().all(|height| *height > 5),
+            "{:?}",
+            bands(&wide)
+        );
+        assert!(bands(&svg(&narrow)).iter().all(|height| *height == 0));
     }
 
     #[test]
     fn a_size_of_zero_has_a_place_of_its_own_and_crowded_ticks_share_a_name() {
         let ticks = Ticks::sizes(&[0, 1, 2, 128, 256, 4_194_304]);
-        let place = ticks.places();
-        assert!(place(0.0) < place(1.0) && place(1.0) < place(2.0));
-        drop(place);
-        let crowded = LinePlot { x: ticks, ..plot() };
-        let svg = crowded.to_svg();
-        assert!(svg.contains(">1<") && svg.contains(">128<") && !svg.contains(">256<"));
+        let places = ticks.places();
+        assert!(places[0] < places[1] && places[1] < places[2]);
+        let names = ticks.names(&(places[0]..places[5]));
+        assert!(
+            names.contains(&"128") && !names.contains(&"256"),
+            "{names:?}"
+        );
     }
 
     #[test]
-    fn names_do_not_cover_each_other() {
-        let wanted = [200.0, 201.0, 202.0, BOTTOM, BOTTOM - 1.0];
-        let mut heights = spread(&wanted);
-        assert!(
-            heights[0] < heights[1] && heights[4] < heights[3],
-            "in their order"
-        );
-        heights.sort_by(f64::total_cmp);
-        assert!(
-            heights
-                .windows(2)
-                .all(|pair| pair[1] - pair[0] >= NAME_HEIGHT - 1e-9)
-        );
-        assert!(heights.iter().all(|height| (TOP..=BOTTOM).contains(height)));
+    fn ticks_are_round_and_within_the_scale() {
+        assert_eq!(round_figures(3.0, 4000.0), [10.0, 100.0, 1000.0]);
+        assert_eq!(round_figures(1.9, 30.0), [2.0, 5.0, 10.0, 20.0]);
+        assert_eq!(round_figures(2.1, 4.9), [2.5, 3.0, 4.0]);
     }
 }

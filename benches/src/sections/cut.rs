@@ -44,7 +44,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Resul
     let mut resumed = Vec::new();
     for (who, program, job) in running {
         let output = bench.judge(who, &program, job.finish());
-        let pause = output.and_then(|output| {
+        let pause = output.ok().and_then(|output| {
             Some(number_after(&output, "resumed: ")? - number_after(&output, "healed: ")?)
         });
         resumed.push((who.name.as_str(), pause));

@@ -59,7 +59,7 @@ fn measure(bench: &Bench, network: Network, (who, all): (&Contender, &mut Measur
         all.note(&who.name, name, figures[0]);
     }
     let first = |program: &Program| {
-        let output = bench.run(who, program)?;
+        let output = bench.run(who, program).ok()?;
         Some(lines_of(&output).first()?.1[0])
     };
     let lossy = |name, words: &[&str]| Program {
@@ -77,6 +77,7 @@ fn measure(bench: &Bench, network: Network, (who, all): (&Contender, &mut Measur
             FARM,
             bench
                 .run(who, &farm)
+                .ok()
                 .and_then(|output| number_after(&output, " s: ")),
         ),
         (LONG, first(&lossy("roundtrips", &["1048576", budget]))),

@@ -1,16 +1,17 @@
 //! Farm and ping-pong on a network that loses packets.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::picture::line_plot;
 use super::{in_rounds, medians, plot_name, ratios};
-use crate::bench::{Bench, Program};
+use crate::bench::{Bench, Missing, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Better, Measurements, Spread, lines_of, number_after};
 use crate::place::{Network, Place, check_networks};
-use crate::plot::{LinePlot, Plot, Series, Ticks};
+use crate::plot::{LinePlot, Plot, Ticks};
 use crate::report::Report;
 
 /// Packets lost of a hundred.
@@ -39,7 +40,7 @@ const TABLES: [&str; 7] = [FARM, STALL, WAITING, SHORT, LONG, LONG_STALL, PACKET
 struct Lossy<'a> {
     bench: &'a Bench,
     network: Network,
-    too_slow: RefCell<BTreeSet<(String, &'static str, u64)>>,
+    too_slow: RefCell<BTreeMap<(String, &'static str, u64), String>>,
 }
 
 impl Lossy<'_> {
@@ -48,10 +49,10 @@ impl Lossy<'_> {
         who: &Contender,
         (name, kind): (&'static str, u64),
         job: Job<'_>,
-    ) -> Option<String> {
+    ) -> Result<String, Missing> {
         let key = (who.name.clone(), name, kind);
-        if self.too_slow.borrow().contains(&key) {
-            return None;
+        if let Some(why) = self.too_slow.borrow().get(&key) {
+            return Err(Missing::NoFigure(why.clone()));
         }
         let program = Program {
             place: Place::Own(self.network.losing(job.loss)),
@@ -59,8 +60,12 @@ impl Lossy<'_> {
             ..Program::new(name, job.words)
         };
         let output = self.bench.run(who, &program);
-        if output.is_none() && who.is_installed && job.loss > 0.0 {
-            self.too_slow.borrow_mut().insert(key);
+        if let Err(why) = &output
+            && who.is_installed
+            && job.loss > 0.0
+        {
+            let why = format!("{why} at {} %", job.loss);
+            self.too_slow.borrow_mut().insert(key, why);
         }
         output
     }
@@ -76,22 +81,16 @@ impl Lossy<'_> {
             loss,
             budget_s,
         };
-        let Some(output) = self.run(who, ("farm", in_hand), job) else {
-            return;
-        };
-        let (rate, stall) = (
-            number_after(&output, " s: "),
-            number_after(&output, "two results: "),
-        );
+        let output = self.run(who, ("farm", in_hand), job);
         let subjects: &[_] = if in_hand == 1 {
-            &[WAITING]
+            &[(WAITING, " s: ")]
         } else {
-            &[FARM, STALL]
+            &[(FARM, " s: "), (STALL, "two results: ")]
         };
-        for (subject, figure) in subjects.iter().zip([rate, stall]) {
-            if let Some(figure) = figure {
-                all.note(&who.name, &what(subject, loss), figure);
-            }
+        for (subject, words) in subjects {
+            let figure = output.clone();
+            let figure = figure.and_then(|it| number_after(&it, words).ok_or(Missing::figure()));
+            all.enter(&who.name, &what(subject, loss), figure);
         }
     }
 
@@ -104,18 +103,20 @@ impl Lossy<'_> {
             budget_s,
         };
         let output = self.run(who, ("roundtrips", u64::from(bytes)), job);
-        let line = output.and_then(|output| lines_of(&output).into_iter().next());
-        let Some((_, figures)) = line else { return };
-        let [mean, longest, packets] = figures[..] else {
-            return;
+        let figures = output.and_then(|output| {
+            let line = lines_of(&output).into_iter().next();
+            let figures = line.and_then(|(_, figures)| <[f64; 3]>::try_from(figures).ok());
+            figures.ok_or(Missing::figure())
+        });
+        let subjects: &[_] = if bytes == MIB {
+            &[LONG, LONG_STALL, PACKETS]
+        } else {
+            &[SHORT]
         };
-        if bytes != MIB {
-            all.note(&who.name, &what(SHORT, loss), mean);
-            return;
+        for (index, subject) in subjects.iter().enumerate() {
+            let figure = figures.as_ref().map(|figures| figures[index]);
+            all.enter(&who.name, &what(subject, loss), figure);
         }
-        all.note(&who.name, &what(LONG, loss), mean);
-        all.note(&who.name, &what(LONG_STALL, loss), longest);
-        all.note(&who.name, &what(PACKETS, loss), packets);
     }
 }
 
@@ -215,18 +216,15 @@ fn set_goals(report: &mut Report, all: &Measurements) {
 }
 
 fn draw(contenders: &[Contender], all: &Measurements, how: &str) -> LinePlot {
-    let series = |who: &Contender| {
-        let point = |loss: &f64| Some((*loss, all.median(&who.name, &what(FARM, *loss))?));
-        Series {
-            name: who.title(),
-            points: LOSSES.iter().filter_map(point).collect(),
-        }
-    };
+    let names = LOSSES.map(|loss| what(FARM, loss));
     LinePlot {
         title: "Task farm on a network that loses packets".to_owned(),
         subtitle: format!("tasks of 30 KiB, results of 1 KiB, {how}; higher is better"),
-        x: Ticks::steps("packets lost", &LOSSES, "%"),
         y: "tasks/s".to_owned(),
-        series: contenders.iter().map(series).collect(),
+        ..line_plot(
+            contenders,
+            (Ticks::steps("packets lost", &LOSSES, "%"), &names),
+            all,
+        )
     }
 }

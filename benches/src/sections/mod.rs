@@ -6,6 +6,7 @@ mod incast;
 mod loss;
 mod node;
 mod packets;
+mod picture;
 mod speed;
 mod strays;
 mod subject;
@@ -252,6 +253,11 @@ fn medians(
     for (name, what) in rows {
         let figure = |who: &Contender| cell(who, all.median(&who.name, what));
         table.row(name.as_str(), contenders.iter().map(figure).collect());
+    }
+    for who in contenders {
+        for note in picture::notes(who, rows, all) {
+            table.note(format!("{}: {note}", who.name));
+        }
     }
     table
 }

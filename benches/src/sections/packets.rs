@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use super::{cell, in_rounds, medians, plot_name};
-use crate::bench::{Bench, Program};
+use super::picture::bar;
+use super::{in_rounds, medians, plot_name};
+use crate::bench::{Bench, Missing, Program};
 use crate::contender::{Contender, counting};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Measurements, lines_of};
 use crate::place::{Network, Place, check_networks};
-use crate::plot::{Bar, BarPlot, Plot};
+use crate::plot::{BarPlot, Plot};
 use crate::report::Report;
 
 /// Bytes of the messages.
@@ -45,17 +46,17 @@ fn count_sizes(
     bench: &Bench,
     network: Network,
     (who, sizes): (&Contender, &[u32]),
-) -> Vec<(u32, f64, f64)> {
-    let output = bench.run(who, &program(network, sizes)).unwrap_or_default();
+) -> Result<Vec<(u32, f64, f64)>, Missing> {
+    let output = bench.run(who, &program(network, sizes))?;
     let line = |(size, figures): (String, Vec<f64>)| {
         Some((size.parse().ok()?, *figures.first()?, *figures.get(1)?))
     };
-    lines_of(&output).into_iter().filter_map(line).collect()
+    Ok(lines_of(&output).into_iter().filter_map(line).collect())
 }
 
 /// Packets per message of 8 bytes in a stream.
 pub(super) fn count_stream(bench: &Bench, network: Network, who: &Contender) -> Option<f64> {
-    let counted = count_sizes(bench, network, (who, &[8]));
+    let counted = count_sizes(bench, network, (who, &[8])).ok()?;
     Some(counted.first()?.2)
 }
 
@@ -65,9 +66,19 @@ pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Resul
     let rounds = bench.options.rounds(3, 1);
     let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
-        for (size, ping_pong, stream) in count_sizes(bench, network, (who, &SIZES)) {
-            all.note(&who.name, &what(size, PING_PONG), ping_pong);
-            all.note(&who.name, &what(size, STREAM), stream);
+        match count_sizes(bench, network, (who, &SIZES)) {
+            Ok(counted) => {
+                for (size, ping_pong, stream) in counted {
+                    all.note(&who.name, &what(size, PING_PONG), ping_pong);
+                    all.note(&who.name, &what(size, STREAM), stream);
+                }
+            }
+            Err(why) => {
+                for size in SIZES {
+                    all.lack(&who.name, &what(size, PING_PONG), &why);
+                    all.lack(&who.name, &what(size, STREAM), &why);
+                }
+            }
         }
     });
     let row = |size: u32, subject| (what(size, subject), what(size, subject));
@@ -106,12 +117,7 @@ fn set_goals(report: &mut Report, all: &Measurements) {
 
 fn draw(network: Network, contenders: &[Contender], all: &Measurements) -> BarPlot {
     let group = |subject: &str| {
-        let bar = |who: &Contender| Bar {
-            name: who.title(),
-            figure: all
-                .median(&who.name, &what(8, subject))
-                .ok_or_else(|| cell(who, None)),
-        };
+        let bar = |who: &Contender| bar(who, &what(8, subject), all);
         (subject.to_owned(), contenders.iter().map(bar).collect())
     };
     BarPlot {

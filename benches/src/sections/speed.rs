@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use super::picture::bar;
 use super::subject::{Subject, WAYS, Worst};
 use super::{in_rounds, medians, plot_name};
-use crate::bench::{Bench, Program};
+use crate::bench::{Bench, Missing, Program};
 use crate::contender::{Contender, auto, kernel, ours};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Better, Measurements, lines_of, number_after};
 use crate::place::{LOOPBACK, Network, Place, check_networks};
-use crate::plot::{Bar, BarPlot, LinePlot, Plot};
+use crate::plot::{BarPlot, LinePlot, Plot};
 use crate::report::Report;
 
 const LATENCY: Subject = Subject {
@@ -122,10 +123,9 @@ fn measure(
     };
     match program.name {
         "farm" => {
-            let output = bench.run(who, &program).unwrap_or_default();
-            if let Some(rate) = number_after(&output, " s: ") {
-                all.note(&who.name, &subject.what(0), rate);
-            }
+            let output = bench.run(who, &program);
+            let rate = output.and_then(|it| number_after(&it, " s: ").ok_or(Missing::figure()));
+            all.enter(&who.name, &subject.what(0), rate);
         }
         // What UDP carries does not depend on the size of anybody's messages.
         "udp_blast" => {
@@ -280,12 +280,7 @@ fn draw(
         ..BANDWIDTH.line_plot(contenders, all)
     };
     report.plot(plot_name("bandwidth", network), Plot::Lines(bandwidth));
-    let bar = |who: &Contender| Bar {
-        name: who.title(),
-        figure: all
-            .median(&who.name, &RATE.what(8))
-            .ok_or_else(|| super::cell(who, None)),
-    };
+    let bar = |who: &Contender| bar(who, &RATE.what(8), all);
     let rate = BarPlot {
         title: "Messages of 8 bytes per second".to_owned(),
         subtitle: format!("{how}; higher is better"),

@@ -53,7 +53,7 @@ fn measure(
             if aim != "nowhere" {
                 job = disturbed(job, &format!("{strays} {PER_SECOND} {aim}"));
             }
-            let Some(output) = bench.judge(who, &program, job.run()) else {
+            let Ok(output) = bench.judge(who, &program, job.run()) else {
                 continue;
             };
             // Round trips are told in time, the farm in tasks: more is better in both.

@@ -1,11 +1,12 @@
 //! A C program that prints a figure for each message size, and what its figures mean.
 
-use crate::bench::{Bench, Program};
+use crate::bench::{Bench, Missing, Program};
 use crate::contender::Contender;
 use crate::measurements::{Better, Measurements, Round, Spread, lines_of};
-use crate::plot::{LinePlot, Series, Ticks};
+use crate::plot::{LinePlot, Ticks};
 use crate::report::Report;
 
+use super::picture::line_plot;
 use super::{medians, ratios};
 
 /// The ways of `latency.c` to measure, in the order of its figures. A goal counts for the worst.
@@ -84,12 +85,30 @@ impl Subject {
         (who, program): (&Contender, &Program),
         all: &mut Measurements,
     ) {
-        for (size, figures) in lines_of(&bench.run(who, program).unwrap_or_default()) {
+        let output = match bench.run(who, program) {
+            Ok(output) => output,
+            Err(why) => return self.lack(who, &why, all),
+        };
+        for (size, figures) in lines_of(&output) {
             let alone = figures.len() == 1;
             for (index, way) in self.ways().iter().enumerate() {
                 if let Some(figure) = figures.get(if alone { 0 } else { index }) {
                     all.note(&who.name, &self.what_in(&size, way), *figure);
                 }
+            }
+        }
+    }
+
+    /// Says of each figure why it is missing.
+    pub(super) fn lack(&self, who: &Contender, why: &Missing, all: &mut Measurements) {
+        let sizes = if self.sizes.is_empty() {
+            &[0]
+        } else {
+            self.sizes
+        };
+        for size in sizes {
+            for way in self.ways() {
+                all.lack(&who.name, &self.what_in(size, way), why);
             }
         }
     }
@@ -184,20 +203,10 @@ impl Subject {
     /// A line for each contender, without title.
     pub(super) fn line_plot(&self, contenders: &[Contender], all: &Measurements) -> LinePlot {
         let way = if self.ways.is_empty() { "" } else { SHOWN };
-        let series = |who: &Contender| {
-            let figure = |size: &u32| all.median(&who.name, &self.what_in(size, way));
-            let point = |size: &u32| Some((f64::from(*size), figure(size)?));
-            Series {
-                name: who.title(),
-                points: self.sizes.iter().filter_map(point).collect(),
-            }
-        };
+        let what: Vec<String> = self.sizes.iter().map(|it| self.what_in(it, way)).collect();
         LinePlot {
-            title: String::new(),
-            subtitle: String::new(),
-            x: Ticks::sizes(self.sizes),
             y: self.unit.to_owned(),
-            series: contenders.iter().map(series).collect(),
+            ..line_plot(contenders, (Ticks::sizes(self.sizes), &what), all)
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Barrier, allreduce and farm, from two ranks up to many more than there are cores.
 
 use super::{AUTO, gather, open_mpis, peers, program, rows};
-use crate::bench::Bench;
+use crate::bench::{Bench, Missing};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::machine;
 use crate::measurements::{Better, Measurements, number_after};
-use crate::plot::{Bar, BarPlot, LinePlot, Plot, Series, Ticks};
+use crate::plot::{BarPlot, LinePlot, Plot, Ticks};
 use crate::report::Report;
-use crate::sections::{cell, in_rounds_of, medians, ratios};
+use crate::sections::picture::{bar, line_plot};
+use crate::sections::{in_rounds_of, medians, ratios};
 
 const RANKS: [usize; 4] = [2, 4, 8, 16];
 const OPERATIONS: [&str; 2] = ["barrier", "allreduce"];
@@ -31,22 +32,23 @@ fn measure(bench: &Bench, (task, who): (Task, &Contender), all: &mut Measurement
     match task {
         Task::Collectives(ranks) => {
             let program = program("collective", ranks, &[], 30);
-            let output = bench.run(who, &program).unwrap_or_default();
+            let output = bench.run(who, &program);
             for operation in OPERATIONS {
-                if let Some(us) = number_after(&output, &format!("{operation}: ")) {
-                    all.note(&who.name, &what(operation, ranks), us);
-                }
+                let us = figure_after(output.clone(), &format!("{operation}: "));
+                all.enter(&who.name, &what(operation, ranks), us);
             }
         }
         Task::Farm => {
             let budget = bench.options.choose("1.5", "0.7");
             let words = ["1000000", "30720", "1024", budget];
             let output = bench.run(who, &program("farm", FARM_RANKS, &words, 30));
-            if let Some(rate) = number_after(&output.unwrap_or_default(), " s: ") {
-                all.note(&who.name, FARM, rate);
-            }
+            all.enter(&who.name, FARM, figure_after(output, " s: "));
         }
     }
+}
+
+fn figure_after(output: Result<String, Missing>, words: &str) -> Result<f64, Missing> {
+    number_after(&output?, words).ok_or_else(Missing::figure)
 }
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
@@ -102,27 +104,17 @@ fn set_goals(report: &mut Report, all: &Measurements, contenders: &[Contender]) 
 
 fn draw(report: &mut Report, contenders: &[Contender], all: &Measurements, how: &str) {
     let cores = machine::cores();
-    let series = |who: &Contender| {
-        let figure = |ranks| all.median(&who.name, &what("barrier", ranks));
-        let point = |ranks: &usize| Some((*ranks as f64, figure(*ranks)?));
-        Series {
-            name: who.title(),
-            points: RANKS.iter().filter_map(point).collect(),
-        }
-    };
     let axis = format!("they share {cores} cores");
+    let ticks = Ticks::steps(&axis, &RANKS.map(|ranks| ranks as f64), "ranks");
+    let names = RANKS.map(|ranks| what("barrier", ranks));
     let barrier = LinePlot {
         title: "Barrier with more ranks than cores".to_owned(),
         subtitle: format!("one machine, {how}; lower is better"),
-        x: Ticks::steps(&axis, &RANKS.map(|ranks| ranks as f64), "ranks"),
         y: "µs".to_owned(),
-        series: contenders.iter().map(series).collect(),
+        ..line_plot(contenders, (ticks, &names), all)
     };
     report.plot("node-crowd", Plot::Lines(barrier));
-    let bar = |who: &Contender| Bar {
-        name: who.title(),
-        figure: all.median(&who.name, FARM).ok_or_else(|| cell(who, None)),
-    };
+    let bar = |who: &Contender| bar(who, FARM, all);
     let farm = BarPlot {
         title: "Task farm with more ranks than cores".to_owned(),
         subtitle: format!("tasks of 30 KiB, results of 1 KiB, {how}; higher is better"),

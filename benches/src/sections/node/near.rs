@@ -5,10 +5,11 @@ use crate::bench::{Bench, Program};
 use crate::contender::{Contender, kernel};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Better, Measurements, lines_of};
-use crate::plot::{Bar, BarPlot, LinePlot, Plot};
+use crate::plot::{BarPlot, LinePlot, Plot};
 use crate::report::Report;
+use crate::sections::in_rounds_of;
+use crate::sections::picture::bar;
 use crate::sections::subject::{Subject, WAYS, Worst};
-use crate::sections::{cell, in_rounds_of};
 
 /// What everybody sends through caches, and what is worth copying from both sides.
 const SHORT: [u32; 18] = [
@@ -51,7 +52,7 @@ fn line() -> Contender {
 /// Nanoseconds of a cache line's way, now: it changes from minute to minute, since the virtual
 /// cores move about their host.
 fn probe(bench: &Bench) -> Option<f64> {
-    let output = bench.run(&line(), &Program::new("line_probe", &[]))?;
+    let output = bench.run(&line(), &Program::new("line_probe", &[])).ok()?;
     Some(lines_of(&output).first()?.1[0])
 }
 
@@ -151,12 +152,7 @@ fn draw(
         ..BANDWIDTH.line_plot(contenders, all)
     };
     report.plot("node-bandwidth", Plot::Lines(bandwidth));
-    let bar = |who: &Contender| Bar {
-        name: who.title(),
-        figure: all
-            .median(&who.name, &RATE.what(8))
-            .ok_or_else(|| cell(who, None)),
-    };
+    let bar = |who: &Contender| bar(who, &RATE.what(8), all);
     let rate = BarPlot {
         title: "Messages of 8 bytes per second, one machine".to_owned(),
         subtitle: format!("{how}; higher is better"),
