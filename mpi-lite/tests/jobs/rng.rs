@@ -1,25 +1,22 @@
-//! A small seeded generator, and the clauses in which a program is drawn from it.
+//! The seeded generator of the core, and the clauses in which a program is drawn from it.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+use rmpp_core::sim::Rng as Words;
+
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub(crate) struct Rng(Words);
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Words::new(seed))
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number in `0..limit`; 0 when `limit` is 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
+        self.0.below(limit)
     }
 
     /// An index of something with `len` entries, of which there is at least one.
