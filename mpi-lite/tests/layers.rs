@@ -1,13 +1,14 @@
 //! Inside mpi-lite a module names only modules of its own layer and of lower ones.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 /// The layers, low to high (ARCHITECTURE.md).
 const LAYERS: &[&[&str]] = &[
     &[
-        "error", "ids", "config", "counters", "trace", "clock", "machine", "memory", "hidden",
-        "pool", "slab", "sync",
+        "error", "ids", "config", "counters", "clock", "machine", "memory", "hidden", "pool",
+        "slab", "sync",
     ],
     &["data"],
     &["transport", "boot"],
@@ -81,6 +82,29 @@ fn violations(module: &str, text: &str) -> Vec<String> {
         .filter(higher)
         .map(wrong)
         .collect()
+}
+
+/// The modules that have a layer twice, or one and no file or folder.
+fn wrong_layers(is_there: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for module in LAYERS.iter().flat_map(|layer| layer.iter()) {
+        if !seen.insert(module) || !is_there(module) {
+            wrong.push((*module).to_owned());
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_module_with_a_layer_is_there_and_has_no_other() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let is_there = |module: &str| {
+        source.join(format!("{module}.rs")).is_file()
+            || source.join(module).join("mod.rs").is_file()
+    };
+    assert_eq!(wrong_layers(is_there), Vec::<String>::new());
+    assert_eq!(wrong_layers(|module| module != "slab"), ["slab"]);
 }
 
 fn check_folder(module: &str, folder: &Path, found: &mut Vec<String>) {
