@@ -1,0 +1,344 @@
+//! No circles among the files of `engine/`, `coll/` and `transport/`, but for those that stand
+//! today.
+//!
+//! A file leads to another if its code names something of the other by a path: in `use`, or where
+//! it is used. A name that a `mod.rs` hands on (`pub use`) belongs to the file that defines it; to
+//! hand it on is no use of it. `mod` declarations, tests, what is open to fuzzers alone, and the
+//! bodies of macros are not looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::visit::{self, Visit};
+use syn::{ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemUse, UseTree, Visibility};
+
+use super::source::{files_of, is_apart};
+
+const FOLDERS: [&str; 3] = ["engine", "coll", "transport"];
+
+/// What closes a circle today: from which file to which. Without these there is none. This list
+/// only shrinks; each line says what stands in the way.
+const STANDING: &[(&str, &str)] = &[
+    // A bcast of a long message is a scatter and an allgather, which take its tree from it.
+    ("coll/bcast.rs", "coll/allgather.rs"),
+    ("coll/bcast.rs", "coll/scatter.rs"),
+    // Collectives in shared memory fold as those by messages do, which choose between the two.
+    ("coll/meeting.rs", "coll/partial.rs"),
+    // The lane is state and what is done with it at once: its parts are methods of it.
+    ("engine/lane.rs", "engine/loss.rs"),
+    ("engine/lane.rs", "engine/send.rs"),
+    ("engine/lane.rs", "engine/shortcut.rs"),
+    ("engine/lane.rs", "engine/withdraw.rs"),
+    ("engine/taken.rs", "engine/lane.rs"),
+    // The queues hold what the lane knows of a message.
+    ("engine/matching/unexpected.rs", "engine/lane.rs"),
+    // The engine makes the descriptor on which it is waited for.
+    ("engine/mod.rs", "engine/wait.rs"),
+    // A request that is persistent holds the plan by which it is started.
+    ("engine/request.rs", "engine/receive.rs"),
+    ("engine/request.rs", "engine/send.rs"),
+    // The contract and the enum of all links stand in one file.
+    ("transport/mod.rs", "transport/loopback.rs"),
+    ("transport/mod.rs", "transport/rmpp/mod.rs"),
+    ("transport/mod.rs", "transport/shm/mod.rs"),
+    ("transport/mod.rs", "transport/sim.rs"),
+    ("transport/mod.rs", "transport/tap.rs"),
+    // The sizes of datagrams, and the card of a rank, stand where the link is put together.
+    ("transport/rmpp/mtu.rs", "transport/rmpp/mod.rs"),
+    ("transport/rmpp/round.rs", "transport/rmpp/mod.rs"),
+    ("transport/rmpp/seal.rs", "transport/rmpp/mod.rs"),
+    ("transport/rmpp/socket.rs", "transport/rmpp/mod.rs"),
+    // Keys are made for a round, and a round is part of each seal.
+    ("transport/rmpp/seal.rs", "transport/rmpp/round.rs"),
+    // The socket sends from the outbox and fills the inbox, which write its system calls.
+    ("transport/rmpp/socket.rs", "transport/rmpp/inbox.rs"),
+    ("transport/rmpp/socket.rs", "transport/rmpp/outbox.rs"),
+    // Parts of the link are methods of it.
+    ("transport/shm/cores.rs", "transport/shm/mod.rs"),
+    ("transport/shm/link.rs", "transport/shm/mod.rs"),
+    ("transport/shm/mod.rs", "transport/shm/landing.rs"),
+];
+
+/// A module or item by its path from the crate on.
+type Name = Vec<String>;
+
+/// The names that a file uses, and those that it hands on, by what they are called there.
+#[derive(Default)]
+struct Names {
+    module: Name,
+    used: BTreeSet<Name>,
+    handed_on: BTreeMap<Name, Name>,
+}
+
+impl Names {
+    /// The path from the crate on; none if it begins elsewhere.
+    fn absolute(&self, path: &[String]) -> Option<Name> {
+        let mut name = self.module.clone();
+        let mut rest = path;
+        loop {
+            match rest.first().map(String::as_str) {
+                Some("crate") => name.clear(),
+                Some("super") => drop(name.pop()),
+                Some("self") => {}
+                _ if rest.len() < path.len() => break,
+                _ => return None,
+            }
+            rest = &rest[1..];
+        }
+        name.extend_from_slice(rest);
+        Some(name)
+    }
+
+    /// The paths of a `use`, each with the name that it has here.
+    fn flatten(tree: &UseTree, before: &[String], found: &mut Vec<(Name, String)>) {
+        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            UseTree::Path(path) => Self::flatten(&path.tree, &with(&path.ident), found),
+            UseTree::Name(name) if name.ident == "self" => {
+                found.push((before.to_vec(), before.last().cloned().unwrap_or_default()));
+            }
+            UseTree::Name(name) => found.push((with(&name.ident), name.ident.to_string())),
+            UseTree::Rename(rename) => {
+                found.push((with(&rename.ident), rename.rename.to_string()));
+            }
+            UseTree::Glob(_) => found.push((before.to_vec(), "*".to_owned())),
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    Self::flatten(tree, before, found);
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Names {
+    fn visit_item_mod(&mut self, item: &'a ItemMod) {
+        if !is_apart(&item.attrs) {
+            self.module.push(item.ident.to_string());
+            visit::visit_item_mod(self, item);
+            self.module.pop();
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'a ItemFn) {
+        if !is_apart(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a ImplItemFn) {
+        if !is_apart(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'a ItemImpl) {
+        if !is_apart(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'a ItemUse) {
+        if is_apart(&item.attrs) {
+            return;
+        }
+        let mut found = Vec::new();
+        Self::flatten(&item.tree, &[], &mut found);
+        for (path, called) in found {
+            // `use lane::Lane` in a `mod.rs`: a child of this module.
+            let child = [&self.module[..], &path].concat();
+            let name = self.absolute(&path).unwrap_or(child);
+            if matches!(item.vis, Visibility::Inherited) {
+                self.used.insert(name);
+            } else {
+                let here = [&self.module[..], &[called]].concat();
+                self.handed_on.insert(here, name);
+            }
+        }
+    }
+
+    /// `pub(super)` names a module, but uses nothing of it.
+    fn visit_visibility(&mut self, _: &'a Visibility) {}
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        let segments = path.segments.iter();
+        let path_here: Name = segments.map(|it| it.ident.to_string()).collect();
+        let child = [&self.module[..], &path_here].concat();
+        self.used.insert(self.absolute(&path_here).unwrap_or(child));
+        visit::visit_path(self, path);
+    }
+}
+
+/// The files of some folders and what each of them names.
+struct Crate {
+    /// By module.
+    files: BTreeMap<Name, String>,
+    names: BTreeMap<String, Names>,
+    handed_on: BTreeMap<Name, Name>,
+}
+
+/// The module that a file is: `engine/matching/mod.rs` is `engine::matching`.
+fn module_of(file: &str) -> Name {
+    let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
+    path.split('/').map(str::to_owned).collect()
+}
+
+impl Crate {
+    fn new(files: &[(String, String)]) -> Self {
+        let mut all = Self {
+            files: BTreeMap::new(),
+            names: BTreeMap::new(),
+            handed_on: BTreeMap::new(),
+        };
+        for (file, text) in files {
+            let mut names = Names {
+                module: module_of(file),
+                ..Names::default()
+            };
+            names.visit_file(&syn::parse_file(text).unwrap_or_else(|e| panic!("{file}: {e}")));
+            all.files.insert(module_of(file), file.clone());
+            all.handed_on.append(&mut names.handed_on);
+            all.names.insert(file.clone(), names);
+        }
+        all
+    }
+
+    /// The file that defines a name: the longest part of it that is a module.
+    fn file_of(&self, name: &[String]) -> Option<&str> {
+        for length in (1..=name.len()).rev() {
+            let part = &name[..length];
+            if let Some(origin) = self.handed_on.get(part).filter(|it| *it != part) {
+                return self.file_of(&[&origin[..], &name[length..]].concat());
+            }
+            if let Some(file) = self.files.get(part) {
+                return Some(file);
+            }
+        }
+        None
+    }
+
+    fn edges(&self) -> BTreeSet<(&str, &str)> {
+        let mut edges = BTreeSet::new();
+        for (file, names) in &self.names {
+            let others = names.used.iter().filter_map(|name| self.file_of(name));
+            edges.extend(others.filter(|it| it != file).map(|it| (file.as_str(), it)));
+        }
+        edges
+    }
+}
+
+/// The shortest way from a file to another, both included.
+fn way<'a>(
+    edges: &BTreeSet<(&'a str, &'a str)>,
+    (from, to): (&'a str, &'a str),
+) -> Option<Vec<&'a str>> {
+    let mut before = BTreeMap::new();
+    let mut reached = vec![from];
+    let mut next = 0;
+    while let Some(&file) = reached.get(next) {
+        next += 1;
+        for &(_, other) in edges.iter().filter(|edge| edge.0 == file) {
+            if before.contains_key(other) {
+                continue;
+            }
+            before.insert(other, file);
+            if other == to {
+                let mut way = vec![to];
+                while way.len() == 1 || way.last() != Some(&from) {
+                    way.push(before[way.last().expect("it has an end")]);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            reached.push(other);
+        }
+    }
+    None
+}
+
+/// The shortest circle.
+fn circle<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Option<Vec<&'a str>> {
+    let files: BTreeSet<&str> = edges.iter().map(|edge| edge.0).collect();
+    let circles = files
+        .into_iter()
+        .filter_map(|file| way(edges, (file, file)));
+    circles.min_by_key(Vec::len)
+}
+
+#[test]
+fn no_circle_of_files_but_those_that_stand() {
+    let files = Crate::new(&files_of(&FOLDERS));
+    let edges = files.edges();
+    assert!(
+        edges.len() > 50,
+        "hardly anything leads anywhere: {edges:?}"
+    );
+    let mut others = edges.clone();
+    for edge in STANDING {
+        assert!(
+            others.remove(edge),
+            "{edge:?} is gone: take it off the list"
+        );
+    }
+    assert_eq!(circle(&others), None, "a new circle of files");
+    for edge @ (from, to) in STANDING {
+        let way = way(&others, (to, from));
+        assert!(
+            way.is_some(),
+            "{edge:?} closes no circle: take it off the list"
+        );
+    }
+}
+
+fn of(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(file, text): &(&str, &str)| (file.to_string(), text.to_string());
+    files.iter().map(owned).collect()
+}
+
+#[test]
+fn a_name_leads_to_the_file_that_defines_it() {
+    let files = of(&[
+        (
+            "a/mod.rs",
+            "mod b; mod c; pub use b::B; struct Own(B); fn f() { c::g() }",
+        ),
+        ("a/b.rs", "use super::Own; pub(crate) struct B;"),
+        (
+            "a/c.rs",
+            "use crate::a::{B as Other, self}; pub(super) fn g() {}",
+        ),
+        (
+            "d.rs",
+            "fn f() { let x: crate::a::b::B; super::a::Own::new() }",
+        ),
+        (
+            "e.rs",
+            "pub use crate::d::f; // crate::a::c\n#[cfg(test)] mod tests { use super::super::a; }",
+        ),
+    ]);
+    let files = Crate::new(&files);
+    let edges: Vec<_> = files.edges().into_iter().collect();
+    let expected = [
+        ("a/b.rs", "a/mod.rs"),
+        ("a/c.rs", "a/b.rs"),
+        ("a/c.rs", "a/mod.rs"),
+        ("a/mod.rs", "a/b.rs"),
+        ("a/mod.rs", "a/c.rs"),
+        ("d.rs", "a/b.rs"),
+        ("d.rs", "a/mod.rs"),
+    ];
+    assert_eq!(edges, expected);
+}
+
+#[test]
+fn the_shortest_circle_is_found() {
+    let edges = |text: &'static str| -> BTreeSet<(&str, &str)> {
+        text.split(' ')
+            .filter_map(|edge| edge.split_once('>'))
+            .collect()
+    };
+    assert_eq!(circle(&edges("a>b b>c a>c c>d")), None);
+    assert_eq!(
+        circle(&edges("a>b b>c c>a b>d d>b")),
+        Some(vec!["b", "d", "b"])
+    );
+}

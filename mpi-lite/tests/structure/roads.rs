@@ -1,0 +1,141 @@
+//! What stands above `transport/` knows the contract, and no road by its name.
+//!
+//! `world/` may name them, since it makes the links.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Ident, ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemUse, Macro};
+
+use super::source::{files_of, is_apart};
+
+const ABOVE: [&str; 3] = ["engine", "comm", "coll"];
+
+/// Modules and types of the roads.
+const ROADS: [&str; 9] = [
+    "shm", "rmpp", "loopback", "sim", "tap", "Shm", "Rmpp", "Loopback", "Sim",
+];
+
+/// How often each file names a road today. This list only shrinks; each line says for what.
+const STANDING: &[(&str, usize)] = &[
+    // The words of gatherings stand with the shared memory in which they meet.
+    ("coll/exchange.rs", 1),
+    ("coll/meeting.rs", 1),
+    ("comm/call.rs", 1),
+    ("comm/context.rs", 1),
+    ("comm/mod.rs", 1),
+    ("comm/places.rs", 1),
+    ("comm/point.rs", 1),
+    ("engine/exchange.rs", 1),
+    // The engine asks the road for a meeting, whether it holds messages back, and what is left.
+    ("engine/meet.rs", 4),
+    // Long messages to ranks of the node, and what the ticker watches there.
+    ("engine/lane.rs", 1),
+    ("engine/mod.rs", 2),
+    // The short way of short messages.
+    ("engine/shortcut.rs", 6),
+];
+
+/// The names of roads in a file.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn look_at(&mut self, ident: &Ident) {
+        if ROADS.iter().any(|road| ident == road) {
+            self.0.push(ident.to_string());
+        }
+    }
+
+    fn look_at_all(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => self.look_at(&ident),
+                TokenTree::Group(group) => self.look_at_all(group.stream()),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Names {
+    fn visit_ident(&mut self, ident: &'a Ident) {
+        self.look_at(ident);
+    }
+
+    fn visit_macro(&mut self, call: &'a Macro) {
+        self.look_at_all(call.tokens.clone());
+    }
+
+    fn visit_item_mod(&mut self, item: &'a ItemMod) {
+        if !is_apart(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'a ItemUse) {
+        if !is_apart(&item.attrs) {
+            visit::visit_item_use(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'a ItemFn) {
+        if !is_apart(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'a ItemImpl) {
+        if !is_apart(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a ImplItemFn) {
+        if !is_apart(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+}
+
+fn names_in(text: &str) -> Vec<String> {
+    let mut names = Names::default();
+    names.visit_file(&syn::parse_file(text).expect("Rust"));
+    names.0
+}
+
+#[test]
+fn no_module_above_the_transport_names_a_road_but_those_that_stand() {
+    let files = files_of(&ABOVE);
+    let count = |(file, text): &(String, String)| (file.clone(), names_in(text).len());
+    let found: BTreeMap<String, usize> = files.iter().map(count).filter(|it| it.1 > 0).collect();
+    let standing = STANDING
+        .iter()
+        .map(|(file, count)| ((*file).to_owned(), *count));
+    let standing: BTreeMap<String, usize> = standing.collect();
+    assert_eq!(
+        found, standing,
+        "found, and listed: less is to be struck off the list"
+    );
+}
+
+#[test]
+fn a_road_is_found_however_it_is_named() {
+    for text in [
+        "use crate::transport::shm::Watch;",
+        "use crate::transport::{Link, sim};",
+        "fn f() { match link { Link::Shm(it) => it.go(), _ => {} } }",
+        "fn f() { assert!(matches!(link, Link::Rmpp(_))); }",
+        "struct A { rmpp: u8 }",
+    ] {
+        assert_eq!(names_in(text).len(), 1, "{text}");
+    }
+    for text in [
+        "// shm\nfn f() -> &'static str { \"shm\" }",
+        "use rmpp_core::Caps; fn shmem() {}",
+        "#[cfg(test)] mod tests { use crate::transport::shm; }",
+    ] {
+        assert_eq!(names_in(text), Vec::<String>::new(), "{text}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The files of the library, read.
+
+use std::fs;
+use std::path::Path;
+
+use syn::Attribute;
+
+/// Whether an item is there for tests or fuzzers alone.
+pub(crate) fn is_apart(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let condition = attribute.meta.require_list().ok();
+        let condition = condition.filter(|list| list.path.is_ident("cfg"));
+        let text = condition.map(|list| list.tokens.to_string());
+        text.is_some_and(|it| it.contains("test") || it.contains("fuzzing"))
+    })
+}
+
+fn is_looked_at(path: &Path) -> bool {
+    let name = path.file_name().expect("a file").to_string_lossy();
+    name.ends_with(".rs") && !name.ends_with("tests.rs") && name != "fuzzing.rs"
+}
+
+fn read(folder: &Path, called: &str, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("a folder of src") {
+        let path = entry.expect("an entry").path();
+        let name = format!("{called}/{}", path.file_name().expect("a name").display());
+        if path.is_dir() {
+            read(&path, &name, found);
+        } else if is_looked_at(&path) {
+            let text = fs::read_to_string(&path).expect("a readable file");
+            found.push((name, text));
+        }
+    }
+}
+
+/// The files of these folders of `src`, by their path from there, without those that are nothing
+/// but tests or for fuzzers alone.
+pub(crate) fn files_of(folders: &[&str]) -> Vec<(String, String)> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    for folder in folders {
+        read(&source.join(folder), folder, &mut files);
+    }
+    assert!(files.len() > folders.len(), "hardly a file in {folders:?}");
+    files
+}
