@@ -114,6 +114,7 @@ impl Endpoint {
         self.answer(header.src, answer);
     }
 
+    // Rule P15.
     pub(super) fn enter_incoming(&mut self, header: &Header) -> u32 {
         let key = self.incoming.insert(Incoming::new(header));
         let fresh = self

@@ -61,7 +61,6 @@ pub struct Endpoint {
     outgoing_at: Table,
     next_msg_id: u32,
     /// The paper's list `sending` (and aborts that wait for their answer).
-    // Rule P15.
     sending: List,
     /// A timer for each of these whose `deadline` is set, no later than that; and for some that
     /// have ended.
@@ -70,7 +69,6 @@ pub struct Endpoint {
     ready: VecDeque<Key>,
 
     /// The paper's list `receiving`, and the finished ones.
-    // Rule P15.
     incoming: Slab<Incoming>,
     incoming_at: Table,
     /// The finished ones, oldest first.
@@ -292,7 +290,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
-    // Rule E: the cookie belongs to the layer below; a packet of another job never gets here.
+    // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     pub fn handle_packet(
         &mut self,
         from: NodeId,
@@ -559,6 +557,7 @@ impl Endpoint {
     }
 
     /// Where an outgoing message may be found by the lists of paper §3.4.
+    // Rule P15.
     fn list_of(&mut self, place: Place, to: u32) -> &mut List {
         let path = &mut self.paths[to as usize];
         match place {

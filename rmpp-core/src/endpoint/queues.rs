@@ -111,6 +111,7 @@ impl Endpoint {
         bytes + 1024 * bytes.div_ceil(packet_bytes).max(1)
     }
 
+    // Rule P15.
     pub(super) fn move_to(&mut self, index: u32, place: Place) {
         debug_assert_ne!(place, Place::Pending, "`admit` does that");
         self.unlist(index);

@@ -107,6 +107,7 @@ impl Seal {
     }
 
     /// Whether the first look sees no other job's datagram.
+    // Rule E.
     #[inline]
     pub(super) fn seems_ours(&self, wrap: &[u8; WRAP_BYTES]) -> bool {
         match self {
@@ -117,6 +118,7 @@ impl Seal {
 
     /// Opens a whole datagram that says to be from rank `from`, in place; answers where its packets
     /// are. The wrap's rank and length were looked at.
+    // Rule E.
     #[inline]
     pub(super) fn open(&mut self, from: u32, datagram: &mut [u8]) -> Result<Range<usize>, Stray> {
         match self {
