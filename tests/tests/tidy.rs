@@ -160,13 +160,37 @@ fn global_state_is_found_in_mpi_lite_and_only_there() {
         "pub(super) static A: u8 = 0;",
         "thread_local! {",
         "        std::thread_local!(static A: u8 = 0);",
+        "fn f() -> &'static str { static mut A: u8 = 0; }",
+        "#[allow(x)] pub(crate) static A: u8 = 0;",
+        concat!("lazy", "_static! {"),
     ] {
         assert_found(&of_rust("mpi-lite/src/a.rs", line), "global state");
         assert!(of_rust("mpi-capi/src/a.rs", line).is_empty());
         let behind_tests = format!("#[cfg(test)]\nmod tests;\n{line}");
         assert_found(&of_rust("mpi-lite/src/a.rs", &behind_tests), "global state");
     }
-    assert!(of_rust("mpi-lite/src/a.rs", "const A: &'static str = \"\";").is_empty());
+    for line in [
+        "const A: &'static str = \"\";",
+        "fn f(a: &'static mut u8) {} // a static one",
+        "fn is_static (a: u8) {}",
+    ] {
+        assert!(of_rust("mpi-lite/src/a.rs", line).is_empty(), "{line}");
+    }
+}
+
+/// None of the rules stops where tests begin, nor looks away from them.
+#[test]
+fn names_and_global_state_are_found_in_tests_and_behind_them() {
+    for bad in [
+        concat!("pub struct Peer", "Manager {}"),
+        "static A: u8 = 0;",
+    ] {
+        let inside = format!("#[cfg(test)]\nmod tests {{\n    {bad}\n}}");
+        let behind = format!("#[cfg(test)]\nmod tests {{\n    fn f() {{}}\n}}\n{bad}");
+        for text in [inside, behind] {
+            assert_eq!(of_rust("mpi-lite/src/a.rs", &text).len(), 1, "{text}");
+        }
+    }
 }
 
 #[test]
