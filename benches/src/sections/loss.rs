@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::picture::line_plot;
-use super::{in_rounds, medians, plot_name, ratios};
+use super::{figure_after, in_rounds, medians, plot_name, ratios};
 use crate::bench::{Bench, Missing, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
-use crate::measurements::{Better, Measurements, Spread, lines_of, number_after};
+use crate::measurements::{Better, Measurements, Spread, lines_of};
 use crate::place::{Network, Place, check_networks};
 use crate::plot::{LinePlot, Plot, Ticks};
 use crate::report::Report;
@@ -88,9 +88,11 @@ impl Lossy<'_> {
             &[(FARM, " s: "), (STALL, "two results: ")]
         };
         for (subject, words) in subjects {
-            let figure = output.clone();
-            let figure = figure.and_then(|it| number_after(&it, words).ok_or(Missing::figure()));
-            all.enter(&who.name, &what(subject, loss), figure);
+            all.enter(
+                &who.name,
+                &what(subject, loss),
+                figure_after(&output, words),
+            );
         }
     }
 

@@ -13,9 +13,9 @@ mod subject;
 
 pub use speed::alone;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Missing};
 use crate::contender::Contender;
-use crate::measurements::{Better, Measurements};
+use crate::measurements::{Better, Measurements, number_after};
 use crate::place::{LOOPBACK, NETWORKS, Network};
 use crate::report::Report;
 use crate::table::{Table, short};
@@ -232,6 +232,12 @@ fn cell(who: &Contender, figure: Option<f64>) -> String {
         None if who.is_kernel() => "-".to_owned(),
         figure => short(figure),
     }
+}
+
+/// The figure behind these words of what a program printed, or why there is none.
+fn figure_after(output: &Result<String, Missing>, words: &str) -> Result<f64, Missing> {
+    let output = output.as_ref().map_err(Missing::clone)?;
+    number_after(output, words).ok_or_else(Missing::figure)
 }
 
 /// Rows of a table: what is written, and the name under which it was noted.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::picture::bar;
 use super::subject::{Subject, WAYS, Worst};
-use super::{in_rounds, medians, plot_name};
-use crate::bench::{Bench, Missing, Program};
+use super::{figure_after, in_rounds, medians, plot_name};
+use crate::bench::{Bench, Program};
 use crate::contender::{Contender, auto, kernel, ours};
 use crate::goal::{Goal, Limit};
-use crate::measurements::{Better, Measurements, lines_of, number_after};
+use crate::measurements::{Better, Measurements, lines_of};
 use crate::place::{LOOPBACK, Network, Place, check_networks};
 use crate::plot::{BarPlot, LinePlot, Plot};
 use crate::report::Report;
@@ -124,8 +124,7 @@ fn measure(
     match program.name {
         "farm" => {
             let output = bench.run(who, &program);
-            let rate = output.and_then(|it| number_after(&it, " s: ").ok_or(Missing::figure()));
-            all.enter(&who.name, &subject.what(0), rate);
+            all.enter(&who.name, &subject.what(0), figure_after(&output, " s: "));
         }
         // What UDP carries does not depend on the size of anybody's messages.
         "udp_blast" => {

@@ -1,15 +1,15 @@
 //! Barrier, allreduce and farm, from two ranks up to many more than there are cores.
 
 use super::{AUTO, gather, open_mpis, peers, program, rows};
-use crate::bench::{Bench, Missing};
+use crate::bench::Bench;
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::machine;
-use crate::measurements::{Better, Measurements, number_after};
+use crate::measurements::{Better, Measurements};
 use crate::plot::{BarPlot, LinePlot, Plot, Ticks};
 use crate::report::Report;
 use crate::sections::picture::{bar, line_plot};
-use crate::sections::{in_rounds_of, medians, ratios};
+use crate::sections::{figure_after, in_rounds_of, medians, ratios};
 
 const RANKS: [usize; 4] = [2, 4, 8, 16];
 const OPERATIONS: [&str; 2] = ["barrier", "allreduce"];
@@ -34,7 +34,7 @@ fn measure(bench: &Bench, (task, who): (Task, &Contender), all: &mut Measurement
             let program = program("collective", ranks, &[], 30);
             let output = bench.run(who, &program);
             for operation in OPERATIONS {
-                let us = figure_after(output.clone(), &format!("{operation}: "));
+                let us = figure_after(&output, &format!("{operation}: "));
                 all.enter(&who.name, &what(operation, ranks), us);
             }
         }
@@ -42,13 +42,9 @@ fn measure(bench: &Bench, (task, who): (Task, &Contender), all: &mut Measurement
             let budget = bench.options.choose("1.5", "0.7");
             let words = ["1000000", "30720", "1024", budget];
             let output = bench.run(who, &program("farm", FARM_RANKS, &words, 30));
-            all.enter(&who.name, FARM, figure_after(output, " s: "));
+            all.enter(&who.name, FARM, figure_after(&output, " s: "));
         }
     }
-}
-
-fn figure_after(output: Result<String, Missing>, words: &str) -> Result<f64, Missing> {
-    number_after(&output?, words).ok_or_else(Missing::figure)
 }
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {

@@ -45,7 +45,15 @@ fn measure(bench: &Bench, who: &Contender, all: &mut Measurements) {
     for depth in depths(bench, who) {
         let limit_s = bench.options.choose(60, 20);
         let program = program("depth", 2, &[&depth.to_string()], limit_s);
-        let output = bench.run(who, &program).unwrap_or_default();
+        let output = match bench.run(who, &program) {
+            Ok(output) => output,
+            Err(why) => {
+                for pattern in PATTERNS {
+                    all.lack(&who.name, &what(pattern, *depth), &why);
+                }
+                continue;
+            }
+        };
         for (pattern, nanoseconds) in figures_of(&output) {
             all.note(&who.name, &what(pattern, *depth), nanoseconds);
         }

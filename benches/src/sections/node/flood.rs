@@ -4,9 +4,9 @@ use super::{AUTO, RMPP, gather, program};
 use crate::bench::Bench;
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
-use crate::measurements::{Measurements, Round, number_after};
+use crate::measurements::{Measurements, Round};
 use crate::report::Report;
-use crate::sections::{in_rounds_of, medians};
+use crate::sections::{figure_after, in_rounds_of, medians};
 
 /// Messages, bytes of each, seconds without a receive.
 const WORDS: [&str; 3] = ["200000", "1024", "3"];
@@ -31,11 +31,8 @@ fn noted(way: &str, what: &str) -> String {
 fn measure(bench: &Bench, (way, who): (&str, &Contender), all: &mut Measurements) {
     let words = [&WORDS[..], &[way]].concat();
     let output = bench.run(who, &program("flood", 2, &words, 40));
-    let output = output.unwrap_or_default();
     for (what, words) in FIGURES {
-        if let Some(figure) = number_after(&output, words) {
-            all.note(&who.name, &noted(way, what), figure);
-        }
+        all.enter(&who.name, &noted(way, what), figure_after(&output, words));
     }
 }
 

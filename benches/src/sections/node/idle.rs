@@ -1,11 +1,10 @@
 //! A rank that waits in `MPI_Recv`: what processor time it uses, how soon it has its message.
 
 use super::{AUTO, RMPP, gather, program, rows};
-use crate::bench::Bench;
+use crate::bench::{Bench, Missing};
 use crate::goal::{Goal, Limit};
-use crate::measurements::number_after;
 use crate::report::Report;
-use crate::sections::{in_rounds, medians};
+use crate::sections::{figure_after, in_rounds, medians};
 
 const SECONDS: &str = "3";
 const CPU: &str = "processor time of the rank that waits, %";
@@ -27,17 +26,10 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
         let output = bench.run(who, &program("idle", 2, &[SECONDS], 30));
-        let output = output.unwrap_or_default();
-        let figures = [
-            (CPU, number_after(&output, "cpu: ")),
-            (WOKEN, number_after(&output, "woken: ")),
-            (LONGEST, second_after(&output, "woken: ")),
-        ];
-        for (what, figure) in figures {
-            if let Some(figure) = figure {
-                all.note(&who.name, what, figure);
-            }
-        }
+        all.enter(&who.name, CPU, figure_after(&output, "cpu: "));
+        all.enter(&who.name, WOKEN, figure_after(&output, "woken: "));
+        let longest = output.and_then(|it| second_after(&it, "woken: ").ok_or(Missing::figure()));
+        all.enter(&who.name, LONGEST, longest);
     });
     let title = format!("a rank blocked {SECONDS} s in MPI_Recv, {how}");
     let rows = rows(&[CPU, WOKEN, LONGEST]);
@@ -60,6 +52,7 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurements::number_after;
 
     #[test]
     fn both_numbers_of_a_line_are_read() {

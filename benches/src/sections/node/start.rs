@@ -1,12 +1,12 @@
 //! How long a job takes that starts, meets in a barrier and ends.
 
 use super::{AUTO, gather, peers, program, rows};
-use crate::bench::{Bench, Program};
+use crate::bench::{Bench, Missing, Program};
 use crate::contender::kernel;
 use crate::goal::{Goal, Limit};
-use crate::measurements::{Better, number_after};
+use crate::measurements::Better;
 use crate::report::Report;
-use crate::sections::{in_rounds_of, medians, ratios};
+use crate::sections::{figure_after, in_rounds_of, medians, ratios};
 
 const RANKS: [usize; 2] = [2, 64];
 
@@ -25,12 +25,13 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
             wrapper: Some(took.clone()),
             ..program("start", *ranks, &[], 40)
         };
-        let output = bench.run(who, &program).unwrap_or_default();
-        let met = number_after(&output, "ranks: ");
-        let seconds = number_after(&output, "took: ");
-        if let (Some(_), Some(seconds)) = (met.filter(|met| *met == *ranks as f64), seconds) {
-            all.note(&who.name, &what(*ranks), seconds);
-        }
+        let output = bench.run(who, &program);
+        let met = figure_after(&output, "ranks: ").and_then(|met| match met == *ranks as f64 {
+            true => Ok(()),
+            false => Err(Missing::NoFigure(format!("only {met} ranks met"))),
+        });
+        let seconds = met.and_then(|()| figure_after(&output, "took: "));
+        all.enter(&who.name, &what(*ranks), seconds);
     });
     let names = RANKS.map(what);
     let rows = rows(&names.each_ref().map(String::as_str));
