@@ -21,6 +21,8 @@ pub struct Program {
     pub name: &'static str,
     /// The number of ranks.
     pub ranks: usize,
+    /// The threads of each rank that compute or call MPI.
+    pub threads: usize,
     /// The words of its command line.
     pub arguments: Vec<String>,
     /// A program in front of the launcher, which starts it.
@@ -38,6 +40,7 @@ impl Program {
         Self {
             name,
             ranks: 2,
+            threads: 1,
             arguments: arguments.to_vec(),
             wrapper: None,
             place: Place::Machine,
@@ -198,7 +201,7 @@ impl Bench {
             job = job
                 .arg(launcher)
                 .args(["-n", &program.ranks.to_string()])
-                .args(who.words_for(program.ranks, machine::cores()));
+                .args(who.words_for(program.ranks * program.threads, machine::cores()));
         }
         job.arg(binary).args(&program.arguments)
     }
@@ -283,7 +286,7 @@ fn key(who: &Contender, program: &Program) -> String {
 
 fn compile(compiler: &Path, name: &str, binary: &Path) {
     let output = Command::new(compiler)
-        .args(["-O2", "-w", "-o"])
+        .args(["-O2", "-w", "-pthread", "-o"])
         .arg(binary)
         .arg(c_source(&format!("benches/c/{name}.c")))
         .output();

@@ -22,7 +22,7 @@ pub struct Contender {
     pub(crate) compiler: PathBuf,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) words: &'static [&'static str],
-    /// More words where there are more ranks than cores.
+    /// More words where there are more threads than cores.
     pub(crate) words_of_a_crowd: &'static [&'static str],
     pub(crate) variables: Vec<(&'static str, String)>,
 }
@@ -230,9 +230,9 @@ impl Contender {
         Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// The words between launcher and program for so many ranks.
-    pub(crate) fn words_for(&self, ranks: usize, cores: usize) -> Vec<&'static str> {
-        let crowd = if ranks > cores {
+    /// The words between launcher and program for so many threads of all ranks together.
+    pub(crate) fn words_for(&self, threads: usize, cores: usize) -> Vec<&'static str> {
+        let crowd = if threads > cores {
             self.words_of_a_crowd
         } else {
             &[]

@@ -122,6 +122,31 @@ fn measuring_programs_print_their_figures() {
 }
 
 #[test]
+fn an_unknown_case_of_gaps_is_a_usage_error() {
+    let scratch = Scratch::new("benches-case");
+    let job = Job::mpirun(2).arg(build("vectors", &scratch));
+    let outcome = job.args(["middle", "65536"]).run().expect_code(1);
+    let outcome = outcome.expect_stderr("not 'middle'");
+    assert!(figures(&outcome.stdout).is_empty(), "{}", outcome.report());
+}
+
+/// A library that gives less than MPI_THREAD_MULTIPLE is told so, and has no figure.
+#[test]
+fn threads_have_a_rate_each_way_or_are_refused() {
+    let scratch = Scratch::new("benches-threads");
+    let job = Job::mpirun(2).arg(build("threads", &scratch));
+    let outcome = job.args(["8", "2"]).run().expect_code(0);
+    let has = |words: &str| {
+        let mut lines = outcome.stdout.lines();
+        lines.any(|line| line.starts_with(words))
+    };
+    let names = ["one pair: ", "tags: ", "communicators: "];
+    let count = names.iter().filter(|name| has(name)).count();
+    let expected = if has("refused: MPI_THREAD_") { 0 } else { 3 };
+    assert_eq!(count, expected, "{}", outcome.report());
+}
+
+#[test]
 fn probes_print_a_figure_for_each_size() {
     let scratch = Scratch::new("benches-probes");
     for (name, words, settings) in PROBES {

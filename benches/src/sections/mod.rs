@@ -113,6 +113,11 @@ const SECTIONS: &[Section] = &[
         about: "memory under messages that nobody receives for a while",
         measure: Measure::Node(node::flood),
     },
+    Section {
+        name: "threads",
+        about: "message rate of ranks whose threads all call MPI",
+        measure: Measure::Node(node::threads),
+    },
 ];
 
 /// A section, on one network if it is about networks.

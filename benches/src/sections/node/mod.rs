@@ -8,6 +8,7 @@ mod flood;
 mod idle;
 mod near;
 mod start;
+mod threads;
 
 pub(super) use collectives::run as collectives;
 pub(super) use crowd::run as crowd;
@@ -16,6 +17,7 @@ pub(super) use flood::run as flood;
 pub(super) use idle::run as idle;
 pub(super) use near::run as near;
 pub(super) use start::run as start;
+pub(super) use threads::run as threads;
 
 use std::time::Duration;
 
