@@ -16,7 +16,7 @@ use super::style::Style as Look;
 use crate::measurements::Spread;
 
 /// The height of the part with the lines.
-const BODY: i32 = 388;
+const BODY: i32 = 396;
 /// The width of the part with the names.
 const NAMES: i32 = 160;
 /// Room for the figures of the vertical axis and the names of the horizontal one.
@@ -184,7 +184,7 @@ impl LinePlot {
         let height = HEADING + BODY + notes_height(&notes);
         let card = card(text, height, (&self.title, &self.subtitle))?;
         let (plot, names) = card
-            .margin(HEADING, notes_height(&notes), 12, 4)
+            .margin(HEADING, notes_height(&notes) + 10, 12, 4)
             .split_horizontally(WIDTH - NAMES - 16);
         self.draw_lines(&plot)?;
         self.write_names(&names)?;

@@ -68,8 +68,10 @@ pub(super) fn notes(who: &Contender, rows: Rows<'_>, all: &Measurements) -> Vec<
         }
     }
     let note = |((count, why), names): ((usize, String), Vec<&str>)| {
+        let is_everywhere = names.len() == rows.len();
         let names = names.join(", ");
         match count {
+            0 if is_everywhere => format!("no value: {why}"),
             0 => format!("no value at {names}: {why}"),
             _ => format!("a value in {count} of {rounds} rounds at {names}: {why}"),
         }
@@ -116,6 +118,13 @@ mod tests {
         assert_eq!(plot.notes, expected);
         let points: Vec<f64> = plot.series[0].points.iter().map(|it| it.0).collect();
         assert_eq!(points, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn who_has_no_value_anywhere_is_named_without_the_places() {
+        let rows = ["at 2 %", "at 5 %"].map(|what| (what.to_owned(), what.to_owned()));
+        let notes = notes(&kernel("peer", "udp"), &rows, &measurements());
+        assert_eq!(notes, ["no value: timed out after 11 s"]);
     }
 
     #[test]
