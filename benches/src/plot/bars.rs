@@ -5,8 +5,8 @@ use plotters::style::text_anchor::HPos;
 use serde::{Deserialize, Serialize};
 
 use super::brief;
-use super::canvas::{AXIS, Area, Failure, HEADING, INK, QUIET, WIDTH, card, write};
-use super::style::Style as Look;
+use super::canvas::{Area, Failure, HEADING, WIDTH, card, write};
+use super::style::{AXIS, INK, QUIET, Style as Look};
 use crate::measurements::Spread;
 
 const LEFT: i32 = 186;

@@ -7,7 +7,7 @@ use plotters::element::{DynElement, IntoDynElement};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::style::{Marker, Style as Look};
+use super::style::{FRAME, INK, Marker, QUIET, Style as Look};
 
 /// A part of a picture, in pixels from its upper left corner.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -21,11 +21,9 @@ const INSET: i32 = 20;
 /// The height of title and subtitle.
 pub(super) const HEADING: i32 = 62;
 
-pub(super) const INK: RGBColor = RGBColor(31, 35, 40);
-pub(super) const QUIET: RGBColor = RGBColor(89, 99, 110);
-pub(super) const GRID: RGBColor = RGBColor(228, 232, 236);
-pub(super) const AXIS: RGBColor = RGBColor(129, 139, 152);
-const FRAME: RGBColor = RGBColor(209, 217, 224);
+/// Letters in a line of notes, and how high one is.
+const COLUMNS: usize = 96;
+const LINE: i32 = 18;
 
 /// An empty card with a title and a line below it.
 pub(super) fn card<'a>(
@@ -44,10 +42,6 @@ pub(super) fn card<'a>(
     write(&card, (INSET, 46), (subtitle, HPos::Left), &QUIET)?;
     Ok(card)
 }
-
-/// Letters in a line of notes, and how high one is.
-const COLUMNS: usize = 96;
-const LINE: i32 = 18;
 
 /// The usual letters, which stand at this side of their place.
 pub(super) fn letters(colour: &RGBColor, side: HPos) -> TextStyle<'static> {

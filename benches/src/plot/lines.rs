@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::brief;
 use super::canvas::{
-    AXIS, Area, Failure, GRID, HEADING, INK, QUIET, WIDTH, card, letters, marker, note_lines,
-    notes_height, write, write_notes,
+    Area, Failure, HEADING, WIDTH, card, letters, marker, note_lines, notes_height, write,
+    write_notes,
 };
-use super::style::Style as Look;
+use super::style::{AXIS, GRID, INK, QUIET, Style as Look};
 use crate::measurements::Spread;
 
 /// The height of the part with the lines.

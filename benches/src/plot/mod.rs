@@ -3,7 +3,8 @@
 //!
 //! `plotters` draws. Its SVG backend asks for no font of the system: the reader's program chooses
 //! one. Colours are those of Okabe and Ito (2008), which the colour-blind can tell apart; dashes
-//! and markers say the same once more. The card is white, so a picture can be read on any page.
+//! and markers say the same once more. Pictures stand on a card of their own, light or dark as the
+//! reader's system is, so that they can be read on any page.
 
 mod bars;
 mod canvas;
@@ -38,7 +39,9 @@ impl Plot {
             Plot::Bars(plot) => plot.draw(&mut text),
         };
         drawn.unwrap_or_else(|error| panic!("{error}"));
-        text
+        // The style sheet stands behind the root's line.
+        let (root, rest) = text.split_once('\n').expect("a picture has lines");
+        format!("{root}\n{}{rest}", style::dark_sheet())
     }
 }
 

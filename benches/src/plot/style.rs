@@ -1,6 +1,43 @@
 //! How each contender looks, the same in every picture.
 
+use std::fmt::Write as _;
+
 use plotters::style::RGBColor;
+
+/// What is written, in two weights, and what is drawn around the lines.
+pub(super) const INK: RGBColor = RGBColor(31, 35, 40);
+pub(super) const QUIET: RGBColor = RGBColor(89, 99, 110);
+pub(super) const GRID: RGBColor = RGBColor(228, 232, 236);
+pub(super) const AXIS: RGBColor = RGBColor(129, 139, 152);
+pub(super) const FRAME: RGBColor = RGBColor(209, 217, 224);
+
+/// Each colour as `plotters` writes it, and what stands in its place on a dark card.
+const DARK: [(&str, &str); 14] = [
+    ("#FFFFFF", "#0d1117"),
+    ("#1F2328", "#f0f6fc"),
+    ("#59636E", "#9198a1"),
+    ("#E4E8EC", "#262c36"),
+    ("#818B98", "#656c76"),
+    ("#D1D9E0", "#3d444d"),
+    ("#0072B2", "#3aa0e0"),
+    ("#56B4E9", "#9ad3f5"),
+    ("#D55E00", "#f0803c"),
+    ("#E69F00", "#f2c14e"),
+    ("#6E7781", "#9198a1"),
+    ("#A0A8B0", "#6e7681"),
+    ("#CC79A7", "#dd9ac0"),
+    ("#009E73", "#2fc79b"),
+];
+
+/// The style sheet for dark pages: a rule of it counts more than the attribute that it looks at.
+pub(super) fn dark_sheet() -> String {
+    let mut sheet = "<style>@media (prefers-color-scheme: dark) {\n".to_owned();
+    for (light, dark) in DARK {
+        let _ = writeln!(sheet, "[fill=\"{light}\"] {{ fill: {dark} }}");
+        let _ = writeln!(sheet, "[stroke=\"{light}\"] {{ stroke: {dark} }}");
+    }
+    sheet + "}</style>\n"
+}
 
 /// How a contender looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +85,27 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_colour_has_another_on_a_dark_card() {
+        let names = [
+            "mpi-lite fast",
+            "mpi-lite classic",
+            "raw UDP",
+            "raw TCP",
+            "Open MPI 4.1",
+            "Open MPI 5.0",
+            "MPICH 4.0",
+            "MPICH 5.0",
+        ];
+        let of_contenders = names.map(|name| Style::of(name).colour);
+        let others = [INK, QUIET, GRID, AXIS, FRAME, RGBColor(255, 255, 255)];
+        let sheet = dark_sheet();
+        for RGBColor(red, green, blue) in of_contenders.into_iter().chain(others) {
+            let light = format!("[fill=\"#{red:02X}{green:02X}{blue:02X}\"]");
+            assert!(sheet.contains(&light), "{light}");
+        }
+    }
 
     #[test]
     fn contenders_of_one_picture_look_different() {
