@@ -24,13 +24,17 @@ const STANDING: &[(&str, &str)] = &[
     // Collectives in shared memory fold as those by messages do, which choose between the two.
     ("coll/meeting.rs", "coll/partial.rs"),
     // The lane is state and what is done with it at once: its parts are methods of it.
-    ("engine/lane.rs", "engine/loss.rs"),
     ("engine/lane.rs", "engine/send.rs"),
-    ("engine/lane.rs", "engine/shortcut.rs"),
-    ("engine/lane.rs", "engine/withdraw.rs"),
-    ("engine/taken.rs", "engine/lane.rs"),
-    // The queues hold what the lane knows of a message.
-    ("engine/matching/unexpected.rs", "engine/lane.rs"),
+    // So is the delivery, and it holds what its parts know.
+    ("engine/delivery.rs", "engine/attached.rs"),
+    ("engine/delivery.rs", "engine/loss.rs"),
+    ("engine/delivery.rs", "engine/send.rs"),
+    ("engine/delivery.rs", "engine/taken.rs"),
+    ("engine/delivery.rs", "engine/withdraw.rs"),
+    // It asks how often a receive looks.
+    ("engine/mod.rs", "engine/shortcut.rs"),
+    // A sink speaks the words of the contract.
+    ("transport/mod.rs", "transport/sink.rs"),
     // The engine makes the descriptor on which it is waited for.
     ("engine/mod.rs", "engine/wait.rs"),
     // A request that is persistent holds the plan by which it is started.

@@ -28,13 +28,10 @@ const STANDING: &[(&str, usize)] = &[
     ("comm/places.rs", 1),
     ("comm/point.rs", 1),
     ("engine/exchange.rs", 1),
-    // The engine asks the road for a meeting, whether it holds messages back, and what is left.
-    ("engine/meet.rs", 4),
-    // Long messages to ranks of the node, and what the ticker watches there.
-    ("engine/lane.rs", 1),
-    ("engine/mod.rs", 2),
-    // The short way of short messages.
-    ("engine/shortcut.rs", 6),
+    // The engine asks the road for a meeting.
+    ("engine/meet.rs", 1),
+    // What the ticker watches there.
+    ("engine/mod.rs", 3),
 ];
 
 /// The names of roads in a file.
