@@ -4,11 +4,10 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mpi_lite::engine::Request;
-use mpi_lite::engine::envelope::Envelope;
-use mpi_lite::engine::matching::{Body, Pattern, Posted, Unexpected, UnexpectedMessage};
+use mpi_lite::engine::envelope::{Envelope, Flags};
+use mpi_lite::engine::matching::{Body, Buffered, Pattern, Posted, Unexpected, UnexpectedMessage};
 use mpi_lite::ids::Context;
 use mpi_lite::slab::Key;
-use mpi_lite::transport::Bounced;
 
 const DEPTHS: [usize; 6] = [1, 16, 64, 1000, 20_000, 200_000];
 
@@ -58,8 +57,7 @@ fn envelope(number: u32, open: Open) -> Envelope {
         context: Context::WORLD,
         source,
         tag,
-        synchronous: false,
-        serial: [0; 3],
+        flags: Flags::default(),
     }
 }
 
@@ -94,7 +92,7 @@ fn pass_unexpected(queue: &mut Unexpected, order: &[u32], open: Open) {
         queue.push(UnexpectedMessage {
             envelope: envelope(number, open),
             len: u64::from(number),
-            body: Body::Whole(Bounced::Buffer(Vec::new())),
+            body: Body::Whole(Buffered::Buffer(Vec::new())),
         });
     }
     for &number in order {
