@@ -37,17 +37,17 @@ impl Node {
     }
 
     fn receive(&mut self, (from, _, header, payload): Packet, now: Instant) {
-        match self
-            .endpoint
-            .handle_packet(from, &header, payload.len(), now)
-        {
+        let packet = self.endpoint.cut(&header, header.len() + payload.len());
+        match self.endpoint.handle(from, &packet, now) {
             Ok(Placement::First { message, len }) => {
                 let mut buffer = vec![0; len as usize];
                 buffer[..payload.len()].copy_from_slice(&payload);
                 self.incoming.insert(message, buffer);
                 self.endpoint.land(message, Landing::Accept, now);
             }
-            Ok(Placement::Data { message, offset }) => {
+            Ok(Placement::Data {
+                message, offset, ..
+            }) => {
                 let buffer = self.incoming.get_mut(&message).expect("it was announced");
                 buffer[offset as usize..][..payload.len()].copy_from_slice(&payload);
             }
@@ -57,7 +57,7 @@ impl Node {
     }
 
     fn transmit(&mut self, wire: &mut VecDeque<Packet>, now: Instant) {
-        while let Some(packet) = self.endpoint.poll_transmit(now) {
+        while let Some(packet) = self.endpoint.poll_transmit(now, 1) {
             let payload = packet.message.map_or(Vec::new(), |message| {
                 self.outgoing[&message][packet.offset as usize..][..packet.len].to_vec()
             });

@@ -40,6 +40,9 @@ pub enum Placement {
         message: IncomingId,
         /// Where it begins, in bytes.
         offset: u64,
+        /// How many packets were taken in: 1, unless a run was handled. The payload of each
+        /// belongs behind that of the one before.
+        packets: u32,
     },
 }
 
@@ -56,8 +59,8 @@ pub struct Transmit {
     pub offset: u64,
     /// Payload bytes; may be 0 for a message too.
     pub len: usize,
-    /// How many packets these are: 1, unless a run was asked for. Packet `n` behind this one has
-    /// the header [`HeaderBytes::behind`] and the `len` bytes from `offset + n * len` on.
+    /// How many packets these are, at most as many as were asked for. Packet `n` behind this one
+    /// has the header [`HeaderBytes::behind`] and the `len` bytes from `offset + n * len` on.
     pub packets: u32,
 }
 

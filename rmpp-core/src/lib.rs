@@ -4,7 +4,7 @@
 //! states each rule; the rule's name stands above the code that keeps it. The run loop:
 //!
 //! 1. A packet came: find out by its address which node sent it, check the job's cookie, then
-//!    [`Endpoint::handle_packet`]; copy the payload where the [`Placement`] says.
+//!    [`Endpoint::cut`] and [`Endpoint::handle`] it; copy the payload where the [`Placement`] says.
 //! 2. A new message ([`Placement::First`]): ask the layer above, and [`Endpoint::land`] it.
 //! 3. The layer above sends: [`Endpoint::send`]; keep the bytes until the message's last event.
 //! 4. It is [`Endpoint::next_timeout`]: [`Endpoint::handle_timeout`].
@@ -13,7 +13,7 @@
 //! 6. Then [`Endpoint::poll_event`] until `None`.
 //!
 //! Data packets that follow each other may leave and come as a [`Run`], which costs hardly more
-//! than one of them: [`Endpoint::poll_transmit_run`], [`Endpoint::handle_run`].
+//! than one of them.
 //!
 //! `examples/two_peers.rs` is this loop in full.
 #![no_std]

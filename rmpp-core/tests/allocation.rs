@@ -40,7 +40,7 @@ fn carry(nodes: &mut [Endpoint; 2], now: Instant) {
     let mut idle = 0;
     let mut from = 0;
     while idle < 2 {
-        match nodes[from].poll_transmit(now) {
+        match nodes[from].poll_transmit(now, 1) {
             None => {
                 idle += 1;
                 from = 1 - from;
@@ -48,7 +48,7 @@ fn carry(nodes: &mut [Endpoint; 2], now: Instant) {
             Some(packet) => {
                 idle = 0;
                 let (me, to) = (NodeId(from as u32), &mut nodes[1 - from]);
-                let placement = to.handle_packet(me, &packet.header, packet.len, now);
+                let placement = wire::handle((to, me), &packet.header, packet.len, now);
                 if let Ok(Placement::First { message, .. }) = placement {
                     to.land(message, Landing::Accept, now);
                 }

@@ -139,7 +139,7 @@ fn rule_s_random_bytes_do_nothing() {
         let before = wire.nodes[1].survey();
         let from = NodeId(rng.below(5) as u32);
         let len = rng.below(200) as usize;
-        let outcome = wire.nodes[1].handle_packet(from, &bytes, len, wire.now);
+        let outcome = wire::handle((&mut wire.nodes[1], from), &bytes, len, wire.now);
         assert!(outcome.is_err(), "{bytes:?}");
         assert_eq!(wire.nodes[1].survey(), before);
     }

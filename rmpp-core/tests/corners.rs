@@ -65,7 +65,7 @@ fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
     // Announced; the layer above sends something before it says where that lands.
     let now = wire.now;
     let header = packet.header.encode();
-    let first = wire.nodes[1].handle_packet(NodeId(0), &header, 8, now);
+    let first = wire::handle((&mut wire.nodes[1], NodeId(0)), &header, 8, now);
     let Ok(Placement::First { message, .. }) = first else {
         panic!("{first:?}")
     };
@@ -73,7 +73,12 @@ fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
     let answer = wire.nodes[1].first_packet(answer.expect("a send"));
     let answer = answer.expect("it may go at once");
     wire.nodes[1].land(message, Landing::Later, now);
-    let _ = wire.nodes[0].handle_packet(NodeId(1), &answer.header, answer.len, now);
+    let _ = wire::handle(
+        (&mut wire.nodes[0], NodeId(1)),
+        &answer.header,
+        answer.len,
+        now,
+    );
     assert_eq!(wire.nodes[0].poll_event(), None, "nobody has accepted it");
 }
 

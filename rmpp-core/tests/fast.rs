@@ -806,20 +806,21 @@ fn rule_j_each_packet_says_where_it_ends() {
     wire.send(0, 1, 3 * PACKET + 7);
     let node = &mut wire.nodes[0];
     let (mut datagram, mut lens) = (Vec::new(), Vec::new());
-    while let Some(transmit) = node.poll_transmit(wire.now) {
+    while let Some(transmit) = node.poll_transmit(wire.now, 1) {
         datagram.extend_from_slice(&transmit.header);
         datagram.resize(datagram.len() + transmit.len, 7);
         lens.push((transmit.header.len(), transmit.len));
     }
     let mut rest = &datagram[..];
     for expected in lens {
-        let cut = wire.nodes[1].cut(rest).expect("a packet");
-        let bytes = (cut.bytes() - cut.payload.len(), cut.payload.len());
-        assert_eq!(bytes, expected);
+        let cut = wire.nodes[1].cut(rest, rest.len());
+        let payload_bytes = cut.bytes() - cut.header_bytes();
+        assert!(cut.is_any());
+        assert_eq!((cut.header_bytes(), payload_bytes), expected);
         rest = &rest[cut.bytes()..];
     }
-    assert!(rest.is_empty() && wire.nodes[1].cut(rest).is_none());
-    assert!(wire.nodes[1].cut(&datagram[..20]).is_none());
+    assert!(rest.is_empty() && !wire.nodes[1].cut(rest, 0).is_any());
+    assert!(!wire.nodes[1].cut(&datagram[..20], 20).is_any());
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn rule_t_many_messages_lost_at_once_double_the_timeout_as_often_as_one() {
     for _ in 0..20 {
         pair.send(0, 8, true);
     }
-    while pair.nodes[0].poll_transmit(pair.now).is_some() {}
+    while pair.nodes[0].poll_transmit(pair.now, 1).is_some() {}
     assert!(pair.run(u64::MAX, |pair| pair.ended[0] == 120));
     let waited_ns = pair.recovery_ns();
     assert!(waited_ns < 20 * MS, "{waited_ns} ns");

@@ -646,10 +646,15 @@ fn rule_s_what_is_wrong_is_found_in_order_and_leaves_no_trace() {
         let before = endpoint.survey();
         let mut header = good;
         change(&mut header);
-        let outcome = endpoint.handle_packet(NodeId(from), &header.encode(), len, Instant(5));
+        let outcome = wire::handle(
+            (&mut endpoint, NodeId(from)),
+            &header.encode(),
+            len,
+            Instant(5),
+        );
         assert_eq!(outcome, Err(expected), "{header:?}");
         assert_eq!(endpoint.survey(), before);
-        assert_eq!(endpoint.poll_transmit(Instant(5)), None, "no answer");
+        assert_eq!(endpoint.poll_transmit(Instant(5), 1), None, "no answer");
         assert_eq!(endpoint.counters().dropped(expected), 1);
         assert_eq!(endpoint.counters().dropped.iter().sum::<u64>(), 1);
     };
@@ -683,12 +688,17 @@ fn rule_s_what_is_wrong_is_found_in_order_and_leaves_no_trace() {
     check(0, &|h| h.kind = Kind::Null, 1, Dropped::Fields);
     let mut endpoint = Endpoint::new(NodeId(1), config(3));
     for len in 0..HEADER_BYTES {
-        let short = endpoint.handle_packet(NodeId(0), &good.encode()[..len], 0, Instant(0));
+        let short = wire::handle(
+            (&mut endpoint, NodeId(0)),
+            &good.encode()[..len],
+            0,
+            Instant(0),
+        );
         assert_eq!(short, Err(Dropped::TooShort));
     }
     let mut unknown = good.encode().to_vec();
     unknown[1] = 11;
-    let outcome = endpoint.handle_packet(NodeId(0), &unknown, 8, Instant(0));
+    let outcome = wire::handle((&mut endpoint, NodeId(0)), &unknown, 8, Instant(0));
     assert_eq!(outcome, Err(Dropped::Kind));
 }
 

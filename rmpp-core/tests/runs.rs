@@ -52,10 +52,10 @@ impl Pair {
         let mut out = Vec::new();
         loop {
             let transmit = match &mut self.in_runs {
-                None => self.ends[from].poll_transmit(now),
+                None => self.ends[from].poll_transmit(now, 1),
                 Some(rng) => {
                     let most = rng.below(12) as u32;
-                    self.ends[from].poll_transmit_run(now, most)
+                    self.ends[from].poll_transmit(now, most)
                 }
             };
             let Some(transmit) = transmit else {
@@ -74,7 +74,7 @@ impl Pair {
         let mut left = datagrams;
         while let [first, behind @ ..] = left {
             left = behind;
-            let packet = end.cut(&first.bytes).expect("a whole packet");
+            let packet = end.cut(&first.bytes, first.bytes.len());
             let run = self.in_runs.as_ref().and(Run::of(&packet));
             let Some(mut run) = run else {
                 let fate = end.handle(from, &packet, now);
@@ -85,12 +85,17 @@ impl Pair {
                 continue;
             };
             while let [next, behind @ ..] = left
-                && run.takes(&next.bytes)
+                && run.takes(&next.bytes, next.bytes.len())
             {
                 left = behind;
             }
-            while run.packets() > 0 {
-                let (fate, taken) = end.handle_run(from, &mut run, now);
+            while run.count() > 0 {
+                let fate = end.handle(from, &run.packets(), now);
+                let taken = match fate {
+                    Ok(Placement::Data { packets, .. }) => packets,
+                    _ => 1,
+                };
+                run.skip(taken);
                 self.followers += taken - 1;
                 fates.extend((0..taken).map(|number| behind_by(fate, number)));
             }
@@ -119,9 +124,12 @@ impl Pair {
 /// What becomes of the packet that is `number` behind one of which this has become.
 fn behind_by(fate: Fate, number: u32) -> Fate {
     match fate {
-        Ok(Placement::Data { message, offset }) => Ok(Placement::Data {
+        Ok(Placement::Data {
+            message, offset, ..
+        }) => Ok(Placement::Data {
             message,
             offset: offset + u64::from(number) * PACKET as u64,
+            packets: 1,
         }),
         alone => {
             assert_eq!(number, 0, "only data is placed in runs: {alone:?}");

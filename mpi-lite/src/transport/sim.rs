@@ -166,7 +166,7 @@ impl Sim {
         let mail = &mut self.air.shared.lock().mail[self.me.0 as usize];
         while mail
             .front()
-            .is_some_and(|(sender, next)| sender == from && run.takes(next))
+            .is_some_and(|(sender, next)| sender == from && run.takes(next, next.len()))
         {
             datagrams.extend(mail.pop_front().map(|(_, next)| next));
         }

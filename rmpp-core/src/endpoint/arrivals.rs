@@ -354,6 +354,7 @@ impl Endpoint {
         Placement::Data {
             message: id,
             offset,
+            packets: 1,
         }
     }
 

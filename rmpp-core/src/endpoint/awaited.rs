@@ -25,7 +25,7 @@ pub struct Awaited {
 
 impl Awaited {
     /// Whether `packet`, which came from `from`, begins as this one does. Its payload then belongs
-    /// here and nowhere else: [`Endpoint::handle_packet`] places it here, or drops it.
+    /// here and nowhere else: [`Endpoint::handle`] places it here, or drops it.
     #[must_use]
     pub fn is(&self, from: NodeId, packet: &[u8]) -> bool {
         let is_data = |kind| matches!(kind, Kind::Data | Kind::StopData | Kind::LastData);

@@ -247,32 +247,31 @@ impl Endpoint {
         }
     }
 
-    /// The packet that `datagram` begins with. With
-    /// [`Caps::COALESCE`](crate::Caps::COALESCE) another one may follow. `None`: it is no packet,
-    /// or cut off.
+    /// The packet that a datagram begins with, or what is left of one: `bytes` bytes, of which
+    /// `head` are the first ones, all if they are fewer than a header may have. The payload is not
+    /// looked at. With [`Caps::COALESCE`](crate::Caps::COALESCE) another packet may follow.
     // Rule J.
+    // Rule S.
     #[inline]
     #[must_use]
-    pub fn cut<'a>(&self, datagram: &'a [u8]) -> Option<Packet<'a>> {
-        let header = Header::decode(datagram)?;
-        let header_bytes = header.bytes();
-        let payload_bytes = sift::payload_bytes(&header, self.config.packet_bytes)?;
-        let payload = datagram.get(header_bytes..header_bytes + payload_bytes)?;
-        Some(Packet {
-            header,
-            header_bytes: &datagram[..header_bytes],
-            payload,
-        })
+    pub fn cut<'a>(&self, head: &'a [u8], bytes: usize) -> Packet<'a> {
+        let packet_bytes = self.config.packet_bytes;
+        let coalesces = self.config.caps.has(Caps::COALESCE);
+        let payload_bytes = |header: &Header| sift::payload_bytes(header, packet_bytes);
+        let packet = Packet::cut((head, bytes), coalesces, payload_bytes);
+        packet.unwrap_or_else(|| Packet::none(head, bytes))
     }
 
-    /// Handles a packet that [`cut`](Self::cut) has found. `from` is the node that the layer
-    /// below knows the packet to be from, by its source address; that layer has also checked the
-    /// job's cookie and the packet's integrity.
+    /// Handles what [`cut`](Self::cut) has found, or a [`Run`](crate::Run) of data packets: as many
+    /// of them as can be placed one behind the other, see [`Placement::Data`]; else the first one.
+    /// `from` is the node that the layer below knows the packet to be from, by its source address;
+    /// that layer has also checked the job's cookie and the packet's integrity.
     ///
     /// # Errors
     /// Says why the packet was dropped. A packet that fails rule S has changed nothing but a
     /// counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
     /// sender, and what it acknowledges counts.
+    // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     #[inline]
     pub fn handle(
         &mut self,
@@ -280,43 +279,18 @@ impl Endpoint {
         packet: &Packet<'_>,
         now: Instant,
     ) -> Result<Placement, Dropped> {
-        let sifted = self.sift(from, &packet.header);
-        let outcome = sifted.and_then(|()| self.take(from.0, packet, now));
-        self.count_if_dropped(outcome)
-    }
-
-    /// The same for a packet of which `bytes` are the first ones (what is behind the header is
-    /// ignored), and `payload_len` is the number of payload bytes behind them.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
-    pub fn handle_packet(
-        &mut self,
-        from: NodeId,
-        bytes: &[u8],
-        payload_len: usize,
-        now: Instant,
-    ) -> Result<Placement, Dropped> {
-        let sifted = self.sift_bytes(from, bytes, payload_len);
-        let outcome = sifted.and_then(|header| {
-            let packet = Packet {
-                header,
-                header_bytes: bytes,
-                payload: &[],
-            };
-            self.take(from.0, &packet, now)
-        });
-        self.count_if_dropped(outcome)
-    }
-
-    #[inline]
-    fn count_if_dropped(
-        &mut self,
-        outcome: Result<Placement, Dropped>,
-    ) -> Result<Placement, Dropped> {
-        if let Err(reason) = outcome {
-            self.counters.dropped[reason as usize] += 1;
+        let sifted = if packet.is_any() {
+            self.sift(from, &packet.header)
+        } else {
+            Err(self.what_is_wrong(from, packet))
+        };
+        let mut outcome = sifted.and_then(|()| self.take(from.0, packet, now));
+        match &mut outcome {
+            Ok(Placement::Data {
+                message, packets, ..
+            }) if packet.packets > 1 => *packets += self.take_more(*message, packet),
+            Ok(_) => {}
+            Err(reason) => self.counters.dropped[*reason as usize] += 1,
         }
         outcome
     }
@@ -325,27 +299,35 @@ impl Endpoint {
     fn take(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Result<Placement, Dropped> {
         self.observe(now);
         self.settle();
-        let Packet {
-            header,
-            header_bytes,
-            ..
-        } = packet;
+        let Packet { header, head, .. } = packet;
         let path = &mut self.paths[from as usize];
         path.silent_since = Instant::NEVER;
         path.heard_at = now;
         self.counters.received[header.kind.index()] += 1;
-        let outcome = self.dispatch(from, (header, header_bytes), now);
+        let outcome = self.dispatch(from, (header, head), now);
         if self.config.caps.has(Caps::LAZY) {
-            self.hear_ack(from, (header, header_bytes), now);
+            self.hear_ack(from, (header, head), now);
         }
         outcome
     }
 
-    /// The next packet to send. Call until it answers `None`, after each other call; or stop
-    /// earlier when the layer below has no room, and go on when it has.
+    /// The next packet to send, or up to `most` of them if they are data of one message that only
+    /// their numbers tell apart: see [`Transmit::packets`]. Call until it returns `None`, after
+    /// each other call; or stop earlier when the layer below has no room, and go on when it has.
     #[must_use]
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Instant, most: u32) -> Option<Transmit> {
         self.observe(now);
+        let mut transmit = self.transmit_next(now)?;
+        if most > 1
+            && transmit.offset > 0
+            && let Some(OutgoingId(key)) = transmit.message
+        {
+            transmit.packets += self.send_more(key.index, transmit.offset, most - 1);
+        }
+        Some(transmit)
+    }
+
+    fn transmit_next(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(Answer { to, header }) = self.answers.pop_front() {
             return Some(self.seal(to, header, Bits::NONE));
         }

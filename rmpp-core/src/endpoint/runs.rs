@@ -4,30 +4,13 @@
 
 use super::Endpoint;
 use crate::caps::Caps;
-use crate::error::Dropped;
-use crate::event::{Placement, Transmit};
-use crate::ids::{IncomingId, NodeId, OutgoingId};
+use crate::ids::IncomingId;
 use crate::incoming::states::State;
-use crate::packet::{Kind, Run};
-use crate::time::Instant;
+use crate::packet::{Kind, Packet};
 
 impl Endpoint {
-    /// As [`poll_transmit`](Self::poll_transmit), but up to `most` packets at once, if they are
-    /// data of one message that only their numbers tell apart: see [`Transmit::packets`].
-    #[must_use]
-    pub fn poll_transmit_run(&mut self, now: Instant, most: u32) -> Option<Transmit> {
-        let mut transmit = self.poll_transmit(now)?;
-        if most > 1
-            && transmit.offset > 0
-            && let Some(OutgoingId(key)) = transmit.message
-        {
-            transmit.packets += self.send_more(key.index, transmit.offset, most - 1);
-        }
-        Some(transmit)
-    }
-
     /// Sends up to `most` packets behind the one at `offset`, short of the one that ends the burst.
-    fn send_more(&mut self, index: u32, offset: u64, most: u32) -> u32 {
+    pub(super) fn send_more(&mut self, index: u32, offset: u64, most: u32) -> u32 {
         let message = &mut self.outgoing[index];
         let shape = message.shape(self.config.packet_bytes);
         let is_plain = shape.offset(message.next) == offset + shape.packet_bytes as u64
@@ -44,29 +27,10 @@ impl Endpoint {
         more
     }
 
-    /// Handles the first packets of a run as [`handle`](Self::handle) does, and takes them off it.
-    /// Answers how many they are: one, or as many as were placed one behind the other.
-    pub fn handle_run(
-        &mut self,
-        from: NodeId,
-        run: &mut Run,
-        now: Instant,
-    ) -> (Result<Placement, Dropped>, u32) {
-        let outcome = self.handle(from, &run.first(), now);
-        let mut taken = 1;
-        if let Ok(Placement::Data { message, .. }) = outcome
-            && run.packets() > 1
-        {
-            taken += self.take_more(message, run);
-        }
-        run.skip(taken);
-        (outcome, taken)
-    }
-
     /// Takes in more packets of a run whose first one has just been placed: as long as the next one
     /// is expected, granted, not the last of the message and gives no cause for a new grant.
     // Rule R. Rule W.
-    fn take_more(&mut self, IncomingId(key): IncomingId, run: &Run) -> u32 {
+    pub(super) fn take_more(&mut self, IncomingId(key): IncomingId, run: &Packet<'_>) -> u32 {
         let Some(index) = self.incoming.find(key) else {
             return 0;
         };
@@ -82,7 +46,7 @@ impl Endpoint {
         }
         let last = message.shape(self.config.packet_bytes).last_seq();
         let placeable = message.limit.min(last - 1).saturating_sub(seq);
-        let more = (run.packets() - 1)
+        let more = (run.packets - 1)
             .min(placeable)
             .min(self.packets_to_grant(index, last));
         let message = &mut self.incoming[index];

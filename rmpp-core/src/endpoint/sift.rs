@@ -5,39 +5,35 @@ use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::ids::NodeId;
-use crate::packet::{HEADER_BYTES, Header, Kind, header_bytes_of, source_of, version_of};
+use crate::packet::{HEADER_BYTES, Header, Kind, Packet, header_bytes_of, source_of, version_of};
 
 impl Endpoint {
-    /// Checks a packet in the order of rule S; touches nothing.
+    /// Why what came is no packet, in the order of rule S.
     // Rule S.
-    pub(super) fn sift_bytes(
-        &self,
-        from: NodeId,
-        bytes: &[u8],
-        payload_len: usize,
-    ) -> Result<Header, Dropped> {
+    #[cold]
+    pub(super) fn what_is_wrong(&self, from: NodeId, packet: &Packet<'_>) -> Dropped {
+        let bytes = packet.head;
         if bytes.len() < HEADER_BYTES {
-            return Err(Dropped::TooShort);
+            return Dropped::TooShort;
         }
         // Rule P2.
         if version_of(bytes) != Some(self.config.version) {
-            return Err(Dropped::Version);
+            return Dropped::Version;
         }
-        header_bytes_of(bytes).ok_or(Dropped::TooShort)?;
-        let src = source_of(bytes).ok_or(Dropped::TooShort)?;
+        let Some(src) = header_bytes_of(bytes).and_then(|_| source_of(bytes)) else {
+            return Dropped::TooShort;
+        };
         if !self.is_between(from, src) {
-            return Err(Dropped::Source);
+            return Dropped::Source;
         }
-        let header = Header::decode(bytes).ok_or(Dropped::Kind)?;
-        if self.comes_from_the_right_side(&header, from)
-            && payload_bytes(&header, self.config.packet_bytes) != Some(payload_len)
-        {
-            return Err(Dropped::Fields);
-        }
-        self.sift(from, &header).map(|()| header)
+        let Some(header) = Header::decode(bytes) else {
+            return Dropped::Kind;
+        };
+        // Its payload is not as long as its header says, or there is no such header.
+        self.sift(from, &header).err().unwrap_or(Dropped::Fields)
     }
 
-    /// The same for a packet that has been cut: its payload is as long as its header says.
+    /// Checks a packet, touches nothing. Its payload is as long as its header says.
     // Rule S.
     #[inline]
     pub(super) fn sift(&self, from: NodeId, header: &Header) -> Result<(), Dropped> {

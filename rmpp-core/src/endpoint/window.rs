@@ -219,7 +219,12 @@ impl Endpoint {
         }
         let offset = message.shape(self.config.packet_bytes).offset(header.seq);
         let message = IncomingId(self.incoming.key(index));
-        Ok(Placement::Data { message, offset })
+        let packets = 1;
+        Ok(Placement::Data {
+            message,
+            offset,
+            packets,
+        })
     }
 
     /// Data of a message that is being received: placed wherever it belongs.
@@ -264,6 +269,7 @@ impl Endpoint {
             Placement::Data {
                 message: id,
                 offset,
+                packets: 1,
             }
         } else {
             Placement::None

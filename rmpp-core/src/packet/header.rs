@@ -102,24 +102,6 @@ impl Flags {
     }
 }
 
-/// A packet that was found in a datagram.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
-    pub(crate) header: Header,
-    pub(crate) header_bytes: &'a [u8],
-    /// What follows the header.
-    pub payload: &'a [u8],
-}
-
-impl Packet<'_> {
-    /// Bytes of header and payload together.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.header_bytes.len() + self.payload.len()
-    }
-}
-
 /// A header as it goes on the wire: 28 bytes in classic, 36 to 68 in fast.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HeaderBytes {
@@ -198,6 +180,21 @@ pub(crate) fn bits_of(bytes: &[u8]) -> Bits {
 pub(crate) const FAST_VERSION: u16 = 2;
 
 impl Header {
+    /// Stands where there is none.
+    pub(crate) const NONE: Self = Self {
+        kind: Kind::Null,
+        version: 0,
+        src: 0,
+        msg_id: 0,
+        len: 0,
+        seq: 0,
+        info1: 0,
+        info2: 0,
+        msg_num: 0,
+        ack: 0,
+        flags: Flags::NONE,
+    };
+
     /// Bytes of it on the wire, with the bits behind it.
     pub(crate) fn bytes(&self) -> usize {
         bare_header_bytes(self.version) + self.flags.words() * 8

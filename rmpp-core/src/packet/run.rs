@@ -22,25 +22,27 @@ impl Run {
     #[inline]
     #[must_use]
     pub fn of(packet: &Packet<'_>) -> Option<Self> {
-        let header_bytes = packet.header_bytes.len();
-        if packet.header.kind != Kind::Data || header_bytes > FAST_HEADER_BYTES {
+        let header_bytes = packet.head.len();
+        let is_data = packet.is_any() && packet.header.kind == Kind::Data;
+        if !is_data || header_bytes > FAST_HEADER_BYTES {
             return None;
         }
         let mut bytes = [0; FAST_HEADER_BYTES];
-        bytes[..header_bytes].copy_from_slice(packet.header_bytes);
+        bytes[..header_bytes].copy_from_slice(packet.head);
         Some(Self {
             header: packet.header,
             bytes,
             header_bytes,
-            payload_bytes: packet.payload.len(),
+            payload_bytes: packet.payload_bytes,
             packets: 1,
         })
     }
 
-    /// Adds the packet that is all of `datagram`, if it is the next one. Answers whether it is.
+    /// Adds the packet that is all of a datagram of `bytes` bytes, if it is the next one; `head`
+    /// are the first of them. Returns true if it is.
     #[inline]
-    pub fn takes(&mut self, datagram: &[u8]) -> bool {
-        if datagram.len() != self.header_bytes + self.payload_bytes {
+    pub fn takes(&mut self, head: &[u8], bytes: usize) -> bool {
+        if bytes != self.header_bytes + self.payload_bytes || head.len() < self.header_bytes {
             return false;
         }
         let Some(seq) = self.header.seq.checked_add(self.packets) else {
@@ -48,7 +50,7 @@ impl Run {
         };
         let mut next = self.bytes;
         next[SEQ].copy_from_slice(&seq.to_be_bytes());
-        let is_next = datagram[..self.header_bytes] == next[..self.header_bytes];
+        let is_next = head[..self.header_bytes] == next[..self.header_bytes];
         self.packets += u32::from(is_next);
         is_next
     }
@@ -56,7 +58,7 @@ impl Run {
     /// How many packets it has.
     #[inline]
     #[must_use]
-    pub fn packets(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.packets
     }
 
@@ -74,19 +76,21 @@ impl Run {
         self.payload_bytes
     }
 
-    /// The first packet; its payload is not here.
+    /// All of them, to be handled as one.
     #[inline]
-    pub(crate) fn first(&self) -> Packet<'_> {
+    #[must_use]
+    pub fn packets(&self) -> Packet<'_> {
         Packet {
             header: self.header,
-            header_bytes: &self.bytes[..self.header_bytes],
-            payload: &[],
+            head: &self.bytes[..self.header_bytes],
+            payload_bytes: self.payload_bytes,
+            packets: self.packets,
         }
     }
 
     /// The first `count` packets are done with.
     #[inline]
-    pub(crate) fn skip(&mut self, count: u32) {
+    pub fn skip(&mut self, count: u32) {
         self.packets -= count;
         // Behind the last packet nobody looks at the number.
         self.header.seq = self.header.seq.wrapping_add(count);

@@ -18,14 +18,6 @@ use crate::packet::{Flags, Header, Kind, Run};
 /// Packets of a run that a node hands out at once.
 const MOST_AT_ONCE: u64 = 8;
 
-/// Where a packet stands as it comes; `None`: no datagram is that long.
-fn lay_out<'a>(datagram: &'a mut [u8], packet: &Packet) -> Option<&'a [u8]> {
-    let len = packet.payload.map_or(0, |payload| payload.len);
-    let datagram = datagram.get_mut(..packet.header.len() + len)?;
-    datagram[..packet.header.len()].copy_from_slice(&packet.header);
-    Some(datagram)
-}
-
 impl World {
     pub(super) fn arrive(&mut self, from: NodeId, to: NodeId, packet: Packet) -> Verdict {
         if self.nodes[to.0 as usize].asleep {
@@ -52,15 +44,13 @@ impl World {
 
     /// The packets that arrive in this moment behind `packet`, and are a run with it.
     fn gather_run(&mut self, way: (NodeId, NodeId), packet: &Packet) -> Option<(Run, Vec<Packet>)> {
-        let cut = self.nodes[way.1.0 as usize]
-            .endpoint
-            .cut(lay_out(&mut self.datagram, packet)?);
-        let mut run = Run::of(&cut?)?;
+        let endpoint = &self.nodes[way.1.0 as usize].endpoint;
+        let mut run = Run::of(&endpoint.cut(&packet.header, packet.bytes()))?;
         let mut packets = vec![packet.clone()];
         while let Some((from, to, next)) = self.network.arrived(self.now)
             && (from, to) == way
             && next.cookie == COOKIE
-            && run.takes(lay_out(&mut self.datagram, next)?)
+            && run.takes(&next.header, next.bytes())
         {
             packets.extend(self.network.deliver(self.now).map(|delivered| delivered.2));
         }
@@ -75,15 +65,23 @@ impl World {
         packets: &[Packet],
     ) -> Verdict {
         let mut left = packets.iter();
-        while run.packets() > 0 {
+        while run.count() > 0 {
             let endpoint = &mut self.nodes[to.0 as usize].endpoint;
-            let (outcome, taken) = endpoint.handle_run(from, &mut run, self.now);
+            let outcome = endpoint.handle(from, &run.packets(), self.now);
+            let taken = match outcome {
+                Ok(Placement::Data { packets, .. }) => packets,
+                _ => 1,
+            };
+            run.skip(taken);
             for (number, packet) in left.by_ref().take(taken as usize).enumerate() {
                 let apart = (number * run.payload_bytes()) as u64;
                 let outcome = outcome.map(|placement| match placement {
-                    Placement::Data { message, offset } => Placement::Data {
+                    Placement::Data {
+                        message, offset, ..
+                    } => Placement::Data {
                         message,
                         offset: offset + apart,
+                        packets: 1,
                     },
                     other => other,
                 });
@@ -146,19 +144,13 @@ impl World {
         packet: &Packet,
     ) -> (Result<Placement, Dropped>, Option<Awaited>) {
         let header = &packet.header;
-        let len = packet.payload.map_or(0, |payload| payload.len);
         let Node {
             endpoint, tables, ..
         } = &mut self.nodes[to as usize];
         let awaited = tables.current.and_then(|id| endpoint.awaited(id));
         let awaited = awaited.filter(|awaited| awaited.is(from, header));
-        let Some(datagram) = lay_out(&mut self.datagram, packet) else {
-            return (endpoint.handle_packet(from, header, len, self.now), awaited);
-        };
-        let outcome = match endpoint.cut(datagram) {
-            Some(cut) => endpoint.handle(from, &cut, self.now),
-            None => endpoint.handle_packet(from, header, 0, self.now),
-        };
+        let cut = endpoint.cut(header, packet.bytes());
+        let outcome = endpoint.handle(from, &cut, self.now);
         (outcome, awaited)
     }
 
@@ -259,7 +251,7 @@ impl World {
             // As much as there is room for: now one packet, now several.
             let most = 1 + (self.report.steps % MOST_AT_ONCE) as u32;
             let endpoint = &mut self.nodes[at as usize].endpoint;
-            let Some(transmit) = endpoint.poll_transmit_run(self.now, most) else {
+            let Some(transmit) = endpoint.poll_transmit(self.now, most) else {
                 break;
             };
             for packet in transmit.each() {

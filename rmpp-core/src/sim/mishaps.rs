@@ -100,7 +100,9 @@ impl World {
             )
         };
         let before = state(&node.endpoint);
-        let outcome = node.endpoint.handle_packet(from, bytes, 0, self.now);
+        let outcome = node
+            .endpoint
+            .handle(from, &node.endpoint.cut(bytes, bytes.len()), self.now);
         hold!(
             outcome.is_err(),
             "I10: node {at} took a packet that fails rule S: {bytes:?}"

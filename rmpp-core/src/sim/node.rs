@@ -27,6 +27,13 @@ pub(super) struct Packet {
     pub(super) payload: Option<Payload>,
 }
 
+impl Packet {
+    /// Bytes of header and payload together.
+    pub(super) fn bytes(&self) -> usize {
+        self.header.len() + self.payload.map_or(0, |payload| payload.len)
+    }
+}
+
 /// Tags by slab position, each with the id that tells tenants of a position apart. The last tenant
 /// is remembered when it is gone.
 #[derive(Clone)]

@@ -177,7 +177,8 @@ impl Run {
         let now = self.now;
         for (header, len) in datagram {
             let endpoint = &mut self.driver(to).endpoint;
-            let outcome = endpoint.handle_packet(from, header, *len, now);
+            let packet = endpoint.cut(header, header.len() + len);
+            let outcome = endpoint.handle(from, &packet, now);
             if let Ok(Placement::First { message, .. }) = outcome {
                 self.land(to, message);
             }
@@ -268,7 +269,7 @@ impl Run {
         let together = config.caps.has(Caps::COALESCE);
         let most_bytes = config.packet_bytes + FAST_HEADER_BYTES;
         let mut open: Option<(NodeId, Datagram, usize)> = None;
-        while let Some(packet) = self.driver(node).endpoint.poll_transmit(now) {
+        while let Some(packet) = self.driver(node).endpoint.poll_transmit(now, 1) {
             let Transmit {
                 to, header, len, ..
             } = packet;

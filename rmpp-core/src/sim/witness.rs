@@ -50,7 +50,13 @@ impl Witness<'_> {
 
     /// A packet whose place was known before it came is taken nowhere else.
     pub(super) fn placed_as_awaited(awaited: Option<Awaited>, placement: Placement) -> Verdict {
-        if let (Some(awaited), Placement::Data { message, offset }) = (awaited, placement) {
+        if let (
+            Some(awaited),
+            Placement::Data {
+                message, offset, ..
+            },
+        ) = (awaited, placement)
+        {
             hold!(
                 (message, offset) == (awaited.message, awaited.offset),
                 "I3: data was awaited at {} and placed at {offset}",
@@ -82,7 +88,12 @@ impl Witness<'_> {
                 tables.incoming.put(message.index(), message, payload.tag)?;
                 Ok(None)
             }
-            (Placement::Data { message, offset }, Some(payload)) => {
+            (
+                Placement::Data {
+                    message, offset, ..
+                },
+                Some(payload),
+            ) => {
                 tables.current = Some(message);
                 // The last packet's event is still to come, so the id is known.
                 let tag = tables.incoming.get(message.index(), message);

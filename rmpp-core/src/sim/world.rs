@@ -3,7 +3,6 @@
 use alloc::collections::BinaryHeap;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -34,9 +33,6 @@ const STEPS_PER_MS: u64 = 200;
 pub(super) const MOST_UNDER_WAY: usize = 1_000_000;
 /// So many packets that fail rule S are thrown in.
 pub(super) const MOST_FORGED: u32 = 300;
-
-/// The greatest UDP payload over IPv4.
-const LONGEST_DATAGRAM: usize = 65_507;
 
 /// What a run that kept all invariants has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,8 +83,6 @@ pub struct World {
     pub(super) calm: bool,
     pub(super) healed: Option<Instant>,
     pub(super) verbose: bool,
-    /// Where a packet stands as it comes; of its payload nothing is ever read.
-    pub(super) datagram: Vec<u8>,
     pub(super) report: Report,
 }
 
@@ -120,7 +114,6 @@ impl World {
             calm: plan.is_calm(),
             healed: None,
             verbose,
-            datagram: vec![0; LONGEST_DATAGRAM],
             report: Report::default(),
             plan,
         };

@@ -59,7 +59,7 @@ impl Pair {
 
     /// Sends what a node has to send, and hears what has become of it.
     pub(crate) fn service(&mut self, at: usize) {
-        while let Some(packet) = self.nodes[at].poll_transmit(self.now) {
+        while let Some(packet) = self.nodes[at].poll_transmit(self.now, 1) {
             let datagram = (packet.header.to_vec(), packet.len);
             let from = NodeId(at as u32);
             self.network.send(self.now, from, packet.to, datagram);
@@ -97,7 +97,8 @@ impl Pair {
         self.now = self.now.max(to);
         while let Some((from, to, (header, len))) = self.network.deliver(self.now) {
             let at = to.0 as usize;
-            let outcome = self.nodes[at].handle_packet(from, &header, len, self.now);
+            let packet = self.nodes[at].cut(&header, header.len() + len);
+            let outcome = self.nodes[at].handle(from, &packet, self.now);
             if let Ok(Placement::First { message, .. }) = outcome {
                 self.nodes[at].land(message, Landing::Accept, self.now);
             }
@@ -142,7 +143,7 @@ impl Pair {
     /// How long node 0 waits before it sends a message of 8 bytes again that was lost.
     pub(crate) fn recovery_ns(&mut self) -> u64 {
         self.send(0, 8, true);
-        let lost = self.nodes[0].poll_transmit(self.now);
+        let lost = self.nodes[0].poll_transmit(self.now, 1);
         assert!(lost.is_some());
         let (sent_at, due) = (self.now, self.ended[0] + 1);
         let repeated = self.nodes[0].counters().first_repeated;

@@ -20,6 +20,22 @@ pub(crate) fn config(nodes: u32) -> Config {
     Config::classic(nodes, PACKET as usize)
 }
 
+/// Hands `bytes`, with `len` bytes of payload behind them, to an endpoint as one datagram.
+pub(crate) fn handle(
+    (node, from): (&mut Endpoint, NodeId),
+    bytes: &[u8],
+    len: usize,
+    now: Instant,
+) -> Result<Placement, Dropped> {
+    let sum = bytes.len() + len;
+    let packet = node.cut(bytes, sum);
+    if packet.is_any() && packet.bytes() < sum {
+        // What is behind it is no packet.
+        return Err(Dropped::Fields);
+    }
+    node.handle(from, &packet, now)
+}
+
 /// A packet in the script's hand.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
@@ -147,7 +163,7 @@ impl Wire {
 
     /// The next packet a node has to send.
     pub(crate) fn take(&mut self, from: u32) -> Option<Packet> {
-        let transmit = self.nodes[from as usize].poll_transmit(self.now)?;
+        let transmit = self.nodes[from as usize].poll_transmit(self.now, 1)?;
         let header = Header::decode(&transmit.header).expect("an endpoint makes good headers");
         Some(Packet {
             from: NodeId(from),
@@ -190,11 +206,16 @@ impl Wire {
             .filter(|entry| entry.0 == to)
             .filter_map(|entry| node.awaited(entry.1))
             .find(|awaited| awaited.is(packet.from, &bytes));
-        let outcome = node.handle_packet(packet.from, &bytes, packet.len, now);
+        let outcome = handle((node, packet.from), &bytes, packet.len, now);
         if let (Some(awaited), Ok(placement)) = (awaited, outcome) {
             // Its payload may have been received there already.
-            let (message, offset) = (awaited.message, awaited.offset);
-            assert_eq!(placement, Placement::Data { message, offset });
+            let (message, offset, packets) = (awaited.message, awaited.offset, 1);
+            let place = Placement::Data {
+                message,
+                offset,
+                packets,
+            };
+            assert_eq!(placement, place);
             assert_eq!(awaited.payload_bytes, packet.len);
         }
         if let Ok(Placement::First { message, .. }) = outcome {

@@ -20,7 +20,8 @@ fn play(input: &[u8]) {
     let caps = Caps::parse(profile).expect("a profile");
     let mut node = Endpoint::new(NodeId(1), Config::with_caps(3, PACKET, caps));
     let mut rest = bytes;
-    while let Some(packet) = node.cut(rest) {
+    while !rest.is_empty() {
+        let packet = node.cut(rest, rest.len());
         assert!(packet.bytes() <= rest.len() && packet.bytes() > 0);
         rest = &rest[packet.bytes()..];
     }
@@ -34,10 +35,11 @@ fn play(input: &[u8]) {
     // A length of the packet, its sender, and its header.
     for piece in bytes.chunks(40) {
         let (from, len) = (piece[0] % 4, usize::from(piece[piece.len() / 2]));
-        let _ = node.handle_packet(NodeId(from.into()), &piece[1..], len, Instant::ZERO);
+        let packet = node.cut(&piece[1..], piece.len() - 1 + len);
+        let _ = node.handle(NodeId(from.into()), &packet, Instant::ZERO);
         while node.poll_event().is_some() {}
     }
-    while node.poll_transmit(Instant::ZERO).is_some() {}
+    while node.poll_transmit(Instant::ZERO, 1).is_some() {}
 }
 
 fuzz_target!(|input: &[u8]| {

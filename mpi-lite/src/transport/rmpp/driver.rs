@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use rmpp_core::{
-    Awaited, Caps, Config, Counters, Endpoint, Event as CoreEvent, IncomingId,
-    Landing as CoreLanding, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
+    Awaited, Config, Counters, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
+    NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
 use super::super::sink::Event;
@@ -44,8 +44,6 @@ struct Outgoing {
 /// The endpoint and the bytes of the messages it moves.
 pub(crate) struct Driver {
     core: Endpoint,
-    /// Packets may share a datagram (rule J).
-    coalesces: bool,
     outgoing: Beside<Outgoing>,
     incoming: Beside<Incoming>,
     news: VecDeque<News>,
@@ -84,7 +82,6 @@ fn open_envelope(payload: &[u8], len: u64) -> Option<(EnvelopeBytes, u64)> {
 impl Driver {
     pub(crate) fn new(me: NodeId, config: Config) -> Self {
         Self {
-            coalesces: config.caps.has(Caps::COALESCE),
             core: Endpoint::new(me, config),
             outgoing: Beside::default(),
             incoming: Beside::default(),
@@ -215,7 +212,7 @@ impl Driver {
         mut room: u32,
         mut send: impl FnMut(&Parcel<'_>) -> u32,
     ) -> bool {
-        while let Some(packet) = self.core.poll_transmit_run(now, room) {
+        while let Some(packet) = self.core.poll_transmit(now, room) {
             self.has_moved |= packet.offset > 0;
             room = self.hand_out(&packet, &mut send);
             if room == 0 {
@@ -297,24 +294,19 @@ impl Driver {
         now: Instant,
         sink: &mut impl Sink,
     ) -> (usize, bool) {
-        let cut = self.core.cut(left);
-        let packet = cut.filter(|packet| self.coalesces || packet.bytes() == left.len());
-        let Some(packet) = packet else {
-            // What is no packet is all header; the core counts it.
-            let _ = self.core.handle_packet(from, left, 0, now);
-            return (left.len(), false);
-        };
+        let packet = self.core.cut(left, left.len());
+        let payload = &left[packet.header_bytes()..packet.bytes()];
         let placement = self.core.handle(from, &packet, now);
         // Dropped packets are counted by the core.
         let placement = placement.unwrap_or(Placement::None);
         let is_told = match placement {
             Placement::First { message, len } => {
-                let is_whole = packet.payload.len() as u64 == len;
-                let payload = (packet.payload, len, is_whole);
+                let is_whole = payload.len() as u64 == len;
+                let payload = (payload, len, is_whole);
                 self.announce((message, from), payload, now, sink)
             }
             other => {
-                self.place(other, (from, packet.payload));
+                self.place(other, (from, payload));
                 false
             }
         };
@@ -325,7 +317,7 @@ impl Driver {
     /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
     #[inline]
     pub(crate) fn run_of(&self, datagram: &[u8]) -> Option<Run> {
-        let packet = self.core.cut(datagram)?;
+        let packet = self.core.cut(datagram, datagram.len());
         Run::of(&packet).filter(|_| packet.bytes() == datagram.len())
     }
 
@@ -338,10 +330,16 @@ impl Driver {
         now: Instant,
     ) {
         let mut done = 0;
-        while run.packets() > 0 {
+        while run.count() > 0 {
+            let mut taken = 1;
             // Dropped packets are counted by the core.
-            let (outcome, taken) = self.core.handle_run(from, &mut run, now);
-            if let Ok(Placement::Data { message, offset }) = outcome {
+            if let Ok(Placement::Data {
+                message,
+                offset,
+                packets,
+            }) = self.core.handle(from, &run.packets(), now)
+            {
+                taken = packets;
                 self.has_moved = true;
                 self.current = Some(message);
                 let mut offset = usize::try_from(offset).expect("a range of memory");
@@ -353,6 +351,7 @@ impl Driver {
                     offset += payload.len();
                 }
             }
+            run.skip(taken);
             done += taken;
         }
     }
@@ -370,7 +369,9 @@ impl Driver {
                 };
                 place_in(&mut self.incoming, message.index(), incoming);
             }
-            Placement::Data { message, offset } => {
+            Placement::Data {
+                message, offset, ..
+            } => {
                 self.has_moved = true;
                 self.current = Some(message);
                 if let Some(place) = self.in_place {
@@ -578,6 +579,8 @@ impl Driver {
 
 #[cfg(test)]
 mod tests {
+    use rmpp_core::Caps;
+
     use super::*;
 
     /// What a driver tells.
@@ -613,7 +616,7 @@ mod tests {
 
     /// The next packet of `peer`, with a payload of zeros.
     fn packet(peer: &mut Endpoint, now: Instant) -> Vec<u8> {
-        let packet = peer.poll_transmit(now).expect("it has one to send");
+        let packet = peer.poll_transmit(now, 1).expect("it has one to send");
         let mut bytes = packet.header.to_vec();
         bytes.resize(bytes.len() + packet.len, 0);
         bytes

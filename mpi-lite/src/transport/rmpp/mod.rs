@@ -360,8 +360,8 @@ impl Rmpp {
                 apart = place.start - first.start;
             }
             let is_next = NodeId(next_from) == from
-                && place.start == first.start + run.packets() as usize * apart
-                && run.takes(self.socket.bytes(place.clone()));
+                && place.start == first.start + run.count() as usize * apart
+                && run.takes(self.socket.bytes(place.clone()), place.len());
             if !is_next {
                 (self.from, self.in_hand) = (NodeId(next_from), place);
                 break;

@@ -198,9 +198,9 @@ impl Situation {
     fn arrive(&mut self, case: &Case, from: u32, packet: &Packet) -> Result<bool, String> {
         let at = 1 - from;
         let end = &mut self.ends[at as usize];
-        let len = packet.payload.map_or(0, |payload| payload.len);
         let endpoint = Rc::make_mut(&mut end.endpoint);
-        let outcome = endpoint.handle_packet(NodeId(from), &packet.header, len, end.now);
+        let cut = endpoint.cut(&packet.header, packet.bytes());
+        let outcome = endpoint.handle(NodeId(from), &cut, end.now);
         if let Ok(placement) = outcome
             && placement != Placement::None
             && let Some((id, tag)) = self.witness(at).placed(packet, placement)?
@@ -292,7 +292,7 @@ impl Situation {
         loop {
             let end = &mut self.ends[at as usize];
             let endpoint = Rc::make_mut(&mut end.endpoint);
-            let Some(transmit) = endpoint.poll_transmit_run(end.now, u32::MAX) else {
+            let Some(transmit) = endpoint.poll_transmit(end.now, u32::MAX) else {
                 break;
             };
             for packet in transmit.each() {

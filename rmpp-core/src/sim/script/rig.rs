@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use super::tables::{HEADER_ROOM, Names, Packet, Played};
 use super::{Line, Script};
-use crate::caps::Caps;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Landing, Placement};
 use crate::ids::{IncomingId, NodeId, OutgoingId};
@@ -45,7 +44,6 @@ pub struct Rig {
     pub(super) now: Instant,
     pub(super) delay_ns: u64,
     pub(super) lost_ns: u64,
-    pub(super) coalesces: bool,
     /// On their way, in the order of their departure.
     pub(super) flights: Vec<Packet>,
     /// Packets between 0 and 1 that set out or were lost.
@@ -93,7 +91,6 @@ impl Rig {
             now: Instant::ZERO,
             delay_ns: 0,
             lost_ns: script.lost_ms * MS,
-            coalesces: config.caps.has(Caps::COALESCE),
             flights: Vec::new(),
             seen: Vec::new(),
             lied: false,
@@ -309,7 +306,7 @@ impl Rig {
     fn take(&mut self, from: u32) -> Option<Packet> {
         let now = self.now;
         let end = &mut self.ends[from as usize];
-        let transmit = end.is_alive.then(|| end.core.poll_transmit(now))??;
+        let transmit = end.is_alive.then(|| end.core.poll_transmit(now, 1))??;
         let packet = self.pack(from, &transmit);
         if packet.from + packet.to == 1 {
             self.seen.push(packet.clone());
@@ -385,14 +382,17 @@ impl Rig {
         let end = &mut self.ends[packet.to as usize];
         let awaited = end.current.and_then(|id| end.core.awaited(id));
         let awaited = awaited.filter(|awaited| awaited.is(from, left));
-        let cut = end.core.cut(left);
-        let (outcome, rest) = match cut.filter(|c| self.coalesces || c.bytes() == left.len()) {
-            Some(cut) => (end.core.handle(from, &cut, now), &left[cut.bytes()..]),
-            // What is no packet is all header; the core counts it.
-            None => (end.core.handle_packet(from, left, 0, now), &[][..]),
-        };
+        let cut = end.core.cut(left, left.len());
+        let outcome = end.core.handle(from, &cut, now);
+        let rest = &left[cut.bytes()..];
         let placement = outcome.unwrap_or(Placement::None);
-        if let (Some(awaited), Placement::Data { message, offset }) = (awaited, placement) {
+        if let (
+            Some(awaited),
+            Placement::Data {
+                message, offset, ..
+            },
+        ) = (awaited, placement)
+        {
             hold!(
                 (message, offset) == (awaited.message, awaited.offset),
                 "I3: data was awaited elsewhere"
