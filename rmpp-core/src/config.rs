@@ -268,12 +268,20 @@ pub enum Bug {
     ShiftNak,
     /// Lengths lose what does not fit into 32 bits (rule L broken).
     CutWideLength,
+    /// A packet whose payload may be received at its place is one that has come already.
+    AwaitWhatCame,
+    /// No timer starts for a first packet that was handed out at once.
+    ForgetLaunch,
+    /// A grant that is due does not press.
+    LeaveGrants,
+    /// A packet ends where the words behind its header begin (rule J broken).
+    CutBeforeWords,
 }
 
 #[cfg(feature = "planted")]
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 32] = [
         Self::AcceptAnyNumber,
         Self::ForgetOldNumbers,
         Self::FreeStateEarly,
@@ -302,5 +310,9 @@ impl Bug {
         Self::AnnounceEarly,
         Self::ShiftNak,
         Self::CutWideLength,
+        Self::AwaitWhatCame,
+        Self::ForgetLaunch,
+        Self::LeaveGrants,
+        Self::CutBeforeWords,
     ];
 }

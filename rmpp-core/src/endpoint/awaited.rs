@@ -1,6 +1,7 @@
 //! Which data packet comes next, for a driver that receives payload straight into its place.
 
 use super::Endpoint;
+use crate::config::Bug;
 use crate::ids::{IncomingId, NodeId};
 use crate::incoming::states::State;
 use crate::packet::{Header, Kind, bare_header_bytes, header_bytes_of};
@@ -55,7 +56,10 @@ impl Endpoint {
             return None;
         }
         let shape = incoming.shape(self.config.packet_bytes);
-        let seq = incoming.expected;
+        let seq = match self.config.has(Bug::AwaitWhatCame) {
+            true => incoming.expected - 1,
+            false => incoming.expected,
+        };
         Some(Awaited {
             message,
             offset: shape.offset(seq),

@@ -36,7 +36,7 @@ use crate::incoming::Incoming;
 use crate::list::List;
 use crate::outgoing::states::State;
 use crate::outgoing::{Outgoing, Place};
-use crate::packet::{Header, Packet};
+use crate::packet::{FAST_HEADER_BYTES, Header, Packet};
 use crate::peer::{Path, Peer};
 use crate::schedule::Schedule;
 use crate::slab::Slab;
@@ -259,7 +259,11 @@ impl Endpoint {
         let coalesces = self.config.caps.has(Caps::COALESCE);
         let payload_bytes = |header: &Header| sift::payload_bytes(header, packet_bytes);
         let packet = Packet::cut((head, bytes), coalesces, payload_bytes);
-        packet.unwrap_or_else(|| Packet::none(head, bytes))
+        let mut packet = packet.unwrap_or_else(|| Packet::none(head, bytes));
+        if packet.header_bytes() > FAST_HEADER_BYTES && self.config.has(Bug::CutBeforeWords) {
+            packet.head = &head[..FAST_HEADER_BYTES];
+        }
+        packet
     }
 
     /// Handles what [`cut`](Self::cut) has found, or a [`Run`](crate::Run) of data packets: as many
@@ -376,6 +380,7 @@ impl Endpoint {
         self.observe(now);
         if let Some(index) = self.outgoing.find(message.0)
             && self.outgoing[index].state == State::Waiting
+            && !self.config.has(Bug::ForgetLaunch)
         {
             self.note_launch(index, now);
         }
@@ -388,7 +393,7 @@ impl Endpoint {
     pub fn is_pressed(&self) -> bool {
         let has_waiting = |(from, _): (u32, _)| self.paths[from as usize].waiting.len() > 0;
         !self.answers.is_empty()
-            || !self.grants_due.is_empty()
+            || !self.grants_due.is_empty() && !self.config.has(Bug::LeaveGrants)
             || !self.ready.is_empty()
             || !self.ripe.is_empty()
             || self.unsettled.is_some_and(has_waiting)

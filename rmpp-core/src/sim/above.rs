@@ -3,6 +3,7 @@
 use alloc::format;
 
 use super::checker::{Outcome, Verdict};
+use super::node::Node;
 use super::plan::Pattern;
 use super::world::{Act, World};
 use crate::error::SendError;
@@ -48,17 +49,34 @@ impl World {
         Ok(())
     }
 
-    /// A driver may hand on the first packet of a message at once; every other one is.
+    /// A driver may hand on the first packet of a message at once; every other one is. Its timer
+    /// starts when the driver next looks at the clock.
     fn hurry(&mut self, from: u32, len: u64, id: OutgoingId) -> Verdict {
         let node = &mut self.nodes[from as usize];
         if node.stalled || len.is_multiple_of(2) {
             return Ok(());
         }
         if let Some(packet) = node.endpoint.first_packet(id) {
+            node.begun.push(id);
             self.transmit(from, &packet)?;
-            self.nodes[from as usize].endpoint.note_sent(id, self.now);
+            let wait_ns = self.whims.pick(&[0, 0, 20_000]);
+            if wait_ns == 0 {
+                self.start_timers(from);
+            } else {
+                self.schedule(self.now.plus_ns(wait_ns), Act::StartTimers(from));
+            }
         }
         Ok(())
+    }
+
+    /// A driver looks at the clock: what it has handed on since it last did is on its way.
+    pub(super) fn start_timers(&mut self, at: u32) {
+        let Node {
+            endpoint, begun, ..
+        } = &mut self.nodes[at as usize];
+        for id in begun.drain(..) {
+            endpoint.note_sent(id, self.now);
+        }
     }
 
     pub(super) fn draw_pair(&mut self) -> (u32, u32) {

@@ -9,11 +9,10 @@ use super::checker::{Outcome, Verdict, hold};
 use super::node::{Node, Packet};
 use super::witness::Witness;
 use super::world::{Act, COOKIE, MOST_UNDER_WAY, World};
-use crate::endpoint::Awaited;
 use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
-use crate::packet::{Flags, Header, Kind, Run};
+use crate::packet::{FAST_HEADER_BYTES, Flags, Header, Kind, Run};
 
 /// Packets of a run that a node hands out at once.
 const MOST_AT_ONCE: u64 = 8;
@@ -30,16 +29,45 @@ impl World {
         if packet.cookie != COOKIE {
             return Ok(());
         }
+        self.start_timers(to.0);
         if let Some((run, packets)) = self.gather_run((from, to), &packet) {
             self.take_run((from, to), run, &packets)?;
+        } else if self.whims.chance(self.plan.share_ppm) {
+            let packets = self.gather_datagram((from, to), packet);
+            self.take_datagram((from, to), &packets)?;
         } else {
-            let (outcome, awaited) = self.take_in(from, to.0, &packet);
-            if let Ok(placement) = outcome {
-                Witness::placed_as_awaited(awaited, placement)?;
-            }
-            self.note_taken((from, to), &packet, outcome)?;
+            self.take_lone((from, to), &packet)?;
         }
         self.service_soon(to.0)
+    }
+
+    /// `packet` and those that arrive in this moment behind it, as many as may share a datagram.
+    fn gather_datagram(&mut self, way: (NodeId, NodeId), packet: Packet) -> Vec<Packet> {
+        let most = FAST_HEADER_BYTES + self.plan.config.packet_bytes;
+        let mut bytes = packet.bytes();
+        let mut packets = vec![packet];
+        while let Some((from, to, next)) = self.network.arrived(self.now)
+            && (from, to) == way
+            && next.cookie == COOKIE
+            && bytes + next.bytes() <= most
+        {
+            bytes += next.bytes();
+            packets.extend(self.network.deliver(self.now).map(|delivered| delivered.2));
+        }
+        packets
+    }
+
+    /// Rule J: packets that share a datagram are cut apart where they were joined.
+    fn take_datagram(&mut self, (from, to): (NodeId, NodeId), packets: &[Packet]) -> Verdict {
+        let mut left: usize = packets.iter().map(Packet::bytes).sum();
+        for packet in packets {
+            let outcome = self.take_in((from, to), packet, left)?;
+            left -= packet.bytes();
+            self.note_taken((from, to), packet, outcome)?;
+            // Whose places the core gives out again must have left the tables.
+            self.hear_at_hand(to.0)?;
+        }
+        Ok(())
     }
 
     /// The packets that arrive in this moment behind `packet`, and are a run with it.
@@ -135,23 +163,45 @@ impl World {
                 .is_some_and(|tag| self.checker.is_refused(tag))
     }
 
-    /// Hands a packet to an endpoint as `mpi-lite`'s driver does: cut from its datagram, with the
-    /// place of its payload known before if it is the one expected next.
-    fn take_in(
-        &mut self,
-        from: NodeId,
-        to: u32,
-        packet: &Packet,
-    ) -> (Result<Placement, Dropped>, Option<Awaited>) {
-        let header = &packet.header;
+    /// Takes in a packet as `mpi-lite`'s driver does: before it comes the place of the data that is
+    /// expected next is known, and the payload of whatever comes is written there. What has become
+    /// of messages may be heard before the packet is handled.
+    fn take_lone(&mut self, (from, to): (NodeId, NodeId), packet: &Packet) -> Verdict {
         let Node {
             endpoint, tables, ..
-        } = &mut self.nodes[to as usize];
+        } = &self.nodes[to.0 as usize];
         let awaited = tables.current.and_then(|id| endpoint.awaited(id));
-        let awaited = awaited.filter(|awaited| awaited.is(from, header));
-        let cut = endpoint.cut(header, packet.bytes());
-        let outcome = endpoint.handle(from, &cut, self.now);
-        (outcome, awaited)
+        if let Some(awaited) = &awaited {
+            self.witness(to.0).awaits(awaited)?;
+            if self.whims.chance(500_000) {
+                self.hear_all(to.0)?;
+            }
+        }
+        let outcome = self.take_in((from, to), packet, packet.bytes())?;
+        if let Some(awaited) = &awaited {
+            let is_it = awaited.is(from, &packet.header);
+            self.witness(to.0)
+                .placed_as_awaited((awaited, is_it), packet, outcome)?;
+        }
+        self.note_taken((from, to), packet, outcome)
+    }
+
+    /// Hands a packet to an endpoint, which finds out where it ends: `left` bytes are left of its
+    /// datagram, from its first one on.
+    fn take_in(
+        &mut self,
+        (from, to): (NodeId, NodeId),
+        packet: &Packet,
+        left: usize,
+    ) -> Result<Result<Placement, Dropped>, String> {
+        let endpoint = &mut self.nodes[to.0 as usize].endpoint;
+        let cut = endpoint.cut(&packet.header, left);
+        let (bytes, cut_bytes) = (packet.bytes(), cut.bytes());
+        hold!(
+            cut.is_any() && cut_bytes == bytes,
+            "J: a packet of {bytes} bytes is cut after {cut_bytes}"
+        );
+        Ok(endpoint.handle(from, &cut, self.now))
     }
 
     /// A node that takes in several packets at once looks now or later what they have acknowledged,
@@ -160,7 +210,11 @@ impl World {
         if !self.rng.chance(self.plan.batch_ppm) {
             return self.service(at);
         }
-        self.nodes[at as usize].has_more = true;
+        let node = &mut self.nodes[at as usize];
+        node.has_more = true;
+        if node.endpoint.is_pressed() && self.whims.chance(300_000) {
+            self.transmit_all(at)?;
+        }
         if self.rng.chance(500_000) {
             self.hear_all(at)
         } else {
@@ -247,13 +301,35 @@ impl World {
 
     /// Sends what an endpoint has to send, hears what it has to tell, and checks it.
     pub(super) fn service(&mut self, at: u32) -> Verdict {
+        self.transmit_all(at)?;
+        self.hear_all(at)?;
+        let node = &mut self.nodes[at as usize];
+        node.has_more = false;
+        self.checker.node(at, &node.endpoint, node.begun.is_empty())
+    }
+
+    /// Sends what an endpoint has to send, as long as there is room.
+    fn transmit_all(&mut self, at: u32) -> Verdict {
         while !self.nodes[at as usize].stalled {
+            let endpoint = &mut self.nodes[at as usize].endpoint;
+            let is_settled = self.whims.chance(200_000);
+            if is_settled {
+                endpoint.settle();
+            }
+            let is_pressed = endpoint.is_pressed();
             // As much as there is room for: now one packet, now several.
             let most = 1 + (self.report.steps % MOST_AT_ONCE) as u32;
-            let endpoint = &mut self.nodes[at as usize].endpoint;
             let Some(transmit) = endpoint.poll_transmit(self.now, most) else {
+                hold!(
+                    !endpoint.is_pressed(),
+                    "I15: node {at} is pressed, and has nothing to send"
+                );
                 break;
             };
+            hold!(
+                is_pressed || !is_settled,
+                "I5: node {at} is not pressed, and has {transmit:?} to send"
+            );
             for packet in transmit.each() {
                 self.transmit(at, &packet)?;
             }
@@ -263,9 +339,7 @@ impl World {
                 self.schedule(until, Act::Unstall(at));
             }
         }
-        self.hear_all(at)?;
-        self.nodes[at as usize].has_more = false;
-        self.checker.node(at, &self.nodes[at as usize].endpoint)
+        Ok(())
     }
 
     pub(super) fn transmit(&mut self, from: u32, transmit: &Transmit) -> Verdict {
@@ -358,6 +432,8 @@ impl World {
         if node.asleep || node.endpoint.next_timeout().is_none_or(|timer| timer > now) {
             return Ok(());
         }
+        self.start_timers(at);
+        let node = &mut self.nodes[at as usize];
         node.endpoint.handle_timeout(now);
         // When its timers are due a driver asks whether packets found no room.
         if self.rng.chance(self.plan.overflow_ppm) {

@@ -48,6 +48,15 @@ pub(super) struct Message {
     seen: Vec<u64>,
 }
 
+impl Message {
+    /// The first data packet that was not placed.
+    fn first_missing(&self) -> u32 {
+        let ones = |word: &u64| word.trailing_ones();
+        let full = self.seen.iter().take_while(|word| ones(word) == 64).count();
+        1 + full as u32 * 64 + self.seen.get(full).map_or(0, ones)
+    }
+}
+
 /// A violation: which invariant, and what was seen.
 pub(super) type Verdict = Result<(), String>;
 
@@ -248,6 +257,37 @@ impl Checker {
         Ok(())
     }
 
+    /// Whether data may come in any sequence (rule R).
+    pub(super) fn is_selective(&self) -> bool {
+        self.is_selective
+    }
+
+    /// I3: what is awaited is the first packet that did not come, of a message that has landed.
+    pub(super) fn awaits(&self, tag: u32, offset: u64, payload_bytes: usize) -> Verdict {
+        let message = &self.messages[tag as usize];
+        let has_landed = message.landing == Some(Landing::Accept);
+        hold!(
+            has_landed && !message.arrived && !message.aborted,
+            "I3: data of message {tag} is awaited: {message:?}"
+        );
+        let next = match self.is_selective {
+            true => message.first_missing(),
+            // An attempt begins anew.
+            false => message.placed.1 + 1,
+        };
+        let shape = Shape {
+            len: message.len,
+            packet_bytes: self.packet_bytes,
+        };
+        let is_next = next <= shape.last_seq()
+            && (offset, payload_bytes) == (shape.offset(next), shape.data_bytes(next));
+        hold!(
+            is_next,
+            "I3: message {tag}: {payload_bytes} bytes from {offset} are awaited, not data {next}"
+        );
+        Ok(())
+    }
+
     /// I3: the receiver is told that all is there.
     pub(super) fn arrive(&mut self, tag: u32) -> Verdict {
         let last_seq = self.last_seq(tag);
@@ -340,11 +380,11 @@ impl Checker {
         Ok(())
     }
 
-    /// I5, I7, I8: after each step.
-    pub(super) fn node(&self, node: u32, endpoint: &Endpoint) -> Verdict {
+    /// I5, I7, I8: after each step. `has_started_timers`: of all that has been sent.
+    pub(super) fn node(&self, node: u32, endpoint: &Endpoint, has_started_timers: bool) -> Verdict {
         let survey = endpoint.survey();
         self.grants(node, &survey)?;
-        let stranded = endpoint.stranded();
+        let stranded = endpoint.stranded().filter(|_| has_started_timers);
         hold!(
             stranded.is_none(),
             "I5: node {node} leaves {stranded:?} without a timer or anything to transmit"

@@ -26,6 +26,7 @@ impl World {
     pub(super) fn wake_up(&mut self, at: u32) -> Verdict {
         self.note("wake", at, u32::MAX, 0);
         self.nodes[at as usize].asleep = false;
+        self.start_timers(at);
         // A driver may look at its timers or at its socket first.
         if self.rng.chance(500_000) {
             self.handle_timeout(at)?;

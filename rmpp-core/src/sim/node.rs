@@ -139,6 +139,8 @@ pub(super) struct Node {
     /// Asleep, and what came meanwhile.
     pub(super) asleep: bool,
     pub(super) inbox: VecDeque<(NodeId, Packet)>,
+    /// First packets that were handed out at once, and whose timers do not run yet.
+    pub(super) begun: Vec<OutgoingId>,
     /// Packets have come, and it has not been asked yet what it has to send.
     pub(super) has_more: bool,
     /// The layer below has no room.
@@ -154,6 +156,7 @@ impl Node {
             tables: Tables::EMPTY,
             asleep: false,
             inbox: VecDeque::new(),
+            begun: Vec::new(),
             has_more: false,
             stalled: false,
             timeouts_now: (Instant::ZERO, 0),

@@ -74,6 +74,8 @@ pub struct Plan {
     pub stall_ppm: u32,
     /// A node takes in what else has come before it sends.
     pub batch_ppm: u32,
+    /// Packets that come together share a datagram, if they may (rule J).
+    pub share_ppm: u32,
     /// A node is told that its receive buffer was full, whenever its timers are due.
     pub overflow_ppm: u32,
     /// A node has come round to names that it has given out, when it sends.
@@ -127,6 +129,7 @@ impl Plan {
             later_ns: rng.pick(&[50 * US, 5 * MS, 300 * MS]),
             stall_ppm: on(&mut rng, 100_000),
             batch_ppm: 0,
+            share_ppm: 0,
             overflow_ppm: 0,
             wrap_ppm: 0,
             forge_ns: if rng.chance(500_000) { MS } else { 0 },
@@ -255,6 +258,10 @@ impl Plan {
         self.batch_ppm = rng.pick(&[0, 100_000, 500_000, 1_000_000]);
         self.overflow_ppm = on(rng, 100_000);
         self.wrap_ppm = rng.pick(&[0, 0, 20_000, 500_000]);
+        self.share_ppm = match self.config.caps.has(Caps::COALESCE) {
+            true => rng.pick(&[0, 100_000, 900_000]),
+            false => 0,
+        };
     }
 
     fn draw_outages(&mut self, rng: &mut Rng) {

@@ -19,6 +19,9 @@ use crate::time::Instant;
 /// UDP 8, cookie and rank 12.
 const AROUND_BYTES: u64 = 78;
 
+/// Packets of a run that a node hands out at once.
+const MOST_AT_ONCE: u32 = 44;
+
 /// What is sent over what.
 #[derive(Clone, Debug)]
 pub struct Traffic {
@@ -269,7 +272,16 @@ impl Run {
         let together = config.caps.has(Caps::COALESCE);
         let most_bytes = config.packet_bytes + FAST_HEADER_BYTES;
         let mut open: Option<(NodeId, Datagram, usize)> = None;
-        while let Some(packet) = self.driver(node).endpoint.poll_transmit(now, 1) {
+        let mut run = None;
+        loop {
+            let next = run.as_mut().and_then(Iterator::next).or_else(|| {
+                let endpoint = &mut self.driver(node).endpoint;
+                run.insert(endpoint.poll_transmit(now, MOST_AT_ONCE)?.each())
+                    .next()
+            });
+            let Some(packet) = next else {
+                break;
+            };
             let Transmit {
                 to, header, len, ..
             } = packet;

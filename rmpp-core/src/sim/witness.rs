@@ -6,6 +6,7 @@ use alloc::string::String;
 use super::checker::{Checker, Outcome, Verdict, hold};
 use super::node::{Packet, Payload, Tables};
 use crate::endpoint::Awaited;
+use crate::error::Dropped;
 use crate::event::{Event, Placement, Transmit};
 use crate::ids::IncomingId;
 use crate::packet::{Header, Kind};
@@ -48,21 +49,44 @@ impl Witness<'_> {
         }))
     }
 
-    /// A packet whose place was known before it came is taken nowhere else.
-    pub(super) fn placed_as_awaited(awaited: Option<Awaited>, placement: Placement) -> Verdict {
-        if let (
-            Some(awaited),
-            Placement::Data {
-                message, offset, ..
-            },
-        ) = (awaited, placement)
-        {
-            hold!(
-                (message, offset) == (awaited.message, awaited.offset),
-                "I3: data was awaited at {} and placed at {offset}",
-                awaited.offset
-            );
+    /// I3: what comes next is written where `awaited` says, whatever it is.
+    pub(super) fn awaits(&self, awaited: &Awaited) -> Verdict {
+        let Awaited {
+            message, offset, ..
+        } = *awaited;
+        let tag = self.tables.incoming.get(message.index(), message);
+        let tag = tag.ok_or("I3: data is awaited of a message that is over")?;
+        self.checker.awaits(tag, offset, awaited.payload_bytes)
+    }
+
+    /// I3: a packet is placed where it was awaited, or does not look like the awaited one.
+    /// `is_it`: it looks so, and its payload is at the awaited place already.
+    pub(super) fn placed_as_awaited(
+        &self,
+        (awaited, is_it): (&Awaited, bool),
+        packet: &Packet,
+        outcome: Result<Placement, Dropped>,
+    ) -> Verdict {
+        let place = Placement::Data {
+            message: awaited.message,
+            offset: awaited.offset,
+            packets: 1,
+        };
+        let is_placed = outcome == Ok(place);
+        if !is_it {
+            hold!(!is_placed, "I3: {place:?} did not look as it was awaited");
+            return Ok(());
         }
+        let bytes = packet.payload.map(|payload| payload.len);
+        hold!(
+            (packet.header.len(), bytes) == (awaited.header_bytes, Some(awaited.payload_bytes)),
+            "I3: {packet:?} was awaited as {awaited:?}"
+        );
+        let is_dropped = !matches!(outcome, Ok(Placement::Data { .. }));
+        hold!(
+            is_placed || is_dropped && !self.checker.is_selective(),
+            "I3: {outcome:?} for what is at {place:?} already"
+        );
         Ok(())
     }
 

@@ -61,6 +61,7 @@ pub(super) enum Act {
     Clog(usize),
     Late(NodeId, NodeId, Packet),
     Unstall(u32),
+    StartTimers(u32),
     Forge,
     MendKind,
     Heal,
@@ -70,6 +71,8 @@ pub(super) enum Act {
 pub struct World {
     pub(super) plan: Plan,
     pub(super) rng: Rng,
+    /// For what a driver may do so or so.
+    pub(super) whims: Rng,
     pub(super) now: Instant,
     pub(super) nodes: Vec<Node>,
     pub(super) network: Network<Packet>,
@@ -102,6 +105,7 @@ impl World {
         });
         let mut world = Self {
             rng: Rng::new(plan.seed),
+            whims: Rng::new(plan.seed ^ 0x3_81b5),
             now: Instant::ZERO,
             nodes: nodes.collect(),
             network: Network::new(plan.seed ^ 0x2e7, plan.faults.clone()),
@@ -250,6 +254,11 @@ impl World {
             Act::Late(from, to, packet) => self.arrive(from, to, packet),
             Act::Unstall(node) => {
                 self.nodes[node as usize].stalled = false;
+                self.service(node)
+            }
+            Act::StartTimers(node) if self.nodes[node as usize].asleep => Ok(()),
+            Act::StartTimers(node) => {
+                self.start_timers(node);
                 self.service(node)
             }
             Act::Forge => self.forge(),

@@ -9,7 +9,7 @@ use super::digest::Digest;
 use super::{Act, Case};
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Landing, Placement, Transmit};
-use crate::ids::{IncomingId, NodeId};
+use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::{Flags, Header};
 use crate::sim::checker::{Checker, Outcome, Verdict, all_gone, hold};
 use crate::sim::node::{Packet, Tables};
@@ -173,6 +173,7 @@ impl Situation {
         let endpoint = Rc::make_mut(&mut end.endpoint);
         let id = endpoint.send(NodeId(1 - from), len, case.awaited, end.now);
         let id = id.map_err(|error| format!("I5: a send was refused: {error}"))?;
+        check_shortcut(endpoint, id, end.now)?;
         let tag = Rc::make_mut(&mut self.checker).enter(from, 1 - from, len);
         let tables = Rc::make_mut(&mut end.tables);
         tables.outgoing.put(id.index(), id, tag)?;
@@ -198,9 +199,16 @@ impl Situation {
     fn arrive(&mut self, case: &Case, from: u32, packet: &Packet) -> Result<bool, String> {
         let at = 1 - from;
         let end = &mut self.ends[at as usize];
+        let awaited = end.tables.current.and_then(|id| end.endpoint.awaited(id));
         let endpoint = Rc::make_mut(&mut end.endpoint);
         let cut = endpoint.cut(&packet.header, packet.bytes());
         let outcome = endpoint.handle(NodeId(from), &cut, end.now);
+        if let Some(awaited) = &awaited {
+            let is_it = awaited.is(NodeId(from), &packet.header);
+            let witness = self.witness(at);
+            witness.awaits(awaited)?;
+            witness.placed_as_awaited((awaited, is_it), packet, outcome)?;
+        }
         if let Ok(placement) = outcome
             && placement != Placement::None
             && let Some((id, tag)) = self.witness(at).placed(packet, placement)?
@@ -310,7 +318,7 @@ impl Situation {
         }
         let end = &mut self.ends[at as usize];
         end.digest = Digest::of(&*end.endpoint, end.now);
-        self.checker.node(at, &end.endpoint)?;
+        self.checker.node(at, &end.endpoint, true)?;
         Ok(true)
     }
 
@@ -438,6 +446,30 @@ impl Situation {
             None => format!("{:02x?} {from} -> {to}", flight.packet.header),
         }
     }
+}
+
+/// The first packet of a message is the same one, and leaves the same state, whether it is handed
+/// out at once or in its turn.
+fn check_shortcut(endpoint: &Endpoint, id: OutgoingId, now: Instant) -> Verdict {
+    let (mut at_once, mut in_turn) = (endpoint.clone(), endpoint.clone());
+    let Some(first) = at_once.first_packet(id) else {
+        return Ok(());
+    };
+    at_once.note_sent(id, now);
+    hold!(
+        in_turn.poll_transmit(now, 1) == Some(first),
+        "the first packet at once is {first:?}"
+    );
+    let next = [&mut at_once, &mut in_turn].map(|endpoint| endpoint.poll_transmit(now, 1));
+    hold!(
+        next[0] == next[1],
+        "after a first packet at once {next:?} is next"
+    );
+    hold!(
+        Digest::of(&at_once, now) == Digest::of(&in_turn, now),
+        "a first packet that goes at once leaves another state"
+    );
+    Ok(())
 }
 
 /// Two words of 64 bits: a word of 128 would be taken for a moment.

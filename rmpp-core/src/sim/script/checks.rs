@@ -29,7 +29,7 @@ impl Rig {
                 next.is_none_or(|timer| timer < self.now.plus_ns(LONGEST_TIMER_NS)),
                 "I15: node {at} has a timer at {next:?}"
             );
-            if let Some(id) = end.core.stranded() {
+            if let Some(id) = end.core.stranded().filter(|_| end.begun.is_empty()) {
                 let tag = end.outgoing.get(id.index(), id).map(|entry| entry.1);
                 return Err(format!(
                     "I5: message {tag:?} of node {at} has neither a timer nor anything to transmit"
@@ -49,6 +49,7 @@ impl Rig {
         let limit = self.now.plus_ns(HEALING_NS + 3 * self.lost_ns);
         loop {
             for at in 0..self.nodes() {
+                self.start_timers(at);
                 self.hear(at)?;
                 self.land_waiting(at, Landing::Accept)?;
             }

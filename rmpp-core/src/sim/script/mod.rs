@@ -35,6 +35,7 @@
 //! # a comment
 //! ```
 
+mod arriving;
 mod checks;
 mod draw;
 mod rig;

@@ -8,20 +8,22 @@ use alloc::vec::Vec;
 use super::tables::{HEADER_ROOM, Names, Packet, Played};
 use super::{Line, Script};
 use crate::endpoint::Endpoint;
-use crate::event::{Event, Landing, Placement};
+use crate::event::{Event, Landing, Transmit};
 use crate::ids::{IncomingId, NodeId, OutgoingId};
-use crate::packet::Header;
 use crate::sim::checker::{Checker, Outcome, Verdict, hold};
 use crate::time::Instant;
 
 pub(super) const MS: u64 = 1_000_000;
 /// Payload of which nobody believes that it fits is as good as any longer one.
-const MOST_PAYLOAD: usize = 2_000;
+pub(super) const MOST_PAYLOAD: usize = 2_000;
 /// I15: so many packets one line moves at most.
 const MOST_PACKETS: u32 = 20_000;
 
+/// Packets of a run that a node hands out at once.
+const MOST_AT_ONCE: u32 = 8;
+
 /// A message that nobody vouches for.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 
 /// One node with what its driver remembers.
 pub(super) struct End {
@@ -33,6 +35,8 @@ pub(super) struct End {
     /// Announced, not landed.
     pub(super) waiting: Vec<IncomingId>,
     pub(super) last_sent: Option<OutgoingId>,
+    /// First packets that were handed out at once, and whose timers do not run yet.
+    pub(super) begun: Vec<OutgoingId>,
     /// The message that the last data was for.
     pub(super) current: Option<IncomingId>,
 }
@@ -83,6 +87,7 @@ impl Rig {
             incoming: Names::EMPTY,
             waiting: Vec::new(),
             last_sent: None,
+            begun: Vec::new(),
             current: None,
         };
         Self {
@@ -173,11 +178,19 @@ impl Rig {
         end.outgoing.put(id.index(), id, (to, tag))?;
         end.last_sent = Some(id);
         if posted && let Some(transmit) = end.core.first_packet(id) {
-            end.core.note_sent(id, now);
+            end.begun.push(id);
             let packet = self.pack(from, &transmit);
             self.launch(packet, true)?;
         }
         Ok(())
+    }
+
+    /// The driver looks at the clock: what it has handed on since it last did is on its way.
+    pub(super) fn start_timers(&mut self, at: u32) {
+        let end = &mut self.ends[at as usize];
+        for id in end.begun.drain(..) {
+            end.core.note_sent(id, self.now);
+        }
     }
 
     fn abort(&mut self, from: u32) -> Verdict {
@@ -235,6 +248,7 @@ impl Rig {
     /// Time passes, and all nodes do what they can.
     pub(super) fn run(&mut self, ns: u64) -> Verdict {
         let until = self.now.plus_ns(ns);
+        (0..self.nodes()).for_each(|at| self.start_timers(at));
         self.carry_all()?;
         while let Some(at) = self.next_moment().filter(|at| *at <= until) {
             self.now = self.now.max(at);
@@ -268,6 +282,7 @@ impl Rig {
     pub(super) fn look_at_timers(&mut self) -> Verdict {
         for at in 0..self.nodes() {
             let now = self.now;
+            self.start_timers(at);
             let end = &mut self.ends[at as usize];
             if !end.is_alive {
                 continue;
@@ -304,17 +319,22 @@ impl Rig {
     }
 
     fn take(&mut self, from: u32) -> Option<Packet> {
-        let now = self.now;
-        let end = &mut self.ends[from as usize];
-        let transmit = end.is_alive.then(|| end.core.poll_transmit(now, 1))??;
-        let packet = self.pack(from, &transmit);
-        if packet.from + packet.to == 1 {
-            self.seen.push(packet.clone());
-        }
-        Some(packet)
+        self.take_run(from, 1).pop()
     }
 
-    fn pack(&self, from: u32, transmit: &crate::Transmit) -> Packet {
+    /// Up to `most` packets that a node hands out as one.
+    fn take_run(&mut self, from: u32, most: u32) -> Vec<Packet> {
+        let now = self.now;
+        let end = &mut self.ends[from as usize];
+        let transmit = end.is_alive.then(|| end.core.poll_transmit(now, most));
+        let run = transmit.flatten().into_iter().flat_map(Transmit::each);
+        let packets: Vec<Packet> = run.map(|transmit| self.pack(from, &transmit)).collect();
+        let between = packets.iter().filter(|packet| packet.from + packet.to == 1);
+        self.seen.extend(between.cloned());
+        packets
+    }
+
+    fn pack(&self, from: u32, transmit: &Transmit) -> Packet {
         let mut header = [0; HEADER_ROOM];
         header[..transmit.header.len()].copy_from_slice(&transmit.header);
         let outgoing = &self.ends[from as usize].outgoing;
@@ -341,8 +361,15 @@ impl Rig {
 
     fn give_all(&mut self, from: u32) -> Verdict {
         for _ in 0..MOST_PACKETS {
-            if !self.give(from, true)? {
-                return Ok(());
+            let packets = self.take_run(from, MOST_AT_ONCE);
+            match &packets[..] {
+                [] => return Ok(()),
+                [first, _, ..] if first.at <= self.now => self.arrive_as_run(&packets)?,
+                _ => {
+                    for packet in packets {
+                        self.launch(packet, true)?;
+                    }
+                }
             }
         }
         Err(format!("I15: node {from} sends without end"))
@@ -357,82 +384,8 @@ impl Rig {
         Ok(())
     }
 
-    /// A packet arrives, as `mpi-lite`'s driver takes it in: cut from its datagram, then handled.
-    /// `looks`: it finds out at once what the packet has acknowledged.
-    fn arrive(&mut self, packet: &Packet, looks: bool) -> Verdict {
-        if !self.ends[packet.to as usize].is_alive {
-            return Ok(());
-        }
-        let mut datagram = [0; HEADER_ROOM + MOST_PAYLOAD];
-        datagram[..packet.header_len].copy_from_slice(&packet.header[..packet.header_len]);
-        let bytes = packet.header_len + packet.len.min(MOST_PAYLOAD);
-        let mut left = &datagram[..bytes];
-        while !left.is_empty() {
-            left = self.take_packet(packet, left)?;
-        }
-        if looks {
-            self.hear(packet.to)
-        } else {
-            self.hear_at_hand(packet.to)
-        }
-    }
-
-    fn take_packet<'a>(&mut self, packet: &Packet, left: &'a [u8]) -> Result<&'a [u8], String> {
-        let (now, from) = (self.now, NodeId(packet.from));
-        let end = &mut self.ends[packet.to as usize];
-        let awaited = end.current.and_then(|id| end.core.awaited(id));
-        let awaited = awaited.filter(|awaited| awaited.is(from, left));
-        let cut = end.core.cut(left, left.len());
-        let outcome = end.core.handle(from, &cut, now);
-        let rest = &left[cut.bytes()..];
-        let placement = outcome.unwrap_or(Placement::None);
-        if let (
-            Some(awaited),
-            Placement::Data {
-                message, offset, ..
-            },
-        ) = (awaited, placement)
-        {
-            hold!(
-                (message, offset) == (awaited.message, awaited.offset),
-                "I3: data was awaited elsewhere"
-            );
-        }
-        self.place(packet, placement)?;
-        Ok(rest)
-    }
-
-    fn place(&mut self, packet: &Packet, placement: Placement) -> Verdict {
-        let (at, from) = (packet.to, packet.from);
-        let is_honest = self.is_honest(from, at);
-        let tag = packet.tag.filter(|_| is_honest).unwrap_or(NOBODY);
-        let end = &mut self.ends[at as usize];
-        match placement {
-            Placement::None => Ok(()),
-            Placement::First { message, len } => {
-                end.incoming.put(message.index(), message, (from, tag))?;
-                self.announce(at, message, len)
-            }
-            Placement::Early { message } => end.incoming.put(message.index(), message, (from, tag)),
-            Placement::Data { message, .. } => {
-                end.current = Some(message);
-                let known = end.incoming.get(message.index(), message);
-                let (_, known) = known.ok_or("I3: data is placed in a message that is over")?;
-                hold!(
-                    !is_honest || known == tag,
-                    "I3: data of message {tag} is placed in {known}"
-                );
-                if tag == NOBODY {
-                    return Ok(());
-                }
-                let header = Header::decode(&packet.header).ok_or("a header that was taken")?;
-                self.checker.place(tag, header.info2, header.seq)
-            }
-        }
-    }
-
     /// A message is announced, and lands as its node lands messages now.
-    fn announce(&mut self, at: u32, id: IncomingId, len: u64) -> Verdict {
+    pub(super) fn announce(&mut self, at: u32, id: IncomingId, len: u64) -> Verdict {
         let end = &self.ends[at as usize];
         let entry = end.incoming.get(id.index(), id);
         let (from, tag) = entry.ok_or("I1: a message is announced that nobody knows")?;
@@ -444,7 +397,7 @@ impl Rig {
     }
 
     /// What has become of messages, as far as that needs no looking.
-    fn hear_at_hand(&mut self, at: u32) -> Verdict {
+    pub(super) fn hear_at_hand(&mut self, at: u32) -> Verdict {
         while let Some(event) = self.ends[at as usize].core.event_at_hand() {
             self.note(at, event)?;
         }

@@ -27,6 +27,16 @@ pub(super) struct Packet {
 }
 
 impl Packet {
+    /// Its header as it goes on the wire.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.header[..self.header_len]
+    }
+
+    /// Bytes of header and payload together.
+    pub(super) fn bytes(&self) -> usize {
+        self.header_len + self.len
+    }
+
     pub(super) fn lie(&mut self, change: Change) {
         let Change { field, adds, value } = change;
         let Some((_, first, count)) = field.map(|field| FIELDS[field]) else {
