@@ -1,18 +1,15 @@
 //! Two nodes exchange a long and a short message over a wire that forgets two packets.
 //! The driver around the endpoint: clock, wire, payload.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use rmpp_core::{
-    Config, Endpoint, Event, IncomingId, Instant, Landing, NodeId, OutgoingId, Placement,
-};
+use rmpp_core::{Config, Endpoint, Event, Instant, Landing, Message, NodeId, Placement};
 
-/// One node with its driver.
+/// One node with its driver. The endpoint keeps the bytes of each message with it.
 struct Node {
-    endpoint: Endpoint,
-    outgoing: HashMap<OutgoingId, Vec<u8>>,
-    incoming: HashMap<IncomingId, Vec<u8>>,
+    me: NodeId,
+    endpoint: Endpoint<Vec<u8>, Vec<u8>>,
 }
 
 /// A packet on the wire: from, to, header, payload.
@@ -20,20 +17,19 @@ type Packet = (NodeId, NodeId, Vec<u8>, Vec<u8>);
 
 impl Node {
     fn new(me: u32) -> Self {
-        let endpoint = Endpoint::new(NodeId(me), Config::classic(2, 100));
-        Self {
-            endpoint,
-            outgoing: HashMap::new(),
-            incoming: HashMap::new(),
-        }
+        let me = NodeId(me);
+        let endpoint = Endpoint::new(me, Config::classic(2, 100));
+        Self { me, endpoint }
     }
 
     fn send(&mut self, to: u32, bytes: &[u8], now: Instant) {
-        let id = self
-            .endpoint
-            .send(NodeId(to), bytes.len() as u64, true, now);
-        self.outgoing
-            .insert(id.expect("the peer exists"), bytes.to_vec());
+        let message = Message {
+            len: bytes.len() as u64,
+            is_awaited: true,
+            kept: bytes.to_vec(),
+        };
+        let sent = self.endpoint.send(NodeId(to), message, now);
+        sent.expect("the peer exists");
     }
 
     fn receive(&mut self, (from, _, header, payload): Packet, now: Instant) {
@@ -42,13 +38,13 @@ impl Node {
             Ok(Placement::First { message, len }) => {
                 let mut buffer = vec![0; len as usize];
                 buffer[..payload.len()].copy_from_slice(&payload);
-                self.incoming.insert(message, buffer);
-                self.endpoint.land(message, Landing::Accept, now);
+                let whole = self.endpoint.land(message, Landing::Accept, buffer, now);
+                whole.iter().for_each(|buffer| self.print(buffer));
             }
             Ok(Placement::Data {
                 message, offset, ..
             }) => {
-                let buffer = self.incoming.get_mut(&message).expect("it was announced");
+                let buffer = self.endpoint.incoming(message).expect("it has landed");
                 buffer[offset as usize..][..payload.len()].copy_from_slice(&payload);
             }
             // Classic nodes keep no first packet before its turn.
@@ -59,29 +55,26 @@ impl Node {
     fn transmit(&mut self, wire: &mut VecDeque<Packet>, now: Instant) {
         while let Some(packet) = self.endpoint.poll_transmit(now, 1) {
             let payload = packet.message.map_or(Vec::new(), |message| {
-                self.outgoing[&message][packet.offset as usize..][..packet.len].to_vec()
+                let bytes = self.endpoint.outgoing(message).expect("it has not ended");
+                bytes[packet.offset as usize..][..packet.len].to_vec()
             });
-            wire.push_back((
-                self.endpoint.node(),
-                packet.to,
-                packet.header.to_vec(),
-                payload,
-            ));
+            wire.push_back((self.me, packet.to, packet.header.to_vec(), payload));
         }
     }
 
     fn report(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
-            println!("{}: {event:?}", self.endpoint.node());
-            if let Event::Arrived(message) = event {
-                let text = self.incoming.remove(&message).expect("it was announced");
-                println!(
-                    "  {} bytes: {:.40}…",
-                    text.len(),
-                    String::from_utf8_lossy(&text)
-                );
+            match event {
+                Event::Arrived(_, buffer) => self.print(&buffer),
+                Event::Sent(message, _) => println!("{}: {message:?} was received", self.me),
+                other => println!("{}: {other:?}", self.me),
             }
         }
+    }
+
+    fn print(&self, buffer: &[u8]) {
+        let text = String::from_utf8_lossy(buffer);
+        println!("{}: {} bytes arrived: {text:.40}…", self.me, buffer.len());
     }
 }
 
@@ -97,7 +90,7 @@ fn main() {
     );
     nodes[0].send(1, b"a short message", now);
     nodes[1].send(0, b"and one the other way", now);
-    while !nodes.iter().all(|node| node.endpoint.is_quiet()) {
+    while !nodes.iter().all(|node| node.endpoint.state().is_quiet) {
         nodes
             .iter_mut()
             .for_each(|node| node.transmit(&mut wire, now));

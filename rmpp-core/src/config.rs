@@ -155,9 +155,11 @@ impl Config {
         self.caps.has(Caps::LAZY) && (shape.is_short() || shape.last_seq() <= self.unscheduled())
     }
 
-    /// Bytes of the longest message.
+    /// Bytes of the longest message that can be sent: 32 bits of them in classic, 48 in fast or as
+    /// many as 32 bits of packets hold.
     // Rule L.
-    pub(crate) fn longest(&self) -> u64 {
+    #[must_use]
+    pub fn longest(&self) -> u64 {
         if !self.caps.has(Caps::WIDE) {
             return u64::from(u32::MAX);
         }

@@ -1,5 +1,7 @@
 //! What an endpoint hands to its driver.
 
+use alloc::vec::Vec;
+
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::HeaderBytes;
 
@@ -76,29 +78,63 @@ impl Transmit {
     }
 }
 
-/// What has become of messages and peers. Each id is dead once its event has been raised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
+/// What has become of messages and peers. Each id is dead once its event has been raised, and what
+/// was kept with the message comes back with it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event<Out = (), In = ()> {
     /// The turn of a message that came early: from now on it is like one that
     /// [`Placement::First`] has just announced.
     Due {
         /// The message.
         message: IncomingId,
+        /// Its sender.
+        from: NodeId,
         /// Length of the whole message, in bytes.
         len: u64,
     },
     /// All bytes of it were placed, and it has landed.
-    Arrived(IncomingId),
-    /// Its sender gave it up (NULL).
-    Aborted(IncomingId),
+    Arrived(IncomingId, In),
+    /// Its sender, this node, gave it up (NULL). What was kept of it, if anything was.
+    Aborted(IncomingId, NodeId, Option<In>),
     /// The receiver has all of it (MSGEND).
-    Sent(OutgoingId),
+    Sent(OutgoingId, Out),
     /// The receiver did not want it (MSGDROP).
-    Refused(OutgoingId),
+    Refused(OutgoingId, Out),
     /// Our own [`abort`](crate::Endpoint::abort) of it is finished; whether the receiver got it
     /// before is unknown.
-    Cancelled(OutgoingId),
-    /// The peer has answered nothing for too long. All ids of messages to and from it that had no
-    /// event yet are dead and will have none: the driver walks its own tables.
-    Lost(NodeId),
+    Cancelled(OutgoingId, Out),
+    /// The peer has answered nothing for too long. Messages to and from it that had no event yet
+    /// will have none.
+    Lost {
+        /// The peer.
+        node: NodeId,
+        /// What was kept with the messages to it.
+        unsent: Vec<Out>,
+        /// Messages from it that have not arrived, each with what was kept of it.
+        unfinished: Vec<(IncomingId, Option<In>)>,
+    },
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<Out = ()> {
+    /// Bytes.
+    pub len: u64,
+    /// The caller waits for its end, so the receiver is asked to acknowledge at once instead of
+    /// when it suits it (rule K; classic always does).
+    pub is_awaited: bool,
+    /// What is kept with it until then: its bytes, say.
+    pub kept: Out,
+}
+
+impl Message {
+    /// A message with which nothing is kept.
+    #[must_use]
+    pub fn of(len: u64, is_awaited: bool) -> Self {
+        Self {
+            len,
+            is_awaited,
+            kept: (),
+        }
+    }
 }

@@ -10,7 +10,8 @@
 //! 4. It is [`Endpoint::next_timeout`]: [`Endpoint::handle_timeout`].
 //! 5. After each of these, [`Endpoint::poll_transmit`] until `None`: send the header, and behind
 //!    it the range of the message that the [`Transmit`] names.
-//! 6. Then [`Endpoint::poll_event`] until `None`.
+//! 6. Then [`Endpoint::poll_event`] until `None`, in any case before the next packet is handled:
+//!    messages are announced in their order only then.
 //!
 //! Data packets that follow each other may leave and come as a [`Run`], which costs hardly more
 //! than one of them.
@@ -59,9 +60,9 @@ pub use config::{Config, VERSION};
 pub use counters::{Bytes, Counters, Measure, Peak, Repeats, Row, Rows};
 #[cfg(feature = "sim")]
 pub use endpoint::Survey;
-pub use endpoint::{Awaited, Endpoint};
+pub use endpoint::{Awaited, Endpoint, State};
 pub use error::{Dropped, SendError};
-pub use event::{Event, Landing, Placement, Transmit};
+pub use event::{Event, Landing, Message, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};
 pub use packet::{
     FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES, Packet,

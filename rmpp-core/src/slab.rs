@@ -45,15 +45,17 @@ impl<T> Slab<T> {
         key
     }
 
-    pub(crate) fn remove(&mut self, index: u32) -> T {
+    /// Drops the value at a taken position. Where it stands: it is too long to be moved.
+    #[inline]
+    pub(crate) fn remove(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
+        debug_assert!(slot.value.is_some(), "what is in a list or table is here");
         slot.generation = slot.generation.wrapping_add(1);
+        slot.value = None;
         self.free.push(index);
-        let value = slot.value.take();
         if self.slots.len() > KEPT && self.len() == 0 {
             self.give_back();
         }
-        value.expect("a position in a list or table is taken")
     }
 
     /// Gives the memory of a long queue back that has been drained.
@@ -94,6 +96,11 @@ impl<T> Slab<T> {
     /// The value at a position, if it is taken.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.value.as_ref()
+    }
+
+    /// The same.
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.slots.get_mut(index as usize)?.value.as_mut()
     }
 
     /// The key of the value at a taken position.

@@ -9,7 +9,7 @@ mod wire;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use rmpp_core::{Endpoint, Instant, Landing, NodeId, Placement};
+use rmpp_core::{Endpoint, Instant, Landing, Message, NodeId, Placement};
 
 struct Counting;
 
@@ -50,7 +50,7 @@ fn carry(nodes: &mut [Endpoint; 2], now: Instant) {
                 let (me, to) = (NodeId(from as u32), &mut nodes[1 - from]);
                 let placement = wire::handle((to, me), &packet.header, packet.len, now);
                 if let Ok(Placement::First { message, .. }) = placement {
-                    to.land(message, Landing::Accept, now);
+                    to.land(message, Landing::Accept, (), now);
                 }
             }
         }
@@ -68,8 +68,12 @@ fn a_steady_load_does_not_allocate() {
         let now = Instant(round * 10_000);
         for burst in 0..10 {
             let len = if burst == 0 { 3_000 } else { 8 };
-            nodes[0].send(NodeId(1), len, false, now).expect("a send");
-            nodes[1].send(NodeId(0), len, false, now).expect("a send");
+            nodes[0]
+                .send(NodeId(1), Message::of(len, false), now)
+                .expect("a send");
+            nodes[1]
+                .send(NodeId(0), Message::of(len, false), now)
+                .expect("a send");
         }
         carry(&mut nodes, now);
         nodes.iter_mut().for_each(|node| node.handle_timeout(now));
@@ -78,7 +82,7 @@ fn a_steady_load_does_not_allocate() {
         }
     }
     counts[1] = COUNT.get();
-    assert!(nodes.iter().all(Endpoint::is_quiet));
+    assert!(nodes.iter().all(|node| node.state().is_quiet));
     assert_eq!(
         counts[1] - counts[0],
         0,

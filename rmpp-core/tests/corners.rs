@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rmpp_core::{Caps, Config, Event, Flags, Kind, Landing, NodeId, Placement};
+use rmpp_core::{Caps, Config, Flags, Kind, Landing, Message, NodeId, Placement};
 
 mod wire;
 
@@ -28,7 +28,7 @@ fn rule_t_what_a_lost_peer_was_granted_is_granted_to_others_again() {
             wire.now = wire.nodes[1].next_timeout().unwrap_or(wire.now);
             wire.timeouts();
         }
-        assert!(wire.events[1].contains(&Event::Lost(NodeId(0))));
+        assert!(wire.has_lost(1, 0));
         let survey = wire.nodes[1].survey();
         assert_eq!(
             (survey.outstanding, survey.incoming_live),
@@ -69,10 +69,10 @@ fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
     let Ok(Placement::First { message, .. }) = first else {
         panic!("{first:?}")
     };
-    let answer = wire.nodes[1].send(NodeId(0), 8, false, now);
+    let answer = wire.nodes[1].send(NodeId(0), Message::of(8, false), now);
     let answer = wire.nodes[1].first_packet(answer.expect("a send"));
     let answer = answer.expect("it may go at once");
-    wire.nodes[1].land(message, Landing::Later, now);
+    assert_eq!(wire.nodes[1].land(message, Landing::Later, (), now), None);
     let _ = wire::handle(
         (&mut wire.nodes[0], NodeId(1)),
         &answer.header,

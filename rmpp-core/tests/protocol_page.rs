@@ -136,7 +136,7 @@ fn versions() -> String {
         assert_eq!(sent, version);
         let bytes = header(Kind::Gch, version).encode().len();
         assert!([HEADER_BYTES, FAST_HEADER_BYTES].contains(&bytes));
-        let longest = grouped(endpoint(caps, 1400).longest());
+        let longest = grouped(Config::with_caps(2, 1400, caps).longest());
         writeln!(text, "| `{name}` | {version} | {bytes} | {longest} |").expect("a string");
     }
     text

@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rmpp_core::sim::Rng;
 use rmpp_core::{
-    Caps, Config, Dropped, Endpoint, Event, HeaderBytes, Instant, Landing, NodeId, Placement, Run,
+    Caps, Config, Dropped, Endpoint, Event, HeaderBytes, Instant, Landing, Message, NodeId,
+    Placement, Run,
 };
 
 const PACKET: usize = 100;
@@ -37,6 +38,8 @@ struct Pair {
     in_runs: Option<Rng>,
     /// How many packets came behind another one that was handled with them.
     followers: u32,
+    /// Messages that were whole when they landed, since events were last asked for.
+    landed: Vec<Event>,
 }
 
 impl Pair {
@@ -45,6 +48,7 @@ impl Pair {
             ends: [0, 1].map(|node| Endpoint::new(NodeId(node), config.clone())),
             in_runs,
             followers: 0,
+            landed: Vec::new(),
         }
     }
 
@@ -79,7 +83,9 @@ impl Pair {
             let Some(mut run) = run else {
                 let fate = end.handle(from, &packet, now);
                 if let Ok(Placement::First { message, .. }) = fate {
-                    end.land(message, Landing::Accept, now);
+                    let whole = end.land(message, Landing::Accept, (), now);
+                    self.landed
+                        .extend(whole.map(|()| Event::Arrived(message, ())));
                 }
                 fates.push(fate);
                 continue;
@@ -104,10 +110,11 @@ impl Pair {
     }
 
     fn events(&mut self, at: usize, now: Instant) -> Vec<Event> {
-        let mut events = Vec::new();
+        let mut events = core::mem::take(&mut self.landed);
         while let Some(event) = self.ends[at].poll_event() {
             if let Event::Due { message, .. } = event {
-                self.ends[at].land(message, Landing::Accept, now);
+                let whole = self.ends[at].land(message, Landing::Accept, (), now);
+                events.extend(whole.map(|()| Event::Arrived(message, ())));
             }
             events.push(event);
         }
@@ -179,7 +186,7 @@ impl Twins {
         let is_awaited = self.rng.chance(500_000);
         self.both(|pair| {
             pair.ends[from as usize]
-                .send(to, len, is_awaited, now)
+                .send(to, Message::of(len, is_awaited), now)
                 .expect("a send")
         });
     }
@@ -244,7 +251,7 @@ impl Twins {
             }
             [0, 1].map(|at| (pair.events(at, now), pair.digest(at)))
         });
-        self.pairs[0].ends.iter().all(Endpoint::is_quiet)
+        self.pairs[0].ends.iter().all(|node| node.state().is_quiet)
     }
 
     /// Answers how many packets were handled with the one before them.

@@ -250,7 +250,6 @@ impl Transport for Sim {
     fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
         let mut has_told = self.take_in(now, sink);
         if sink.wants_more() {
-            self.driver.shrink();
             self.driver.handle_timeout(now);
             self.pump();
             has_told |= self.tell(now, sink);

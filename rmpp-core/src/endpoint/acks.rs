@@ -27,7 +27,7 @@ const SETTLING_NS: u64 = 200_000;
 /// longer, up to the timeout: each may be what makes the receiver tell it once more.
 const CHANCES: u16 = 2;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// All messages of `from` with numbers before this are accepted, and none of them is held
     /// without its sender knowing.
     // Rule K.
@@ -219,6 +219,7 @@ impl Endpoint {
 
     /// First packets with numbers before `ack` have been accepted.
     // Rule K.
+    #[inline(never)]
     pub(super) fn complete_acked(&mut self, to: u32, ack: u32, now: Instant) {
         let (mut newest, mut left_at) = (Timing::Unknown, None);
         let mut at = self.paths[to as usize].pending.head();

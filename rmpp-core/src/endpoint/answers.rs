@@ -18,7 +18,7 @@ use crate::time::Instant;
 // Rule T.
 const MOST_TRIES_HEARD: u8 = PROBES + 2;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// The outgoing message that an answer speaks of.
     fn answered(&self, from: u32, header: &Header) -> Result<u32, Dropped> {
         let is_it = |index: &u32| {
@@ -116,7 +116,7 @@ impl Endpoint {
     /// Whether a CTS is for the present attempt and grants what comes next, or with pipelining
     /// something beyond what was granted.
     // Rule B. Rule W.
-    fn grants_what_comes_next(&self, message: &Outgoing, header: &Header) -> bool {
+    fn grants_what_comes_next(&self, message: &Outgoing<Out>, header: &Header) -> bool {
         let is_first = !matches!(message.state, State::Granted | State::Blocked);
         let is_present = is_first || message.attempt == header.info2;
         let is_next = if self.config.caps.has(Caps::PIPE) && !is_first {

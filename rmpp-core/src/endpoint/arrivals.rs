@@ -7,13 +7,13 @@ use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement};
-use crate::ids::{IncomingId, Key, later_attempt, precedes};
+use crate::ids::{IncomingId, Key, NodeId, later_attempt, precedes};
 use crate::incoming::states::{Action, Input, State, step};
 use crate::incoming::{Incoming, Listed};
 use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::Instant;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     pub(super) fn dispatch(
         &mut self,
         from: u32,
@@ -191,7 +191,6 @@ impl Endpoint {
     pub(super) fn land_fresh(&mut self, Fresh { key, header }: Fresh, now: Instant) {
         self.fresh = None;
         self.incoming.skip(key);
-        self.events.push_back(Event::Arrived(IncomingId(key)));
         self.owe(header.src, header.flags.has(Flags::ASKS), now);
     }
 
@@ -207,11 +206,17 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn land_incoming(&mut self, index: u32, landing: Landing, now: Instant) {
+    pub(super) fn land_incoming(
+        &mut self,
+        index: u32,
+        (landing, kept): (Landing, In),
+        now: Instant,
+    ) {
         let message = &mut self.incoming[index];
         let short = message.shape(self.config.packet_bytes).is_short();
         if landing == Landing::Later && message.state == State::Held {
             (message.named, message.in_vain) = (true, true);
+            message.kept = Some(kept);
             if self.config.caps.has(Caps::HOLD) {
                 self.reply(index, Kind::Gch);
             }
@@ -227,15 +232,26 @@ impl Endpoint {
             return;
         };
         message.state = state;
+        message.kept = Some(kept);
         match action {
             Action::Grant => self.first_grant(index, now),
-            Action::Drop => self.finish(index, Kind::MsgDrop, now),
+            Action::Drop => {
+                message.kept = None;
+                self.finish(index, Kind::MsgDrop, now);
+            }
             _ => {
-                self.events
-                    .push_back(Event::Arrived(IncomingId(self.incoming.key(index))));
+                self.tell_arrival(index);
                 self.finish(index, Kind::MsgEnd, now);
             }
         }
+    }
+
+    /// All of a message has been placed: what was kept with it goes back.
+    pub(super) fn tell_arrival(&mut self, index: u32) {
+        let id = IncomingId(self.incoming.key(index));
+        let kept = self.incoming[index].kept.take();
+        let kept = kept.expect("a message that has landed is kept");
+        self.events.push_back(Event::Arrived(id, kept));
     }
 
     /// DATA, STOP_DATA or LAST_DATA.
@@ -341,12 +357,12 @@ impl Endpoint {
             }
             Action::PlaceGrant if self.config.has(Bug::EndAtBlockEnd) => {
                 self.incoming[index].state = State::Ended;
-                self.events.push_back(Event::Arrived(id));
+                self.tell_arrival(index);
                 self.finish(index, Kind::MsgEnd, now);
             }
             Action::PlaceGrant => self.grant(index),
             Action::PlaceEnd => {
-                self.events.push_back(Event::Arrived(id));
+                self.tell_arrival(index);
                 self.finish(index, Kind::MsgEnd, now);
             }
             _ => {}
@@ -394,8 +410,10 @@ impl Endpoint {
         // What is given up is not ended by its number.
         message.named = true;
         if !self.config.has(Bug::SilentAbort) {
-            self.events
-                .push_back(Event::Aborted(IncomingId(self.incoming.key(index))));
+            let kept = message.kept.take();
+            let id = IncomingId(self.incoming.key(index));
+            let from = NodeId(header.src);
+            self.events.push_back(Event::Aborted(id, from, kept));
         }
         self.finish(index, Kind::MsgEnd, now);
         Ok(())

@@ -40,7 +40,7 @@ impl Awaited {
     }
 }
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// The data packet that `message` lacks next: none if it is not being received, nothing more is
     /// granted, or packets are missing before others that have come, so that nobody knows which
     /// comes next. Until something else is done here, nobody but this packet has a claim to its

@@ -14,7 +14,7 @@ const AT_MOST: u16 = 1024;
 /// whose answer came late enough to be its second.
 const SUSPECTS: u16 = 2;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// A message has become a held one: where there are few, all are asked after as if it were the
     /// first.
     // Rule H.

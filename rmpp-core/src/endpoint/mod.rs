@@ -5,6 +5,7 @@ mod answers;
 mod arrivals;
 mod awaited;
 mod held;
+mod kept;
 mod queues;
 mod round_trip;
 mod runs;
@@ -29,12 +30,12 @@ use crate::caps::Caps;
 use crate::config::{Bug, Config};
 use crate::counters::Counters;
 use crate::error::{Dropped, SendError};
-use crate::event::{Event, Landing, Placement, Transmit};
+use crate::event::{Event, Message, Placement, Transmit};
 use crate::grant::Grants;
-use crate::ids::{IncomingId, Key, NodeId, OutgoingId};
+use crate::ids::{Key, NodeId, OutgoingId};
 use crate::incoming::Incoming;
 use crate::list::List;
-use crate::outgoing::states::State;
+use crate::outgoing::states;
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{FAST_HEADER_BYTES, Header, Packet};
 use crate::peer::{Path, Peer};
@@ -45,8 +46,11 @@ use crate::time::{Instant, nanoseconds};
 use crate::timers::Timeouts;
 
 /// One node's end of the protocol. See the [crate] for how to drive it.
+///
+/// The layer above keeps an `Out` with each message that it sends and an `In` with each one that it
+/// receives: the places of their bytes, say. The endpoint does not look at them.
 #[cfg_attr(feature = "sim", derive(Clone, Hash))]
-pub struct Endpoint {
+pub struct Endpoint<Out = (), In = ()> {
     me: u32,
     config: Config,
     lost_after_ns: u64,
@@ -57,7 +61,7 @@ pub struct Endpoint {
     /// A timer for each path, no later than the first thing due there: see `path_due`.
     path_timers: Schedule,
 
-    outgoing: Slab<Outgoing>,
+    outgoing: Slab<Outgoing<Out>>,
     outgoing_at: Table,
     next_msg_id: u32,
     /// The paper's list `sending` (and aborts that wait for their answer).
@@ -69,7 +73,7 @@ pub struct Endpoint {
     ready: VecDeque<Key>,
 
     /// The paper's list `receiving`, and the finished ones.
-    incoming: Slab<Incoming>,
+    incoming: Slab<Incoming<In>>,
     incoming_at: Table,
     /// The finished ones, oldest first.
     done: List,
@@ -88,12 +92,26 @@ pub struct Endpoint {
     owed_to: u32,
     /// Peers whose acknowledgement has waited long enough, each once; others may be among them.
     ripe: VecDeque<u32>,
-    events: VecDeque<Event>,
+    events: VecDeque<Event<Out, In>>,
     timeouts: Timeouts,
     /// No timer is due before this.
     wake: Instant,
     last_now: Instant,
     counters: Counters,
+}
+
+/// What there is to do at an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// [`poll_event`](Endpoint::poll_event) has something to tell. It may have even if this says
+    /// no: what an acknowledgement says is found out when somebody asks.
+    pub has_events: bool,
+    /// [`poll_transmit`](Endpoint::poll_transmit) has something that should not wait: data, an
+    /// answer, a grant, an acknowledgement that was asked for.
+    pub is_pressed: bool,
+    /// No outgoing message is unfinished, no answer waits to be transmitted and no acknowledgement
+    /// is owed.
+    pub is_quiet: bool,
 }
 
 /// A message of which nothing is kept as long as its packet is in hand.
@@ -111,7 +129,7 @@ struct Answer {
     header: Header,
 }
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// The end of node `me` in the system that `config` describes.
     ///
     /// # Panics
@@ -172,11 +190,9 @@ impl Endpoint {
         }
     }
 
-    /// Begins a message of `len` bytes to node `to`; it is number next in the order of this pair.
-    /// The payload stays with the caller and must not change until the message's last event.
-    /// Completes by [`Event::Sent`], [`Event::Refused`] or [`Event::Cancelled`]. `awaited`: the
-    /// caller waits for that, so the receiver is asked to acknowledge at once instead of when it
-    /// suits it (rule K; classic always does).
+    /// Begins a message to node `to`; it is number next in the order of this pair. The payload
+    /// stays with the caller and must not change until the message's last event. Completes by
+    /// [`Event::Sent`], [`Event::Refused`] or [`Event::Cancelled`].
     ///
     /// Source: paper §3.4, §3.8.
     ///
@@ -186,12 +202,16 @@ impl Endpoint {
     pub fn send(
         &mut self,
         to: NodeId,
-        len: u64,
-        awaited: bool,
+        message: Message<Out>,
         now: Instant,
     ) -> Result<OutgoingId, SendError> {
         self.observe(now);
         let nodes = self.config.nodes;
+        let Message {
+            len,
+            is_awaited,
+            kept,
+        } = message;
         // Rule L.
         if len > self.config.longest() {
             return Err(SendError::TooLong { len });
@@ -210,8 +230,8 @@ impl Endpoint {
         peer.next_out = msg_num.wrapping_add(1);
         self.counters.messages_sent += 1;
         let msg_id = self.take_msg_id();
-        let mut message = Outgoing::new(to.0, msg_id, msg_num, len);
-        message.awaited = awaited;
+        let mut message = Outgoing::new(to.0, (msg_id, msg_num), len, kept);
+        message.awaited = is_awaited;
         message.charge = self.charge_of(len);
         Ok(OutgoingId(self.enter_outgoing(message)))
     }
@@ -225,25 +245,6 @@ impl Endpoint {
         self.settle();
         if let Some(index) = self.outgoing.find(message.0) {
             self.abort_outgoing(index);
-        }
-    }
-
-    /// Says where an announced message lands. As long as this is not called the message is held:
-    /// neither CTS nor MSGEND goes out. A message that is gone (aborted, peer lost) or has landed
-    /// already is left alone.
-    ///
-    /// Source: paper §3.6.
-    pub fn land(&mut self, message: IncomingId, landing: Landing, now: Instant) {
-        if let Some(fresh) = self.fresh
-            && fresh.key == message.0
-            && landing == Landing::Accept
-        {
-            self.land_fresh(fresh, now);
-            return;
-        }
-        self.observe(now);
-        if let Some(index) = self.incoming.find(message.0) {
-            self.land_incoming(index, landing, now);
         }
     }
 
@@ -379,29 +380,16 @@ impl Endpoint {
     pub fn note_sent(&mut self, message: OutgoingId, now: Instant) {
         self.observe(now);
         if let Some(index) = self.outgoing.find(message.0)
-            && self.outgoing[index].state == State::Waiting
+            && self.outgoing[index].state == states::State::Waiting
             && !self.config.has(Bug::ForgetLaunch)
         {
             self.note_launch(index, now);
         }
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) has something that should not wait: data, an
-    /// answer, a grant, an acknowledgement that was asked for.
-    #[inline]
-    #[must_use]
-    pub fn is_pressed(&self) -> bool {
-        let has_waiting = |(from, _): (u32, _)| self.paths[from as usize].waiting.len() > 0;
-        !self.answers.is_empty()
-            || !self.grants_due.is_empty() && !self.config.has(Bug::LeaveGrants)
-            || !self.ready.is_empty()
-            || !self.ripe.is_empty()
-            || self.unsettled.is_some_and(has_waiting)
-    }
-
     /// The next thing that has become of a message or a peer.
     #[must_use]
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<Event<Out, In>> {
         if self.events.is_empty() {
             self.settle();
             self.give_back_queues();
@@ -420,20 +408,12 @@ impl Endpoint {
         }
     }
 
-    /// The next thing as [`poll_event`](Self::poll_event) tells it, but not what the
-    /// acknowledgements of the last packet say.
-    #[inline]
-    #[must_use]
-    pub fn event_at_hand(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
     /// Finds out what the acknowledgements of the last packet say, which
     /// [`poll_event`](Self::poll_event) tells then. Answers whether they said anything: there may
     /// be something to transmit.
     // Rule K.
-    #[inline]
-    pub fn settle(&mut self) -> bool {
+    #[inline(always)]
+    fn settle(&mut self) -> bool {
         let Some((from, at)) = self.unsettled.take() else {
             return false;
         };
@@ -460,24 +440,27 @@ impl Endpoint {
         }
     }
 
-    /// Bytes of the longest message that can be sent: 32 bits of them in classic, 48 in fast or as
-    /// many as 32 bits of packets hold.
-    #[must_use]
-    pub fn longest(&self) -> u64 {
-        self.config.longest()
-    }
-
     /// What has been counted so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Whether no outgoing message is unfinished, nothing waits to be transmitted and no
-    /// acknowledgement is owed.
+    /// What there is to do.
+    #[inline(always)]
     #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        self.outgoing.len() == 0 && self.answers.is_empty() && self.owed_to == 0
+    pub fn state(&self) -> State {
+        let has_waiting = |(from, _): (u32, _)| self.paths[from as usize].waiting.len() > 0;
+        let has_grants = !self.grants_due.is_empty() && !self.config.has(Bug::LeaveGrants);
+        State {
+            has_events: !self.events.is_empty(),
+            is_pressed: !self.answers.is_empty()
+                || has_grants
+                || !self.ready.is_empty()
+                || !self.ripe.is_empty()
+                || self.unsettled.is_some_and(has_waiting),
+            is_quiet: self.outgoing.len() == 0 && self.answers.is_empty() && self.owed_to == 0,
+        }
     }
 
     /// Tells that the layer below has lost packets because its receive buffer was full: less is
@@ -490,13 +473,7 @@ impl Endpoint {
         }
     }
 
-    /// This node's number.
-    #[must_use]
-    pub fn node(&self) -> NodeId {
-        NodeId(self.me)
-    }
-
-    fn enter_outgoing(&mut self, message: Outgoing) -> Key {
+    fn enter_outgoing(&mut self, message: Outgoing<Out>) -> Key {
         let to = message.to;
         let shape = message.shape(self.config.packet_bytes);
         let key = self.outgoing.insert(message);

@@ -15,10 +15,13 @@ use crate::time::Instant;
 /// How many first packets are repeated at once: as many as a grant has data packets.
 const REPEATED_AT_ONCE: usize = 16;
 
+/// What was given with each message is given back with its end.
+const KEPT: &str = "a message that has not ended is kept";
+
 /// Half of all msgIDs.
 pub(super) const HALF_CIRCLE: u32 = 1 << 31;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Moves messages into the first-packet window as far as there is room.
     // Rule M.
     pub(super) fn admit_waiting(&mut self, to: u32) {
@@ -89,13 +92,16 @@ impl Endpoint {
         }
     }
 
-    /// Frees the state of a message that is in no list.
-    pub(super) fn forget_outgoing(&mut self, index: u32) {
+    /// Frees the state of a message that is in no list; returns what was kept with it.
+    #[inline]
+    pub(super) fn forget_outgoing(&mut self, index: u32) -> Out {
         let Outgoing { named, msg_id, .. } = self.outgoing[index];
         if named {
             self.outgoing_at.remove(0, msg_id);
         }
+        let kept = self.outgoing[index].kept.take();
         self.outgoing.remove(index);
+        kept.expect(KEPT)
     }
 
     /// Bytes that a message has under way before its first packet is acknowledged. The system
@@ -207,7 +213,7 @@ impl Endpoint {
     }
 
     /// Ends a message: out of all lists, its event raised.
-    pub(super) fn close(&mut self, index: u32, event: fn(OutgoingId) -> Event) {
+    pub(super) fn close(&mut self, index: u32, event: fn(OutgoingId, Out) -> Event<Out, In>) {
         let to = self.outgoing[index].to;
         let left_at = self.take_out(index, event);
         self.close_gap(to, left_at);
@@ -219,12 +225,12 @@ impl Endpoint {
     pub(super) fn take_out(
         &mut self,
         index: u32,
-        event: fn(OutgoingId) -> Event,
+        event: fn(OutgoingId, Out) -> Event<Out, In>,
     ) -> Option<Instant> {
         let key = self.outgoing.key(index);
         let (_, left_at) = self.leave(index);
-        self.forget_outgoing(index);
-        self.events.push_back(event(OutgoingId(key)));
+        let kept = self.forget_outgoing(index);
+        self.events.push_back(event(OutgoingId(key), kept));
         left_at
     }
 

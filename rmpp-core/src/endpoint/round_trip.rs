@@ -31,7 +31,7 @@ impl Timing {
     }
 }
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// What the cumulative acknowledgement of a message tells.
     #[inline]
     pub(super) fn timing_of(&self, index: u32) -> Timing {

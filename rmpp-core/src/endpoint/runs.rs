@@ -8,7 +8,7 @@ use crate::ids::IncomingId;
 use crate::incoming::states::State;
 use crate::packet::{Kind, Packet};
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Sends up to `most` packets behind the one at `offset`, short of the one that ends the burst.
     pub(super) fn send_more(&mut self, index: u32, offset: u64, most: u32) -> u32 {
         let message = &mut self.outgoing[index];

@@ -7,7 +7,7 @@ use crate::error::Dropped;
 use crate::ids::NodeId;
 use crate::packet::{HEADER_BYTES, Header, Kind, Packet, header_bytes_of, source_of, version_of};
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Why what came is no packet, in the order of rule S.
     // Rule S.
     #[cold]
@@ -89,7 +89,7 @@ pub(super) fn payload_bytes(header: &Header, packet_bytes: usize) -> Option<usiz
     }
 }
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Whether length, grant and flags agree with the type. Payload and sequence number have been
     /// compared with it already.
     #[inline]

@@ -36,7 +36,7 @@ pub struct Survey {
     pub numbers: u64,
 }
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Counts everything; takes time in proportion to the messages held.
     #[must_use]
     pub fn survey(&self) -> Survey {
@@ -82,7 +82,7 @@ impl Endpoint {
             let wakes = self.next_timeout().is_some_and(|wake| wake <= timer);
             at != Instant::NEVER && timer <= at && wakes
         };
-        let stands = |&(index, message): &(u32, &Outgoing)| {
+        let stands = |&(index, message): &(u32, &Outgoing<Out>)| {
             let path = &self.paths[message.to as usize];
             let of_path = self.path_timers.of(message.to);
             let of_message = self.message_timers.of(index);
@@ -134,7 +134,7 @@ impl Endpoint {
         let tables = self.incoming_at.bytes() + self.outgoing_at.bytes();
         let queues = self.ready.capacity() * size_of::<Key>()
             + self.answers.capacity() * size_of::<super::Answer>()
-            + self.events.capacity() * size_of::<crate::event::Event>()
+            + self.events.capacity() * size_of::<crate::event::Event<Out, In>>()
             + self.ripe.capacity() * size_of::<u32>()
             + self.grants_due.capacity() * size_of::<Key>()
             + self.message_timers.bytes();

@@ -11,7 +11,7 @@ use crate::outgoing::states::{Action, Input, State};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// The next packet of the messages that have something to send.
     pub(super) fn transmit_ready(&mut self, now: Instant) -> Option<Transmit> {
         loop {
@@ -41,7 +41,7 @@ impl Endpoint {
 
     /// Data goes out when it is granted; unscheduled data also before the first answer.
     // Rule U.
-    pub(super) fn may_send_data(&self, message: &Outgoing) -> bool {
+    pub(super) fn may_send_data(&self, message: &Outgoing<Out>) -> bool {
         let unscheduled = message.state == State::Pending && self.config.caps.has(Caps::UNSCHED);
         message.state == State::Granted || unscheduled
     }

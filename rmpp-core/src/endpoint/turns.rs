@@ -5,7 +5,7 @@ use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
 use crate::event::{Event, Placement};
-use crate::ids::{IncomingId, precedes};
+use crate::ids::{IncomingId, NodeId, precedes};
 use crate::incoming::Listed;
 use crate::incoming::states::{Input, State, step};
 use crate::list::List;
@@ -22,7 +22,7 @@ pub(super) enum Turn {
     Later,
 }
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Whether it is the turn of a message unknown so far. An older number was accepted once and
     /// its state is gone: it is answered, and nothing is created. A later number must wait for
     /// those before it.
@@ -104,6 +104,7 @@ impl Endpoint {
             self.peers[from as usize].next_in = due.wrapping_add(1);
             self.events.push_back(Event::Due {
                 message: IncomingId(self.incoming.key(index)),
+                from: NodeId(from),
                 len: self.incoming[index].len,
             });
             last = Some(index);

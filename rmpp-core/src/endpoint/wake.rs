@@ -6,7 +6,7 @@ use super::Endpoint;
 use crate::caps::Caps;
 use crate::config::Bug;
 use crate::event::Event;
-use crate::ids::NodeId;
+use crate::ids::{IncomingId, NodeId};
 use crate::list::List;
 use crate::outgoing::Place;
 use crate::outgoing::states::{Action, Input, State};
@@ -16,7 +16,7 @@ use crate::time::{Instant, nanoseconds};
 /// In the fast profile so many repetitions follow the first before the timeout is doubled.
 pub(super) const PROBES: u8 = 3;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// Looks at the timers that are due, and at no others: they are two schedules, one of paths and
     /// one of messages in `sending`. A timer there is lowered when something is due earlier, and
     /// never taken back: what rings too early is set anew.
@@ -291,9 +291,10 @@ impl Endpoint {
             .filter(|(_, m)| m.to == peer)
             .map(|(index, _)| index)
             .collect();
+        let mut unsent = Vec::new();
         for index in to_it {
             self.unlist(index);
-            self.forget_outgoing(index);
+            unsent.push(self.forget_outgoing(index));
         }
         let from_it: Vec<u32> = self
             .incoming
@@ -301,7 +302,13 @@ impl Endpoint {
             .filter(|(_, m)| m.from == peer)
             .map(|(index, _)| index)
             .collect();
+        let mut unfinished = Vec::new();
         for index in from_it {
+            let message = &mut self.incoming[index];
+            if !message.is_done() {
+                let kept = message.kept.take();
+                unfinished.push((IncomingId(self.incoming.key(index)), kept));
+            }
             self.lose_incoming(index);
         }
         self.answers.retain(|answer| answer.to != peer);
@@ -312,7 +319,11 @@ impl Endpoint {
             lost: true,
             ..Path::NEW
         };
-        self.events.push_back(Event::Lost(NodeId(peer)));
+        self.events.push_back(Event::Lost {
+            node: NodeId(peer),
+            unsent,
+            unfinished,
+        });
     }
 
     fn lose_incoming(&mut self, index: u32) {
@@ -320,12 +331,14 @@ impl Endpoint {
             self.forget(index);
             return;
         }
-        let message = self.incoming.remove(index);
+        let message = &self.incoming[index];
+        let (from, msg_id) = (message.from, message.msg_id);
         if message.is_counted {
-            let to_peer = &mut self.paths[message.from as usize].granted;
+            let to_peer = &mut self.paths[from as usize].granted;
             self.grants.give_back(message.granted(), to_peer);
         }
-        self.incoming_at.remove(message.from, message.msg_id);
+        self.incoming_at.remove(from, msg_id);
+        self.incoming.remove(index);
     }
 
     /// This node slept: whatever was to be answered gets its full time again.

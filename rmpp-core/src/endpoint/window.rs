@@ -6,7 +6,7 @@ use crate::bits::Bits;
 use crate::caps::Caps;
 use crate::config::Bug;
 use crate::error::Dropped;
-use crate::event::{Event, Placement};
+use crate::event::Placement;
 use crate::ids::{IncomingId, Key};
 use crate::incoming::Listed;
 use crate::incoming::states::{Input, State, step};
@@ -17,7 +17,7 @@ use crate::time::Instant;
 /// little. Source: RFC 5681, 3.2.
 const REORDERING: u32 = 3;
 
-impl Endpoint {
+impl<Out, In> Endpoint<Out, In> {
     /// A long message has landed: what it may send, and what it may have sent in vain.
     // Rule U. Rule W.
     pub(super) fn first_grant(&mut self, index: u32, now: Instant) {
@@ -197,8 +197,7 @@ impl Endpoint {
     fn complete(&mut self, index: u32, now: Instant) {
         let (state, _) = step(State::Receiving, Input::LastData).expect("it ends so");
         self.incoming[index].state = state;
-        let id = IncomingId(self.incoming.key(index));
-        self.events.push_back(Event::Arrived(id));
+        self.tell_arrival(index);
         self.finish(index, Kind::MsgEnd, now);
     }
 

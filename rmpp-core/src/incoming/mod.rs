@@ -10,7 +10,7 @@ use states::State;
 
 /// All there is to know about an incoming message.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Incoming {
+pub(crate) struct Incoming<In> {
     pub(crate) from: u32,
     pub(crate) msg_id: u32,
     pub(crate) msg_num: u32,
@@ -46,6 +46,8 @@ pub(crate) struct Incoming {
     /// When it was answered for good.
     pub(crate) done_at: Instant,
     links: Links,
+    /// What the layer above keeps with it, once it has said so.
+    pub(crate) kept: Option<In>,
 }
 
 /// The list an incoming message is in.
@@ -61,7 +63,7 @@ pub(crate) enum Listed {
     Done,
 }
 
-impl Incoming {
+impl<In> Incoming<In> {
     pub(crate) fn new(header: &Header) -> Self {
         Self {
             from: header.src,
@@ -84,6 +86,7 @@ impl Incoming {
             cts_due: false,
             done_at: Instant::NEVER,
             links: Links::LOOSE,
+            kept: None,
         }
     }
 
@@ -122,7 +125,7 @@ impl Incoming {
     }
 }
 
-impl Linked for Incoming {
+impl<In> Linked for Incoming<In> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

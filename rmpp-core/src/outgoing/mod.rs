@@ -14,7 +14,7 @@ use states::{Input, State, Step};
 
 /// All there is to know about an outgoing message.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Outgoing {
+pub(crate) struct Outgoing<Out> {
     pub(crate) to: u32,
     pub(crate) msg_id: u32,
     pub(crate) msg_num: u32,
@@ -66,6 +66,8 @@ pub(crate) struct Outgoing {
     /// When it is sent again; `NEVER` while it waits to go out.
     pub(crate) deadline: Instant,
     links: Links,
+    /// What the layer above keeps with it; it is there until the end.
+    pub(crate) kept: Option<Out>,
 }
 
 /// What measuring the round trip needs to know of a message (rule T).
@@ -95,8 +97,8 @@ pub(crate) enum Place {
     Sending,
 }
 
-impl Outgoing {
-    pub(crate) fn new(to: u32, msg_id: u32, msg_num: u32, len: u64) -> Self {
+impl<Out> Outgoing<Out> {
+    pub(crate) fn new(to: u32, (msg_id, msg_num): (u32, u32), len: u64, kept: Out) -> Self {
         Self {
             to,
             msg_id,
@@ -127,6 +129,7 @@ impl Outgoing {
             measure: Measure::default(),
             deadline: Instant::NEVER,
             links: Links::LOOSE,
+            kept: Some(kept),
         }
     }
 
@@ -179,7 +182,7 @@ impl Outgoing {
     }
 }
 
-impl Linked for Outgoing {
+impl<Out> Linked for Outgoing<Out> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

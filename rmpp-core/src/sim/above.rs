@@ -7,7 +7,7 @@ use super::node::Node;
 use super::plan::Pattern;
 use super::world::{Act, World};
 use crate::error::SendError;
-use crate::event::Landing;
+use crate::event::{Event, Landing, Message};
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::time::Instant;
 
@@ -17,14 +17,17 @@ impl World {
         if !self.nodes[from as usize].asleep {
             let len = self.draw_len();
             self.wrap_names(from);
-            // Whose places the core gives out again must have left the tables.
-            self.hear_at_hand(from)?;
-            let sent = self.nodes[from as usize]
-                .endpoint
-                .send(NodeId(to), len, false, self.now);
+            let message = Message {
+                len,
+                is_awaited: false,
+                kept: self.checker.messages.len() as u32,
+            };
+            let endpoint = &mut self.nodes[from as usize].endpoint;
+            let sent = endpoint.send(NodeId(to), message, self.now);
             match sent {
                 Ok(id) => {
                     self.note_sent(from, to, len, id)?;
+                    self.hear_at_hand(from)?;
                     self.hurry(from, len, id)?;
                 }
                 Err(SendError::PeerLost { .. }) if self.plan.dead() == Some(to) => {}
@@ -154,6 +157,11 @@ impl World {
             }
             return Ok(());
         }
+        if landing == Landing::Drop {
+            // What is dropped has no event: it is heard before whether it had one.
+            self.hear_at_hand(at)?;
+        }
+        let node = &mut self.nodes[at as usize];
         // A message that was aborted meanwhile: the endpoint must leave it alone.
         if node.tables.incoming.get(id.index(), id).is_some() {
             self.checker.messages[tag as usize].landing = Some(landing);
@@ -161,8 +169,11 @@ impl World {
                 node.tables.incoming.take(id.index(), id);
             }
         }
-        node.endpoint.land(id, landing, self.now);
+        let whole = node.endpoint.land(id, landing, tag, self.now);
         self.note("land", at, tag, u64::from(landing == Landing::Accept));
+        if let Some(kept) = whole {
+            self.hear(at, Event::Arrived(id, kept))?;
+        }
         self.service(at)
     }
 }

@@ -5,17 +5,44 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::checker::{Outcome, Verdict, hold};
-use super::node::{Node, Packet};
+use super::checker::{Verdict, hold};
+use super::node::{Node, Packet, Tagged, TaggedEvent};
 use super::witness::Witness;
 use super::world::{Act, COOKIE, MOST_UNDER_WAY, World};
 use crate::error::Dropped;
 use crate::event::{Event, Landing, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
 use crate::packet::{FAST_HEADER_BYTES, Flags, Header, Kind, Run};
+use crate::time::Instant;
 
 /// Packets of a run that a node hands out at once.
 const MOST_AT_ONCE: u64 = 8;
+
+/// I3: what is kept with a message is found where its data is placed; with one that came early it
+/// is from now on.
+pub(super) fn keep(
+    endpoint: &mut Tagged,
+    packet: &Packet,
+    placement: Placement,
+    now: Instant,
+) -> Verdict {
+    let tag = packet.payload.map(|payload| payload.tag);
+    match (placement, tag) {
+        (Placement::Early { message }, Some(tag)) => {
+            let whole = endpoint.land(message, Landing::Later, tag, now);
+            hold!(whole.is_none(), "I2: message {tag} lands ahead of its turn");
+        }
+        (Placement::Data { message, .. }, Some(tag)) => {
+            let kept = endpoint.incoming(message).copied();
+            hold!(
+                kept == Some(tag),
+                "I3: data of message {tag} is placed in {kept:?}"
+            );
+        }
+        _ => {}
+    }
+    Ok(())
+}
 
 impl World {
     pub(super) fn arrive(&mut self, from: NodeId, to: NodeId, packet: Packet) -> Verdict {
@@ -30,6 +57,7 @@ impl World {
             return Ok(());
         }
         self.start_timers(to.0);
+        self.hear_at_hand(to.0)?;
         if let Some((run, packets)) = self.gather_run((from, to), &packet) {
             self.take_run((from, to), run, &packets)?;
         } else if self.whims.chance(self.plan.share_ppm) {
@@ -61,11 +89,10 @@ impl World {
     fn take_datagram(&mut self, (from, to): (NodeId, NodeId), packets: &[Packet]) -> Verdict {
         let mut left: usize = packets.iter().map(Packet::bytes).sum();
         for packet in packets {
+            self.hear_at_hand(to.0)?;
             let outcome = self.take_in((from, to), packet, left)?;
             left -= packet.bytes();
             self.note_taken((from, to), packet, outcome)?;
-            // Whose places the core gives out again must have left the tables.
-            self.hear_at_hand(to.0)?;
         }
         Ok(())
     }
@@ -212,19 +239,24 @@ impl World {
         }
         let node = &mut self.nodes[at as usize];
         node.has_more = true;
-        if node.endpoint.is_pressed() && self.whims.chance(300_000) {
+        if node.endpoint.state().is_pressed && self.whims.chance(300_000) {
             self.transmit_all(at)?;
         }
         if self.rng.chance(500_000) {
             self.hear_all(at)
-        } else {
+        } else if self.whims.chance(500_000) {
             self.hear_at_hand(at)
+        } else {
+            Ok(())
         }
     }
 
-    /// Hears what has become of messages, as far as that needs no looking.
+    /// Hears what has become of messages, as far as that needs no looking. A driver does so before
+    /// it takes a packet in, so that messages are announced in their order.
     pub(super) fn hear_at_hand(&mut self, at: u32) -> Verdict {
-        while let Some(event) = self.nodes[at as usize].endpoint.event_at_hand() {
+        while self.nodes[at as usize].endpoint.state().has_events
+            && let Some(event) = self.nodes[at as usize].endpoint.poll_event()
+        {
             self.hear(at, event)?;
         }
         Ok(())
@@ -234,7 +266,9 @@ impl World {
         while let Some(event) = self.nodes[at as usize].endpoint.poll_event() {
             self.hear(at, event)?;
         }
-        Ok(())
+        let tables = &self.nodes[at as usize].tables;
+        tables.outgoing.check_heard()?;
+        tables.incoming.check_heard()
     }
 
     pub(super) fn describe(
@@ -273,10 +307,11 @@ impl World {
     }
 
     pub(super) fn place(&mut self, at: u32, packet: &Packet, placement: Placement) -> Verdict {
-        match self.witness(at).placed(packet, placement)? {
-            Some((message, tag)) => self.decide_landing(at, message, tag),
-            None => Ok(()),
+        if let Some((message, tag)) = self.witness(at).placed(packet, placement)? {
+            return self.decide_landing(at, message, tag);
         }
+        let endpoint = &mut self.nodes[at as usize].endpoint;
+        keep(endpoint, packet, placement, self.now)
     }
 
     pub(super) fn decide_landing(&mut self, at: u32, id: IncomingId, tag: u32) -> Verdict {
@@ -292,7 +327,7 @@ impl World {
             // A driver should say so, and may forget.
             if self.rng.chance(800_000) {
                 let node = &mut self.nodes[at as usize];
-                node.endpoint.land(id, Landing::Later, self.now);
+                node.endpoint.land(id, Landing::Later, tag, self.now);
             }
             return Ok(());
         }
@@ -310,18 +345,20 @@ impl World {
 
     /// Sends what an endpoint has to send, as long as there is room.
     fn transmit_all(&mut self, at: u32) -> Verdict {
+        // I4 is told of what has arrived before its sender is.
+        self.hear_at_hand(at)?;
         while !self.nodes[at as usize].stalled {
-            let endpoint = &mut self.nodes[at as usize].endpoint;
             let is_settled = self.whims.chance(200_000);
             if is_settled {
-                endpoint.settle();
+                self.hear_all(at)?;
             }
-            let is_pressed = endpoint.is_pressed();
+            let endpoint = &mut self.nodes[at as usize].endpoint;
+            let is_pressed = endpoint.state().is_pressed;
             // As much as there is room for: now one packet, now several.
             let most = 1 + (self.report.steps % MOST_AT_ONCE) as u32;
             let Some(transmit) = endpoint.poll_transmit(self.now, most) else {
                 hold!(
-                    !endpoint.is_pressed(),
+                    !endpoint.state().is_pressed,
                     "I15: node {at} is pressed, and has nothing to send"
                 );
                 break;
@@ -356,6 +393,12 @@ impl World {
                 .tag_of(&header, other)
                 .ok_or("P1: a packet of no known message")?;
             let payload = self.witness(from).transmitted(transmit, &header, tag)?;
+            let endpoint = &self.nodes[from as usize].endpoint;
+            let kept = transmit.message.map(|id| endpoint.outgoing(id));
+            hold!(
+                kept.is_none_or(|kept| kept == Some(&tag)),
+                "I3: message {tag} is sent as {kept:?}"
+            );
             (tag, payload)
         };
         self.note(header.kind.name(), from, tag, u64::from(header.seq));
@@ -396,11 +439,16 @@ impl World {
             .send_kind(self.now, (from, to), Some(kind), packet);
     }
 
-    pub(super) fn hear(&mut self, at: u32, event: Event) -> Verdict {
-        if let Event::Lost(peer) = event {
-            return self.lose(at, peer.0);
+    pub(super) fn hear(&mut self, at: u32, event: TaggedEvent) -> Verdict {
+        if let Event::Lost {
+            node,
+            unsent,
+            unfinished,
+        } = event
+        {
+            return self.lose(at, node.0, (&unsent, &unfinished));
         }
-        if let Event::Due { message, len } = event {
+        if let Event::Due { message, len, .. } = event {
             let tag = self.witness(at).due(message, len)?;
             self.note("due", at, tag, len);
             return self.decide_landing(at, message, tag);
@@ -410,20 +458,19 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn lose(&mut self, at: u32, peer: u32) -> Verdict {
+    fn lose(
+        &mut self,
+        at: u32,
+        peer: u32,
+        (unsent, unfinished): (&[u32], &[(IncomingId, Option<u32>)]),
+    ) -> Verdict {
         self.note("lost", at, u32::MAX, u64::from(peer));
         hold!(
             self.plan.dead() == Some(peer),
             "I5: node {at} gave up node {peer}, which lives"
         );
         self.checker.bury(at, peer);
-        for tag in 0..self.checker.messages.len() {
-            let message = &self.checker.messages[tag];
-            if message.outcome == Outcome::Open && (message.from, message.to) == (at, peer) {
-                self.checker.end(tag as u32, Outcome::Lost)?;
-            }
-        }
-        Ok(())
+        self.witness(at).lost(peer, unsent, unfinished)
     }
 
     pub(super) fn handle_timeout(&mut self, at: u32) -> Verdict {

@@ -4,9 +4,10 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::node::Tagged;
 use crate::caps::Caps;
 use crate::config::Config;
-use crate::endpoint::{Endpoint, Survey};
+use crate::endpoint::Survey;
 use crate::event::Landing;
 use crate::ids::later_attempt;
 use crate::packet::Shape;
@@ -381,7 +382,7 @@ impl Checker {
     }
 
     /// I5, I7, I8: after each step. `has_started_timers`: of all that has been sent.
-    pub(super) fn node(&self, node: u32, endpoint: &Endpoint, has_started_timers: bool) -> Verdict {
+    pub(super) fn node(&self, node: u32, endpoint: &Tagged, has_started_timers: bool) -> Verdict {
         let survey = endpoint.survey();
         self.grants(node, &survey)?;
         let stranded = endpoint.stranded().filter(|_| has_started_timers);
@@ -421,7 +422,7 @@ impl Checker {
 
 /// I7, I8, I15: nothing is left in an endpoint when all is over, but messages that only a dead node
 /// could end.
-pub(super) fn all_gone(node: u32, endpoint: &Endpoint, orphans: usize) -> Verdict {
+pub(super) fn all_gone(node: u32, endpoint: &Tagged, orphans: usize) -> Verdict {
     let left = endpoint.survey();
     let empty = left.outgoing + left.incoming_done == 0;
     hold!(

@@ -2,8 +2,8 @@
 
 use super::checker::{Outcome, Verdict, hold};
 use super::network::Faults;
+use super::node::Tagged;
 use super::world::{Act, MOST_FORGED, World};
-use crate::endpoint::Endpoint;
 use crate::ids::NodeId;
 use crate::packet::{Flags, Header, Kind};
 
@@ -93,10 +93,10 @@ impl World {
         if node.asleep {
             return Ok(());
         }
-        let state = |endpoint: &Endpoint| {
+        let state = |endpoint: &Tagged| {
             (
                 endpoint.survey(),
-                endpoint.is_quiet(),
+                endpoint.state().is_quiet,
                 endpoint.next_timeout(),
             )
         };

@@ -2,13 +2,21 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 
 use super::checker::{Verdict, hold};
 use crate::endpoint::Endpoint;
+use crate::event::Event;
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::{Header, HeaderBytes};
 use crate::time::Instant;
+
+/// An endpoint that keeps a tag with each message.
+pub(super) type Tagged = Endpoint<u32, u32>;
+
+/// What such an endpoint tells.
+pub(super) type TaggedEvent = Event<u32, u32>;
 
 /// What a packet would carry: bytes from `offset` on of message `tag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,44 +42,81 @@ impl Packet {
     }
 }
 
-/// Tags by slab position, each with the id that tells tenants of a position apart. The last tenant
-/// is remembered when it is gone.
+/// What is known of messages, by slab position, each with the id that tells tenants of a position
+/// apart. The last tenant is remembered when it is gone. A position may be given out again before
+/// the event has been heard by which its tenant left.
 #[derive(Clone)]
-pub(super) struct Tags<Id>(Vec<Option<(Id, Option<u32>)>>);
+pub(super) struct Tags<Id, T = u32> {
+    places: Vec<Option<(Id, Option<T>)>>,
+    /// Tenants whose positions others have got.
+    leaving: Vec<(Id, T)>,
+}
 
-impl<Id: Copy + PartialEq> Tags<Id> {
-    pub(super) const EMPTY: Self = Self(Vec::new());
+impl<Id: Copy + PartialEq + Debug, T: Copy + Debug> Tags<Id, T> {
+    pub(super) const EMPTY: Self = Self {
+        places: Vec::new(),
+        leaving: Vec::new(),
+    };
 
     /// A message begins.
     ///
     /// # Errors
-    /// I1: its position is taken, or its id has been used already.
-    pub(super) fn put(&mut self, index: usize, id: Id, tag: u32) -> Verdict {
-        if self.0.len() <= index {
-            self.0.resize(index + 1, None);
+    /// I1: its id has been used already.
+    pub(super) fn put(&mut self, index: usize, id: Id, tag: T) -> Verdict {
+        if self.places.len() <= index {
+            self.places.resize(index + 1, None);
         }
-        if let Some((last, tenant)) = self.0[index] {
-            hold!(
-                tenant.is_none(),
-                "I1: message {tag} takes the place of {tenant:?}"
-            );
+        if let Some((last, tenant)) = self.places[index] {
             hold!(
                 last != id,
-                "I1: message {tag} has the id of one that is over"
+                "I1: message {tag:?} has the id {id:?} of one that is over"
             );
+            self.leaving.extend(tenant.map(|tenant| (last, tenant)));
         }
-        self.0[index] = Some((id, Some(tag)));
+        self.places[index] = Some((id, Some(tag)));
         Ok(())
     }
 
-    pub(super) fn get(&self, index: usize, id: Id) -> Option<u32> {
-        let (tenant, tag) = (*self.0.get(index)?)?;
-        tag.filter(|_| tenant == id)
+    pub(super) fn get(&self, index: usize, id: Id) -> Option<T> {
+        match self.places.get(index)?.as_ref()? {
+            (tenant, tag) if *tenant == id => *tag,
+            _ => self.leaving.iter().find(|it| it.0 == id).map(|it| it.1),
+        }
     }
 
-    fn live(&self) -> impl Iterator<Item = (Id, u32)> {
-        let taken = self.0.iter().flatten();
-        taken.filter_map(|&(id, tag)| Some((id, tag?)))
+    pub(super) fn live(&self) -> impl Iterator<Item = (Id, T)> {
+        let taken = self.places.iter().flatten();
+        let staying = taken.filter_map(|&(id, tag)| Some((id, tag?)));
+        staying.chain(self.leaving.iter().copied())
+    }
+
+    pub(super) fn take(&mut self, index: usize, id: Id) -> Option<T> {
+        let tag = self.get(index, id)?;
+        match &mut self.places[index] {
+            Some((tenant, left)) if *tenant == id => *left = None,
+            _ => self.leaving.retain(|it| it.0 != id),
+        }
+        Some(tag)
+    }
+
+    /// I1: when all events have been heard no position has two tenants.
+    pub(super) fn check_heard(&self) -> Verdict {
+        let leaving = self.leaving.first();
+        hold!(
+            leaving.is_none(),
+            "I1: the place of {leaving:?} is given out, and nothing is told of it"
+        );
+        Ok(())
+    }
+}
+
+impl<Id: Copy + PartialEq + Debug> Tags<Id> {
+    /// Messages end without an event each.
+    pub(super) fn drop_all(&mut self, is_one: impl Fn(u32) -> bool) {
+        for (_, tag) in self.places.iter_mut().flatten() {
+            tag.take_if(|tag| is_one(*tag));
+        }
+        self.leaving.retain(|it| !is_one(it.1));
     }
 
     /// The id of the message with this tag; slow, for rare use.
@@ -80,20 +125,15 @@ impl<Id: Copy + PartialEq> Tags<Id> {
             .find(|entry| entry.1 == tag)
             .map(|entry| entry.0)
     }
-
-    pub(super) fn take(&mut self, index: usize, id: Id) -> Option<u32> {
-        let tag = self.get(index, id)?;
-        self.0[index] = Some((id, None));
-        Some(tag)
-    }
 }
 
-impl<Id: Copy + PartialEq + Hash> Hash for Tags<Id> {
+impl<Id: Copy + PartialEq + Debug + Hash> Hash for Tags<Id> {
     /// Of those that live: names that are gone make no difference.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for place in &self.0 {
+        for place in &self.places {
             place.and_then(|(id, tag)| Some((id, tag?))).hash(state);
         }
+        self.leaving.hash(state);
     }
 }
 
@@ -134,7 +174,7 @@ impl Tables {
 
 /// An endpoint with its driver's tables.
 pub(super) struct Node {
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: Tagged,
     pub(super) tables: Tables,
     /// Asleep, and what came meanwhile.
     pub(super) asleep: bool,
@@ -150,7 +190,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
+    pub(super) fn new(endpoint: Tagged) -> Self {
         Self {
             endpoint,
             tables: Tables::EMPTY,

@@ -10,7 +10,7 @@ use super::network::{Faults, Network, Wires};
 use crate::caps::Caps;
 use crate::config::Config;
 use crate::endpoint::Endpoint;
-use crate::event::{Event, Landing, Placement, Transmit};
+use crate::event::{Event, Landing, Message, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId};
 use crate::packet::{FAST_HEADER_BYTES, HeaderBytes};
 use crate::time::Instant;
@@ -199,7 +199,7 @@ impl Run {
         } else {
             Landing::Accept
         };
-        self.driver(at).endpoint.land(message, landing, now);
+        self.driver(at).endpoint.land(message, landing, (), now);
     }
 
     fn handle_landings(&mut self) {
@@ -210,7 +210,7 @@ impl Run {
             self.landings.pop();
             let now = self.now;
             let endpoint = &mut self.driver(at).endpoint;
-            endpoint.land(message, Landing::Accept, now);
+            endpoint.land(message, Landing::Accept, (), now);
             self.service(at);
         }
     }
@@ -259,7 +259,9 @@ impl Run {
         while driver.open < window
             && let Some(&(to, len)) = own.get(driver.next)
         {
-            let sent = driver.endpoint.send(NodeId(to), len, false, now);
+            let sent = driver
+                .endpoint
+                .send(NodeId(to), Message::of(len, false), now);
             sent.expect("a send that the plan of traffic may ask for");
             driver.next += 1;
             driver.open += 1;
@@ -318,7 +320,7 @@ impl Run {
             anything = true;
             match event {
                 Event::Due { message, .. } => self.land(node, message),
-                Event::Sent(_) => {
+                Event::Sent(..) => {
                     self.driver(node).open -= 1;
                     self.to_send -= 1;
                     self.outcome.messages += 1;

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use super::checker::{Checker, Outcome, Verdict, hold};
-use super::node::{Packet, Payload, Tables};
+use super::node::{Packet, Payload, Tables, TaggedEvent};
 use crate::endpoint::Awaited;
 use crate::error::Dropped;
 use crate::event::{Event, Placement, Transmit};
@@ -149,25 +149,75 @@ impl Witness<'_> {
 
     /// Something has become of a message; answers what and of which. A lost peer and a message
     /// whose turn has come are the caller's affair.
-    pub(super) fn heard(&mut self, event: Event) -> Result<(&'static str, u32), String> {
+    pub(super) fn heard(&mut self, event: TaggedEvent) -> Result<(&'static str, u32), String> {
         let tables = &mut *self.tables;
-        let taken = match event {
-            Event::Arrived(id) | Event::Aborted(id) => tables.incoming.take(id.index(), id),
-            Event::Sent(id) | Event::Refused(id) | Event::Cancelled(id) => {
-                tables.outgoing.take(id.index(), id)
+        let (taken, kept) = match event {
+            Event::Arrived(id, kept) => (tables.incoming.take(id.index(), id), Some(kept)),
+            Event::Aborted(id, _, kept) => (tables.incoming.take(id.index(), id), kept),
+            Event::Sent(id, kept) | Event::Refused(id, kept) | Event::Cancelled(id, kept) => {
+                (tables.outgoing.take(id.index(), id), Some(kept))
             }
-            Event::Lost(peer) => Some(peer.0),
-            Event::Due { .. } => None,
+            Event::Lost { .. } | Event::Due { .. } => (None, None),
         };
         let tag = taken.ok_or("I1: an event for a message that had its last event")?;
+        hold!(
+            kept.is_none_or(|kept| kept == tag),
+            "I3: {kept:?} was kept with message {tag}"
+        );
+        if let Event::Aborted(_, from, _) = event {
+            let sender = self.checker.messages[tag as usize].from;
+            hold!(
+                from.0 == sender,
+                "I5: {from} gives up a message of {sender}"
+            );
+        }
         let (what, verdict) = match event {
-            Event::Arrived(_) => ("arrived", self.checker.arrive(tag)),
-            Event::Aborted(_) => ("aborted", self.checker.abort(tag)),
-            Event::Sent(_) => ("sent", self.checker.end(tag, Outcome::Sent)),
-            Event::Refused(_) => ("refused", self.checker.end(tag, Outcome::Refused)),
-            Event::Cancelled(_) => ("cancelled", self.checker.end(tag, Outcome::Cancelled)),
-            Event::Lost(_) | Event::Due { .. } => ("else", Ok(())),
+            Event::Arrived(..) => ("arrived", self.checker.arrive(tag)),
+            Event::Aborted(..) => ("aborted", self.checker.abort(tag)),
+            Event::Sent(..) => ("sent", self.checker.end(tag, Outcome::Sent)),
+            Event::Refused(..) => ("refused", self.checker.end(tag, Outcome::Refused)),
+            Event::Cancelled(..) => ("cancelled", self.checker.end(tag, Outcome::Cancelled)),
+            Event::Lost { .. } | Event::Due { .. } => ("else", Ok(())),
         };
         verdict.map(|()| (what, tag))
+    }
+
+    /// I5: with a lost peer all ends that is under way to it, and all that it has announced.
+    pub(super) fn lost(
+        &mut self,
+        peer: u32,
+        unsent: &[u32],
+        unfinished: &[(IncomingId, Option<u32>)],
+    ) -> Verdict {
+        let at = self.at;
+        let tables = &mut *self.tables;
+        for &tag in unsent {
+            let id = tables.outgoing.id_of(tag);
+            let id = id.ok_or("I5: a message is lost that had its last event")?;
+            tables.outgoing.take(id.index(), id);
+            self.checker.end(tag, Outcome::Lost)?;
+        }
+        let open = |tag: u32| {
+            let message = &self.checker.messages[tag as usize];
+            message.outcome == Outcome::Open && message.to == peer
+        };
+        let left = tables.outgoing.live().find(|it| open(it.1));
+        hold!(
+            left.is_none(),
+            "I5: node {at} lost node {peer}, and nothing is told of {left:?}"
+        );
+        for &(id, kept) in unfinished {
+            let tag = tables.incoming.take(id.index(), id);
+            let tag = tag.ok_or("I5: a message is unfinished that had its last event")?;
+            let message = &self.checker.messages[tag as usize];
+            hold!(
+                message.from == peer && !message.arrived && kept.is_none_or(|kept| kept == tag),
+                "I5: message {tag} is unfinished: {message:?}"
+            );
+        }
+        let checker = &self.checker;
+        let is_its = |tag: u32| checker.messages[tag as usize].from == peer;
+        tables.incoming.drop_all(is_its);
+        Ok(())
     }
 }

@@ -188,7 +188,7 @@ impl World {
 
     fn is_over(&self) -> bool {
         let dead = self.plan.dead();
-        let quiet = |(_, node): (u32, &Node)| node.endpoint.is_quiet();
+        let quiet = |(_, node): (u32, &Node)| node.endpoint.state().is_quiet;
         self.healed.is_some()
             && self.checker.unfinished == 0
             && (0..)

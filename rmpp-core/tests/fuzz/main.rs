@@ -109,7 +109,7 @@ fn rule_s_no_script_does_harm() {
 #[test]
 fn rule_s_any_bytes_are_parsed_or_refused() {
     let mut rng = Rng::new(number("RMPP_FUZZ_SEED", 7));
-    let endpoint = Endpoint::new(NodeId(1), Config::classic(3, 100));
+    let endpoint: Endpoint = Endpoint::new(NodeId(1), Config::classic(3, 100));
     for _ in 0..number("RMPP_FUZZ_RUNS", 300_000) {
         let mut bytes: Vec<u8> = (0..rng.below(100)).map(|_| rng.bits() as u8).collect();
         if bytes.len() > 4 && rng.chance(800_000) {

@@ -4,7 +4,9 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use rmpp_core::sim::{Faults, Network};
-use rmpp_core::{Config, Endpoint, Event, Instant, Landing, NodeId, Placement};
+use rmpp_core::{
+    Config, Endpoint, Event, IncomingId, Instant, Landing, Message, NodeId, Placement,
+};
 
 /// Payload bytes of a packet in these tests.
 pub(crate) const PACKET: usize = 1_444;
@@ -53,7 +55,7 @@ impl Pair {
     /// Begins a message; `service` lets it go.
     pub(crate) fn send(&mut self, from: usize, len: u64, awaited: bool) {
         let to = NodeId(1 - from as u32);
-        let sent = self.nodes[from].send(to, len, awaited, self.now);
+        let sent = self.nodes[from].send(to, Message::of(len, awaited), self.now);
         sent.expect("a send the protocol can do");
     }
 
@@ -66,14 +68,19 @@ impl Pair {
         }
         while let Some(event) = self.nodes[at].poll_event() {
             match event {
-                Event::Arrived(_) => self.arrived[at] += 1,
-                Event::Sent(_) => self.ended[at] += 1,
+                Event::Arrived(..) => self.arrived[at] += 1,
+                Event::Sent(..) => self.ended[at] += 1,
                 Event::Due { message, .. } => {
-                    self.nodes[at].land(message, Landing::Accept, self.now);
+                    self.land(at, message);
                 }
                 other => panic!("nothing is lost or given up: {other:?}"),
             }
         }
+    }
+
+    fn land(&mut self, at: usize, message: IncomingId) {
+        let whole = self.nodes[at].land(message, Landing::Accept, (), self.now);
+        self.arrived[at] += u64::from(whole.is_some());
     }
 
     /// Goes on until `is_done`, or until `limit_ns`; answers whether it is done.
@@ -100,7 +107,7 @@ impl Pair {
             let packet = self.nodes[at].cut(&header, header.len() + len);
             let outcome = self.nodes[at].handle(from, &packet, self.now);
             if let Ok(Placement::First { message, .. }) = outcome {
-                self.nodes[at].land(message, Landing::Accept, self.now);
+                self.land(at, message);
             }
             self.service(at);
         }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use rmpp_core::{
-    Config, Dropped, Endpoint, Event, Header, IncomingId, Instant, Kind, Landing, NodeId,
+    Config, Dropped, Endpoint, Event, Header, IncomingId, Instant, Kind, Landing, Message, NodeId,
     OutgoingId, Placement,
 };
 
@@ -136,7 +136,7 @@ impl Wire {
     }
 
     fn begin(&mut self, from: u32, to: u32, len: u64, awaited: bool) -> OutgoingId {
-        let sent = self.nodes[from as usize].send(NodeId(to), len, awaited, self.now);
+        let sent = self.nodes[from as usize].send(NodeId(to), Message::of(len, awaited), self.now);
         let id = sent.expect("a send the protocol can do");
         self.last_sent.insert(from, id);
         id
@@ -221,17 +221,31 @@ impl Wire {
         if let Ok(Placement::First { message, .. }) = outcome {
             self.announced.push((to, message));
             if let Some(landing) = self.landing {
-                self.nodes[to as usize].land(message, landing, now);
+                self.land(to, message, landing);
             }
         }
         self.collect();
         outcome
     }
 
+    fn land(&mut self, at: u32, message: IncomingId, landing: Landing) {
+        let whole = self.nodes[at as usize].land(message, landing, (), self.now);
+        let arrived = whole.map(|()| Event::Arrived(message, ()));
+        self.events[at as usize].extend(arrived);
+    }
+
+    /// Whether node `at` has lost `peer`.
+    pub(crate) fn has_lost(&self, at: usize, peer: u32) -> bool {
+        let is_it = |event: &Event| matches!(event, Event::Lost { node, .. } if node.0 == peer);
+        self.events[at].iter().any(is_it)
+    }
+
     /// Lands all that was announced on a node and not landed.
     pub(crate) fn land_all(&mut self, at: u32, landing: Landing) {
-        for (_, id) in self.announced.extract_if(.., |entry| entry.0 == at) {
-            self.nodes[at as usize].land(id, landing, self.now);
+        let its = self.announced.extract_if(.., |entry| entry.0 == at);
+        let its: Vec<_> = its.collect();
+        for (_, id) in its {
+            self.land(at, id, landing);
         }
         self.collect();
     }
@@ -242,7 +256,7 @@ impl Wire {
         let (_, id) = self
             .announced
             .remove(first.expect("a message that has not landed"));
-        self.nodes[at as usize].land(id, landing, self.now);
+        self.land(at, id, landing);
         self.collect();
     }
 
@@ -293,7 +307,7 @@ impl Wire {
                 if let Event::Due { message, .. } = event {
                     self.announced.push((at as u32, message));
                     if let Some(landing) = self.landing {
-                        self.nodes[at].land(message, landing, self.now);
+                        self.land(at as u32, message, landing);
                     }
                 }
                 self.events[at].push(event);

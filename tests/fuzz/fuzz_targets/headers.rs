@@ -18,7 +18,7 @@ fn play(input: &[u8]) {
     };
     let profile = ["classic", "fast", "fast,-ooo", "fast,-lazy"][usize::from(how % 4)];
     let caps = Caps::parse(profile).expect("a profile");
-    let mut node = Endpoint::new(NodeId(1), Config::with_caps(3, PACKET, caps));
+    let mut node: Endpoint = Endpoint::new(NodeId(1), Config::with_caps(3, PACKET, caps));
     let mut rest = bytes;
     while !rest.is_empty() {
         let packet = node.cut(rest, rest.len());

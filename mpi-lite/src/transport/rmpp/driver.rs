@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use rmpp_core::{
     Awaited, Config, Counters, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
-    NodeId, OutgoingId, Placement, Run, SendError, Transmit,
+    Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
 use super::super::sink::Event;
@@ -14,12 +14,11 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, Peer,
     Refusal, Sink, Token,
 };
-use super::incoming::{Incoming, News, Place, arrival_of};
+use super::incoming::{News, Place, arrival_of};
 use super::parcel::Parcel;
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
-use crate::slab::Beside;
 
 /// Why a peer is lost.
 const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
@@ -32,10 +31,9 @@ const ABORTED: &str = "it gave up a message that it had announced, which mpi-lit
 /// What a placement is relied upon for.
 const LIVING: &str = "the core places data of living messages only";
 
+/// What the core keeps with a message on its way out.
 #[derive(Debug)]
 struct Outgoing {
-    id: OutgoingId,
-    to: NodeId,
     envelope: EnvelopeBytes,
     body: Area,
     token: Token,
@@ -43,9 +41,9 @@ struct Outgoing {
 
 /// The endpoint and the bytes of the messages it moves.
 pub(crate) struct Driver {
-    core: Endpoint,
-    outgoing: Beside<Outgoing>,
-    incoming: Beside<Incoming>,
+    /// With each message it keeps what is known here of it.
+    core: Endpoint<Outgoing, Place>,
+    body_limit: u64,
     news: VecDeque<News>,
     /// Packets of long messages went or came since somebody last asked.
     has_moved: bool,
@@ -63,16 +61,6 @@ impl core::fmt::Debug for Driver {
     }
 }
 
-fn place_in<T>(table: &mut Beside<T>, index: usize, thing: T) {
-    let before = table.put(index, thing);
-    assert!(before.is_none(), "the core gives out free places only");
-}
-
-fn take<T>(table: &mut Beside<T>, index: usize) -> T {
-    let thing = table.take(index);
-    thing.expect("the core speaks of living messages only")
-}
-
 /// The envelope in the first packet of a message of `len` bytes, and the length of the body.
 fn open_envelope(payload: &[u8], len: u64) -> Option<(EnvelopeBytes, u64)> {
     let envelope = payload.first_chunk::<ENVELOPE_BYTES>()?;
@@ -82,9 +70,8 @@ fn open_envelope(payload: &[u8], len: u64) -> Option<(EnvelopeBytes, u64)> {
 impl Driver {
     pub(crate) fn new(me: NodeId, config: Config) -> Self {
         Self {
+            body_limit: config.longest() - ENVELOPE_BYTES as u64,
             core: Endpoint::new(me, config),
-            outgoing: Beside::default(),
-            incoming: Beside::default(),
             news: VecDeque::new(),
             has_moved: false,
             current: None,
@@ -95,14 +82,13 @@ impl Driver {
     /// The data packet that is likely to come next, and the memory where its payload belongs.
     // Nothing else is written there, and the program looks only when the message is complete.
     #[inline]
-    pub(crate) fn awaited(&self) -> Option<(Awaited, Span)> {
+    pub(crate) fn awaited(&mut self) -> Option<(Awaited, Span)> {
         let id = self.current?;
-        let message = self.incoming.get(id.index());
-        let Place::Into(area) = &message.filter(|message| message.id == id)?.place else {
+        let awaited = self.core.awaited(id)?;
+        let Place::Into(area) = self.core.incoming(id)? else {
             return None;
         };
         let span = area.span()?;
-        let awaited = self.core.awaited(id)?;
         let offset = usize::try_from(awaited.offset).expect("a range of memory");
         let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
         // What does not fit is dropped, but not here.
@@ -116,7 +102,7 @@ impl Driver {
     }
 
     pub(crate) fn body_limit(&self) -> u64 {
-        self.core.longest() - ENVELOPE_BYTES as u64
+        self.body_limit
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -128,13 +114,8 @@ impl Driver {
         core::mem::take(&mut self.has_moved)
     }
 
-    pub(crate) fn shrink(&mut self) {
-        self.outgoing.shrink();
-        self.incoming.shrink();
-    }
-
     pub(crate) fn is_quiet(&self) -> bool {
-        self.core.is_quiet()
+        self.core.state().is_quiet
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
@@ -172,36 +153,25 @@ impl Driver {
             // Whoever needs a match is told by the landing: what is held is not acknowledged.
             needs_match: _,
         } = message;
-        // Whose places the core gives out again must have left the table.
-        while let Some(event) = self.core.event_at_hand() {
-            self.note(event);
-        }
-        let len = ENVELOPE_BYTES as u64 + body.len();
-        let id = self
-            .core
-            .send(to, len, is_awaited, now)
+        let message = Message {
+            len: ENVELOPE_BYTES as u64 + body.len(),
+            is_awaited,
+            kept: Outgoing {
+                envelope: *envelope,
+                body,
+                token,
+            },
+        };
+        let limit = self.body_limit;
+        self.core
+            .send(to, message, now)
             .map_err(|error| match error {
-                SendError::TooLong { .. } => Refusal::TooLong {
-                    limit: self.body_limit(),
-                },
+                SendError::TooLong { .. } => Refusal::TooLong { limit },
                 SendError::PeerLost { .. } => Refusal::Lost,
                 SendError::NoSuchNode { .. } | SendError::ToSelf { .. } => {
                     unreachable!("the engine routes to other ranks of the job only")
                 }
-            })?;
-        let envelope = *envelope;
-        place_in(
-            &mut self.outgoing,
-            id.index(),
-            Outgoing {
-                id,
-                to,
-                envelope,
-                body,
-                token,
-            },
-        );
-        Ok(id)
+            })
     }
 
     /// Hands out everything that is due, at first up to `room` packets at once. `send` answers how
@@ -254,11 +224,8 @@ impl Driver {
         let Some(id) = packet.message else {
             return send(&parcel);
         };
-        let message = self
-            .outgoing
-            .get(id.index())
-            .filter(|message| message.id == id)
-            .expect("the core sends living messages only");
+        let message = self.core.outgoing(id);
+        let message = message.expect("the core sends living messages only");
         let offset = usize::try_from(packet.offset).expect("a range of memory");
         if offset == 0 {
             // Packets hold at least an envelope: it is never cut.
@@ -274,14 +241,7 @@ impl Driver {
     /// Whether something is to be handed out that should not wait.
     #[inline]
     pub(crate) fn is_pressed(&self) -> bool {
-        self.core.is_pressed()
-    }
-
-    /// Finds out which messages the last packet has completed: `next_event` tells. Answers whether
-    /// there may be any; then more may be ready to go out.
-    #[inline]
-    pub(crate) fn settle(&mut self) -> bool {
-        self.core.settle()
+        self.core.state().is_pressed
     }
 
     /// Takes in the packet that `left` begins with, and tells `sink` of the message that it begins.
@@ -306,7 +266,7 @@ impl Driver {
                 self.announce((message, from), payload, now, sink)
             }
             other => {
-                self.place(other, (from, payload));
+                self.place(other, payload, now);
                 false
             }
         };
@@ -343,8 +303,7 @@ impl Driver {
                 self.has_moved = true;
                 self.current = Some(message);
                 let mut offset = usize::try_from(offset).expect("a range of memory");
-                let known = self.incoming.get_mut(message.index());
-                let place = &mut known.expect(LIVING).place;
+                let place = self.core.incoming(message).expect(LIVING);
                 for number in done..done + taken {
                     let payload = payload(number);
                     place.write(offset - ENVELOPE_BYTES, payload);
@@ -358,16 +317,11 @@ impl Driver {
 
     /// Does with the payload of a packet what the core says.
     #[inline]
-    fn place(&mut self, placement: Placement, (from, payload): (NodeId, &[u8])) {
+    fn place(&mut self, placement: Placement, payload: &[u8], now: Instant) {
         match placement {
             Placement::Early { message } => {
-                let incoming = Incoming {
-                    id: message,
-                    from,
-                    is_whole: false,
-                    place: Place::Early(payload.to_vec()),
-                };
-                place_in(&mut self.incoming, message.index(), incoming);
+                let early = Place::Early(payload.to_vec());
+                self.core.land(message, CoreLanding::Later, early, now);
             }
             Placement::Data {
                 message, offset, ..
@@ -379,11 +333,8 @@ impl Driver {
                     return;
                 }
                 let offset = usize::try_from(offset).expect("a range of memory");
-                self.incoming
-                    .get_mut(message.index())
-                    .expect(LIVING)
-                    .place
-                    .write(offset - ENVELOPE_BYTES, payload);
+                let place = self.core.incoming(message).expect(LIVING);
+                place.write(offset - ENVELOPE_BYTES, payload);
             }
             Placement::First { .. } | Placement::None => {}
         }
@@ -401,7 +352,8 @@ impl Driver {
     ) -> bool {
         let Some((envelope, len)) = open_envelope(payload, len) else {
             // No engine of ours sends such a message.
-            self.core.land(id, CoreLanding::Drop, now);
+            let nothing = Place::Held(Vec::new());
+            self.core.land(id, CoreLanding::Drop, nothing, now);
             return false;
         };
         let first = &payload[ENVELOPE_BYTES..];
@@ -413,25 +365,17 @@ impl Driver {
             len,
             is_whole,
         });
-        let mut message = Incoming {
-            id,
-            from,
-            is_whole: false,
-            place: Place::Held(Vec::new()),
-        };
         match landing {
             Landing::Into(area) => {
                 area.write(0, Span::of_read(first));
-                message.is_whole = is_whole;
-                message.place = Place::Into(area);
-                let is_complete = self.land_as(message, CoreLanding::Accept, now);
+                let is_complete = self.land_into(id, area, now);
                 if is_complete && !is_whole {
                     sink.arrived(arrival);
                 }
             }
             Landing::Later => {
-                message.place = Place::Held(first.to_vec());
-                self.land_as(message, CoreLanding::Later, now);
+                let held = Place::Held(first.to_vec());
+                self.core.land(id, CoreLanding::Later, held, now);
             }
         }
         true
@@ -440,63 +384,47 @@ impl Driver {
     /// The turn of a message of `len` bytes that came early has come.
     fn announce_kept(
         &mut self,
-        (id, len): (IncomingId, u64),
+        (id, from): (IncomingId, NodeId),
+        len: u64,
         now: Instant,
         sink: &mut impl Sink,
     ) -> bool {
-        // Its sender may be lost meanwhile.
-        let is_it = |message: &Incoming| message.id == id;
-        if !self.incoming.get(id.index()).is_some_and(is_it) {
+        // Its sender may have given it up, or be lost, meanwhile.
+        let Some(Place::Early(payload)) = self.core.incoming(id) else {
             return false;
-        }
-        let Incoming { from, place, .. } = take(&mut self.incoming, id.index());
-        let Place::Early(payload) = place else {
-            unreachable!("a message that came early has not landed")
         };
+        let payload = core::mem::take(payload);
         // What is kept may have gaps: the core knows whether it is complete.
         self.announce((id, from), (&payload, len, false), now, sink)
     }
 
     /// Lands a message that was held. Returns true if it is complete.
     pub(crate) fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
-        let Some(mut message) = self.incoming.take(arrival.0 as usize) else {
+        let id = self.core.incoming_at(arrival.0 as usize);
+        let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming(id)?))) else {
             // Its sender is lost: the event that tells so waits to be told.
             return false;
         };
-        let Place::Held(first) = &message.place else {
+        let Place::Held(first) = place else {
             panic!("the engine lands a message once")
         };
         area.write(0, Span::of_read(first));
-        message.place = Place::Into(area);
-        self.land_as(message, CoreLanding::Accept, now)
+        self.land_into(id, area, now)
     }
 
-    /// Tells the core how `message` lands. Returns true if all of it is there.
+    /// Tells the core that a message lands. Returns true if all of it is there.
     #[inline]
-    fn land_as(&mut self, message: Incoming, landing: CoreLanding, now: Instant) -> bool {
-        let id = message.id;
-        self.core.land(id, landing, now);
-        let mut event = self.core.event_at_hand();
-        if event == Some(CoreEvent::Arrived(id)) {
-            return true;
+    fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
+        let place = Place::Into(area);
+        let whole = self.core.land(id, CoreLanding::Accept, place, now);
+        if whole.is_none() {
+            self.current = Some(id);
         }
-        self.current = Some(id);
-        place_in(&mut self.incoming, id.index(), message);
-        let mut is_complete = false;
-        while let Some(at_hand) = event {
-            if at_hand == CoreEvent::Arrived(id) {
-                take(&mut self.incoming, id.index());
-                is_complete = true;
-            } else {
-                self.note(at_hand);
-            }
-            event = self.core.event_at_hand();
-        }
-        is_complete
+        whole.is_some()
     }
 
     pub(crate) fn has_news(&self) -> bool {
-        !self.news.is_empty()
+        !self.news.is_empty() || self.core.state().has_events
     }
 
     /// Tells `sink` what has happened, as long as it wants more. `address` is where a peer's socket
@@ -517,8 +445,8 @@ impl Driver {
                 break;
             };
             match news {
-                News::Due(id, len) => {
-                    if !self.announce_kept((id, len), now, sink) {
+                News::Due(id, from, len) => {
+                    if !self.announce_kept((id, from), len, now, sink) {
                         continue;
                     }
                 }
@@ -533,48 +461,42 @@ impl Driver {
         has_told
     }
 
-    fn note(&mut self, event: CoreEvent) {
+    fn note(&mut self, event: CoreEvent<Outgoing, Place>) {
         let event = match event {
-            CoreEvent::Due { message, len } => {
-                return self.news.push_back(News::Due(message, len));
+            CoreEvent::Due { message, from, len } => {
+                return self.news.push_back(News::Due(message, from, len));
             }
-            CoreEvent::Arrived(id) => {
-                if take(&mut self.incoming, id.index()).is_whole {
-                    return;
-                }
-                Event::Arrived(arrival_of(id))
-            }
-            CoreEvent::Sent(id) | CoreEvent::Refused(id) | CoreEvent::Cancelled(id) => {
-                Event::Sent(take(&mut self.outgoing, id.index()).token)
-            }
-            CoreEvent::Aborted(id) => {
-                let message = take(&mut self.incoming, id.index());
-                Event::Lost(Box::new(Lost {
-                    peer: Peer(message.from.0),
-                    address: None,
-                    unfinished: message.unfinished().into_iter().collect(),
-                    unsent: Vec::new(),
-                    reason: ABORTED,
-                }))
-            }
-            CoreEvent::Lost(node) => self.lose(node),
+            CoreEvent::Arrived(id, _) => Event::Arrived(arrival_of(id)),
+            CoreEvent::Sent(_, message)
+            | CoreEvent::Refused(_, message)
+            | CoreEvent::Cancelled(_, message) => Event::Sent(message.token),
+            CoreEvent::Aborted(id, from, place) => Event::Lost(Box::new(Lost {
+                peer: Peer(from.0),
+                address: None,
+                unfinished: known((id, place)).into_iter().collect(),
+                unsent: Vec::new(),
+                reason: ABORTED,
+            })),
+            CoreEvent::Lost {
+                node,
+                unsent,
+                unfinished,
+            } => Event::Lost(Box::new(Lost {
+                peer: Peer(node.0),
+                address: None,
+                unfinished: unfinished.into_iter().filter_map(known).collect(),
+                unsent: unsent.into_iter().map(|message| message.token).collect(),
+                reason: SILENT,
+            })),
         };
         self.news.push_back(News::Event(event));
     }
+}
 
-    fn lose(&mut self, node: NodeId) -> Event {
-        let unfinished = self.incoming.take_all(|message| message.from == node);
-        let unfinished = unfinished.iter().filter_map(|(_, it)| it.unfinished());
-        let unsent = self.outgoing.take_all(|message| message.to == node);
-        let unsent = unsent.into_iter().map(|(_, it)| it.token);
-        Event::Lost(Box::new(Lost {
-            peer: Peer(node.0),
-            address: None,
-            unfinished: unfinished.collect(),
-            unsent: unsent.collect(),
-            reason: SILENT,
-        }))
-    }
+/// The name of a message, if the sink has been told of it.
+fn known((id, place): (IncomingId, Option<Place>)) -> Option<Arrival> {
+    let is_known = !matches!(place, Some(Place::Early(_)));
+    is_known.then(|| arrival_of(id))
 }
 
 #[cfg(test)]
@@ -627,16 +549,15 @@ mod tests {
     fn a_peer_that_aborts_what_it_announced_is_not_said_to_be_silent() {
         let now = Instant::ZERO;
         let config = Config::with_caps(2, 1000, Caps::FAST);
-        let mut peer = Endpoint::new(NodeId(0), config.clone());
+        let mut peer: Endpoint = Endpoint::new(NodeId(0), config.clone());
         let mut driver = Driver::new(NodeId(1), config);
-        let message = peer.send(NodeId(1), 500, false, now).unwrap();
+        let message = peer.send(NodeId(1), Message::of(500, false), now).unwrap();
         let mut heard = Heard::default();
         let first = packet(&mut peer, now);
         driver.take_packet(NodeId(0), &first, now, &mut heard);
         peer.abort(message, now);
         let null = packet(&mut peer, now);
         driver.take_packet(NodeId(0), &null, now, &mut heard);
-        driver.settle();
         driver.tell(now, &mut heard, |_| None);
         let [lost] = &heard.lost[..] else {
             panic!("the message will not come");
@@ -654,15 +575,15 @@ mod tests {
         let now = Instant::ZERO;
         let mut config = Config::with_caps(2, 1000, Caps::FAST);
         config.lost_after = Some(core::time::Duration::from_secs(10));
-        let mut peer = Endpoint::new(NodeId(0), config.clone());
+        let mut peer: Endpoint = Endpoint::new(NodeId(0), config.clone());
         let mut driver = Driver::new(NodeId(1), config);
         let mut heard = Heard::default();
         let sent = [500, 500].map(|len| {
-            peer.send(NodeId(1), len, false, now).unwrap();
+            peer.send(NodeId(1), Message::of(len, false), now).unwrap();
             packet(&mut peer, now)
         });
         driver.take_packet(NodeId(0), &sent[1], now, &mut heard);
-        assert_eq!(driver.incoming.len(), 1, "it is kept");
+        assert!(driver.core.incoming_at(0).is_some(), "it is kept");
         // It asks for what is missing, in vain.
         let own = Outbound {
             envelope: &[0; ENVELOPE_BYTES],

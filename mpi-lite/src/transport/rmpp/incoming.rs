@@ -12,33 +12,15 @@ pub(super) fn arrival_of(id: IncomingId) -> Arrival {
     Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
 }
 
-/// A message on its way in.
-#[derive(Debug)]
-pub(super) struct Incoming {
-    pub(super) id: IncomingId,
-    pub(super) from: NodeId,
-    /// The sink took it for complete when it landed: nothing more is told of it.
-    pub(super) is_whole: bool,
-    pub(super) place: Place,
-}
-
-impl Incoming {
-    /// Its name, if the sink knows it and waits for the end of it.
-    pub(super) fn unfinished(&self) -> Option<Arrival> {
-        let is_known = !matches!(self.place, Place::Early(_));
-        (is_known && !self.is_whole).then(|| arrival_of(self.id))
-    }
-}
-
 /// What there is to tell.
 #[derive(Debug)]
 pub(super) enum News {
     Event(Event),
-    /// The turn of a message that came early has come; its bytes.
-    Due(IncomingId, u64),
+    /// The turn of a message that came early has come; its sender, and its bytes.
+    Due(IncomingId, NodeId, u64),
 }
 
-/// Where its bytes go.
+/// Where the bytes of a message go: what the core keeps with it.
 #[derive(Debug)]
 pub(super) enum Place {
     /// Not landed; the body bytes of the first packet.

@@ -244,7 +244,6 @@ impl Bound {
             in_hand: 0..0,
             begun: Vec::new(),
             has_unflushed: false,
-            passes: 0,
         }
     }
 }
@@ -284,12 +283,7 @@ pub struct Rmpp {
     begun: Vec<OutgoingId>,
     /// Something was sent that is not with the system yet, or packets came that may be answered.
     has_unflushed: bool,
-    /// Calls of `progress`.
-    passes: u32,
 }
-
-/// So often long tables that are empty give their memory back.
-const PASSES_PER_SHRINK: u32 = 64;
 
 impl Rmpp {
     /// Counters of the protocol.
@@ -479,14 +473,9 @@ impl Transport for Rmpp {
 
     fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
         self.now = self.now.max(now);
-        self.passes = self.passes.wrapping_add(1);
-        if self.passes.is_multiple_of(PASSES_PER_SHRINK) {
-            self.driver.shrink();
-        }
         if !self.begun.is_empty() {
             self.flush();
         }
-        self.has_unflushed |= self.driver.settle();
         let mut has_told = self.take_in(sink);
         if !sink.wants_more() {
             // The next progress may be far away: what should not wait is sent.
@@ -501,7 +490,7 @@ impl Transport for Rmpp {
         if was_due && self.socket.has_overflowed() {
             self.driver.note_overflow();
         }
-        if was_due || self.has_unflushed {
+        if was_due || self.has_unflushed || self.driver.is_pressed() {
             self.pump(self.now);
             has_told |= self.tell(sink);
         }

@@ -8,11 +8,12 @@ use alloc::vec::Vec;
 use super::digest::Digest;
 use super::{Act, Case};
 use crate::endpoint::Endpoint;
-use crate::event::{Event, Landing, Placement, Transmit};
+use crate::event::{Event, Landing, Message, Placement, Transmit};
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::{Flags, Header};
+use crate::sim::below::keep;
 use crate::sim::checker::{Checker, Outcome, Verdict, all_gone, hold};
-use crate::sim::node::{Packet, Tables};
+use crate::sim::node::{Packet, Tables, Tagged};
 use crate::sim::witness::Witness;
 use crate::sim::world::COOKIE;
 use crate::time::Instant;
@@ -31,7 +32,7 @@ pub(super) struct Flight {
 /// One end with its driver. The clocks of the two ends are their own.
 #[derive(Clone)]
 pub(super) struct End {
-    pub(super) endpoint: Rc<Endpoint>,
+    pub(super) endpoint: Rc<Tagged>,
     pub(super) tables: Rc<Tables>,
     pub(super) now: Instant,
     /// Announced, and not yet landed.
@@ -171,7 +172,12 @@ impl Situation {
         };
         end.sent += 1;
         let endpoint = Rc::make_mut(&mut end.endpoint);
-        let id = endpoint.send(NodeId(1 - from), len, case.awaited, end.now);
+        let message = Message {
+            len,
+            is_awaited: case.awaited,
+            kept: self.checker.messages.len() as u32,
+        };
+        let id = endpoint.send(NodeId(1 - from), message, end.now);
         let id = id.map_err(|error| format!("I5: a send was refused: {error}"))?;
         check_shortcut(endpoint, id, end.now)?;
         let tag = Rc::make_mut(&mut self.checker).enter(from, 1 - from, len);
@@ -211,15 +217,21 @@ impl Situation {
         }
         if let Ok(placement) = outcome
             && placement != Placement::None
-            && let Some((id, tag)) = self.witness(at).placed(packet, placement)?
         {
-            self.announced(case, at, (id, tag));
+            match self.witness(at).placed(packet, placement)? {
+                Some((id, tag)) => self.announced(case, at, (id, tag))?,
+                None => {
+                    let end = &mut self.ends[at as usize];
+                    let endpoint = Rc::make_mut(&mut end.endpoint);
+                    keep(endpoint, packet, placement, end.now)?;
+                }
+            }
         }
         self.service(case, at)
     }
 
     /// A message begins: it lands at once, or waits for an act of its own.
-    fn announced(&mut self, case: &Case, at: u32, (id, tag): (IncomingId, u32)) {
+    fn announced(&mut self, case: &Case, at: u32, (id, tag): (IncomingId, u32)) -> Verdict {
         let end = &mut self.ends[at as usize];
         let landing = if case.late_landing {
             end.unlanded.push((id, tag));
@@ -228,7 +240,18 @@ impl Situation {
             Rc::make_mut(&mut self.checker).messages[tag as usize].landing = Some(Landing::Accept);
             Landing::Accept
         };
-        Rc::make_mut(&mut end.endpoint).land(id, landing, end.now);
+        self.tell_landing(at, (id, tag), landing)
+    }
+
+    /// A message lands; it may be there as a whole.
+    fn tell_landing(&mut self, at: u32, (id, tag): (IncomingId, u32), landing: Landing) -> Verdict {
+        let end = &mut self.ends[at as usize];
+        let whole = Rc::make_mut(&mut end.endpoint).land(id, landing, tag, end.now);
+        if let Some(kept) = whole {
+            end.heard += 1;
+            self.witness(at).heard(Event::Arrived(id, kept))?;
+        }
+        Ok(())
     }
 
     fn time_out(&mut self, case: &Case, at: u32, more_ns: u64) -> Result<bool, String> {
@@ -265,7 +288,7 @@ impl Situation {
                 Rc::make_mut(&mut end.tables).incoming.take(id.index(), id);
             }
         }
-        Rc::make_mut(&mut end.endpoint).land(id, landing, end.now);
+        self.tell_landing(at, (id, tag), landing)?;
         self.service(case, at)
     }
 
@@ -309,9 +332,9 @@ impl Situation {
         }
         while let Some(event) = Rc::make_mut(&mut self.ends[at as usize].endpoint).poll_event() {
             self.ends[at as usize].heard += 1;
-            if let Event::Due { message, len } = event {
+            if let Event::Due { message, len, .. } = event {
                 let tag = self.witness(at).due(message, len)?;
-                self.announced(case, at, (message, tag));
+                self.announced(case, at, (message, tag))?;
                 return self.service(case, at);
             }
             self.witness(at).heard(event)?;
@@ -363,7 +386,7 @@ impl Situation {
         }
         for _ in 0..super::MOST_ROUNDS {
             self.carry_all(case)?;
-            let quiet = self.ends.iter().all(|end| end.endpoint.is_quiet());
+            let quiet = self.ends.iter().all(|end| end.endpoint.state().is_quiet);
             if quiet && self.checker.unfinished == 0 {
                 return self.check_end(case);
             }
@@ -450,7 +473,7 @@ impl Situation {
 
 /// The first packet of a message is the same one, and leaves the same state, whether it is handed
 /// out at once or in its turn.
-fn check_shortcut(endpoint: &Endpoint, id: OutgoingId, now: Instant) -> Verdict {
+fn check_shortcut(endpoint: &Tagged, id: OutgoingId, now: Instant) -> Verdict {
     let (mut at_once, mut in_turn) = (endpoint.clone(), endpoint.clone());
     let Some(first) = at_once.first_packet(id) else {
         return Ok(());

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::rig::{MOST_PAYLOAD, NOBODY, Rig};
 use super::tables::{HEADER_ROOM, Packet};
-use crate::event::Placement;
+use crate::event::{Landing, Placement};
 use crate::ids::NodeId;
 use crate::packet::{Header, Run};
 use crate::sim::checker::{Verdict, hold};
@@ -22,13 +22,13 @@ impl Rig {
         let bytes = packet.header_len + packet.len.min(MOST_PAYLOAD);
         let mut left = &datagram[..bytes];
         while !left.is_empty() {
+            self.hear_at_hand(packet.to)?;
             left = self.take_packet(packet, left)?;
         }
         if looks {
-            self.hear(packet.to)
-        } else {
-            self.hear_at_hand(packet.to)
+            self.hear(packet.to)?;
         }
+        Ok(())
     }
 
     fn take_packet<'a>(&mut self, packet: &Packet, left: &'a [u8]) -> Result<&'a [u8], String> {
@@ -67,11 +67,21 @@ impl Rig {
                 end.incoming.put(message.index(), message, (from, tag))?;
                 self.announce(at, message, len)
             }
-            Placement::Early { message } => end.incoming.put(message.index(), message, (from, tag)),
+            Placement::Early { message } => {
+                end.incoming.put(message.index(), message, (from, tag))?;
+                let whole = end.core.land(message, Landing::Later, tag, self.now);
+                hold!(whole.is_none(), "I2: message {tag} lands ahead of its turn");
+                Ok(())
+            }
             Placement::Data { message, .. } => {
                 end.current = Some(message);
                 let known = end.incoming.get(message.index(), message);
                 let (_, known) = known.ok_or("I3: data is placed in a message that is over")?;
+                let kept = end.core.incoming(message).copied();
+                hold!(
+                    kept == Some(known),
+                    "I3: data of message {known} is placed in {kept:?}"
+                );
                 hold!(
                     !is_honest || known == tag,
                     "I3: data of message {tag} is placed in {known}"
@@ -93,6 +103,7 @@ impl Rig {
             return Ok(());
         }
         self.start_timers(to);
+        self.hear_at_hand(to)?;
         let core = &self.ends[to as usize].core;
         let mut run = Run::of(&core.cut(packets[0].head(), packets[0].bytes()))
             .ok_or("packets are handed out as one that are no run")?;

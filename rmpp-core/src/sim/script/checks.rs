@@ -19,7 +19,8 @@ impl Rig {
             let survey = end.core.survey();
             self.checker.grants(at, &survey)?;
             // I8: a node keeps nothing that its driver does not know of.
-            let (outgoing, incoming) = (end.outgoing.count(), end.incoming.count());
+            let outgoing = end.outgoing.live().count();
+            let incoming = end.incoming.live().count();
             hold!(
                 survey.outgoing <= outgoing && survey.incoming_live <= incoming,
                 "I8: node {at} keeps {survey:?}, its driver {outgoing} out and {incoming} in"

@@ -5,12 +5,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::tables::{HEADER_ROOM, Names, Packet, Played};
+use super::tables::{Entry, HEADER_ROOM, Packet, Played};
 use super::{Line, Script};
 use crate::endpoint::Endpoint;
-use crate::event::{Event, Landing, Transmit};
+use crate::event::{Event, Landing, Message, Transmit};
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::sim::checker::{Checker, Outcome, Verdict, hold};
+use crate::sim::node::{Tagged, TaggedEvent, Tags};
 use crate::time::Instant;
 
 pub(super) const MS: u64 = 1_000_000;
@@ -27,11 +28,11 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// One node with what its driver remembers.
 pub(super) struct End {
-    pub(super) core: Endpoint,
+    pub(super) core: Tagged,
     pub(super) is_alive: bool,
     pub(super) landing: Landing,
-    pub(super) outgoing: Names<OutgoingId>,
-    pub(super) incoming: Names<IncomingId>,
+    pub(super) outgoing: Tags<OutgoingId, Entry>,
+    pub(super) incoming: Tags<IncomingId, Entry>,
     /// Announced, not landed.
     pub(super) waiting: Vec<IncomingId>,
     pub(super) last_sent: Option<OutgoingId>,
@@ -83,8 +84,8 @@ impl Rig {
             core: Endpoint::new(NodeId(node), config.clone()),
             is_alive: true,
             landing: Landing::Accept,
-            outgoing: Names::EMPTY,
-            incoming: Names::EMPTY,
+            outgoing: Tags::EMPTY,
+            incoming: Tags::EMPTY,
             waiting: Vec::new(),
             last_sent: None,
             begun: Vec::new(),
@@ -142,10 +143,7 @@ impl Rig {
             Line::Give(from) => self.give(node(from), true).map(drop),
             Line::GiveAll(from) => self.give_all(node(from)),
             Line::Hand(from) => self.give(node(from), false).map(drop),
-            Line::Lose(from) => {
-                self.take(node(from));
-                Ok(())
-            }
+            Line::Lose(from) => self.take(node(from)).map(drop),
             Line::Names(at, back) => {
                 self.end(at).core.skip_msg_ids((1 << 32) - back % 100);
                 Ok(())
@@ -167,16 +165,21 @@ impl Rig {
         if !self.ends[from as usize].is_alive {
             return Ok(());
         }
-        // Whose places the core gives out again must have left the tables.
-        self.hear_at_hand(from)?;
         let now = self.now;
         let end = &mut self.ends[from as usize];
-        let Ok(id) = end.core.send(NodeId(to), len, len % 2 == 1, now) else {
+        let message = Message {
+            len,
+            is_awaited: len % 2 == 1,
+            kept: self.checker.messages.len() as u32,
+        };
+        let Ok(id) = end.core.send(NodeId(to), message, now) else {
             return Ok(());
         };
         let tag = self.checker.enter(from, to, len);
         end.outgoing.put(id.index(), id, (to, tag))?;
         end.last_sent = Some(id);
+        self.hear_at_hand(from)?;
+        let end = &mut self.ends[from as usize];
         if posted && let Some(transmit) = end.core.first_packet(id) {
             end.begun.push(id);
             let packet = self.pack(from, &transmit);
@@ -214,14 +217,19 @@ impl Rig {
     }
 
     fn land(&mut self, at: u32, id: IncomingId, landing: Landing) -> Verdict {
+        if landing == Landing::Drop {
+            // What is dropped has no event: it is heard before whether it had one.
+            self.hear_at_hand(at)?;
+        }
         let now = self.now;
         let end = &mut self.ends[at as usize];
         if !end.is_alive {
             return Ok(());
         }
+        let entry = end.incoming.get(id.index(), id);
         if landing == Landing::Later {
             end.waiting.push(id);
-        } else if let Some((_, tag)) = end.incoming.get(id.index(), id) {
+        } else if let Some((_, tag)) = entry {
             if let Some(message) = self.checker.messages.get_mut(tag as usize) {
                 message.landing = Some(landing);
             }
@@ -230,8 +238,11 @@ impl Rig {
             }
         }
         // A message that is gone is left alone.
-        end.core.land(id, landing, now);
-        self.hear_at_hand(at)
+        let tag = entry.map_or(NOBODY, |entry| entry.1);
+        match end.core.land(id, landing, tag, now) {
+            Some(kept) => self.note(at, Event::Arrived(id, kept)),
+            None => Ok(()),
+        }
     }
 
     /// Time passes: what is under way arrives, then timers are looked at.
@@ -318,12 +329,14 @@ impl Rig {
         }
     }
 
-    fn take(&mut self, from: u32) -> Option<Packet> {
-        self.take_run(from, 1).pop()
+    fn take(&mut self, from: u32) -> Result<Option<Packet>, String> {
+        Ok(self.take_run(from, 1)?.pop())
     }
 
     /// Up to `most` packets that a node hands out as one.
-    fn take_run(&mut self, from: u32, most: u32) -> Vec<Packet> {
+    fn take_run(&mut self, from: u32, most: u32) -> Result<Vec<Packet>, String> {
+        // I4 is told of what has arrived before its sender is.
+        self.hear_at_hand(from)?;
         let now = self.now;
         let end = &mut self.ends[from as usize];
         let transmit = end.is_alive.then(|| end.core.poll_transmit(now, most));
@@ -331,7 +344,7 @@ impl Rig {
         let packets: Vec<Packet> = run.map(|transmit| self.pack(from, &transmit)).collect();
         let between = packets.iter().filter(|packet| packet.from + packet.to == 1);
         self.seen.extend(between.cloned());
-        packets
+        Ok(packets)
     }
 
     fn pack(&self, from: u32, transmit: &Transmit) -> Packet {
@@ -352,7 +365,7 @@ impl Rig {
     }
 
     fn give(&mut self, from: u32, looks: bool) -> Result<bool, String> {
-        let Some(packet) = self.take(from) else {
+        let Some(packet) = self.take(from)? else {
             return Ok(false);
         };
         self.launch(packet, looks)?;
@@ -361,7 +374,7 @@ impl Rig {
 
     fn give_all(&mut self, from: u32) -> Verdict {
         for _ in 0..MOST_PACKETS {
-            let packets = self.take_run(from, MOST_AT_ONCE);
+            let packets = self.take_run(from, MOST_AT_ONCE)?;
             match &packets[..] {
                 [] => return Ok(()),
                 [first, _, ..] if first.at <= self.now => self.arrive_as_run(&packets)?,
@@ -398,7 +411,9 @@ impl Rig {
 
     /// What has become of messages, as far as that needs no looking.
     pub(super) fn hear_at_hand(&mut self, at: u32) -> Verdict {
-        while let Some(event) = self.ends[at as usize].core.event_at_hand() {
+        while self.ends[at as usize].core.state().has_events
+            && let Some(event) = self.ends[at as usize].core.poll_event()
+        {
             self.note(at, event)?;
         }
         Ok(())
@@ -408,46 +423,78 @@ impl Rig {
         while let Some(event) = self.ends[at as usize].core.poll_event() {
             self.note(at, event)?;
         }
-        Ok(())
+        let end = &self.ends[at as usize];
+        end.outgoing.check_heard()?;
+        end.incoming.check_heard()
     }
 
-    fn note(&mut self, at: u32, event: Event) -> Verdict {
+    fn note(&mut self, at: u32, event: TaggedEvent) -> Verdict {
         let outcome = match event {
-            Event::Due { message, len } => return self.announce(at, message, len),
-            Event::Lost(peer) => return self.lose(at, peer.0),
-            Event::Sent(_) => Outcome::Sent,
-            Event::Refused(_) => Outcome::Refused,
-            Event::Cancelled(_) => Outcome::Cancelled,
-            Event::Arrived(_) | Event::Aborted(_) => Outcome::Open,
+            Event::Due { message, len, .. } => return self.announce(at, message, len),
+            Event::Lost {
+                node,
+                unsent,
+                unfinished,
+            } => return self.lose(at, node.0, (&unsent, &unfinished)),
+            Event::Sent(..) => Outcome::Sent,
+            Event::Refused(..) => Outcome::Refused,
+            Event::Cancelled(..) => Outcome::Cancelled,
+            Event::Arrived(..) | Event::Aborted(..) => Outcome::Open,
         };
         let end = &mut self.ends[at as usize];
-        let entry = match event {
-            Event::Sent(id) | Event::Refused(id) | Event::Cancelled(id) => {
-                end.outgoing.take(id.index(), id)
+        let (entry, kept) = match event {
+            Event::Sent(id, kept) | Event::Refused(id, kept) | Event::Cancelled(id, kept) => {
+                (end.outgoing.take(id.index(), id), Some(kept))
             }
-            Event::Arrived(id) | Event::Aborted(id) => end.incoming.take(id.index(), id),
-            Event::Due { .. } | Event::Lost(_) => None,
+            Event::Arrived(id, kept) => (end.incoming.take(id.index(), id), Some(kept)),
+            Event::Aborted(id, _, kept) => (end.incoming.take(id.index(), id), kept),
+            Event::Due { .. } | Event::Lost { .. } => (None, None),
         };
         let (peer, tag) = entry.ok_or("I1: an event for a message that had its last event")?;
+        hold!(
+            kept.is_none_or(|kept| kept == tag),
+            "I3: {kept:?} was kept with message {tag}"
+        );
         if tag == NOBODY || !self.is_honest(peer, at) {
             return Ok(());
         }
         match event {
-            Event::Arrived(_) => self.checker.arrive(tag),
-            Event::Aborted(_) => self.checker.abort(tag),
+            Event::Arrived(..) => self.checker.arrive(tag),
+            Event::Aborted(..) => self.checker.abort(tag),
             _ => self.checker.end(tag, outcome),
         }
     }
 
-    fn lose(&mut self, at: u32, peer: u32) -> Verdict {
+    fn lose(
+        &mut self,
+        at: u32,
+        peer: u32,
+        (unsent, unfinished): (&[u32], &[(IncomingId, Option<u32>)]),
+    ) -> Verdict {
         hold!(self.lost_ns > 0, "I5: node {at} gave up node {peer}");
         self.has_lost = true;
         let end = &mut self.ends[at as usize];
-        end.incoming.lose(peer);
-        for tag in end.outgoing.lose(peer) {
-            if self.checker.messages[tag as usize].outcome == Outcome::Open {
-                self.checker.end(tag, Outcome::Lost)?;
-            }
+        let its = |entry: &(OutgoingId, Entry)| entry.1.0 == peer;
+        let gone: Vec<_> = end.outgoing.live().filter(its).collect();
+        for (id, (_, tag)) in gone {
+            hold!(
+                unsent.contains(&tag),
+                "I5: node {at} lost node {peer}, and nothing is told of message {tag}"
+            );
+            end.outgoing.take(id.index(), id);
+            self.checker.end(tag, Outcome::Lost)?;
+        }
+        for &(id, _) in unfinished {
+            let entry = end.incoming.get(id.index(), id);
+            hold!(
+                entry.is_some_and(|entry| entry.0 == peer),
+                "I5: {entry:?} is lost with node {peer}"
+            );
+        }
+        let its = |entry: &(IncomingId, Entry)| entry.1.0 == peer;
+        let gone: Vec<_> = end.incoming.live().filter(its).collect();
+        for (id, _) in gone {
+            end.incoming.take(id.index(), id);
         }
         Ok(())
     }

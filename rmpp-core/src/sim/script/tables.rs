@@ -1,12 +1,10 @@
 //! What a driver of the rig keeps: packets in its hand, and what its messages are called.
 
-use alloc::vec::Vec;
 use core::iter::Sum;
 use core::ops::AddAssign;
 
 use super::{Change, FIELDS};
 use crate::packet::MAX_HEADER_BYTES;
-use crate::sim::checker::{Verdict, hold};
 use crate::time::Instant;
 
 /// Bytes of the longest header that a script can write.
@@ -58,52 +56,6 @@ impl Packet {
 
 /// Who a message is from or to, and its tag.
 pub(super) type Entry = (u32, u32);
-
-/// What a driver calls its messages: by their places, with the last tenant of each.
-pub(super) struct Names<Id>(Vec<(Id, Option<Entry>)>);
-
-impl<Id: Copy + PartialEq> Names<Id> {
-    pub(super) const EMPTY: Self = Self(Vec::new());
-
-    /// I1: a place is free when it is given out, and under a name that was never used there.
-    pub(super) fn put(&mut self, index: usize, id: Id, entry: Entry) -> Verdict {
-        match self.0.get_mut(index) {
-            Some((last, tenant)) => {
-                hold!(tenant.is_none(), "I1: place {index} is given out twice");
-                hold!(*last != id, "I1: place {index} has its last name again");
-                (*last, *tenant) = (id, Some(entry));
-            }
-            None => {
-                hold!(index == self.0.len(), "I1: place {index} is out of line");
-                self.0.push((id, Some(entry)));
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn get(&self, index: usize, id: Id) -> Option<Entry> {
-        let (tenant, entry) = self.0.get(index)?;
-        entry.filter(|_| *tenant == id)
-    }
-
-    pub(super) fn take(&mut self, index: usize, id: Id) -> Option<Entry> {
-        let entry = self.get(index, id)?;
-        self.0[index].1 = None;
-        Some(entry)
-    }
-
-    /// All entries of messages from or to `peer` go; answers their tags.
-    pub(super) fn lose(&mut self, peer: u32) -> Vec<u32> {
-        let all = self.0.iter_mut();
-        all.filter_map(|(_, entry)| entry.take_if(|entry| entry.0 == peer))
-            .map(|(_, tag)| tag)
-            .collect()
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.0.iter().filter(|entry| entry.1.is_some()).count()
-    }
-}
 
 /// What a script did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
