@@ -133,7 +133,7 @@ impl Sim {
         let limit = self.shared_bytes;
         let mut last: Option<(NodeId, Vec<u8>)> = None;
         self.driver.transmit(shared.now, ROOM, |parcel| {
-            let to = parcel.to;
+            let to = NodeId(parcel.to.0);
             for number in 0..parcel.packets {
                 let (header, body) = parcel.packet(number);
                 let bytes = header.len() + parcel.envelope.len() + body.len();

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use rmpp_core::{
-    Awaited, Config, Counters, Endpoint, Event as CoreEvent, IncomingId, Landing as CoreLanding,
-    Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
+    Awaited, Config, Counters, Endpoint, Event as CoreEvent, HeaderBytes, IncomingId,
+    Landing as CoreLanding, Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
 use super::super::sink::Event;
@@ -14,6 +14,7 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, Peer,
     Refusal, Sink, Token,
 };
+use super::guest::{self, Expected};
 use super::incoming::{News, Place, arrival_of};
 use super::parcel::Parcel;
 use crate::clock::Instant;
@@ -39,6 +40,32 @@ struct Outgoing {
     token: Token,
 }
 
+const _: () = assert!(rmpp_core::FAST_HEADER_BYTES == guest::HEADER_BYTES);
+
+impl guest::Header for HeaderBytes {
+    #[inline]
+    fn behind(&self, count: u32) -> Self {
+        (*self).behind(count)
+    }
+}
+
+impl Expected for Awaited {
+    #[inline]
+    fn header_bytes(&self) -> usize {
+        self.header_bytes
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+
+    #[inline]
+    fn is(&self, from: Peer, packet: &[u8]) -> bool {
+        self.is(NodeId(from.0), packet)
+    }
+}
+
 /// The endpoint and the bytes of the messages it moves.
 pub(crate) struct Driver {
     /// With each message it keeps what is known here of it.
@@ -49,6 +76,8 @@ pub(crate) struct Driver {
     has_moved: bool,
     /// The message that the last data was for: more of it is likely to come next.
     current: Option<IncomingId>,
+    /// Where in which message belongs what was told last to be likely to come next.
+    awaited: Option<(IncomingId, u64)>,
     /// The payload of the packet in hand was received at its place, which is this one.
     in_place: Option<(IncomingId, u64)>,
 }
@@ -75,6 +104,7 @@ impl Driver {
             news: VecDeque::new(),
             has_moved: false,
             current: None,
+            awaited: None,
             in_place: None,
         }
     }
@@ -92,13 +122,18 @@ impl Driver {
         let offset = usize::try_from(awaited.offset).expect("a range of memory");
         let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
         // What does not fit is dropped, but not here.
-        (place.len() == awaited.payload_bytes).then_some((awaited, place))
+        if place.len() != awaited.payload_bytes {
+            return None;
+        }
+        self.awaited = Some((id, awaited.offset));
+        Some((awaited, place))
     }
 
-    /// The payload of the next packet to be taken in is at its place already: it is `awaited`.
+    /// The payload of the next packet to be taken in is at its place already: it is the one that
+    /// was `awaited`.
     #[inline]
-    pub(crate) fn note_in_place(&mut self, awaited: &Awaited) {
-        self.in_place = Some((awaited.message, awaited.offset));
+    pub(crate) fn note_in_place(&mut self) {
+        self.in_place = self.awaited;
     }
 
     pub(crate) fn body_limit(&self) -> u64 {
@@ -180,7 +215,7 @@ impl Driver {
         &mut self,
         now: Instant,
         mut room: u32,
-        mut send: impl FnMut(&Parcel<'_>) -> u32,
+        mut send: impl FnMut(&Parcel<'_, HeaderBytes>) -> u32,
     ) -> bool {
         while let Some(packet) = self.core.poll_transmit(now, room) {
             self.has_moved |= packet.offset > 0;
@@ -198,7 +233,7 @@ impl Driver {
     pub(crate) fn transmit_first(
         &mut self,
         id: OutgoingId,
-        mut send: impl FnMut(&Parcel<'_>),
+        mut send: impl FnMut(&Parcel<'_, HeaderBytes>),
     ) -> bool {
         let packet = self.core.first_packet(id);
         if let Some(packet) = &packet {
@@ -213,9 +248,13 @@ impl Driver {
     }
 
     #[inline]
-    fn hand_out<R>(&self, packet: &Transmit, send: &mut impl FnMut(&Parcel<'_>) -> R) -> R {
+    fn hand_out<R>(
+        &self,
+        packet: &Transmit,
+        send: &mut impl FnMut(&Parcel<'_, HeaderBytes>) -> R,
+    ) -> R {
         let mut parcel = Parcel {
-            to: packet.to,
+            to: Peer(packet.to.0),
             header: &packet.header,
             packets: packet.packets,
             envelope: &[],

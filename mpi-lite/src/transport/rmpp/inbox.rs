@@ -11,15 +11,16 @@ use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 
-use rmpp_core::{Awaited, NodeId};
 use socket2::SockAddr;
 
+use super::guest::Expected;
 use super::outbox::LENGTH_AT;
 use super::seal::{Seal, Stray};
 use super::socket::{ADDRESS_BYTES, Ends, message};
 use super::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::counters::Datagrams;
 use crate::memory::Span;
+use crate::transport::Peer;
 
 /// Stretches of one `recvmmsg`.
 const BATCH: usize = 16;
@@ -45,8 +46,8 @@ pub(super) struct Inbox {
     /// The only peer's address is the only one from which the system still takes datagrams: none
     /// is left from the time before it knew.
     is_private: bool,
-    /// What is in hand is the awaited packet, whose payload is not here but at its place.
-    in_place: Option<Awaited>,
+    /// What is in hand is the expected packet, whose payload is not here but at its place.
+    is_in_place: bool,
 }
 
 impl Inbox {
@@ -63,7 +64,7 @@ impl Inbox {
             slot: 0,
             at: 0,
             is_private: false,
-            in_place: None,
+            is_in_place: false,
         }
     }
 
@@ -193,14 +194,14 @@ impl Inbox {
     /// row: a lone packet is not held up by the search for a second one, a stream costs few calls.
     /// Answers whether anything came.
     ///
-    /// The payload of the packet that is `awaited` goes straight to its place: one copy less.
+    /// The payload of the packet that is `expected` goes straight to its place: one copy less.
     #[inline]
-    pub(super) fn fetch(&mut self, ends: &Ends, awaited: Option<(Awaited, Span)>) -> bool {
+    pub(super) fn fetch(&mut self, ends: &Ends, expected: Option<(impl Expected, Span)>) -> bool {
         (self.slot, self.at) = (0, 0);
-        self.in_place = None;
-        if let Some((awaited, place)) = awaited.filter(|(awaited, _)| is_alone(awaited)) {
+        self.is_in_place = false;
+        if let Some((expected, place)) = expected.filter(|(expected, _)| is_alone(expected)) {
             (self.ask, self.was_full) = (1, false);
-            self.received = self.receive_apart(ends, &awaited, place);
+            self.received = self.receive_apart(ends, &expected, place);
             return self.received > 0;
         }
         self.received = if self.ask == 1 {
@@ -249,11 +250,11 @@ impl Inbox {
         1
     }
 
-    /// Receives one stretch whose payload goes to `place` if it is the one that is `awaited`.
+    /// Receives one stretch whose payload goes to `place` if it is the one that is `expected`.
     // Rules R and S: `place` is missing from its message, so what comes there instead does no harm;
     // it is taken away before anybody looks at it.
-    fn receive_apart(&mut self, ends: &Ends, awaited: &Awaited, mut place: Span) -> usize {
-        let (head_bytes, place_bytes) = (WRAP_BYTES + awaited.header_bytes, place.len());
+    fn receive_apart(&mut self, ends: &Ends, expected: &impl Expected, mut place: Span) -> usize {
+        let (head_bytes, place_bytes) = (WRAP_BYTES + expected.header_bytes(), place.len());
         let (head, rest) = self.slots[..SLOT_BYTES].split_at_mut(head_bytes);
         let mut vectors = [
             IoSliceMut::new(head),
@@ -277,8 +278,8 @@ impl Inbox {
         };
         self.lens[0] = len;
         let datagram = &mut self.slots[..len];
-        if len == head_bytes + place_bytes && is_awaited(awaited, &datagram[..head_bytes]) {
-            self.in_place = Some(*awaited);
+        if len == head_bytes + place_bytes && is_expected(expected, &datagram[..head_bytes]) {
+            self.is_in_place = true;
         } else if len > head_bytes {
             let there = place.part(0, len - head_bytes);
             there.read_into(&mut datagram[head_bytes..]);
@@ -286,10 +287,10 @@ impl Inbox {
         1
     }
 
-    /// The packet in hand, if its payload is at its place already.
+    /// Returns true if the packet in hand is the expected one, and its payload is at its place.
     #[inline]
-    pub(super) fn in_place(&self) -> Option<&Awaited> {
-        self.in_place.as_ref()
+    pub(super) fn is_in_place(&self) -> bool {
+        self.is_in_place
     }
 
     fn receive_batch(&mut self, ends: &Ends) -> usize {
@@ -335,17 +336,17 @@ fn read_wrap(wrap: &[u8; WRAP_BYTES]) -> (u32, usize) {
 
 /// Whether no second datagram fits into a stretch with this packet: what comes in its place is not
 /// a train then, as a rule.
-fn is_alone(awaited: &Awaited) -> bool {
-    2 * awaited.payload_bytes > DATAGRAM_MAX
+fn is_alone(expected: &impl Expected) -> bool {
+    2 * expected.payload_bytes() > DATAGRAM_MAX
 }
 
-/// Whether the datagram that begins with `head` is the awaited packet and nothing else.
-fn is_awaited(awaited: &Awaited, head: &[u8]) -> bool {
+/// Whether the datagram that begins with `head` is the expected packet and nothing else.
+fn is_expected(expected: &impl Expected, head: &[u8]) -> bool {
     let Some((wrap, header)) = head.split_first_chunk() else {
         return false;
     };
     let (sender, bytes) = read_wrap(wrap);
-    bytes == head.len() + awaited.payload_bytes && awaited.is(NodeId(sender), header)
+    bytes == head.len() + expected.payload_bytes() && expected.is(Peer(sender), header)
 }
 
 /// Whether the kernel's `source` is the published address `known`.

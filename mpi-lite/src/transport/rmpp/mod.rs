@@ -7,6 +7,7 @@
 mod driver;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod guest;
 mod inbox;
 mod incoming;
 mod mtu;
@@ -374,8 +375,8 @@ impl Rmpp {
     /// message.
     #[inline]
     fn take_packet(&mut self, sink: &mut impl Sink) -> bool {
-        if let Some(awaited) = self.socket.in_place() {
-            self.driver.note_in_place(awaited);
+        if self.socket.is_in_place() {
+            self.driver.note_in_place();
         }
         let left = self.socket.bytes(self.in_hand.clone());
         let (bytes, is_told) = self.driver.take_packet(self.from, left, self.now, sink);

@@ -8,17 +8,18 @@
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use super::guest::HEADER_BYTES;
 use super::{DATAGRAM_MAX, WRAP_BYTES};
 
 /// An Ethernet's MTU, where the interface does not tell.
 const ETHERNET_MTU: usize = 1500;
 
-/// Payload bytes of an RMPP packet on the interface that has `address`; any `socket` can ask.
+/// Payload bytes of a packet on the interface that has `address`; any `socket` can ask.
 pub(super) fn packet_bytes(address: IpAddr, socket: BorrowedFd<'_>) -> u64 {
     let headers = if address.is_ipv4() { 20 + 8 } else { 40 + 8 };
     let mtu = interface_mtu(address, socket).unwrap_or(ETHERNET_MTU);
     let datagram = mtu.saturating_sub(headers).min(DATAGRAM_MAX);
-    datagram.saturating_sub(WRAP_BYTES + rmpp_core::FAST_HEADER_BYTES) as u64
+    datagram.saturating_sub(WRAP_BYTES + HEADER_BYTES) as u64
 }
 
 fn interface_mtu(address: IpAddr, socket: BorrowedFd<'_>) -> Option<usize> {
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn a_packet_with_its_headers_fits_the_greatest_datagram() {
         let bytes = on(Ipv4Addr::LOCALHOST.into()) as usize;
-        assert!(bytes + WRAP_BYTES + rmpp_core::FAST_HEADER_BYTES <= DATAGRAM_MAX);
+        assert!(bytes + WRAP_BYTES + HEADER_BYTES <= DATAGRAM_MAX);
     }
 
     #[test]

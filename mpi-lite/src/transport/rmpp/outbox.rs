@@ -10,9 +10,8 @@ use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use rmpp_core::FAST_HEADER_BYTES;
-
 use super::super::EnvelopeBytes;
+use super::guest::{HEADER_BYTES, Header};
 use super::parcel::Parcel;
 use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
 use super::socket::{Ends, message};
@@ -172,7 +171,7 @@ impl Outbox {
     /// Adds the packets of a run behind the first one. They are so long that no two share a
     /// datagram.
     #[inline]
-    pub(super) fn push_followers(&mut self, parcel: &Parcel<'_>) {
+    pub(super) fn push_followers<H: Header>(&mut self, parcel: &Parcel<'_, H>) {
         for number in 1..parcel.packets {
             let (header, body) = parcel.packet(number);
             self.enter((parcel.to.0, None), &header, &[], body);
@@ -203,7 +202,7 @@ impl Outbox {
             self.buffer.extend_from_slice(&self.wrap);
         }
         // The usual lengths are copied by a few moves instead of by a call.
-        match <&[u8; FAST_HEADER_BYTES]>::try_from(header) {
+        match <&[u8; HEADER_BYTES]>::try_from(header) {
             Ok(header) => self.buffer.extend_from_slice(header),
             Err(_) => self.buffer.extend_from_slice(header),
         }

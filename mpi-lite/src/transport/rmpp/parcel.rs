@@ -1,14 +1,14 @@
 //! What goes out of the driver to whatever carries datagrams.
 
-use rmpp_core::{HeaderBytes, NodeId};
-
+use super::guest::Header;
 use crate::data::Part;
+use crate::transport::Peer;
 
 /// What goes out: a packet, or a run of packets that only their numbers tell apart.
-pub(crate) struct Parcel<'a> {
-    pub(crate) to: NodeId,
-    /// Of the first packet; those behind it have [`HeaderBytes::behind`].
-    pub(crate) header: &'a HeaderBytes,
+pub(crate) struct Parcel<'a, H> {
+    pub(crate) to: Peer,
+    /// Of the first packet; those behind it have [`Header::behind`].
+    pub(crate) header: &'a H,
     pub(crate) packets: u32,
     /// What stands before the body of a first packet; else empty.
     pub(crate) envelope: &'a [u8],
@@ -16,10 +16,10 @@ pub(crate) struct Parcel<'a> {
     pub(crate) body: Part<'a>,
 }
 
-impl<'a> Parcel<'a> {
+impl<'a, H: Header> Parcel<'a, H> {
     /// Header and body of the packet with this place in the run.
     #[inline]
-    pub(crate) fn packet(&self, number: u32) -> (HeaderBytes, Part<'a>) {
+    pub(crate) fn packet(&self, number: u32) -> (H, Part<'a>) {
         let bytes = self.body.len() / self.packets as usize;
         let body = self.body.part(number as usize * bytes, bytes);
         (self.header.behind(number), body)

@@ -11,10 +11,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rmpp_core::{Awaited, FAST_HEADER_BYTES};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::WRAP_BYTES;
+use super::guest::{Expected, HEADER_BYTES, Header};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Stuck};
 use super::parcel::Parcel;
@@ -196,7 +196,7 @@ impl Socket {
     /// Queues a packet, or a run of no more than there is room for. Answers how many more there is
     /// room for before what was queued is to be sent.
     #[inline]
-    pub(super) fn push_parcel(&mut self, parcel: &Parcel<'_>) -> u32 {
+    pub(super) fn push_parcel<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         if let Part::Scattered { .. } = parcel.body {
             return self.push_scattered(parcel);
         }
@@ -214,7 +214,7 @@ impl Socket {
     /// The same for data with gaps. Each packet takes more room than one without, and time to be
     /// packed: no room is left, so that the timers of what follows begin later.
     #[cold]
-    fn push_scattered(&mut self, parcel: &Parcel<'_>) -> u32 {
+    fn push_scattered<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         for number in 0..parcel.packets {
             let (header, body) = parcel.packet(number);
             self.push(parcel.to.0, &header, parcel.envelope, body);
@@ -292,7 +292,7 @@ impl Socket {
              narrower than its interface; they go in IP fragments (set MPILITE_PACKET_BYTES to \
              what the path carries, less {} bytes of headers)",
             self.name(),
-            28 + WRAP_BYTES + FAST_HEADER_BYTES
+            28 + WRAP_BYTES + HEADER_BYTES
         );
         forbid_fragments(&self.ends.socket, self.is_ipv4, false).is_ok()
     }
@@ -340,18 +340,19 @@ impl Socket {
     }
 
     /// Asks the system for datagrams; answers whether there were any. What was in hand is gone. The
-    /// payload of the packet that is `awaited` goes to its place, unless it must be deciphered.
+    /// payload of the packet that is `expected` goes to its place, unless it must be deciphered.
     #[inline]
-    pub(super) fn fetch(&mut self, awaited: Option<(Awaited, Span)>) -> bool {
+    pub(super) fn fetch(&mut self, expected: Option<(impl Expected, Span)>) -> bool {
         self.counters.receive_calls += 1;
-        let awaited = awaited.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
-        self.inbox.fetch(&self.ends, awaited)
+        let expected = expected.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
+        self.inbox.fetch(&self.ends, expected)
     }
 
-    /// The packet in hand, if its payload is at its place already.
+    /// Returns true if the packet in hand is the one that was expected at the last `fetch`, and its
+    /// payload is at its place already.
     #[inline]
-    pub(super) fn in_place(&self) -> Option<&Awaited> {
-        self.inbox.in_place()
+    pub(super) fn is_in_place(&self) -> bool {
+        self.inbox.is_in_place()
     }
 
     /// Whether datagrams may wait in the system that were not asked for yet.
@@ -480,15 +481,18 @@ fn set(
 mod tests {
     use std::net::Ipv4Addr;
 
-    use rmpp_core::{Flags, Header, Kind, NodeId};
+    use rmpp_core::{Awaited, Flags, Header, Kind};
 
     use super::super::round::Round;
     use super::super::round::tests::cards;
     use super::*;
     use crate::config::Secure;
     use crate::data::{Area, Basic, Datatype};
+    use crate::transport::Peer;
 
     const LONGEST_BYTES: usize = 1000;
+    /// No packet is expected.
+    const NOTHING: Option<(Awaited, Span)> = None;
     const SECURE: [Secure; 3] = [Secure::Cookie, Secure::Tag, Secure::Encrypt];
 
     fn seal(secure: Secure, me: u32) -> Seal {
@@ -529,7 +533,7 @@ mod tests {
         let bytes = |got: &[Vec<u8>]| got.iter().map(Vec::len).sum::<usize>();
         let all = bytes(packets);
         while bytes(&got) < all {
-            right.fetch(None);
+            right.fetch(NOTHING);
             while let Some((from, place)) = right.next() {
                 assert_eq!(from, 0);
                 got.push(right.bytes(place).to_vec());
@@ -596,7 +600,7 @@ mod tests {
         let [mut end, _other] = pair(&Settings::default(), false);
         for (area, leaves_room) in [(run, true), (gaps, false)] {
             let parcel = Parcel {
-                to: NodeId(1),
+                to: Peer(1),
                 header: &header.encode(),
                 packets: 4,
                 envelope: &[],
@@ -671,7 +675,7 @@ mod tests {
     fn throw(end: &mut Socket, from: &Socket, bytes: &[u8]) -> (bool, [u64; 4]) {
         let to = end.address().unwrap();
         from.ends.socket.send_to(bytes, &to.into()).unwrap();
-        while !end.fetch(None) {}
+        while !end.fetch(NOTHING) {}
         let is_taken = end.next().is_some();
         let Datagrams {
             foreign,
@@ -741,7 +745,7 @@ mod tests {
         for end in &mut ends[1..] {
             let (mut numbers, mut bytes) = (Vec::new(), 0);
             while numbers.last() != Some(&44) || bytes < 45 {
-                end.fetch(None);
+                end.fetch(NOTHING);
                 while let Some((_, place)) = end.next() {
                     numbers.extend_from_slice(end.bytes(place));
                     bytes = numbers.len();
