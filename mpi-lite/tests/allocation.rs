@@ -20,7 +20,7 @@ use mpi_lite::engine::{Engine, Lane, Patience, ReceivePlan, Request, SendPlan};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::memory::Span;
 use mpi_lite::slab::Key;
-use mpi_lite::transport::rmpp::Bound;
+use mpi_lite::transport::udp::Bound;
 use mpi_lite::transport::{Link, Loopback, Peer, Shm, shm};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -90,7 +90,7 @@ impl Job {
         let lane = |(rank, bound): (u32, Bound)| {
             let own = Link::Loopback(Loopback::new(Peer(rank)));
             let other = bound.connect(Peer(rank), &cards, &[7; 32], (settings, clock));
-            let links = vec![own, Link::Rmpp(other)];
+            let links = vec![own, Link::Udp(other)];
             Lane::new(Peer(rank), links, settings.clone(), hosts.clone())
         };
         Self::new((0..).zip(bound).map(lane).collect(), clock)

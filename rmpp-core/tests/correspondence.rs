@@ -37,7 +37,7 @@ fn kept_in() -> Vec<PathBuf> {
     let mut files = Vec::new();
     rust_files(&own.join("src"), &mut files);
     files.retain(|file| !file.starts_with(own.join("src/sim")));
-    rust_files(&own.join("../mpi-lite/src/transport/rmpp"), &mut files);
+    rust_files(&own.join("../mpi-lite/src/transport/udp"), &mut files);
     files
 }
 

@@ -502,13 +502,13 @@ core endpoint/held.rs AT_ONCE H: held messages up to which the pace begins anew
 core endpoint/held.rs SUSPECTS H: held messages asked after for one that was answered
 core endpoint/acks.rs SETTLING_NS O: least ns before a first packet is repeated again for a gap
 core grant.rs GROWTH_EVERY G: packets that come for one that the pool wins back
-udp mod.rs WRAP_BYTES bytes in front of the packets of a datagram
-udp mod.rs DATAGRAM_MAX bytes of the longest datagram
-udp mod.rs ACK_EVERY `ack_every` with `coalesce`
-udp mod.rs UNSCHEDULED_PACKETS packets that `unscheduled_bytes` has room for at least
+udp wrap.rs WRAP_BYTES bytes in front of the packets of a datagram
+udp wrap.rs DATAGRAM_MAX bytes of the longest datagram
+udp protocol/rmpp/terms.rs ACK_EVERY `ack_every` with `coalesce`
+udp protocol/rmpp/terms.rs UNSCHEDULED_PACKETS packets that `unscheduled_bytes` has room for at least
 udp outbox.rs LENGTH_AT where the wrap says the length
 udp seal.rs KEY_BYTES bytes of the job's key
-udp round.rs SALT_BYTES bytes of a rank's salt
+udp card.rs SALT_BYTES bytes of a rank's salt
 udp seal.rs MARK_BYTES bytes of the mark
 udp seal.rs COVERED_AT where the wrap of a tagged datagram says epoch and covered bytes
 udp seal.rs COVERED_BITS bits of the number of covered bytes; those above are the epoch's
@@ -543,7 +543,7 @@ fn constants() -> String {
         };
         let folder = match place {
             "core" => "rmpp-core/src",
-            "udp" => "mpi-lite/src/transport/rmpp",
+            "udp" => "mpi-lite/src/transport/udp",
             _ => "mpi-lite/src",
         };
         let value = constant(&format!("{folder}/{file}"), name);

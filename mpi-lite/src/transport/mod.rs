@@ -11,7 +11,6 @@
 //! (RMPP paper, §3.6, Figure 7: the up-call (b), placement (c), completion (A).)
 
 mod loopback;
-pub mod rmpp;
 pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -21,15 +20,16 @@ pub mod tap;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
+pub mod udp;
 
 use std::os::fd::BorrowedFd;
 
 pub use loopback::Loopback;
-pub use rmpp::Rmpp;
 pub use shm::Shm;
 #[cfg(test)]
 use sink::told;
 pub use sink::{Incoming, Landing, Lost, Sink};
+pub use udp::Udp;
 
 use crate::clock::Instant;
 use crate::counters::{Datagrams, Rows, Shared};
@@ -175,7 +175,7 @@ pub enum Link {
     /// Memory that the ranks of a node share.
     Shm(Shm),
     /// RMPP over UDP.
-    Rmpp(Rmpp),
+    Udp(Udp),
     /// RMPP over a simulated network.
     #[cfg(feature = "sim")]
     Sim(sim::Sim),
@@ -208,9 +208,9 @@ impl Tallies {
         match link {
             Link::Loopback(_) => {}
             Link::Shm(shm) => self.shm = shm.counters(),
-            Link::Rmpp(rmpp) => {
-                self.rmpp = rmpp.counters().clone();
-                self.udp = rmpp.datagrams();
+            Link::Udp(udp) => {
+                self.rmpp = udp.counters().clone();
+                self.udp = udp.datagrams();
             }
             #[cfg(feature = "sim")]
             Link::Sim(sim) => self.rmpp = sim.counters().clone(),
@@ -234,7 +234,7 @@ macro_rules! each {
         match $link {
             Link::Loopback($road) => $call,
             Link::Shm($road) => $call,
-            Link::Rmpp($road) => $call,
+            Link::Udp($road) => $call,
             #[cfg(feature = "sim")]
             Link::Sim($road) => $call,
             #[cfg(feature = "sim")]

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
-use super::rmpp::Driver;
+use super::udp::protocol::rmpp::Driver;
+use super::udp::protocol::{Protocol, Run};
 use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
 use crate::clock::Instant;
 
@@ -166,12 +167,13 @@ impl Sim {
         let mail = &mut self.air.shared.lock().mail[self.me.0 as usize];
         while mail
             .front()
-            .is_some_and(|(sender, next)| sender == from && run.takes(next, next.len()))
+            .is_some_and(|(sender, next)| sender == from && run.add(next))
         {
             datagrams.extend(mail.pop_front().map(|(_, next)| next));
         }
-        let payload = |number: u32| &datagrams[number as usize][run.header_bytes()..];
-        self.driver.take_run(*from, run, payload, now);
+        let header_bytes = run.header_bytes();
+        let payload = |number: u32| &datagrams[number as usize][header_bytes..];
+        self.driver.take_run(Peer(from.0), run, payload, now);
         true
     }
 
@@ -179,7 +181,9 @@ impl Sim {
     /// message.
     fn take_packet(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
         let (from, datagram, at) = &mut self.in_hand;
-        let (bytes, is_told) = self.driver.take_packet(*from, &datagram[*at..], now, sink);
+        let (bytes, is_told) = self
+            .driver
+            .take_packet(Peer(from.0), &datagram[*at..], now, sink);
         *at += bytes;
         is_told
     }
@@ -229,7 +233,7 @@ impl Transport for Sim {
     }
 
     fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        self.driver.send(NodeId(to.0), message, self.air.now())?;
+        self.driver.send(to, message, self.air.now())?;
         self.has_unflushed = true;
         Ok(())
     }

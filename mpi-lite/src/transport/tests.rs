@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use rmpp_core::Caps;
 
-use super::rmpp::{Bound, Card};
+use super::udp::{Bound, Card};
 use super::*;
 use crate::clock::Clock;
 use crate::config::{Secure, Settings};
@@ -123,7 +123,7 @@ fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
         .into_iter()
         .zip(0..)
         .map(|(bound, me)| {
-            Link::Rmpp(bound.connect(Peer(me), &cards, &[77; 32], (&settings, clock)))
+            Link::Udp(bound.connect(Peer(me), &cards, &[77; 32], (&settings, clock)))
         })
         .collect();
     let rig = Rig {

@@ -15,8 +15,8 @@ use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker, tick};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::machine;
-use crate::transport::rmpp::{Bound, agree, read_cards};
-use crate::transport::{Link, Loopback, Peer, Rmpp, Shm, shm};
+use crate::transport::udp::{Bound, agree, read_cards};
+use crate::transport::{Link, Loopback, Peer, Shm, Udp, shm};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Process {
         }
         let mut links = vec![Link::Loopback(Loopback::new(me))];
         links.extend(neighbours.map(Link::Shm));
-        links.extend(network.map(Link::Rmpp));
+        links.extend(network.map(Link::Udp));
         let patience = patience(&settings, local, cores);
         let least = Duration::from_millis(settings.tick_ms.max(1));
         let tick = tick(least, local, cores);
@@ -243,7 +243,7 @@ fn join_network(
     assignment: &Assignment,
     settings: &Settings,
     clock: Clock,
-) -> Result<Rmpp> {
+) -> Result<Udp> {
     if assignment.transport == "loopback" {
         let size = assignment.size;
         return Err(failed(format!(

@@ -42,20 +42,15 @@ const STANDING: &[(&str, &str)] = &[
     ("engine/request.rs", "engine/send.rs"),
     // The contract and the enum of all links stand in one file.
     ("transport/mod.rs", "transport/loopback.rs"),
-    ("transport/mod.rs", "transport/rmpp/mod.rs"),
+    ("transport/mod.rs", "transport/udp/mod.rs"),
     ("transport/mod.rs", "transport/shm/mod.rs"),
     ("transport/mod.rs", "transport/sim.rs"),
     ("transport/mod.rs", "transport/tap.rs"),
-    // The sizes of datagrams, and the card of a rank, stand where the link is put together.
-    ("transport/rmpp/mtu.rs", "transport/rmpp/mod.rs"),
-    ("transport/rmpp/round.rs", "transport/rmpp/mod.rs"),
-    ("transport/rmpp/seal.rs", "transport/rmpp/mod.rs"),
-    ("transport/rmpp/socket.rs", "transport/rmpp/mod.rs"),
     // Keys are made for a round, and a round is part of each seal.
-    ("transport/rmpp/seal.rs", "transport/rmpp/round.rs"),
+    ("transport/udp/seal.rs", "transport/udp/round.rs"),
     // The socket sends from the outbox and fills the inbox, which write its system calls.
-    ("transport/rmpp/socket.rs", "transport/rmpp/inbox.rs"),
-    ("transport/rmpp/socket.rs", "transport/rmpp/outbox.rs"),
+    ("transport/udp/socket.rs", "transport/udp/inbox.rs"),
+    ("transport/udp/socket.rs", "transport/udp/outbox.rs"),
     // Parts of the link are methods of it.
     ("transport/shm/cores.rs", "transport/shm/mod.rs"),
     ("transport/shm/link.rs", "transport/shm/mod.rs"),

@@ -13,8 +13,8 @@ use super::source::{files_of, is_apart};
 const ABOVE: [&str; 3] = ["engine", "comm", "coll"];
 
 /// Modules and types of the roads.
-const ROADS: [&str; 9] = [
-    "shm", "rmpp", "loopback", "sim", "tap", "Shm", "Rmpp", "Loopback", "Sim",
+const ROADS: [&str; 10] = [
+    "shm", "udp", "rmpp", "loopback", "sim", "tap", "Shm", "Udp", "Loopback", "Sim",
 ];
 
 /// How often each file names a road today. This list only shrinks; each line says for what.
@@ -123,7 +123,7 @@ fn a_road_is_found_however_it_is_named() {
         "use crate::transport::shm::Watch;",
         "use crate::transport::{Link, sim};",
         "fn f() { match link { Link::Shm(it) => it.go(), _ => {} } }",
-        "fn f() { assert!(matches!(link, Link::Rmpp(_))); }",
+        "fn f() { assert!(matches!(link, Link::Udp(_))); }",
         "struct A { rmpp: u8 }",
     ] {
         assert_eq!(names_in(text).len(), 1, "{text}");

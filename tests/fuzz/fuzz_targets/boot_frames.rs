@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mpi_lite::boot::protocol::{FromRank, ToRank};
-use mpi_lite::transport::rmpp::{Card, agree};
+use mpi_lite::transport::udp::{Card, agree};
 use mpi_lite_fuzz::frames::{check, stream_of};
 
 fuzz_target!(|input: &[u8]| {

@@ -5,7 +5,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use mpi_lite::config::Secure;
-use mpi_lite::transport::rmpp::fuzzing::Seals;
+use mpi_lite::transport::udp::fuzzing::Seals;
 
 #[derive(Arbitrary, Debug)]
 enum Way {

@@ -11,8 +11,8 @@ use core::ops::Range;
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 use siphasher::sip::SipHasher24;
 
-use super::WRAP_BYTES;
 use super::round::Round;
+use super::wrap::WRAP_BYTES;
 use crate::config::Secure;
 use crate::hidden::{Hidden, scrub_stack};
 

@@ -8,8 +8,8 @@
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::guest::HEADER_BYTES;
-use super::{DATAGRAM_MAX, WRAP_BYTES};
+use super::protocol::HEADER_BYTES;
+use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 
 /// An Ethernet's MTU, where the interface does not tell.
 const ETHERNET_MTU: usize = 1500;

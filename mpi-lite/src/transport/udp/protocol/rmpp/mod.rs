@@ -1,5 +1,8 @@
-//! Gives the payload-free protocol its bytes: which span an outgoing range is, where an incoming
+//! RMPP as a guest. Gives the payload-free protocol its bytes: which span an outgoing range is, where an incoming
 //! range goes.
+
+mod incoming;
+mod terms;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,17 +12,18 @@ use rmpp_core::{
     Landing as CoreLanding, Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
-use super::super::sink::Event;
-use super::super::{
-    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, Peer,
-    Refusal, Sink, Token,
-};
-use super::guest::{self, Expected};
-use super::incoming::{News, Place, arrival_of};
-use super::parcel::Parcel;
+use incoming::{News, Place, arrival_of};
+pub(in crate::transport::udp) use terms::Terms;
+
+use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol};
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
+use crate::transport::sink::Event;
+use crate::transport::{
+    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, Peer,
+    Refusal, Sink, Token,
+};
 
 /// Why a peer is lost.
 const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
@@ -40,9 +44,9 @@ struct Outgoing {
     token: Token,
 }
 
-const _: () = assert!(rmpp_core::FAST_HEADER_BYTES == guest::HEADER_BYTES);
+const _: () = assert!(rmpp_core::FAST_HEADER_BYTES == HEADER_BYTES);
 
-impl guest::Header for HeaderBytes {
+impl Header for HeaderBytes {
     #[inline]
     fn behind(&self, count: u32) -> Self {
         (*self).behind(count)
@@ -63,6 +67,32 @@ impl Expected for Awaited {
     #[inline]
     fn is(&self, from: Peer, packet: &[u8]) -> bool {
         self.is(NodeId(from.0), packet)
+    }
+}
+
+/// Data packets of one message.
+#[derive(Debug)]
+pub(crate) struct Train(Run);
+
+impl super::Run for Train {
+    #[inline]
+    fn count(&self) -> u32 {
+        self.0.count()
+    }
+
+    #[inline]
+    fn header_bytes(&self) -> usize {
+        self.0.header_bytes()
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> usize {
+        self.0.payload_bytes()
+    }
+
+    #[inline]
+    fn add(&mut self, datagram: &[u8]) -> bool {
+        self.0.takes(datagram, datagram.len())
     }
 }
 
@@ -109,142 +139,8 @@ impl Driver {
         }
     }
 
-    /// The data packet that is likely to come next, and the memory where its payload belongs.
-    // Nothing else is written there, and the program looks only when the message is complete.
-    #[inline]
-    pub(crate) fn awaited(&mut self) -> Option<(Awaited, Span)> {
-        let id = self.current?;
-        let awaited = self.core.awaited(id)?;
-        let Place::Into(area) = self.core.incoming(id)? else {
-            return None;
-        };
-        let span = area.span()?;
-        let offset = usize::try_from(awaited.offset).expect("a range of memory");
-        let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
-        // What does not fit is dropped, but not here.
-        if place.len() != awaited.payload_bytes {
-            return None;
-        }
-        self.awaited = Some((id, awaited.offset));
-        Some((awaited, place))
-    }
-
-    /// The payload of the next packet to be taken in is at its place already: it is the one that
-    /// was `awaited`.
-    #[inline]
-    pub(crate) fn note_in_place(&mut self) {
-        self.in_place = self.awaited;
-    }
-
-    pub(crate) fn body_limit(&self) -> u64 {
-        self.body_limit
-    }
-
     pub(crate) fn counters(&self) -> &Counters {
         self.core.counters()
-    }
-
-    /// Returns true if packets of long messages went or came since this was last called.
-    pub(crate) fn has_moved(&mut self) -> bool {
-        core::mem::take(&mut self.has_moved)
-    }
-
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.core.state().is_quiet
-    }
-
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.core.next_timeout()
-    }
-
-    /// The system has dropped datagrams of ours: the receive buffer was full.
-    pub(crate) fn note_overflow(&mut self) {
-        self.core.note_overflow();
-    }
-
-    /// Does what is due; answers whether anything was.
-    #[inline]
-    pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
-        let is_due = self.core.next_timeout().is_some_and(|due| due <= now);
-        if is_due {
-            self.core.handle_timeout(now);
-        }
-        is_due
-    }
-
-    /// Begins a message; `transmit` sends it, or `transmit_first` its beginning.
-    #[inline]
-    pub(crate) fn send(
-        &mut self,
-        to: NodeId,
-        message: Outbound<'_>,
-        now: Instant,
-    ) -> Result<OutgoingId, Refusal> {
-        let Outbound {
-            envelope,
-            body,
-            token,
-            is_awaited,
-            // Whoever needs a match is told by the landing: what is held is not acknowledged.
-            needs_match: _,
-        } = message;
-        let message = Message {
-            len: ENVELOPE_BYTES as u64 + body.len(),
-            is_awaited,
-            kept: Outgoing {
-                envelope: *envelope,
-                body,
-                token,
-            },
-        };
-        let limit = self.body_limit;
-        self.core
-            .send(to, message, now)
-            .map_err(|error| match error {
-                SendError::TooLong { .. } => Refusal::TooLong { limit },
-                SendError::PeerLost { .. } => Refusal::Lost,
-                SendError::NoSuchNode { .. } | SendError::ToSelf { .. } => {
-                    unreachable!("the engine routes to other ranks of the job only")
-                }
-            })
-    }
-
-    /// Hands out everything that is due, at first up to `room` packets at once. `send` answers how
-    /// many packets it has room for now; this, whether it had none.
-    pub(crate) fn transmit(
-        &mut self,
-        now: Instant,
-        mut room: u32,
-        mut send: impl FnMut(&Parcel<'_, HeaderBytes>) -> u32,
-    ) -> bool {
-        while let Some(packet) = self.core.poll_transmit(now, room) {
-            self.has_moved |= packet.offset > 0;
-            room = self.hand_out(&packet, &mut send);
-            if room == 0 {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Hands out the message that `send` has just begun, if it is a short one that may go now.
-    /// Answers whether it went; `note_sent` then starts its timer.
-    #[inline]
-    pub(crate) fn transmit_first(
-        &mut self,
-        id: OutgoingId,
-        mut send: impl FnMut(&Parcel<'_, HeaderBytes>),
-    ) -> bool {
-        let packet = self.core.first_packet(id);
-        if let Some(packet) = &packet {
-            self.hand_out(packet, &mut send);
-        }
-        packet.is_some()
-    }
-
-    #[inline]
-    pub(crate) fn note_sent(&mut self, id: OutgoingId, now: Instant) {
-        self.core.note_sent(id, now);
     }
 
     #[inline]
@@ -275,83 +171,6 @@ impl Driver {
             parcel.body = message.body.part(offset - ENVELOPE_BYTES, bytes);
         }
         send(&parcel)
-    }
-
-    /// Whether something is to be handed out that should not wait.
-    #[inline]
-    pub(crate) fn is_pressed(&self) -> bool {
-        self.core.state().is_pressed
-    }
-
-    /// Takes in the packet that `left` begins with, and tells `sink` of the message that it begins.
-    /// Returns where the next packet begins, and whether the sink was told of a message.
-    #[inline]
-    pub(crate) fn take_packet(
-        &mut self,
-        from: NodeId,
-        left: &[u8],
-        now: Instant,
-        sink: &mut impl Sink,
-    ) -> (usize, bool) {
-        let packet = self.core.cut(left, left.len());
-        let payload = &left[packet.header_bytes()..packet.bytes()];
-        let placement = self.core.handle(from, &packet, now);
-        // Dropped packets are counted by the core.
-        let placement = placement.unwrap_or(Placement::None);
-        let is_told = match placement {
-            Placement::First { message, len } => {
-                let is_whole = payload.len() as u64 == len;
-                let payload = (payload, len, is_whole);
-                self.announce((message, from), payload, now, sink)
-            }
-            other => {
-                self.place(other, payload, now);
-                false
-            }
-        };
-        self.in_place = None;
-        (packet.bytes(), is_told)
-    }
-
-    /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
-    #[inline]
-    pub(crate) fn run_of(&self, datagram: &[u8]) -> Option<Run> {
-        let packet = self.core.cut(datagram, datagram.len());
-        Run::of(&packet).filter(|_| packet.bytes() == datagram.len())
-    }
-
-    /// Takes in a run of packets; `payload` answers that of each, by its place in the run.
-    pub(crate) fn take_run<'a>(
-        &mut self,
-        from: NodeId,
-        mut run: Run,
-        payload: impl Fn(u32) -> &'a [u8],
-        now: Instant,
-    ) {
-        let mut done = 0;
-        while run.count() > 0 {
-            let mut taken = 1;
-            // Dropped packets are counted by the core.
-            if let Ok(Placement::Data {
-                message,
-                offset,
-                packets,
-            }) = self.core.handle(from, &run.packets(), now)
-            {
-                taken = packets;
-                self.has_moved = true;
-                self.current = Some(message);
-                let mut offset = usize::try_from(offset).expect("a range of memory");
-                let place = self.core.incoming(message).expect(LIVING);
-                for number in done..done + taken {
-                    let payload = payload(number);
-                    place.write(offset - ENVELOPE_BYTES, payload);
-                    offset += payload.len();
-                }
-            }
-            run.skip(taken);
-            done += taken;
-        }
     }
 
     /// Does with the payload of a packet what the core says.
@@ -437,20 +256,6 @@ impl Driver {
         self.announce((id, from), (&payload, len, false), now, sink)
     }
 
-    /// Lands a message that was held. Returns true if it is complete.
-    pub(crate) fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
-        let id = self.core.incoming_at(arrival.0 as usize);
-        let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming(id)?))) else {
-            // Its sender is lost: the event that tells so waits to be told.
-            return false;
-        };
-        let Place::Held(first) = place else {
-            panic!("the engine lands a message once")
-        };
-        area.write(0, Span::of_read(first));
-        self.land_into(id, area, now)
-    }
-
     /// Tells the core that a message lands. Returns true if all of it is there.
     #[inline]
     fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
@@ -460,44 +265,6 @@ impl Driver {
             self.current = Some(id);
         }
         whole.is_some()
-    }
-
-    pub(crate) fn has_news(&self) -> bool {
-        !self.news.is_empty() || self.core.state().has_events
-    }
-
-    /// Tells `sink` what has happened, as long as it wants more. `address` is where a peer's socket
-    /// listens. Returns true if there was anything.
-    #[inline]
-    pub(crate) fn tell(
-        &mut self,
-        now: Instant,
-        sink: &mut impl Sink,
-        address: impl Fn(Peer) -> Option<SocketAddr>,
-    ) -> bool {
-        let mut has_told = false;
-        while sink.wants_more() {
-            while let Some(event) = self.core.poll_event() {
-                self.note(event);
-            }
-            let Some(news) = self.news.pop_front() else {
-                break;
-            };
-            match news {
-                News::Due(id, from, len) => {
-                    if !self.announce_kept((id, from), len, now, sink) {
-                        continue;
-                    }
-                }
-                News::Event(Event::Lost(mut lost)) => {
-                    lost.address = address(lost.peer);
-                    sink.lost(*lost);
-                }
-                News::Event(event) => event.deliver(sink),
-            }
-            has_told = true;
-        }
-        has_told
     }
 
     fn note(&mut self, event: CoreEvent<Outgoing, Place>) {
@@ -529,6 +296,259 @@ impl Driver {
             })),
         };
         self.news.push_back(News::Event(event));
+    }
+}
+
+impl Protocol for Driver {
+    type Message = OutgoingId;
+    type Header = HeaderBytes;
+    type Expected = Awaited;
+    type Run = Train;
+
+    fn body_limit(&self) -> u64 {
+        self.body_limit
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        to: Peer,
+        message: Outbound<'_>,
+        now: Instant,
+    ) -> Result<OutgoingId, Refusal> {
+        let Outbound {
+            envelope,
+            body,
+            token,
+            is_awaited,
+            // Whoever needs a match is told by the landing: what is held is not acknowledged.
+            needs_match: _,
+        } = message;
+        let message = Message {
+            len: ENVELOPE_BYTES as u64 + body.len(),
+            is_awaited,
+            kept: Outgoing {
+                envelope: *envelope,
+                body,
+                token,
+            },
+        };
+        let limit = self.body_limit;
+        self.core
+            .send(NodeId(to.0), message, now)
+            .map_err(|error| match error {
+                SendError::TooLong { .. } => Refusal::TooLong { limit },
+                SendError::PeerLost { .. } => Refusal::Lost,
+                SendError::NoSuchNode { .. } | SendError::ToSelf { .. } => {
+                    unreachable!("the engine routes to other ranks of the job only")
+                }
+            })
+    }
+
+    fn transmit(
+        &mut self,
+        now: Instant,
+        mut room: u32,
+        mut send: impl FnMut(&Parcel<'_, HeaderBytes>) -> u32,
+    ) -> bool {
+        while let Some(packet) = self.core.poll_transmit(now, room) {
+            self.has_moved |= packet.offset > 0;
+            room = self.hand_out(&packet, &mut send);
+            if room == 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn transmit_first(
+        &mut self,
+        id: OutgoingId,
+        mut send: impl FnMut(&Parcel<'_, HeaderBytes>),
+    ) -> bool {
+        let packet = self.core.first_packet(id);
+        if let Some(packet) = &packet {
+            self.hand_out(packet, &mut send);
+        }
+        packet.is_some()
+    }
+
+    #[inline]
+    fn note_sent(&mut self, id: OutgoingId, now: Instant) {
+        self.core.note_sent(id, now);
+    }
+
+    #[inline]
+    fn is_pressed(&self) -> bool {
+        self.core.state().is_pressed
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Option<(Awaited, Span)> {
+        let id = self.current?;
+        let awaited = self.core.awaited(id)?;
+        let Place::Into(area) = self.core.incoming(id)? else {
+            return None;
+        };
+        let span = area.span()?;
+        let offset = usize::try_from(awaited.offset).expect("a range of memory");
+        let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
+        // What does not fit is dropped, but not here.
+        if place.len() != awaited.payload_bytes {
+            return None;
+        }
+        self.awaited = Some((id, awaited.offset));
+        Some((awaited, place))
+    }
+
+    #[inline]
+    fn note_in_place(&mut self) {
+        self.in_place = self.awaited;
+    }
+
+    #[inline]
+    fn take_packet(
+        &mut self,
+        from: Peer,
+        left: &[u8],
+        now: Instant,
+        sink: &mut impl Sink,
+    ) -> (usize, bool) {
+        let from = NodeId(from.0);
+        let packet = self.core.cut(left, left.len());
+        let payload = &left[packet.header_bytes()..packet.bytes()];
+        let placement = self.core.handle(from, &packet, now);
+        // Dropped packets are counted by the core.
+        let placement = placement.unwrap_or(Placement::None);
+        let is_told = match placement {
+            Placement::First { message, len } => {
+                let is_whole = payload.len() as u64 == len;
+                let payload = (payload, len, is_whole);
+                self.announce((message, from), payload, now, sink)
+            }
+            other => {
+                self.place(other, payload, now);
+                false
+            }
+        };
+        self.in_place = None;
+        (packet.bytes(), is_told)
+    }
+
+    #[inline]
+    fn run_of(&self, datagram: &[u8]) -> Option<Train> {
+        let packet = self.core.cut(datagram, datagram.len());
+        let run = Run::of(&packet).filter(|_| packet.bytes() == datagram.len());
+        run.map(Train)
+    }
+
+    fn take_run<'a>(
+        &mut self,
+        from: Peer,
+        Train(mut run): Train,
+        payload: impl Fn(u32) -> &'a [u8],
+        now: Instant,
+    ) {
+        let from = NodeId(from.0);
+        let mut done = 0;
+        while run.count() > 0 {
+            let mut taken = 1;
+            // Dropped packets are counted by the core.
+            if let Ok(Placement::Data {
+                message,
+                offset,
+                packets,
+            }) = self.core.handle(from, &run.packets(), now)
+            {
+                taken = packets;
+                self.has_moved = true;
+                self.current = Some(message);
+                let mut offset = usize::try_from(offset).expect("a range of memory");
+                let place = self.core.incoming(message).expect(LIVING);
+                for number in done..done + taken {
+                    let payload = payload(number);
+                    place.write(offset - ENVELOPE_BYTES, payload);
+                    offset += payload.len();
+                }
+            }
+            run.skip(taken);
+            done += taken;
+        }
+    }
+
+    fn note_overflow(&mut self) {
+        self.core.note_overflow();
+    }
+
+    fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
+        let id = self.core.incoming_at(arrival.0 as usize);
+        let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming(id)?))) else {
+            // Its sender is lost: the event that tells so waits to be told.
+            return false;
+        };
+        let Place::Held(first) = place else {
+            panic!("the engine lands a message once")
+        };
+        area.write(0, Span::of_read(first));
+        self.land_into(id, area, now)
+    }
+
+    #[inline]
+    fn tell(
+        &mut self,
+        now: Instant,
+        sink: &mut impl Sink,
+        address: impl Fn(Peer) -> Option<SocketAddr>,
+    ) -> bool {
+        let mut has_told = false;
+        while sink.wants_more() {
+            while let Some(event) = self.core.poll_event() {
+                self.note(event);
+            }
+            let Some(news) = self.news.pop_front() else {
+                break;
+            };
+            match news {
+                News::Due(id, from, len) => {
+                    if !self.announce_kept((id, from), len, now, sink) {
+                        continue;
+                    }
+                }
+                News::Event(Event::Lost(mut lost)) => {
+                    lost.address = address(lost.peer);
+                    sink.lost(*lost);
+                }
+                News::Event(event) => event.deliver(sink),
+            }
+            has_told = true;
+        }
+        has_told
+    }
+
+    fn has_news(&self) -> bool {
+        !self.news.is_empty() || self.core.state().has_events
+    }
+
+    fn has_moved(&mut self) -> bool {
+        core::mem::take(&mut self.has_moved)
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.core.next_timeout()
+    }
+
+    #[inline]
+    fn handle_timeout(&mut self, now: Instant) -> bool {
+        let is_due = self.core.next_timeout().is_some_and(|due| due <= now);
+        if is_due {
+            self.core.handle_timeout(now);
+        }
+        is_due
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.core.state().is_quiet
     }
 }
 
@@ -593,10 +613,10 @@ mod tests {
         let message = peer.send(NodeId(1), Message::of(500, false), now).unwrap();
         let mut heard = Heard::default();
         let first = packet(&mut peer, now);
-        driver.take_packet(NodeId(0), &first, now, &mut heard);
+        driver.take_packet(Peer(0), &first, now, &mut heard);
         peer.abort(message, now);
         let null = packet(&mut peer, now);
-        driver.take_packet(NodeId(0), &null, now, &mut heard);
+        driver.take_packet(Peer(0), &null, now, &mut heard);
         driver.tell(now, &mut heard, |_| None);
         let [lost] = &heard.lost[..] else {
             panic!("the message will not come");
@@ -621,7 +641,7 @@ mod tests {
             peer.send(NodeId(1), Message::of(len, false), now).unwrap();
             packet(&mut peer, now)
         });
-        driver.take_packet(NodeId(0), &sent[1], now, &mut heard);
+        driver.take_packet(Peer(0), &sent[1], now, &mut heard);
         assert!(driver.core.incoming_at(0).is_some(), "it is kept");
         // It asks for what is missing, in vain.
         let own = Outbound {
@@ -631,7 +651,7 @@ mod tests {
             is_awaited: true,
             needs_match: false,
         };
-        driver.send(NodeId(0), own, now).unwrap();
+        driver.send(Peer(0), own, now).unwrap();
         let mut now = now;
         while heard.lost.is_empty() {
             driver.transmit(now, 64, |_| 64);

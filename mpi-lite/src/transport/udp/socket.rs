@@ -13,12 +13,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, SockAddr, Type};
 
-use super::WRAP_BYTES;
-use super::guest::{Expected, HEADER_BYTES, Header};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Stuck};
-use super::parcel::Parcel;
+use super::protocol::{Expected, HEADER_BYTES, Header, Parcel};
 use super::seal::{MARK_BYTES, Seal};
+use super::wrap::WRAP_BYTES;
 use crate::config::Settings;
 use crate::counters::Datagrams;
 use crate::data::Part;

@@ -2,10 +2,10 @@
 
 use rmpp_core::{IncomingId, NodeId};
 
-use super::super::sink::Event;
-use super::super::{Arrival, ENVELOPE_BYTES};
 use crate::data::Area;
 use crate::memory::Span;
+use crate::transport::sink::Event;
+use crate::transport::{Arrival, ENVELOPE_BYTES};
 
 /// The name of a message for those above.
 pub(super) fn arrival_of(id: IncomingId) -> Arrival {

@@ -1,9 +1,10 @@
 //! The seals of three ranks of a job, and somebody who has not its key, under the hand of a fuzzer:
 //! true datagrams open once, and nothing else opens.
 
-use super::round::{Round, SALT_BYTES};
+use super::card::{Card, SALT_BYTES};
+use super::round::Round;
 use super::seal::{KEY_BYTES, MARK_BYTES, Seal, Stray};
-use super::{Card, WRAP_BYTES};
+use super::wrap::WRAP_BYTES;
 use crate::config::Secure;
 
 /// Ranks of the job.

@@ -10,11 +10,8 @@ use ring::digest::{Context, SHA256};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::Card;
+use super::card::{Card, SALT_BYTES};
 use super::seal::{KEY_BYTES, MARK_BYTES};
-
-/// Bytes of a salt: as many as of a key, so that no two Inits ever draw the same one.
-pub(super) const SALT_BYTES: usize = 32;
 
 /// Draws the salt of one Init.
 ///

@@ -11,11 +11,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use super::super::EnvelopeBytes;
-use super::guest::{HEADER_BYTES, Header};
-use super::parcel::Parcel;
+use super::protocol::{HEADER_BYTES, Header, Parcel};
 use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
 use super::socket::{Ends, message};
-use super::{DATAGRAM_MAX, WRAP_BYTES};
+use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::data::{Part, Scattered};
 use crate::memory::Span;
 

@@ -13,11 +13,11 @@ use std::os::fd::AsRawFd;
 
 use socket2::SockAddr;
 
-use super::guest::Expected;
 use super::outbox::LENGTH_AT;
+use super::protocol::Expected;
 use super::seal::{Seal, Stray};
 use super::socket::{ADDRESS_BYTES, Ends, message};
-use super::{DATAGRAM_MAX, WRAP_BYTES};
+use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::counters::Datagrams;
 use crate::memory::Span;
 use crate::transport::Peer;

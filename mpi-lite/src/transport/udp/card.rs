@@ -1,0 +1,123 @@
+//! What the ranks of a job tell each other of their ends of the network.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Secure;
+
+/// Bytes of a salt: as many as of a key, so that no two Inits ever draw the same one.
+pub(super) const SALT_BYTES: usize = 32;
+
+/// What a rank tells all others about its end of the network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// Where its socket listens.
+    pub address: SocketAddr,
+    /// Payload bytes of a packet that its interface carries unfragmented.
+    pub packet_bytes: u32,
+    /// What its protocol does beyond the classic profile, as bits (`rmpp_core::Caps`).
+    pub caps: u16,
+    /// Bytes of its receive buffer, as the system counts them.
+    pub buffer_bytes: u64,
+    /// Ranks for each core of its node, rounded up: how long it may take until a packet is seen.
+    pub crowd: u32,
+    /// How it seals datagrams; all ranks must do it alike.
+    pub secure: Secure,
+    /// Random bytes of this Init: no two rounds of it have the same keys.
+    pub salt: [u8; SALT_BYTES],
+}
+
+/// Reads the cards of the ranks of a job, on `hosts`, from their bytes, by rank.
+///
+/// # Errors
+/// A line for humans that names the first rank whose card cannot be read.
+pub fn read_cards(cards: &[Vec<u8>], hosts: &[String]) -> Result<Vec<Card>, String> {
+    let read = |(rank, bytes): (usize, &Vec<u8>)| {
+        postcard::from_bytes(bytes).map_err(|_| {
+            let host = hosts.get(rank).map_or("?", String::as_str);
+            let len = bytes.len();
+            format!(
+                "the card of rank {rank} on {host} ({len} bytes) cannot be read: run all ranks \
+                 with the same mpi-lite"
+            )
+        })
+    };
+    cards.iter().enumerate().map(read).collect()
+}
+
+/// Checks that the ranks of a job, on `hosts`, seal their datagrams alike.
+///
+/// # Errors
+/// A line for humans that names the first rank that differs from rank 0.
+pub fn agree(cards: &[Card], hosts: &[String]) -> Result<(), String> {
+    let Some((rank, card)) = (0..)
+        .zip(cards)
+        .find(|(_, card)| card.secure != cards[0].secure)
+    else {
+        return Ok(());
+    };
+    let host = |rank: usize| hosts.get(rank).map_or("?", String::as_str);
+    Err(format!(
+        "rank {rank} on {} has MPILITE_SECURE={}, but rank 0 on {} has {}: set it alike for all \
+         ranks, by mpirun --secure={}",
+        host(rank),
+        card.secure,
+        host(0),
+        cards[0].secure,
+        card.secure.max(cards[0].secure),
+    ))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use rmpp_core::Caps;
+
+    use super::*;
+
+    pub(in crate::transport::udp) fn card(caps: Caps, buffer_bytes: u64, crowd: u32) -> Card {
+        Card {
+            address: ([127, 0, 0, 1], 1).into(),
+            packet_bytes: 65_000,
+            caps: caps.bits(),
+            buffer_bytes,
+            crowd,
+            secure: Secure::Cookie,
+            salt: [0; SALT_BYTES],
+        }
+    }
+
+    #[test]
+    fn a_card_that_cannot_be_read_is_named_by_its_rank() {
+        let hosts = ["a", "b", "c"].map(str::to_owned);
+        let card = postcard::to_allocvec(&card(Caps::FAST, 1 << 20, 1)).unwrap();
+        let mut cards = vec![card; 3];
+        assert_eq!(read_cards(&cards, &hosts).map(|cards| cards.len()), Ok(3));
+        for bytes in [&[7][..], &[]] {
+            cards[1] = bytes.to_vec();
+            let error = read_cards(&cards, &hosts).unwrap_err();
+            assert!(error.contains("card of rank 1 on b "), "{error}");
+            assert_eq!(error.lines().count(), 1);
+        }
+    }
+
+    #[test]
+    fn ranks_that_seal_differently_do_not_start() {
+        let with = |secure| Card {
+            secure,
+            ..card(Caps::FAST, 1 << 20, 1)
+        };
+        let hosts = ["a", "b", "c"].map(str::to_owned);
+        for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
+            assert_eq!(agree(&[with(secure), with(secure)], &hosts), Ok(()));
+        }
+        let cards = [Secure::Tag, Secure::Tag, Secure::Cookie].map(with);
+        let error = agree(&cards, &hosts).unwrap_err();
+        let says = |word| error.contains(word);
+        assert!(
+            says("rank 2 on c") && says("=cookie") && says("rank 0 on a has tag"),
+            "{error}"
+        );
+        assert_eq!(error.lines().count(), 1);
+    }
+}

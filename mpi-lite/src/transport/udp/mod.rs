@@ -1,0 +1,373 @@
+//! Messages over UDP: a packet protocol is the guest, `Socket` carries its packets in datagrams.
+//!
+//! One socket per rank, bound to the interface that the launcher chose. Each datagram begins with
+//! a seal of the job and the sender's rank; both and the source address are checked before any
+//! state of the protocol is touched (rules E and S of `docs/protocol.md`).
+
+mod card;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod inbox;
+mod mtu;
+mod outbox;
+pub(super) mod protocol;
+mod round;
+mod seal;
+mod socket;
+mod wrap;
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+pub use card::{Card, agree, read_cards};
+use protocol::rmpp::{Driver as Guest, Terms};
+use protocol::{HEADER_BYTES, Protocol, Run};
+use round::Round;
+use seal::{KEY_BYTES, Seal};
+use socket::{Job, Socket};
+use wrap::WRAP_BYTES;
+
+use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
+use crate::clock::{Clock, Instant};
+use crate::config::{Secure, Settings};
+use crate::counters::Datagrams;
+
+/// How long timers may wait for that at most, should datagrams come without end.
+const BEHIND_MAX: Duration = Duration::from_millis(1);
+
+/// A bound socket whose peers are not known yet.
+#[derive(Debug)]
+pub struct Bound {
+    socket: Socket,
+    card: Card,
+}
+
+impl Bound {
+    /// Binds a socket to `address`, any port. `crowd`: ranks for each core of this node.
+    ///
+    /// # Errors
+    /// A line for humans if the address is not one of this machine or sockets are forbidden.
+    pub fn new(address: IpAddr, crowd: u32, settings: &Settings) -> Result<Self, String> {
+        let socket = Socket::bind(address, settings)
+            .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
+        let secure = settings.secure.unwrap_or(Secure::Cookie);
+        let tail_bytes = seal::tail_bytes(secure) as u64;
+        let limit = mtu::packet_bytes(address, socket.descriptor()).saturating_sub(tail_bytes);
+        let packet_bytes = settings
+            .packet_bytes
+            .map_or(limit, |asked| asked.min(limit));
+        if packet_bytes < 64 {
+            return Err(format!("MPILITE_PACKET_BYTES={packet_bytes} is below 64"));
+        }
+        let address = socket
+            .address()
+            .map_err(|error| format!("cannot read the address of the UDP socket: {error}"))?;
+        let card = Card {
+            address,
+            packet_bytes: u32::try_from(packet_bytes).unwrap_or(u32::MAX),
+            caps: settings.rmpp.bits(),
+            buffer_bytes: socket.receive_buffer() as u64,
+            crowd,
+            secure,
+            salt: round::draw_salt()?,
+        };
+        Ok(Self { socket, card })
+    }
+
+    /// What the other ranks must know of this one.
+    #[must_use]
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The transport, once the cards of all ranks are here. `key` is the job's.
+    #[must_use]
+    pub fn connect(
+        mut self,
+        me: Peer,
+        cards: &[Card],
+        key: &[u8; KEY_BYTES],
+        context: (&Settings, Clock),
+    ) -> Udp {
+        let (settings, clock) = context;
+        let terms = Terms::of(cards);
+        let round = Round::new(key, cards);
+        let seal = Seal::new(self.card.secure, &round, me.0);
+        let longest_bytes = WRAP_BYTES + HEADER_BYTES + terms.packet_bytes + seal.tail_bytes();
+        self.socket.know(Job {
+            me: me.0,
+            seal,
+            peers: cards.iter().map(|card| card.address).collect(),
+            longest_bytes,
+            coalesces: terms.coalesces(),
+        });
+        let buffer_bytes = self.socket.receive_buffer();
+        let guest = terms.guest(me, buffer_bytes, round.seed(me.0), settings);
+        Udp {
+            guest,
+            socket: self.socket,
+            now: clock.now(),
+            clock,
+            from: Peer(0),
+            in_hand: 0..0,
+            begun: Vec::new(),
+            has_unflushed: false,
+        }
+    }
+}
+
+/// What fits a packet or two is packed faster at once.
+const PACKED_MOST: u64 = 2048;
+
+/// A packet protocol over UDP.
+#[derive(Debug)]
+pub struct Udp {
+    guest: Guest,
+    socket: Socket,
+    clock: Clock,
+    /// The time of the last turn.
+    now: Instant,
+    /// Packets of one datagram that were not looked at yet: who sent them, where they are.
+    from: Peer,
+    in_hand: Range<usize>,
+    /// Messages that were handed to the socket since the last `flush`.
+    begun: Vec<<Guest as Protocol>::Message>,
+    /// Something was sent that is not with the system yet, or packets came that may be answered.
+    has_unflushed: bool,
+}
+
+impl Udp {
+    /// Counters of the protocol.
+    #[must_use]
+    pub fn counters(&self) -> &rmpp_core::Counters {
+        self.guest.counters()
+    }
+
+    /// Counters of the socket, also of datagrams dropped before the protocol saw them.
+    #[must_use]
+    pub fn datagrams(&self) -> Datagrams {
+        self.socket.counters()
+    }
+
+    #[inline]
+    fn pump(&mut self, now: Instant) {
+        self.has_unflushed = false;
+        self.now = now;
+        let socket = &mut self.socket;
+        while self
+            .guest
+            .transmit(self.now, socket.room(), |parcel| socket.push_parcel(parcel))
+        {
+            socket.flush();
+            // That has taken its time: the timers of what follows begin now.
+            self.now = self.clock.now();
+        }
+        socket.flush();
+    }
+
+    /// Whether timers wait until what has come is read: the answer they miss may be among it.
+    #[inline]
+    fn is_behind(&self, now: Instant) -> bool {
+        let is_late = |due| now.since(due) >= BEHIND_MAX;
+        self.socket.may_have_more() && !self.guest.next_timeout().is_some_and(is_late)
+    }
+
+    /// Takes the next datagram in hand; answers whether there was one.
+    #[inline]
+    fn take_datagram(&mut self) -> bool {
+        let was_stretch = self.socket.is_at_end_of_stretch();
+        if was_stretch {
+            // Much may be in hand: nobody should wait for his answer until it is all done.
+            self.pump(self.now);
+        }
+        let Some((from, place)) = self.socket.next() else {
+            return false;
+        };
+        if was_stretch {
+            // And what was sent meanwhile has taken its time.
+            self.now = self.clock.now();
+        }
+        (self.from, self.in_hand) = (Peer(from), place);
+        true
+    }
+
+    /// Handles the packet in hand and those that follow it in its stretch, if they are of a kind
+    /// that comes in runs. What ends the run is in hand then.
+    fn take_run(&mut self) -> bool {
+        let first = self.in_hand.clone();
+        let Some(mut run) = self.guest.run_of(self.socket.bytes(first.clone())) else {
+            return false;
+        };
+        let (from, mut apart) = (self.from, 0);
+        self.in_hand.start = first.end;
+        while let Some((next_from, place)) = self.socket.next_in_stretch() {
+            if apart == 0 {
+                apart = place.start - first.start;
+            }
+            let is_next = Peer(next_from) == from
+                && place.start == first.start + run.count() as usize * apart
+                && run.add(self.socket.bytes(place.clone()));
+            if !is_next {
+                (self.from, self.in_hand) = (Peer(next_from), place);
+                break;
+            }
+        }
+        let (header_bytes, payload_bytes) = (run.header_bytes(), run.payload_bytes());
+        let payload = |number: u32| {
+            let start = first.start + number as usize * apart + header_bytes;
+            self.socket.bytes(start..start + payload_bytes)
+        };
+        self.guest.take_run(from, run, payload, self.now);
+        self.has_unflushed = true;
+        true
+    }
+
+    /// Handles the next packet of the datagram in hand. Returns true if `sink` was told of a
+    /// message.
+    #[inline]
+    fn take_packet(&mut self, sink: &mut impl Sink) -> bool {
+        if self.socket.is_in_place() {
+            self.guest.note_in_place();
+        }
+        let left = self.socket.bytes(self.in_hand.clone());
+        let (bytes, is_told) = self.guest.take_packet(self.from, left, self.now, sink);
+        self.in_hand.start += bytes;
+        self.has_unflushed = true;
+        is_told
+    }
+
+    /// Tells `sink` what the protocol has to tell.
+    #[inline]
+    fn tell(&mut self, sink: &mut impl Sink) -> bool {
+        let address = |peer: Peer| self.socket.address_of(peer.0);
+        self.guest.tell(self.now, sink, address)
+    }
+
+    /// Asks the system once, and takes in what came of it until the sink wants no more. Returns
+    /// true if the sink was told anything.
+    #[inline]
+    fn take_in(&mut self, sink: &mut impl Sink) -> bool {
+        let (mut has_told, mut has_asked) = (false, false);
+        loop {
+            has_told |= self.tell(sink);
+            if !sink.wants_more() {
+                return has_told;
+            }
+            if !self.in_hand.is_empty() {
+                if !self.socket.has_more_in_stretch() || !self.take_run() {
+                    has_told |= self.take_packet(sink);
+                }
+                continue;
+            }
+            if self.take_datagram() {
+                continue;
+            }
+            if has_asked || !self.socket.fetch(self.guest.awaited()) {
+                return has_told;
+            }
+            has_asked = true;
+        }
+    }
+}
+
+impl Transport for Udp {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            body_limit: self.guest.body_limit(),
+            packed_most: PACKED_MOST,
+            acknowledges: true,
+            is_memory: false,
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        // The time matters when the message goes out.
+        let id = self.guest.send(to, message, self.now)?;
+        let socket = &mut self.socket;
+        let went = self
+            .guest
+            .transmit_first(id, |parcel| _ = socket.push_parcel(parcel));
+        if went {
+            self.begun.push(id);
+        } else {
+            self.has_unflushed = true;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.socket.flush();
+        if self.begun.is_empty() && !self.has_unflushed {
+            return;
+        }
+        // What is timed is timed once it is on its way: that is soon enough, and the packet has
+        // not waited for it.
+        let now = self.clock.now();
+        for id in self.begun.drain(..) {
+            self.guest.note_sent(id, now);
+        }
+        if self.has_unflushed {
+            self.pump(now);
+        }
+    }
+
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        let Landing::Into(area) = landing else {
+            return false;
+        };
+        let now = self.clock.now();
+        let is_complete = self.guest.land(arrival, area, now);
+        self.pump(now);
+        is_complete
+    }
+
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
+        self.now = self.now.max(now);
+        if !self.begun.is_empty() {
+            self.flush();
+        }
+        let mut has_told = self.take_in(sink);
+        if !sink.wants_more() {
+            // The next progress may be far away: what should not wait is sent.
+            if self.guest.is_pressed() {
+                self.pump(self.now);
+            }
+            return Progress::Delivered;
+        }
+        // As of when the system was asked: the answer may have come since.
+        let was_due = !self.is_behind(now) && self.guest.handle_timeout(now);
+        // Timers are a good time to ask: they are rare, and due when something was lost.
+        if was_due && self.socket.has_overflowed() {
+            self.guest.note_overflow();
+        }
+        if was_due || self.has_unflushed || self.guest.is_pressed() {
+            self.pump(self.now);
+            has_told |= self.tell(sink);
+        }
+        match self.guest.has_moved() {
+            _ if has_told => Progress::Delivered,
+            true => Progress::Moved,
+            false => Progress::Idle,
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let is_busy = !self.in_hand.is_empty() || self.socket.has_more();
+        if is_busy || self.guest.has_news() || self.has_unflushed {
+            return Some(Instant::ZERO);
+        }
+        self.guest.next_timeout()
+    }
+
+    fn wake_on(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.descriptor())
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.guest.is_quiet()
+    }
+}

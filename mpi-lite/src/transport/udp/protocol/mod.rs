@@ -1,0 +1,183 @@
+//! Packet protocols as guests of that which carries their packets. The one knows messages and no
+//! sockets, the other sockets and no messages; this is all that they know of each other.
+
+pub(crate) mod rmpp;
+
+use core::ops::Deref;
+use std::net::SocketAddr;
+
+use crate::clock::Instant;
+use crate::data::{Area, Part};
+use crate::memory::Span;
+use crate::transport::{Arrival, Outbound, Peer, Refusal, Sink};
+
+/// Bytes of the header that most packets have.
+pub(crate) const HEADER_BYTES: usize = 36;
+
+/// The header of a packet on its way out.
+pub(crate) trait Header: Deref<Target = [u8]> {
+    /// That of the packet which comes `count` behind this one in a run of packets.
+    fn behind(&self, count: u32) -> Self;
+}
+
+/// What goes out: a packet, or a run of packets that only their numbers tell apart.
+pub(crate) struct Parcel<'a, H> {
+    pub(crate) to: Peer,
+    /// Of the first packet; those behind it have [`Header::behind`].
+    pub(crate) header: &'a H,
+    pub(crate) packets: u32,
+    /// What stands before the body of a first packet; else empty.
+    pub(crate) envelope: &'a [u8],
+    /// The bodies of all packets, each as long as the others.
+    pub(crate) body: Part<'a>,
+}
+
+impl<'a, H: Header> Parcel<'a, H> {
+    /// Header and body of the packet with this place in the run.
+    #[inline]
+    pub(crate) fn packet(&self, number: u32) -> (H, Part<'a>) {
+        let bytes = self.body.len() / self.packets as usize;
+        let body = self.body.part(number as usize * bytes, bytes);
+        (self.header.behind(number), body)
+    }
+}
+
+/// A packet that is expected: where its payload belongs is known before it comes.
+pub(crate) trait Expected {
+    /// Bytes of its header.
+    fn header_bytes(&self) -> usize;
+
+    /// Bytes of its payload.
+    fn payload_bytes(&self) -> usize;
+
+    /// Returns true if `packet`, which `from` has sent, begins as this one does.
+    fn is(&self, from: Peer, packet: &[u8]) -> bool;
+}
+
+/// Packets that come one behind the other, to be taken in as one.
+pub(crate) trait Run {
+    /// How many there are.
+    fn count(&self) -> u32;
+
+    /// Bytes of the header of each.
+    fn header_bytes(&self) -> usize;
+
+    /// Bytes of the payload of each.
+    fn payload_bytes(&self) -> usize;
+
+    /// Adds the packet that is all of `datagram`, if it is the next one. Returns true if it is.
+    fn add(&mut self, datagram: &[u8]) -> bool;
+}
+
+/// A packet protocol, with the places of the bytes of its messages.
+///
+/// Whoever carries its packets begins messages, hands in what comes, hands out what is to go,
+/// keeps the time, and passes on what there is to tell.
+pub(crate) trait Protocol {
+    /// The name of a message that has begun.
+    type Message: Copy;
+    /// A header on its way out.
+    type Header: Header;
+    /// A packet that is expected.
+    type Expected: Expected;
+    /// Packets to be taken in as one.
+    type Run: Run;
+
+    /// The greatest body, in bytes.
+    fn body_limit(&self) -> u64;
+
+    /// Begins a message; `transmit` sends it, or `transmit_first` its beginning.
+    ///
+    /// # Errors
+    /// [`Refusal`], at once; nothing has begun.
+    fn send(
+        &mut self,
+        to: Peer,
+        message: Outbound<'_>,
+        now: Instant,
+    ) -> Result<Self::Message, Refusal>;
+
+    /// Hands out everything that is due, at first up to `room` packets at once. `send` returns how
+    /// many packets it has room for now. Returns true if it had none: there may be more.
+    fn transmit(
+        &mut self,
+        now: Instant,
+        room: u32,
+        send: impl FnMut(&Parcel<'_, Self::Header>) -> u32,
+    ) -> bool;
+
+    /// Hands out the message that `send` has just begun, if it is a short one that may go now.
+    /// Returns true if it went; `note_sent` then starts its timer.
+    fn transmit_first(
+        &mut self,
+        message: Self::Message,
+        send: impl FnMut(&Parcel<'_, Self::Header>),
+    ) -> bool;
+
+    /// What `transmit_first` has handed out is on its way.
+    fn note_sent(&mut self, message: Self::Message, now: Instant);
+
+    /// Returns true if something is to be handed out that should not wait.
+    fn is_pressed(&self) -> bool;
+
+    /// The packet that is likely to come next, and the memory where its payload belongs. That is
+    /// written by nobody else, and read by nobody until the message is complete.
+    fn awaited(&mut self) -> Option<(Self::Expected, Span)>;
+
+    /// The payload of the next packet to be taken in is at its place already: it is the one that
+    /// was `awaited` last.
+    fn note_in_place(&mut self);
+
+    /// Takes in the packet that `left` begins with, which `from` has sent, and tells `sink` of the
+    /// message that it begins. Returns where the next packet begins, and whether the sink was told
+    /// of a message. All that `tell` has to tell is to be told before.
+    fn take_packet(
+        &mut self,
+        from: Peer,
+        left: &[u8],
+        now: Instant,
+        sink: &mut impl Sink,
+    ) -> (usize, bool);
+
+    /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
+    fn run_of(&self, datagram: &[u8]) -> Option<Self::Run>;
+
+    /// Takes in a run of packets; `payload` returns that of each, by its place in the run.
+    fn take_run<'a>(
+        &mut self,
+        from: Peer,
+        run: Self::Run,
+        payload: impl Fn(u32) -> &'a [u8],
+        now: Instant,
+    );
+
+    /// Datagrams were dropped on this side: there was no room for them.
+    fn note_overflow(&mut self);
+
+    /// Lands a message that was held. Returns true if it is complete.
+    fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool;
+
+    /// Tells `sink` what has happened, as long as it wants more. `address` is where a peer's socket
+    /// listens. Returns true if there was anything.
+    fn tell(
+        &mut self,
+        now: Instant,
+        sink: &mut impl Sink,
+        address: impl Fn(Peer) -> Option<SocketAddr>,
+    ) -> bool;
+
+    /// Returns true if `tell` has something to tell.
+    fn has_news(&self) -> bool;
+
+    /// Returns true if packets of long messages went or came since this was last called.
+    fn has_moved(&mut self) -> bool;
+
+    /// When `handle_timeout` is to be called.
+    fn next_timeout(&self) -> Option<Instant>;
+
+    /// Does what is due. Returns true if anything was.
+    fn handle_timeout(&mut self, now: Instant) -> bool;
+
+    /// Returns true if everything that was sent is with its receivers.
+    fn is_quiet(&self) -> bool;
+}
