@@ -56,6 +56,22 @@ COUNTED static void wait_for_window(void)
     MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
 }
 
+/* Collectives of one process: what they cost beside the messages. */
+COUNTED static void barrier_alone(void)
+{
+    MPI_Barrier(MPI_COMM_SELF);
+}
+
+COUNTED static void bcast_alone(void)
+{
+    MPI_Bcast(out, BYTES, MPI_BYTE, 0, MPI_COMM_SELF);
+}
+
+COUNTED static void allreduce_alone(void)
+{
+    MPI_Allreduce(out, in, BYTES, MPI_BYTE, MPI_BOR, MPI_COMM_SELF);
+}
+
 int main(int argc, char **argv)
 {
     int i, j;
@@ -69,6 +85,9 @@ int main(int argc, char **argv)
         start_send(&requests[1]);
         wait_for_message(&requests[0]);
         wait_for_finished_send(&requests[1]);
+        barrier_alone();
+        bcast_alone();
+        allreduce_alone();
     }
     for (i = 0; i < ROUNDS / WINDOW; i++) {
         for (j = 0; j < WINDOW; j++)

@@ -13,9 +13,9 @@
 /* The compiler leaves the function as it is, under its name. */
 #define COUNTED __attribute__((noipa))
 
-enum { ROUNDS = 500, BATCH = 8, WINDOW = 32, TAG = 7, BYTES = 8 };
+enum { ROUNDS = 500, BATCH = 8, WINDOW = 32, TAG = 7, BYTES = 8, LONGER_BYTES = 6000 };
 
-static char out[BYTES], in[BYTES];
+static char out[BYTES], in[BYTES], longer[LONGER_BYTES];
 static MPI_Request requests[2 * WINDOW];
 static int peer;
 static long *arrivals, meetings;
@@ -75,6 +75,35 @@ COUNTED static void near_wait_for_message(MPI_Request *request)
 COUNTED static void near_wait_for_window(void)
 {
     MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+/* What the root gives; it waits for nobody. */
+COUNTED static void near_bcast_give(void)
+{
+    MPI_Bcast(out, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+/* The other rank has given it already. */
+COUNTED static void near_bcast_take(void)
+{
+    MPI_Bcast(in, BYTES, MPI_BYTE, 1, MPI_COMM_WORLD);
+}
+
+/* To the root, which has what the other rank gives. */
+COUNTED static void near_reduce(void)
+{
+    MPI_Reduce(out, in, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+/* Too long for a line of the root: messages, of which the root waits for none. */
+COUNTED static void near_bcast_send(void)
+{
+    MPI_Bcast(longer, LONGER_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+COUNTED static void near_bcast_receive(void)
+{
+    MPI_Bcast(longer, LONGER_BYTES, MPI_BYTE, 1, MPI_COMM_WORLD);
 }
 
 /* Waits until the other rank is here too. */
@@ -143,6 +172,23 @@ static void exchange_window(void)
     meet();
 }
 
+/* Whoever waits for the other one calls second. */
+static void collect(int rank)
+{
+    void (*calls[])(void) = {near_bcast_give, near_bcast_take, near_reduce,
+                             near_bcast_send, near_bcast_receive};
+    int roots_second[] = {0, 0, 1, 0, 0}, roots[] = {0, 1, 0, 0, 1}, i;
+
+    for (i = 0; i < 5; i++) {
+        meet();
+        if ((rank == roots[i]) == roots_second[i])
+            meet();
+        calls[i]();
+        if ((rank == roots[i]) != roots_second[i])
+            meet();
+    }
+}
+
 int main(int argc, char **argv)
 {
     int i, rank;
@@ -156,6 +202,8 @@ int main(int argc, char **argv)
         exchange();
     for (i = 0; i < ROUNDS / BATCH; i++)
         exchange_window();
+    for (i = 0; i < ROUNDS; i++)
+        collect(rank);
     MPI_Finalize();
     return 0;
 }

@@ -21,6 +21,9 @@ const CALLS: &[&str] = &[
     "wait_for_message",
     "wait_for_finished_send",
     "wait_for_window",
+    "barrier_alone",
+    "bcast_alone",
+    "allreduce_alone",
 ];
 
 /// Functions of `benches/c/near_calls.c`, of which two run.
@@ -34,6 +37,11 @@ const NEAR_CALLS: &[&str] = &[
     "near_test_pending",
     "near_wait_for_message",
     "near_wait_for_window",
+    "near_bcast_give",
+    "near_bcast_take",
+    "near_reduce",
+    "near_bcast_send",
+    "near_bcast_receive",
 ];
 
 const HEAD: &str = "\
