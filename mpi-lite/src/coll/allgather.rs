@@ -1,10 +1,9 @@
 //! Gathering to all processes. Source: MPI 5.0, 6.7.
 
-use super::choose::{self, Spread};
+use super::choose::{self, Spread, nearness};
 use super::gather::{keep, lay_down};
-use super::peers::Peers;
 use super::{Input, exchange, one_per_process, parts};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -19,7 +18,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.7.
     pub fn allgather(&self, send: &Input, receive: &Buffer) -> Result<()> {
-        allgather(&self.within(Operation::Allgather), send, receive)
+        finish(allgather(&self.within(Operation::Allgather), send, receive))
     }
 
     /// Like [`Communicator::allgather`], with one place per process (`MPI_Allgatherv`).
@@ -29,28 +28,44 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.7.
     pub fn allgatherv(&self, send: &Input, receive: &[Buffer]) -> Result<()> {
-        allgatherv(&self.within(Operation::Allgatherv), send, receive)
+        let peers = self.within(Operation::Allgatherv);
+        finish(allgatherv(&peers, send, receive))
     }
 }
 
 /// Gathers equal blocks: `receive` counts elements per process.
-pub(super) fn allgather(peers: &impl Peers, send: &Input, receive: &Buffer) -> Result<()> {
+pub(super) fn allgather(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &Buffer,
+) -> Begun<impl Future<Output = Result<()>>> {
     let places = parts(receive, peers.all())?;
     send.check()?;
     if let Input::Buffer(own) = send {
         keep(own, &places[peers.here()])?;
     }
-    let choice = choose::spread(receive.bytes()?, peers.all(), peers.nearness());
+    let choice = choose::spread(receive.bytes()?, peers.all(), nearness(peers));
     match (choice, peers.circle()) {
-        (Spread::All, Some(circle)) => exchange::allgather_by_all(circle, &places),
-        (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, &places),
-        (Spread::Ring, _) => ring(peers, &places),
-        _ => doubling(peers, &places),
+        (Spread::All, Some(circle)) => exchange::allgather_by_all(circle, &places)?,
+        (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, &places)?,
+        _ => {
+            return Ok(Some(async move {
+                match choice {
+                    Spread::Ring => ring(peers, &places).await,
+                    _ => doubling(peers, &places).await,
+                }
+            }));
+        }
     }
+    Ok(None)
 }
 
 /// Gathers blocks of different sizes: one place per process.
-pub(super) fn allgatherv(peers: &impl Peers, send: &Input, receive: &[Buffer]) -> Result<()> {
+pub(super) fn allgatherv(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &[Buffer],
+) -> Begun<impl Future<Output = Result<()>>> {
     let places = one_per_process(receive, peers.all())?;
     send.check()?;
     if let Input::Buffer(own) = send {
@@ -60,27 +75,27 @@ pub(super) fn allgatherv(peers: &impl Peers, send: &Input, receive: &[Buffer]) -
     for place in places {
         total = total.saturating_add(place.bytes()?);
     }
-    let choice = choose::spread_unequal(total, peers.all(), peers.nearness());
-    match (choice, peers.circle()) {
-        (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, places),
-        _ => ring(peers, places),
+    let choice = choose::spread_unequal(total, peers.all(), nearness(peers));
+    if let (Spread::Last, Some(circle)) = (choice, peers.circle()) {
+        exchange::allgather_by_last(circle, places)?;
+        return Ok(None);
     }
+    Ok(Some(ring(peers, places)))
 }
 
 /// In step s each process passes on the block that began s processes before it.
-pub(super) fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
+pub(super) async fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     for step in 1..peers.all() {
-        peers.exchange(
-            (peers.after(1), &places[peers.before(step - 1)]),
-            (peers.before(1), &places[peers.before(step)]),
-        )?;
+        let send = (peers.after(1), &places[peers.before(step - 1)]);
+        let receive = (peers.before(1), &places[peers.before(step)]);
+        peers.exchange(send, receive).await?;
     }
     Ok(())
 }
 
 /// Bruck: a process holds its own block and those of the next ones, packed; in each round it gets
 /// as many more from the process behind them.
-pub(super) fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
+pub(super) async fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     let block = places[peers.here()].bytes()? as usize;
     let mut held = vec![0; size * block];
@@ -89,16 +104,10 @@ pub(super) fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     while have < size {
         let more = have.min(size - have);
         let (known, rest) = held.split_at_mut(have * block);
-        peers.exchange(
-            (
-                peers.before(have),
-                &Buffer::of_bytes(&mut known[..more * block]),
-            ),
-            (
-                peers.after(have),
-                &Buffer::of_bytes(&mut rest[..more * block]),
-            ),
-        )?;
+        let outgoing = Buffer::of_bytes(&mut known[..more * block]);
+        let incoming = Buffer::of_bytes(&mut rest[..more * block]);
+        let (to, from) = (peers.before(have), peers.after(have));
+        peers.exchange((to, &outgoing), (from, &incoming)).await?;
         have += more;
     }
     for (distance, bytes) in held.chunks_exact(block.max(1)).enumerate().skip(1) {

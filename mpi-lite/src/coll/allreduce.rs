@@ -1,13 +1,12 @@
 //! Reduction to all processes. Source: MPI 5.0, 6.9.6.
 
 use super::bcast::split;
-use super::choose::{self, Reduction};
+use super::choose::{self, Reduction, nearness};
 use super::gather::keep;
 use super::partial::{Partial, fold};
-use super::peers::Peers;
 use super::reduce::check_counts;
 use super::{Input, allgather, meeting};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -20,53 +19,66 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.9.6.
     pub fn allreduce(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        allreduce(&self.within(Operation::Allreduce), send, receive, op)
+        let peers = self.within(Operation::Allreduce);
+        finish(allreduce(&peers, send, receive, op))
     }
 }
 
 /// Reduces everybody's elements into everybody's `receive`.
-pub(super) fn allreduce(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
+pub(super) fn allreduce(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &Buffer,
+    op: &Op,
+) -> Begun<impl Future<Output = Result<()>>> {
     op.check(receive.datatype())?;
     let bytes = receive.check()?;
     send.check()?;
     let own = send.or(receive);
     check_counts(&own, receive)?;
     if own.count() == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let vector = (own.count(), bytes, op.is_commutative());
-    let choice = choose::reduction(vector, peers.all(), peers.nearness());
+    let choice = choose::reduction(vector, peers.all(), nearness(peers));
     match (choice, peers.circle()) {
-        (Reduction::All, Some(circle)) => meeting::allreduce_by_all(circle, &own, receive, op),
-        (Reduction::Last, Some(circle)) => meeting::allreduce_by_last(circle, &own, receive, op),
-        (Reduction::Ring, _) => {
-            keep(&own, receive)?;
-            ring(peers, receive, op)
+        (Reduction::All, Some(circle)) => meeting::allreduce_by_all(circle, &own, receive, op)?,
+        (Reduction::Last, Some(circle)) => meeting::allreduce_by_last(circle, &own, receive, op)?,
+        _ => {
+            return Ok(Some(async move {
+                if choice == Reduction::Ring {
+                    keep(&own, receive)?;
+                    return ring(peers, receive, op).await;
+                }
+                doubling(peers, &own, receive, op).await
+            }));
         }
-        _ => doubling(peers, &own, receive, op),
     }
+    Ok(None)
 }
 
 /// Recursive doubling. If the number of processes is no power of two, the first ones work in
 /// pairs of neighbours, of which the upper one takes part. So a partial result always covers
 /// neighbouring ranks, and the operands stay in the order of the ranks.
-fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
+async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
     let crew = Crew::of(peers.all());
     let mut result = Partial::begin(own, receive)?;
     let mut incoming = Partial::room(own)?;
     let Some(place) = crew.place(peers.here()) else {
-        peers.send(peers.here() + 1, result.buffer())?;
-        return peers.receive(peers.here() + 1, receive);
+        peers.send(peers.here() + 1, result.buffer()).await?;
+        return peers.receive(peers.here() + 1, receive).await;
     };
     let spared = crew.is_doubled(peers.here()).then(|| peers.here() - 1);
     if let Some(spared) = spared {
-        peers.receive(spared, incoming.buffer())?;
+        peers.receive(spared, incoming.buffer()).await?;
         result.fold_left(&incoming, op)?;
     }
     let mut bit = 1;
     while bit < crew.size {
         let partner = crew.rank(place ^ bit);
-        peers.exchange((partner, result.buffer()), (partner, incoming.buffer()))?;
+        peers
+            .exchange((partner, result.buffer()), (partner, incoming.buffer()))
+            .await?;
         if partner < peers.here() {
             result.fold_left(&incoming, op)?;
         } else {
@@ -75,7 +87,7 @@ fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Resu
         bit *= 2;
     }
     if let Some(spared) = spared {
-        peers.send(spared, result.buffer())?;
+        peers.send(spared, result.buffer()).await?;
     }
     result.settle(receive)
 }
@@ -123,22 +135,24 @@ impl Crew {
 
 /// Each part of the vector goes once around the ring and is reduced on the way, then once more
 /// to be known to all: every link carries twice the vector. Changes the order of the operands.
-fn ring(peers: &impl Peers, vector: &Buffer, op: &Op) -> Result<()> {
+async fn ring(peers: &impl Peers, vector: &Buffer, op: &Op) -> Result<()> {
     let parts = split(vector, peers.all());
-    reduce_around(peers, &parts, op)?;
-    allgather::ring(peers, &parts)
+    reduce_around(peers, &parts, op).await?;
+    allgather::ring(peers, &parts).await
 }
 
 /// Leaves in the part of this process the reduction of that part over all. In step s a process
 /// passes on the part that began s processes before it.
-fn reduce_around(peers: &impl Peers, parts: &[Buffer], op: &Op) -> Result<()> {
+async fn reduce_around(peers: &impl Peers, parts: &[Buffer], op: &Op) -> Result<()> {
     let largest = parts.iter().max_by_key(|part| part.count());
     let room = Partial::room(largest.expect("there is a part for this process"))?;
     for step in 1..peers.all() {
         let outgoing = &parts[peers.before(step)];
         let here = &parts[peers.before(step + 1)];
         let incoming = room.buffer().part(0, here.count());
-        peers.exchange((peers.after(1), outgoing), (peers.before(1), &incoming))?;
+        peers
+            .exchange((peers.after(1), outgoing), (peers.before(1), &incoming))
+            .await?;
         fold(&incoming, here, op)?;
     }
     Ok(())

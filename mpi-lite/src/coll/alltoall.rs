@@ -1,10 +1,9 @@
 //! Exchange between all processes. Source: MPI 5.0, 6.8.
 
-use super::choose::{self, Exchange, Nearness};
+use super::choose::{self, Exchange, Nearness, nearness};
 use super::gather::{keep, lay_down};
-use super::peers::Peers;
 use super::{Input, exchange, one_per_process, parts};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -18,7 +17,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.8.
     pub fn alltoall(&self, send: &Input, receive: &Buffer) -> Result<()> {
-        alltoall(&self.within(Operation::Alltoall), send, receive)
+        finish(alltoall(&self.within(Operation::Alltoall), send, receive))
     }
 
     /// Like [`Communicator::alltoall`], with one buffer per process on each side, which serves
@@ -29,60 +28,73 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.8.
     pub fn alltoallw(&self, send: Option<&[Buffer]>, receive: &[Buffer]) -> Result<()> {
-        alltoallw(&self.within(Operation::Alltoallv), send, receive)
+        let peers = self.within(Operation::Alltoallv);
+        finish(alltoallw(&peers, send, receive))
     }
 }
 
 /// Exchanges equal blocks: both buffers count elements per process.
-pub(super) fn alltoall(peers: &impl Peers, send: &Input, receive: &Buffer) -> Result<()> {
+pub(super) fn alltoall(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &Buffer,
+) -> Begun<impl Future<Output = Result<()>>> {
     let places = parts(receive, peers.all())?;
     let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * peers.all() as u64);
     let own = send.or(receive);
     // Checks the product that `whole` needs.
     let blocks = parts(&own, peers.all())?;
-    let choice = choose::exchange(own.bytes()?, peers.all(), peers.nearness());
+    let choice = choose::exchange(own.bytes()?, peers.all(), nearness(peers));
     match (choice, peers.circle()) {
         (Exchange::All, Some(circle)) => {
-            return exchange::alltoall_by_all(circle, &whole(&own), &places);
+            exchange::alltoall_by_all(circle, &whole(&own), &places)?;
         }
         (Exchange::Last, Some(circle)) => {
-            return exchange::alltoall_by_last(circle, &whole(&own), &whole(receive));
+            exchange::alltoall_by_last(circle, &whole(&own), &whole(receive))?;
         }
-        (Exchange::Hops, _) => return hops(peers, &blocks, &places),
-        _ => {}
+        _ => {
+            return Ok(Some(async move {
+                match (choice, send) {
+                    (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
+                    (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
+                    (_, Input::InPlace) => in_place(peers, &places).await,
+                }
+            }));
+        }
     }
-    match send {
-        Input::Buffer(_) => pairwise(peers, &blocks, &places),
-        Input::InPlace => in_place(peers, &places),
-    }
+    Ok(None)
 }
 
 /// Exchanges blocks of different sizes and datatypes: one buffer per process on each side, and
 /// no send side if it is in place.
-pub(super) fn alltoallw(
+pub(super) fn alltoallw<'a>(
     peers: &impl Peers,
-    send: Option<&[Buffer]>,
-    receive: &[Buffer],
-) -> Result<()> {
+    send: Option<&'a [Buffer]>,
+    receive: &'a [Buffer],
+) -> Begun<impl Future<Output = Result<()>>> {
     let places = one_per_process(receive, peers.all())?;
     let own = one_per_process(send.unwrap_or(receive), peers.all())?;
-    if let (Nearness::Crowded, Some(circle)) = (peers.nearness(), peers.circle())
+    if let (Nearness::Crowded, Some(circle)) = (nearness(peers), peers.circle())
         && exchange::alltoallw_by_last(circle, own, places)?
     {
-        return Ok(());
+        return Ok(None);
     }
-    match send {
-        Some(_) => pairwise(peers, own, places),
-        None => in_place(peers, places),
-    }
+    Ok(Some(async move {
+        match send {
+            Some(_) => pairwise(peers, own, places).await,
+            None => in_place(peers, places).await,
+        }
+    }))
 }
 
 /// In step s each process sends to the one s after it and receives from the one s before it.
-fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
+async fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
     keep(&blocks[peers.here()], &places[peers.here()])?;
     for step in 1..peers.all() {
         let (to, from) = (peers.after(step), peers.before(step));
-        peers.exchange((to, &blocks[to]), (from, &places[from]))?;
+        peers
+            .exchange((to, &blocks[to]), (from, &places[from]))
+            .await?;
     }
     Ok(())
 }
@@ -95,7 +107,7 @@ fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<
 ///
 /// Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
 /// communications in multiport message-passing systems", 1997: the index operation with radix 2.
-pub(super) fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
+pub(super) async fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     let len = blocks[peers.here()].bytes()? as usize;
     let of = |distance: usize| distance * len..(distance + 1) * len;
@@ -112,10 +124,9 @@ pub(super) fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> 
             outgoing.extend_from_slice(&held[of(distance)]);
         }
         incoming.resize(outgoing.len(), 0);
-        peers.exchange(
-            (peers.after(hop), &Buffer::of_bytes(&mut outgoing)),
-            (peers.before(hop), &Buffer::of_bytes(&mut incoming)),
-        )?;
+        let (to, from) = (peers.after(hop), peers.before(hop));
+        let (send, receive) = both(&mut outgoing, &mut incoming);
+        peers.exchange((to, &send), (from, &receive)).await?;
         for (distance, block) in moving.zip(incoming.chunks_exact(len.max(1))) {
             held[of(distance)].copy_from_slice(block);
         }
@@ -127,10 +138,15 @@ pub(super) fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> 
     Ok(())
 }
 
+/// The bytes that go out and those that come in, as buffers.
+fn both(outgoing: &mut [u8], incoming: &mut [u8]) -> (Buffer, Buffer) {
+    (Buffer::of_bytes(outgoing), Buffer::of_bytes(incoming))
+}
+
 /// Each pair of processes swaps its blocks: the one goes out packed while the other one comes in.
 /// In step s a process meets the one whose rank and its own have the sum s, so in `size` steps
 /// everybody, at the same step as the other one.
-fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
+async fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     for step in 0..size {
         let partner = (step + size - peers.here()) % size;
@@ -139,10 +155,10 @@ fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
         }
         let mut outgoing = places[partner].pack();
         let mut incoming = vec![0; outgoing.len()];
-        peers.exchange(
-            (partner, &Buffer::of_bytes(&mut outgoing)),
-            (partner, &Buffer::of_bytes(&mut incoming)),
-        )?;
+        let (send, receive) = both(&mut outgoing, &mut incoming);
+        peers
+            .exchange((partner, &send), (partner, &receive))
+            .await?;
         lay_down(&places[partner], &incoming)?;
     }
     Ok(())

@@ -1,9 +1,8 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
-use super::choose::{self, Synchronisation};
+use super::choose::{self, Synchronisation, nearness};
 use super::meeting;
-use super::peers::Peers;
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -16,26 +15,30 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.3.
     pub fn barrier(&self) -> Result<()> {
-        barrier(&self.within(Operation::Barrier))
+        finish(barrier(&self.within(Operation::Barrier)))
     }
 }
 
-pub(super) fn barrier(peers: &impl Peers) -> Result<()> {
-    match (choose::barrier(peers.nearness()), peers.circle()) {
-        (Synchronisation::Rounds, Some(circle)) => meeting::barrier_in_rounds(circle),
-        (Synchronisation::Count, Some(circle)) => meeting::barrier_by_count(circle),
-        _ => dissemination(peers),
+pub(super) fn barrier(peers: &impl Peers) -> Begun<impl Future<Output = Result<()>>> {
+    if peers.all() == 1 {
+        return Ok(None);
     }
+    match (choose::barrier(nearness(peers)), peers.circle()) {
+        (Synchronisation::Rounds, Some(circle)) => meeting::barrier_in_rounds(circle)?,
+        (Synchronisation::Count, Some(circle)) => meeting::barrier_by_count(circle)?,
+        _ => return Ok(Some(dissemination(peers))),
+    }
+    Ok(None)
 }
 
 /// Dissemination: in round k each process tells the one 2^k after it that all up to 2^k before it
 /// are here. After ⌈log2 size⌉ rounds that is everybody.
-pub(super) fn dissemination(peers: &impl Peers) -> Result<()> {
+pub(super) async fn dissemination(peers: &impl Peers) -> Result<()> {
     let nothing = Buffer::of_bytes(&mut []);
     let mut distance = 1;
     while distance < peers.all() {
         let (to, from) = (peers.after(distance), peers.before(distance));
-        peers.exchange((to, &nothing), (from, &nothing))?;
+        peers.exchange((to, &nothing), (from, &nothing)).await?;
         distance *= 2;
     }
     Ok(())

@@ -1,9 +1,8 @@
 //! Broadcast. Source: MPI 5.0, 6.4.
 
-use super::choose::{self, Broadcast};
-use super::peers::Peers;
+use super::choose::{self, Broadcast, nearness};
 use super::{allgather, meeting, scatter};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -18,38 +17,50 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.4.
     pub fn bcast(&self, buffer: &Buffer, root: i32) -> Result<()> {
-        broadcast(&self.within_rooted(Operation::Bcast, root), buffer, root)
+        let peers = self.within_rooted(Operation::Bcast, root);
+        finish(broadcast(&peers, buffer, root))
     }
 }
 
 /// Sends the root's `buffer` to all.
-pub(super) fn broadcast(peers: &impl Peers, buffer: &Buffer, root: i32) -> Result<()> {
+pub(super) fn broadcast(
+    peers: &impl Peers,
+    buffer: &Buffer,
+    root: i32,
+) -> Begun<impl Future<Output = Result<()>>> {
     let root = peers.check_root(root)?;
     let bytes = buffer.check()?;
     if peers.all() == 1 {
-        return Ok(());
+        return Ok(None);
     }
-    let choice = choose::broadcast(bytes, peers.all(), peers.nearness());
-    match (choice, peers.circle()) {
-        (Broadcast::Meeting, Some(circle)) => meeting::broadcast(circle, buffer, root),
-        (Broadcast::Parts, _) => in_parts(peers, buffer, root),
-        _ => binomial(peers, buffer, root),
+    let choice = choose::broadcast(bytes, peers.all(), nearness(peers));
+    if let (Broadcast::Meeting, Some(circle)) = (choice, peers.circle()) {
+        meeting::broadcast(circle, buffer, root)?;
+        return Ok(None);
     }
+    Ok(Some(async move {
+        match choice {
+            Broadcast::Parts => in_parts(peers, buffer, root).await,
+            _ => binomial(peers, buffer, root).await,
+        }
+    }))
 }
 
 /// Binomial tree over the distance from the root: a process receives from the one without its
 /// lowest set bit, then serves those that have its bits and one lower one, far ones first.
-pub(super) fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+pub(super) async fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
     let lowest = lowest_bit(distance, size);
     if distance > 0 {
-        peers.receive((distance - lowest + root) % size, buffer)?;
+        peers
+            .receive((distance - lowest + root) % size, buffer)
+            .await?;
     }
     let mut bit = lowest / 2;
     while bit > 0 {
         if distance + bit < size {
-            peers.send((distance + bit + root) % size, buffer)?;
+            peers.send((distance + bit + root) % size, buffer).await?;
         }
         bit /= 2;
     }
@@ -67,7 +78,7 @@ pub(super) fn lowest_bit(distance: usize, size: usize) -> usize {
 
 /// Each process gets a part from the root and the rest around a ring: every link carries the
 /// message about once, however many processes there are.
-pub(super) fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     let is_root = peers.here() == root;
     let mut copy = Vec::new();
     let whole = match buffer.contiguous() {
@@ -86,8 +97,8 @@ pub(super) fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Resu
         }
     };
     let parts = split(&whole, peers.all());
-    scatter::direct(peers, &parts[peers.here()], is_root.then_some(&parts), root)?;
-    allgather::ring(peers, &parts)?;
+    scatter::direct(peers, &parts[peers.here()], is_root.then_some(&parts), root).await?;
+    allgather::ring(peers, &parts).await?;
     if !copy.is_empty() && !is_root {
         buffer.unpack(&copy);
     }

@@ -5,6 +5,7 @@
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
 use super::meeting::MEETING_BYTES;
+use crate::comm::Peers;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
 /// the root deals with each process itself, without copies.
@@ -42,6 +43,15 @@ pub(super) enum Nearness {
     Beside,
     /// They share memory and cores.
     Crowded,
+}
+
+/// How near they are to each other. All of them know the same.
+pub(super) fn nearness(peers: &impl Peers) -> Nearness {
+    match peers.circle() {
+        None => Nearness::Apart,
+        Some(circle) if circle.meeting().is_crowded() => Nearness::Crowded,
+        Some(_) => Nearness::Beside,
+    }
 }
 
 /// How barrier finds out that all have come.

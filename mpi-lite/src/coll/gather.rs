@@ -2,9 +2,8 @@
 
 use super::bcast::lowest_bit;
 use super::choose::{self, Rooted};
-use super::peers::Peers;
 use super::{Input, at_root, one_per_process, parts};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 
@@ -20,12 +19,8 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.5.
     pub fn gather(&self, send: &Input, receive: Option<&Buffer>, root: i32) -> Result<()> {
-        gather(
-            &self.within_rooted(Operation::Gather, root),
-            send,
-            receive,
-            root,
-        )
+        let peers = self.within_rooted(Operation::Gather, root);
+        drive(gather(&peers, send, receive, root))
     }
 
     /// Like [`Communicator::gather`], with one place per process at the root (`MPI_Gatherv`).
@@ -35,17 +30,13 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.5.
     pub fn gatherv(&self, send: &Input, receive: Option<&[Buffer]>, root: i32) -> Result<()> {
-        gatherv(
-            &self.within_rooted(Operation::Gatherv, root),
-            send,
-            receive,
-            root,
-        )
+        let peers = self.within_rooted(Operation::Gatherv, root);
+        drive(gatherv(&peers, send, receive, root))
     }
 }
 
 /// Gathers equal blocks: `receive` counts elements per process.
-pub(super) fn gather(
+pub(super) async fn gather(
     peers: &impl Peers,
     send: &Input,
     receive: Option<&Buffer>,
@@ -58,13 +49,13 @@ pub(super) fn gather(
     };
     let own = own_block(peers, send, places.as_deref())?;
     match choose::rooted(own.check()?, peers.all()) {
-        Rooted::Tree => tree(peers, &own, places.as_deref(), root),
-        Rooted::Direct => direct(peers, &own, places.as_deref(), root),
+        Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
+        Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
     }
 }
 
 /// Gathers blocks of different sizes: one place per process.
-pub(super) fn gatherv(
+pub(super) async fn gatherv(
     peers: &impl Peers,
     send: &Input,
     receive: Option<&[Buffer]>,
@@ -77,7 +68,7 @@ pub(super) fn gatherv(
     };
     let own = own_block(peers, send, places)?;
     own.check()?;
-    direct(peers, &own, places, root)
+    direct(peers, &own, places, root).await
 }
 
 /// What this process gives; at the root it may lie in place.
@@ -89,13 +80,18 @@ fn own_block(peers: &impl Peers, send: &Input, places: Option<&[Buffer]>) -> Res
 }
 
 /// The root receives from each process, each block where it belongs.
-fn direct(peers: &impl Peers, own: &Buffer, places: Option<&[Buffer]>, root: usize) -> Result<()> {
+async fn direct(
+    peers: &impl Peers,
+    own: &Buffer,
+    places: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
     let Some(places) = places else {
-        return peers.send(root, own);
+        return peers.send(root, own).await;
     };
     for (rank, place) in places.iter().enumerate() {
         if rank != root {
-            peers.receive(rank, place)?;
+            peers.receive(rank, place).await?;
         }
     }
     keep(own, &places[root])
@@ -114,7 +110,12 @@ pub(super) fn keep(own: &Buffer, place: &Buffer) -> Result<()> {
 
 /// Packed blocks up a binomial tree over the distance from the root: what a process holds is its
 /// own block and those of the next ones, so each message is one run.
-fn tree(peers: &impl Peers, own: &Buffer, places: Option<&[Buffer]>, root: usize) -> Result<()> {
+async fn tree(
+    peers: &impl Peers,
+    own: &Buffer,
+    places: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
     let lowest = lowest_bit(distance, size);
@@ -126,14 +127,15 @@ fn tree(peers: &impl Peers, own: &Buffer, places: Option<&[Buffer]>, root: usize
     while bit < covered {
         let end = (2 * bit).min(covered);
         let incoming = Buffer::of_bytes(&mut held[bit * block..end * block]);
-        peers.receive((distance + bit + root) % size, &incoming)?;
+        peers
+            .receive((distance + bit + root) % size, &incoming)
+            .await?;
         bit *= 2;
     }
     let Some(places) = places else {
-        return peers.send(
-            (distance - lowest + root) % size,
-            &Buffer::of_bytes(&mut held),
-        );
+        let outgoing = Buffer::of_bytes(&mut held);
+        let to = (distance - lowest + root) % size;
+        return peers.send(to, &outgoing).await;
     };
     for (distance, bytes) in held.chunks_exact(block.max(1)).enumerate().skip(1) {
         lay_down(&places[(distance + root) % size], bytes)?;

@@ -19,7 +19,6 @@ mod exchange;
 mod gather;
 mod meeting;
 mod partial;
-mod peers;
 mod reduce;
 mod reduce_scatter;
 mod scan;

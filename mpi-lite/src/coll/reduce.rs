@@ -1,12 +1,12 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
-use super::choose::{self, Collection};
+use super::choose::{self, Collection, nearness};
 use super::meeting;
 use super::partial::{Partial, fold};
-use super::peers::Peers;
 use super::{Input, at_root};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
+use crate::engine::Circle;
 use crate::error::{Cause, Result};
 
 /// Reduction to one process.
@@ -22,13 +22,8 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.9.1.
     pub fn reduce(&self, send: &Input, receive: Option<&Buffer>, op: &Op, root: i32) -> Result<()> {
-        reduce(
-            &self.within_rooted(Operation::Reduce, root),
-            send,
-            receive,
-            op,
-            root,
-        )
+        let peers = self.within_rooted(Operation::Reduce, root);
+        finish(reduce(&peers, send, receive, op, root))
     }
 }
 
@@ -39,23 +34,36 @@ pub(super) fn reduce(
     receive: Option<&Buffer>,
     op: &Op,
     root: i32,
-) -> Result<()> {
+) -> Begun<impl Future<Output = Result<()>>> {
     let root = peers.check_root(root)?;
-    if peers.here() == root {
+    let is_root = peers.here() == root;
+    let (own, place);
+    if is_root {
         let receive = at_root(receive)?;
         receive.check()?;
-        send.check()?;
-        let own = send.or(receive);
+        own = send.or(receive);
         check_counts(&own, receive)?;
-        if let Some(result) = to_root(peers, &own, Some(receive), (op, root))? {
-            result.settle(receive)?;
-        }
+        place = Some(receive);
     } else {
-        let own = send.required()?;
-        own.check()?;
-        to_root(peers, own, None, (op, root))?;
+        own = send.required()?.clone();
+        place = None;
     }
-    Ok(())
+    own.check()?;
+    op.check(own.datatype())?;
+    if own.count() == 0 {
+        return Ok(None);
+    }
+    if let Some(circle) = where_to_meet(peers, &own)? {
+        meeting::reduce(circle, &own, place, (op, root))?;
+        return Ok(None);
+    }
+    Ok(Some(async move {
+        let result = by_messages(peers, &own, place, (op, root)).await?;
+        match (result, place) {
+            (Some(result), Some(place)) => result.settle(place),
+            _ => Ok(()),
+        }
+    }))
 }
 
 /// Checks that what is reduced and the result have as many elements.
@@ -67,41 +75,58 @@ pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
     Ok(())
 }
 
-/// Gives the result at the root, in `place` if there is one; nothing elsewhere or if there is
-/// nothing to reduce.
-pub(super) fn to_root(
+/// Gives the result at the root; nothing elsewhere or if there is nothing to reduce.
+pub(super) async fn to_root(
     peers: &impl Peers,
     own: &Buffer,
-    place: Option<&Buffer>,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial>> {
     op.check(own.datatype())?;
     if own.count() == 0 {
         return Ok(None);
     }
-    let choice = choose::collection(own.bytes()?, peers.all(), peers.nearness());
-    if let (Collection::Meeting, Some(circle)) = (choice, peers.circle()) {
-        return meeting::reduce(circle, own, place, (op, root));
+    if let Some(circle) = where_to_meet(peers, own)? {
+        return meeting::reduce(circle, own, None, (op, root));
     }
+    by_messages(peers, own, None, (op, root)).await
+}
+
+/// Where they meet, if they share memory and there is little to reduce.
+fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<Circle<'a>>> {
+    let choice = choose::collection(own.bytes()?, peers.all(), nearness(peers));
+    Ok(match choice {
+        Collection::Meeting => peers.circle(),
+        Collection::Tree => None,
+    })
+}
+
+/// Gives the result at the root, in `place` if there is one and the order allows it.
+async fn by_messages(
+    peers: &impl Peers,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial>> {
     if op.is_commutative() || root == 0 {
-        return binomial(peers, own, place, (op, root));
+        return binomial(peers, own, place, (op, root)).await;
     }
     // Rank order needs the tree at rank 0; the result then goes to the root.
-    let result = binomial(peers, own, None, (op, 0))?;
+    let result = binomial(peers, own, None, (op, 0)).await?;
     if peers.here() == root {
         let result = Partial::room(own)?;
-        peers.receive(0, result.buffer())?;
+        peers.receive(0, result.buffer()).await?;
         return Ok(Some(result));
     }
-    result.map_or(Ok(None), |result| {
-        peers.send(root, result.buffer()).map(|()| None)
-    })
+    if let Some(result) = result {
+        peers.send(root, result.buffer()).await?;
+    }
+    Ok(None)
 }
 
 /// Binomial tree over the distance from `root`: a process collects from those that have its bits
 /// and one lower one, near ones first, then passes the result on. With root 0 the operands stay in
 /// the order of the ranks.
-fn binomial(
+async fn binomial(
     peers: &impl Peers,
     own: &Buffer,
     place: Option<&Buffer>,
@@ -111,7 +136,7 @@ fn binomial(
     let distance = (peers.here() + size - root) % size;
     let lowest = super::bcast::lowest_bit(distance, size);
     if lowest == 1 && distance > 0 {
-        peers.send((distance - 1 + root) % size, own)?;
+        peers.send((distance - 1 + root) % size, own).await?;
         return Ok(None);
     }
     let mut result = match place {
@@ -121,14 +146,18 @@ fn binomial(
     let mut incoming = Partial::room(own)?;
     let mut bit = 1;
     while bit < lowest && distance + bit < size {
-        peers.receive((distance + bit + root) % size, incoming.buffer())?;
+        peers
+            .receive((distance + bit + root) % size, incoming.buffer())
+            .await?;
         result.fold_right(&mut incoming, op)?;
         bit *= 2;
     }
     if distance == 0 {
         return Ok(Some(result));
     }
-    peers.send((distance - lowest + root) % size, result.buffer())?;
+    peers
+        .send((distance - lowest + root) % size, result.buffer())
+        .await?;
     Ok(None)
 }
 

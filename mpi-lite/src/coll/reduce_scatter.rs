@@ -1,9 +1,8 @@
 //! Reduction whose result is scattered. Source: MPI 5.0, 6.10.
 
 use super::partial::Partial;
-use super::peers::Peers;
 use super::{Input, reduce, scatter};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
@@ -25,13 +24,8 @@ impl Communicator {
         counts: &[u64],
         op: &Op,
     ) -> Result<()> {
-        reduce_scatter(
-            &self.within(Operation::ReduceScatter),
-            send,
-            receive,
-            counts,
-            op,
-        )
+        let peers = self.within(Operation::ReduceScatter);
+        drive(reduce_scatter(&peers, send, receive, counts, op))
     }
 
     /// The same with `count` elements for each process.
@@ -48,20 +42,15 @@ impl Communicator {
         op: &Op,
     ) -> Result<()> {
         let counts = vec![count; self.size() as usize];
-        reduce_scatter(
-            &self.within(Operation::ReduceScatterBlock),
-            send,
-            receive,
-            &counts,
-            op,
-        )
+        let peers = self.within(Operation::ReduceScatterBlock);
+        drive(reduce_scatter(&peers, send, receive, &counts, op))
     }
 }
 
 /// Reduces vectors and gives each process its part: `counts[rank]` elements to each rank, in rank
 /// order. `receive` holds this process's part, or with `MPI_IN_PLACE` the whole vector, of which
 /// the part replaces the start.
-pub(super) fn reduce_scatter(
+pub(super) async fn reduce_scatter(
     peers: &impl Peers,
     send: &Input,
     receive: &Buffer,
@@ -83,12 +72,12 @@ pub(super) fn reduce_scatter(
     whole.check()?;
     let own = receive.part(0, counts[peers.here()]);
     own.check()?;
-    let result = reduce::to_root(peers, &whole, None, (op, 0))?;
+    let result = reduce::to_root(peers, &whole, (op, 0)).await?;
     let blocks = result.as_ref().map(|result| blocks_of(result, counts));
     if whole.count() == 0 {
         return Ok(());
     }
-    scatter::direct(peers, &own, blocks.as_deref(), 0)
+    scatter::direct(peers, &own, blocks.as_deref(), 0).await
 }
 
 /// The part of each process in the result.

@@ -1,11 +1,10 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
-use super::choose::{self, Prefix};
+use super::choose::{self, Prefix, nearness};
 use super::partial::Partial;
-use super::peers::Peers;
 use super::reduce::check_counts;
 use super::{Input, meeting};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -18,7 +17,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.11.1.
     pub fn scan(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        scan(&self.within(Operation::Scan), send, receive, op)
+        finish(scan(&self.within(Operation::Scan), send, receive, op))
     }
 
     /// Reduces the elements of all ranks below this one into `receive`, which stays as it is at
@@ -29,19 +28,29 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.11.2.
     pub fn exscan(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        exscan(&self.within(Operation::Exscan), send, receive, op)
+        let peers = self.within(Operation::Exscan);
+        finish(exscan(&peers, send, receive, op))
     }
 }
 
 /// Reduces the elements of ranks `0..=here` into `receive`.
-pub(super) fn scan(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-    let Some(own) = prepare(send, receive, op)? else {
-        return Ok(());
-    };
-    if meet(peers, Operation::Scan, &own, (receive, op))? {
-        return Ok(());
-    }
-    match lower_ranks(peers, &own, op)? {
+pub(super) fn scan(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &Buffer,
+    op: &Op,
+) -> Begun<impl Future<Output = Result<()>>> {
+    let begun = begin(peers, Operation::Scan, send, (receive, op))?;
+    Ok(begun.map(|own| scan_by_messages(peers, own, receive, op)))
+}
+
+async fn scan_by_messages(
+    peers: &impl Peers,
+    own: Buffer,
+    receive: &Buffer,
+    op: &Op,
+) -> Result<()> {
+    match lower_ranks(peers, &own, op).await? {
         Some(lower) => {
             let mut result = Partial::copy_of(&own)?;
             result.fold_left(&lower, op)?;
@@ -53,28 +62,47 @@ pub(super) fn scan(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op) 
 }
 
 /// Reduces the elements of ranks `0..here` into `receive`, which stays as it is at rank 0.
-pub(super) fn exscan(peers: &impl Peers, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-    let Some(own) = prepare(send, receive, op)? else {
-        return Ok(());
-    };
-    if meet(peers, Operation::Exscan, &own, (receive, op))? {
-        return Ok(());
-    }
-    if let Some(lower) = lower_ranks(peers, &own, op)? {
+pub(super) fn exscan(
+    peers: &impl Peers,
+    send: &Input,
+    receive: &Buffer,
+    op: &Op,
+) -> Begun<impl Future<Output = Result<()>>> {
+    let begun = begin(peers, Operation::Exscan, send, (receive, op))?;
+    Ok(begun.map(|own| exscan_by_messages(peers, own, receive, op)))
+}
+
+async fn exscan_by_messages(
+    peers: &impl Peers,
+    own: Buffer,
+    receive: &Buffer,
+    op: &Op,
+) -> Result<()> {
+    if let Some(lower) = lower_ranks(peers, &own, op).await? {
         receive.copy_from(lower.buffer())?;
     }
     Ok(())
 }
 
-/// Scan or exscan in shared memory; answers whether it was done there.
-fn meet(peers: &impl Peers, kind: Operation, own: &Buffer, result: (&Buffer, &Op)) -> Result<bool> {
-    let choice = choose::prefix(own.bytes()?, peers.all(), peers.nearness());
+/// Checks the arguments, and does it in shared memory if they can; answers with what is to be
+/// reduced by messages.
+fn begin(
+    peers: &impl Peers,
+    kind: Operation,
+    send: &Input,
+    result: (&Buffer, &Op),
+) -> Result<Option<Buffer>> {
+    let (receive, op) = result;
+    let Some(own) = prepare(send, receive, op)? else {
+        return Ok(None);
+    };
+    let choice = choose::prefix(own.bytes()?, peers.all(), nearness(peers));
     match (choice, peers.circle()) {
-        (Prefix::All, Some(circle)) => meeting::prefix_by_all(circle, kind, own, result)?,
-        (Prefix::Last, Some(circle)) => meeting::prefix_by_last(circle, kind, own, result)?,
-        _ => return Ok(false),
+        (Prefix::All, Some(circle)) => meeting::prefix_by_all(circle, kind, &own, result)?,
+        (Prefix::Last, Some(circle)) => meeting::prefix_by_last(circle, kind, &own, result)?,
+        _ => return Ok(Some(own)),
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// Checks the arguments; `None` if there is nothing to do.
@@ -90,7 +118,7 @@ fn prepare(send: &Input, receive: &Buffer, op: &Op) -> Result<Option<Buffer>> {
 /// Recursive doubling: in round k a process and the one whose rank differs in bit k tell each
 /// other what their blocks of 2^k neighbours sum up to; the upper ones add the lower block to the
 /// sum of all below them. A partner beyond the last rank is left out: only blocks above miss it.
-fn lower_ranks(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Option<Partial>> {
+async fn lower_ranks(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Option<Partial>> {
     let mut block = Partial::copy_of(own)?;
     let mut incoming = Partial::room(own)?;
     let mut lower: Option<Partial> = None;
@@ -101,7 +129,8 @@ fn lower_ranks(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Option<Parti
         if partner >= peers.all() {
             continue;
         }
-        peers.exchange((partner, block.buffer()), (partner, incoming.buffer()))?;
+        let (send, receive) = ((partner, block.buffer()), (partner, incoming.buffer()));
+        peers.exchange(send, receive).await?;
         if partner > peers.here() {
             block.fold_right(&mut incoming, op)?;
             continue;

@@ -3,9 +3,8 @@
 use super::bcast::lowest_bit;
 use super::choose::{self, Rooted};
 use super::gather::{keep, lay_down};
-use super::peers::Peers;
 use super::{Input, at_root, one_per_process, parts};
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -19,12 +18,8 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.6.
     pub fn scatter(&self, send: Option<&Buffer>, receive: &Input, root: i32) -> Result<()> {
-        scatter(
-            &self.within_rooted(Operation::Scatter, root),
-            send,
-            receive,
-            root,
-        )
+        let peers = self.within_rooted(Operation::Scatter, root);
+        drive(scatter(&peers, send, receive, root))
     }
 
     /// Like [`Communicator::scatter`], with one block per process at the root (`MPI_Scatterv`).
@@ -34,18 +29,14 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 6.6.
     pub fn scatterv(&self, send: Option<&[Buffer]>, receive: &Input, root: i32) -> Result<()> {
-        scatterv(
-            &self.within_rooted(Operation::Scatterv, root),
-            send,
-            receive,
-            root,
-        )
+        let peers = self.within_rooted(Operation::Scatterv, root);
+        drive(scatterv(&peers, send, receive, root))
     }
 }
 
 /// Scatters equal blocks: `send` counts elements per process. At the root `receive` may be in
 /// place: its block stays where it is.
-pub(super) fn scatter(
+pub(super) async fn scatter(
     peers: &impl Peers,
     send: Option<&Buffer>,
     receive: &Input,
@@ -58,13 +49,13 @@ pub(super) fn scatter(
     };
     let own = own_place(peers, receive, blocks.as_deref())?;
     match choose::rooted(own.check()?, peers.all()) {
-        Rooted::Tree => tree(peers, &own, blocks.as_deref(), root),
-        Rooted::Direct => direct(peers, &own, blocks.as_deref(), root),
+        Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
+        Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
     }
 }
 
 /// Scatters blocks of different sizes: one per process.
-pub(super) fn scatterv(
+pub(super) async fn scatterv(
     peers: &impl Peers,
     send: Option<&[Buffer]>,
     receive: &Input,
@@ -77,7 +68,7 @@ pub(super) fn scatterv(
     };
     let own = own_place(peers, receive, blocks)?;
     own.check()?;
-    direct(peers, &own, blocks, root)
+    direct(peers, &own, blocks, root).await
 }
 
 /// Where this process's block goes; at the root it may stay in place.
@@ -89,25 +80,30 @@ fn own_place(peers: &impl Peers, receive: &Input, blocks: Option<&[Buffer]>) -> 
 }
 
 /// The root sends to each process from where its block lies.
-pub(super) fn direct(
+pub(super) async fn direct(
     peers: &impl Peers,
     own: &Buffer,
     blocks: Option<&[Buffer]>,
     root: usize,
 ) -> Result<()> {
     let Some(blocks) = blocks else {
-        return peers.receive(root, own);
+        return peers.receive(root, own).await;
     };
     for (rank, block) in blocks.iter().enumerate() {
         if rank != root {
-            peers.send(rank, block)?;
+            peers.send(rank, block).await?;
         }
     }
     keep(&blocks[root], own)
 }
 
 /// Packed blocks down a binomial tree over the distance from the root, the mirror of gather's.
-fn tree(peers: &impl Peers, own: &Buffer, blocks: Option<&[Buffer]>, root: usize) -> Result<()> {
+async fn tree(
+    peers: &impl Peers,
+    own: &Buffer,
+    blocks: Option<&[Buffer]>,
+    root: usize,
+) -> Result<()> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
     let lowest = lowest_bit(distance, size);
@@ -118,7 +114,7 @@ fn tree(peers: &impl Peers, own: &Buffer, blocks: Option<&[Buffer]>, root: usize
             let block = own.bytes()? as usize;
             let mut held = vec![0; covered * block];
             let from = (distance - lowest + root) % size;
-            peers.receive(from, &Buffer::of_bytes(&mut held))?;
+            peers.receive(from, &Buffer::of_bytes(&mut held)).await?;
             (held, block)
         }
     };
@@ -127,7 +123,9 @@ fn tree(peers: &impl Peers, own: &Buffer, blocks: Option<&[Buffer]>, root: usize
         if bit < covered {
             let end = (2 * bit).min(covered);
             let outgoing = Buffer::of_bytes(&mut held[bit * block..end * block]);
-            peers.send((distance + bit + root) % size, &outgoing)?;
+            peers
+                .send((distance + bit + root) % size, &outgoing)
+                .await?;
         }
         bit /= 2;
     }

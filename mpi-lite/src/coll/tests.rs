@@ -8,10 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::peers::Peers;
 use super::*;
 use crate::clock::Clock;
-use crate::comm::{Communicator, Operation};
+use crate::comm::{Communicator, Operation, Peers, drive, finish};
 use crate::config::Settings;
 use crate::data::{Basic, Datatype, Op, UserOp};
 use crate::engine::{Circle, Engine, Lane, Patience, Survey};
@@ -59,13 +58,13 @@ impl Peers for Member {
         self.data_to.len()
     }
 
-    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         self.put(to, buffer);
         self.wait_taken(to);
         Ok(())
     }
 
-    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let bytes = self.data_from[from]
             .recv_timeout(STUCK)
             .expect("a send must follow");
@@ -79,9 +78,9 @@ impl Peers for Member {
         Ok(())
     }
 
-    fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
+    async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
         self.put(send.0, send.1);
-        self.receive(receive.0, receive.1)?;
+        self.receive(receive.0, receive.1).await?;
         self.wait_taken(send.0);
         Ok(())
     }
@@ -108,24 +107,29 @@ impl Peers for Process {
         }
     }
 
-    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         match self {
-            Self::Strict(member) => member.send(to, buffer),
-            Self::Near(world) => world.within(Operation::Barrier).send(to, buffer),
+            Self::Strict(member) => member.send(to, buffer).await,
+            Self::Near(world) => world.within(Operation::Barrier).send(to, buffer).await,
         }
     }
 
-    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         match self {
-            Self::Strict(member) => member.receive(from, buffer),
-            Self::Near(world) => world.within(Operation::Barrier).receive(from, buffer),
+            Self::Strict(member) => member.receive(from, buffer).await,
+            Self::Near(world) => world.within(Operation::Barrier).receive(from, buffer).await,
         }
     }
 
-    fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
+    async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
         match self {
-            Self::Strict(member) => member.exchange(send, receive),
-            Self::Near(world) => world.within(Operation::Barrier).exchange(send, receive),
+            Self::Strict(member) => member.exchange(send, receive).await,
+            Self::Near(world) => {
+                world
+                    .within(Operation::Barrier)
+                    .exchange(send, receive)
+                    .await
+            }
         }
     }
 
@@ -319,7 +323,7 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
         world(size, |peers| {
             for _ in 1..=3 {
                 let before = come.fetch_add(1, Ordering::SeqCst);
-                barrier::barrier(peers).unwrap();
+                finish(barrier::barrier(peers)).unwrap();
                 let all = (before / size + 1) * size;
                 assert!(come.load(Ordering::SeqCst) >= all);
             }
@@ -337,7 +341,7 @@ fn a_broadcast_reaches_everybody() {
                     true => Room::of(&block(7, count), datatype),
                     false => Room::empty(count, datatype),
                 };
-                bcast::broadcast(peers, &room.buffer, root).unwrap();
+                finish(bcast::broadcast(peers, &room.buffer, root)).unwrap();
                 assert_eq!(room.values(), block(7, count));
             }
         }
@@ -353,7 +357,7 @@ fn a_broadcast_in_parts_reaches_everybody_however_short_it_is() {
                 true => Room::of(&block(7, count), datatype),
                 false => Room::empty(count, datatype),
             };
-            bcast::in_parts(peers, &room.buffer, 0).unwrap();
+            drive(bcast::in_parts(peers, &room.buffer, 0)).unwrap();
             assert_eq!(room.values(), block(7, count));
         }
     });
@@ -389,7 +393,7 @@ fn a_reduction_sums_over_all_at_the_root() {
                 let result = Room::empty(count, datatype);
                 let expected = sums(0..peers.all(), count);
                 let receive = is_root.then_some(&result.buffer);
-                reduce::reduce(peers, &own.input(), receive, &op, root).unwrap();
+                finish(reduce::reduce(peers, &own.input(), receive, &op, root)).unwrap();
                 if is_root {
                     assert_eq!(result.values(), expected);
                 }
@@ -398,7 +402,7 @@ fn a_reduction_sums_over_all_at_the_root() {
                     true => (Input::InPlace, Some(&own.buffer)),
                     false => (own.input(), None),
                 };
-                reduce::reduce(peers, &send, receive, &op, root).unwrap();
+                finish(reduce::reduce(peers, &send, receive, &op, root)).unwrap();
                 if is_root {
                     assert_eq!(own.values(), expected, "in place");
                 }
@@ -415,9 +419,21 @@ fn an_allreduce_sums_over_all_everywhere() {
             let own = Room::of(&block(peers.here(), count), datatype);
             let result = Room::empty(count, datatype);
             let expected = sums(0..peers.all(), count);
-            allreduce::allreduce(peers, &own.input(), &result.buffer, &op).unwrap();
+            finish(allreduce::allreduce(
+                peers,
+                &own.input(),
+                &result.buffer,
+                &op,
+            ))
+            .unwrap();
             assert_eq!(result.values(), expected);
-            allreduce::allreduce(peers, &Input::InPlace, &own.buffer, &op).unwrap();
+            finish(allreduce::allreduce(
+                peers,
+                &Input::InPlace,
+                &own.buffer,
+                &op,
+            ))
+            .unwrap();
             assert_eq!(own.values(), expected, "in place");
         }
     });
@@ -430,10 +446,10 @@ fn prefix_reductions_sum_over_the_lower_ranks() {
         for count in [0, 1, 5] {
             let own = Room::of(&block(here, count), datatype);
             let result = Room::empty(count, datatype);
-            scan::scan(peers, &own.input(), &result.buffer, &op).unwrap();
+            finish(scan::scan(peers, &own.input(), &result.buffer, &op)).unwrap();
             assert_eq!(result.values(), sums(0..here + 1, count));
             let result = Room::empty(count, datatype);
-            scan::exscan(peers, &own.input(), &result.buffer, &op).unwrap();
+            finish(scan::exscan(peers, &own.input(), &result.buffer, &op)).unwrap();
             let untouched = vec![-1; count];
             let expected = if here == 0 {
                 untouched
@@ -441,7 +457,7 @@ fn prefix_reductions_sum_over_the_lower_ranks() {
                 sums(0..here, count)
             };
             assert_eq!(result.values(), expected);
-            scan::scan(peers, &Input::InPlace, &own.buffer, &op).unwrap();
+            finish(scan::scan(peers, &Input::InPlace, &own.buffer, &op)).unwrap();
             assert_eq!(own.values(), sums(0..here + 1, count), "in place");
         }
     });
@@ -458,11 +474,25 @@ fn a_reduce_scatter_gives_each_its_part_of_the_sum() {
         let own = Room::of(&block(here, total), datatype);
         let result = Room::empty(part.len(), datatype);
         let send = own.input();
-        reduce_scatter::reduce_scatter(peers, &send, &result.buffer, &counts, &op).unwrap();
+        drive(reduce_scatter::reduce_scatter(
+            peers,
+            &send,
+            &result.buffer,
+            &counts,
+            &op,
+        ))
+        .unwrap();
         let expected = &sums(0..size, total)[part.clone()];
         assert_eq!(result.values(), expected);
         let send = Input::InPlace;
-        reduce_scatter::reduce_scatter(peers, &send, &own.buffer, &counts, &op).unwrap();
+        drive(reduce_scatter::reduce_scatter(
+            peers,
+            &send,
+            &own.buffer,
+            &counts,
+            &op,
+        ))
+        .unwrap();
         assert_eq!(&own.values()[..part.len()], expected, "in place");
     });
 }
@@ -504,23 +534,32 @@ fn operands_stay_in_rank_order_if_the_operator_does_not_commute() {
                 let own = || intervals(&vec![(here, here); count], &datatype);
                 let all: Vec<i32> = [0, last].repeat(count);
                 let result = own();
-                allreduce::allreduce(peers, &own().input(), &result.buffer, &op).unwrap();
+                finish(allreduce::allreduce(
+                    peers,
+                    &own().input(),
+                    &result.buffer,
+                    &op,
+                ))
+                .unwrap();
                 assert_eq!(result.values(), all);
                 for root in roots(size) {
                     let result = own();
                     let receive = (here == root).then_some(&result.buffer);
-                    reduce::reduce(peers, &own().input(), receive, &op, root).unwrap();
+                    finish(reduce::reduce(peers, &own().input(), receive, &op, root)).unwrap();
                     assert!(here != root || result.values() == all);
                 }
                 let result = own();
-                scan::scan(peers, &Input::InPlace, &result.buffer, &op).unwrap();
+                finish(scan::scan(peers, &Input::InPlace, &result.buffer, &op)).unwrap();
                 assert_eq!(result.values(), [0, here].repeat(count));
                 let result = own();
-                scan::exscan(peers, &own().input(), &result.buffer, &op).unwrap();
+                finish(scan::exscan(peers, &own().input(), &result.buffer, &op)).unwrap();
                 assert!(here == 0 || result.values() == [0, here - 1].repeat(count));
                 let (whole, part) = (intervals(&vec![(here, here); size], &datatype), own());
                 let (send, place, counts) = (whole.input(), part.buffer.part(0, 1), vec![1; size]);
-                reduce_scatter::reduce_scatter(peers, &send, &place, &counts, &op).unwrap();
+                drive(reduce_scatter::reduce_scatter(
+                    peers, &send, &place, &counts, &op,
+                ))
+                .unwrap();
                 assert_eq!(part.values()[..2], [0, last]);
             }
         });
@@ -539,7 +578,13 @@ fn a_gather_lays_the_blocks_in_rank_order() {
             let own = Room::of(&block(here, count), datatype);
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
-            gather::gather(peers, &own.input(), is_root.then_some(&place), root).unwrap();
+            drive(gather::gather(
+                peers,
+                &own.input(),
+                is_root.then_some(&place),
+                root,
+            ))
+            .unwrap();
             assert!(!is_root || all.values() == blocks(size, count));
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
@@ -548,7 +593,13 @@ fn a_gather_lays_the_blocks_in_rank_order() {
                 .copy_from(&own.buffer)
                 .unwrap();
             let send = if is_root { Input::InPlace } else { own.input() };
-            gather::gather(peers, &send, is_root.then_some(&place), root).unwrap();
+            drive(gather::gather(
+                peers,
+                &send,
+                is_root.then_some(&place),
+                root,
+            ))
+            .unwrap();
             assert!(!is_root || all.values() == blocks(size, count), "in place");
         }
     });
@@ -566,11 +617,23 @@ fn a_scatter_gives_each_its_block() {
             let own = Room::empty(count, datatype);
             let all = Room::of(&blocks(size, count), datatype);
             let send = all.per_process(count as u64);
-            scatter::scatter(peers, is_root.then_some(&send), &own.input(), root).unwrap();
+            drive(scatter::scatter(
+                peers,
+                is_root.then_some(&send),
+                &own.input(),
+                root,
+            ))
+            .unwrap();
             assert_eq!(own.values(), block(here, count));
             let own = Room::empty(count, datatype);
             let receive = if is_root { Input::InPlace } else { own.input() };
-            scatter::scatter(peers, is_root.then_some(&send), &receive, root).unwrap();
+            drive(scatter::scatter(
+                peers,
+                is_root.then_some(&send),
+                &receive,
+                root,
+            ))
+            .unwrap();
             assert!(is_root || own.values() == block(here, count), "in place");
             assert_eq!(all.values(), blocks(size, count), "the input stays");
         }
@@ -585,7 +648,7 @@ fn an_allgather_lays_the_blocks_in_rank_order_everywhere() {
             let own = Room::of(&block(here, count), datatype);
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
-            allgather::allgather(peers, &own.input(), &place).unwrap();
+            finish(allgather::allgather(peers, &own.input(), &place)).unwrap();
             assert_eq!(all.values(), blocks(size, count));
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
@@ -593,7 +656,7 @@ fn an_allgather_lays_the_blocks_in_rank_order_everywhere() {
                 .part((here * count) as i64, count as u64)
                 .copy_from(&own.buffer)
                 .unwrap();
-            allgather::allgather(peers, &Input::InPlace, &place).unwrap();
+            finish(allgather::allgather(peers, &Input::InPlace, &place)).unwrap();
             assert_eq!(all.values(), blocks(size, count), "in place");
         }
     });
@@ -621,9 +684,9 @@ fn an_alltoall_turns_senders_into_receivers() {
                 send.per_process(count as u64),
                 receive.per_process(count as u64),
             );
-            alltoall::alltoall(peers, &Input::Buffer(from.clone()), &to).unwrap();
+            finish(alltoall::alltoall(peers, &Input::Buffer(from.clone()), &to)).unwrap();
             assert_eq!(receive.values(), expected);
-            alltoall::alltoall(peers, &Input::InPlace, &from).unwrap();
+            finish(alltoall::alltoall(peers, &Input::InPlace, &from)).unwrap();
             assert_eq!(send.values(), expected, "in place");
         }
     });
@@ -649,10 +712,10 @@ fn check_hops(peers: &Process, (from, to): (&Datatype, &Datatype), count: usize)
     let receive = Room::empty(size * count, to);
     let split = |room: &Room| parts(&room.per_process(count as u64), size).unwrap();
     let (blocks, places) = (split(&send), split(&receive));
-    alltoall::hops(peers, &blocks, &places).unwrap();
+    drive(alltoall::hops(peers, &blocks, &places)).unwrap();
     assert_eq!(receive.values(), expected);
     assert_eq!(send.values(), outgoing, "the input stays");
-    alltoall::hops(peers, &blocks, &blocks).unwrap();
+    drive(alltoall::hops(peers, &blocks, &blocks)).unwrap();
     assert_eq!(send.values(), expected, "in place");
 }
 
@@ -684,8 +747,12 @@ fn an_alltoall_of_short_blocks_sends_as_many_messages_as_the_logarithm_says() {
                 let send = Room::empty(size * count, &Basic::Int.into());
                 let receive = Room::empty(size * count, &Basic::Int.into());
                 let blocks = |room: &Room| room.per_process(count as u64);
-                alltoall::alltoall(peers, &Input::Buffer(blocks(&send)), &blocks(&receive))
-                    .unwrap();
+                finish(alltoall::alltoall(
+                    peers,
+                    &Input::Buffer(blocks(&send)),
+                    &blocks(&receive),
+                ))
+                .unwrap();
                 let Process::Strict(member) = peers else {
                     unreachable!("it was made strict");
                 };
@@ -715,17 +782,23 @@ fn blocks_of_different_sizes_find_their_places() {
         let own = Room::of(&block(here, count(here)), datatype);
         let all = Room::empty(total, datatype);
         let places = backwards(&all, size, count);
-        allgather::allgatherv(peers, &own.input(), &places).unwrap();
+        finish(allgather::allgatherv(peers, &own.input(), &places)).unwrap();
         assert_eq!(all.values(), expected);
         for root in roots(size) {
             let is_root = here == root as usize;
             let back = Room::empty(count(here), datatype);
             let send = is_root.then_some(&places[..]);
-            scatter::scatterv(peers, send, &back.input(), root).unwrap();
+            drive(scatter::scatterv(peers, send, &back.input(), root)).unwrap();
             assert_eq!(back.values(), own.values());
             let gathered = Room::empty(total, datatype);
             let places = backwards(&gathered, size, count);
-            gather::gatherv(peers, &back.input(), is_root.then_some(&places), root).unwrap();
+            drive(gather::gatherv(
+                peers,
+                &back.input(),
+                is_root.then_some(&places),
+                root,
+            ))
+            .unwrap();
             assert!(!is_root || gathered.values() == expected);
         }
     });
@@ -748,9 +821,9 @@ fn letters_of_different_sizes_reach_their_receivers() {
             .rev()
             .flat_map(|from| letter(from, here, count(from, here)))
             .collect();
-        alltoall::alltoallw(peers, Some(&from), &to).unwrap();
+        finish(alltoall::alltoallw(peers, Some(&from), &to)).unwrap();
         assert_eq!(receive.values(), expected);
-        alltoall::alltoallw(peers, None, &from).unwrap();
+        finish(alltoall::alltoallw(peers, None, &from)).unwrap();
         assert_eq!(send.values(), expected, "in place");
     });
 }
@@ -759,15 +832,20 @@ fn letters_of_different_sizes_reach_their_receivers() {
 fn wrong_arguments_are_refused_before_anything_is_sent() {
     world(1, |peers| {
         let room = Room::empty(2, &Basic::Double.into());
-        let refused = bcast::broadcast(peers, &room.buffer, 1);
+        let refused = finish(bcast::broadcast(peers, &room.buffer, 1));
         assert_eq!(refused, Err(Cause::Root { root: 1, size: 1 }.into()));
-        let refused = bcast::broadcast(peers, &room.buffer, -1);
+        let refused = finish(bcast::broadcast(peers, &room.buffer, -1));
         assert_eq!(refused, Err(Cause::Root { root: -1, size: 1 }.into()));
-        let refused = allreduce::allreduce(peers, &Input::InPlace, &room.buffer, &Op::Band);
+        let refused = finish(allreduce::allreduce(
+            peers,
+            &Input::InPlace,
+            &room.buffer,
+            &Op::Band,
+        ));
         assert!(matches!(refused.unwrap_err().cause(), Cause::Op { .. }));
-        let refused = gather::gather(peers, &room.input(), None, 0);
+        let refused = drive(gather::gather(peers, &room.input(), None, 0));
         assert!(matches!(refused.unwrap_err().cause(), Cause::Argument(_)));
-        let refused = alltoall::alltoallw(peers, None, &[]);
+        let refused = finish(alltoall::alltoallw(peers, None, &[]));
         assert!(matches!(refused.unwrap_err().cause(), Cause::Argument(_)));
     });
 }

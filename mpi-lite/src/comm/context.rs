@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::places::{Offer, Places};
-use super::{Call, Communicator, Group, Operation, in_words};
+use super::{Communicator, Group, Operation, Peers, in_words};
 use crate::data::Buffer;
+use crate::engine::Circle;
 use crate::error::Result;
 use crate::ids::Context;
 use crate::transport::shm::meeting::{About, Meeting, Spot};
@@ -100,8 +101,8 @@ impl Agreement<'_> {
 }
 
 impl Communicator {
-    /// Agrees with all processes of this communicator; tells the `words` of all.
-    pub(super) fn agree(&self, words: [u32; 2]) -> Result<Agreement<'_>> {
+    /// Agrees with all processes of this communicator, which are `peers`; tells the `words` of all.
+    pub(super) async fn agree(&self, peers: &impl Peers, words: [u32; 2]) -> Result<Agreement<'_>> {
         let contexts = &self.inner.contexts;
         let next = contexts.next.load(Ordering::SeqCst);
         let offered = contexts.places.lock().offer();
@@ -112,63 +113,64 @@ impl Communicator {
             offered,
             taken: Cell::new(None),
         };
-        agreement.all = self.gather_words(Word {
+        let mine = Word {
             next,
             offer: offered,
             words,
-        })?;
+        };
+        agreement.all = gather_words(peers, mine).await?;
         let greatest = agreement.all.iter().map(|word| word.next).max();
         let context = greatest.expect("a communicator has a member");
         contexts.next.store(context + 2, Ordering::SeqCst);
         agreement.context = Context(context);
         Ok(agreement)
     }
+}
 
-    /// All-gather of one word per process, without messages where the processes meet.
-    fn gather_words(&self, mine: Word) -> Result<Vec<Word>> {
-        let Some(circle) = self.circle() else {
-            return self.gather_words_by_messages(mine);
-        };
-        let mut all = vec![0; self.size() as usize * WORD_BYTES];
-        let mut mine = mine.encode();
-        let own = Buffer::of_bytes(&mut mine);
-        let done = circle.concatenate(
-            AGREEMENT,
-            |rank| rank * WORD_BYTES,
-            &own,
-            |from, piece| {
-                piece.read_into(&mut all[from..]);
-            },
-        );
-        done.map_err(|error| in_words(circle, error))?;
-        Ok(all.as_chunks().0.iter().map(Word::decode).collect())
+/// All-gather of one word per process, without messages where the processes meet.
+async fn gather_words(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
+    if let Some(circle) = peers.circle() {
+        return gather_words_together(circle, mine);
     }
+    gather_words_by_messages(peers, mine).await
+}
 
-    /// By the algorithm of Bruck: in round k each has the words of 2^k processes from itself on,
-    /// and gets as many more from 2^k further on.
-    fn gather_words_by_messages(&self, mine: Word) -> Result<Vec<Word>> {
-        let (rank, size) = (self.rank() as usize, self.size() as usize);
-        let mut known = mine.encode().to_vec();
-        while known.len() < size * WORD_BYTES {
-            let have = known.len() / WORD_BYTES;
-            let more = have.min(size - have);
-            let mut out = known[..more * WORD_BYTES].to_vec();
-            let mut room = vec![0; more * WORD_BYTES];
-            let to = (rank + size - have) % size;
-            let from = (rank + have) % size;
-            self.exchange_in_collective(
-                (Buffer::of_bytes(&mut out), to),
-                (Buffer::of_bytes(&mut room), from),
-                Call::of_all(Operation::Create),
-            )?;
-            known.extend_from_slice(&room);
-        }
-        // The first word is this process's, so turn the list until rank 0 is first.
-        let (words, _) = known.as_chunks();
-        let mut words: Vec<Word> = words.iter().map(Word::decode).collect();
-        words.rotate_right(rank);
-        Ok(words)
+fn gather_words_together(circle: Circle<'_>, mine: Word) -> Result<Vec<Word>> {
+    let mut all = vec![0; circle.meeting().size() * WORD_BYTES];
+    let mut mine = mine.encode();
+    let own = Buffer::of_bytes(&mut mine);
+    let done = circle.concatenate(
+        AGREEMENT,
+        |rank| rank * WORD_BYTES,
+        &own,
+        |from, piece| {
+            piece.read_into(&mut all[from..]);
+        },
+    );
+    done.map_err(|error| in_words(circle, error))?;
+    Ok(all.as_chunks().0.iter().map(Word::decode).collect())
+}
+
+/// By the algorithm of Bruck: in round k each has the words of 2^k processes from itself on,
+/// and gets as many more from 2^k further on.
+async fn gather_words_by_messages(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
+    let size = peers.all();
+    let mut known = mine.encode().to_vec();
+    while known.len() < size * WORD_BYTES {
+        let have = known.len() / WORD_BYTES;
+        let more = have.min(size - have);
+        let mut out = known[..more * WORD_BYTES].to_vec();
+        let mut room = vec![0; more * WORD_BYTES];
+        let (outgoing, incoming) = (Buffer::of_bytes(&mut out), Buffer::of_bytes(&mut room));
+        let (to, from) = (peers.before(have), peers.after(have));
+        peers.exchange((to, &outgoing), (from, &incoming)).await?;
+        known.extend_from_slice(&room);
     }
+    // The first word is this process's, so turn the list until rank 0 is first.
+    let (words, _) = known.as_chunks();
+    let mut words: Vec<Word> = words.iter().map(Word::decode).collect();
+    words.rotate_right(peers.here());
+    Ok(words)
 }
 
 impl Word {

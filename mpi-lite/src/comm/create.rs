@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::context::Agreement;
-use super::{Communicator, Group, Inner};
+use super::{Communicator, Group, Inner, Operation, Peers, drive};
 use crate::error::{Cause, Result};
 
 /// The colour of those who do not take part.
@@ -17,8 +17,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn dup(&self) -> Result<Self> {
-        let agreement = self.agree([0, 0])?;
-        Ok(self.derive(&agreement, self.group().clone(), self.rank()))
+        drive(self.dup_among(&self.within(Operation::Create)))
     }
 
     /// Parts the processes by `color`; within a part they are ordered by `key`, then by their
@@ -29,7 +28,37 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
-        let agreement = self.agree([color.unwrap_or(NO_COLOR), key.cast_unsigned()])?;
+        drive(self.split_among(&self.within(Operation::Create), color, key))
+    }
+
+    /// A communicator of `group`, a part of this one's; processes outside of it get `None`.
+    /// Collective over all processes of this communicator.
+    ///
+    /// # Errors
+    /// A process of `group` is none of this communicator's; nobody waits for the caller because of
+    /// that. A process of this communicator is lost.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn create(&self, group: &Group) -> Result<Option<Self>> {
+        drive(self.create_among(&self.within(Operation::Create), group))
+    }
+}
+
+/// The same among `peers`, the processes of the communicator.
+impl Communicator {
+    async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {
+        let agreement = self.agree(peers, [0, 0]).await?;
+        Ok(self.derive(&agreement, self.group().clone(), self.rank()))
+    }
+
+    async fn split_among(
+        &self,
+        peers: &impl Peers,
+        color: Option<u32>,
+        key: i32,
+    ) -> Result<Option<Self>> {
+        let words = [color.unwrap_or(NO_COLOR), key.cast_unsigned()];
+        let agreement = self.agree(peers, words).await?;
         let Some(color) = color else {
             return Ok(None);
         };
@@ -51,16 +80,8 @@ impl Communicator {
         Ok(Some(self.derive(&agreement, group, rank)))
     }
 
-    /// A communicator of `group`, a part of this one's; processes outside of it get `None`.
-    /// Collective over all processes of this communicator.
-    ///
-    /// # Errors
-    /// A process of `group` is none of this communicator's; nobody waits for the caller because of
-    /// that. A process of this communicator is lost.
-    ///
-    /// Source: MPI 5.0, 7.4.2.
-    pub fn create(&self, group: &Group) -> Result<Option<Self>> {
-        let agreement = self.agree([0, 0])?;
+    async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
+        let agreement = self.agree(peers, [0, 0]).await?;
         if let Some(stranger) = group.first_beyond(self.group()) {
             return Err(Cause::Group { rank: stranger }.into());
         }

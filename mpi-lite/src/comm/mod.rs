@@ -6,6 +6,7 @@ mod call;
 mod context;
 mod create;
 mod group;
+mod peers;
 mod persistent;
 mod places;
 mod point;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 pub(crate) use call::{Call, Operation, in_words, mismatch, parted};
 pub use group::Group;
+pub(crate) use peers::{Begun, Peers, drive, finish};
 pub use probe::Matched;
 
 use crate::engine::{Circle, Engine};

@@ -1,7 +1,13 @@
-//! What an algorithm needs of a communicator. The tests have their own, of threads.
+//! What an algorithm needs of a communicator, and how its futures are driven.
+//!
+//! An algorithm is an `async fn` over [`Peers`]. A blocking call drives its future in place: each
+//! leaf blocks in the engine and is ready at its first poll. The tests of `coll` have peers of
+//! their own, of threads.
 
-use super::choose::Nearness;
-use crate::comm::{Call, Communicator, Operation};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::{Call, Communicator, Operation};
 use crate::data::Buffer;
 use crate::engine::Circle;
 use crate::error::{Cause, Result};
@@ -10,34 +16,26 @@ use crate::error::{Cause, Result};
 ///
 /// Messages between two processes keep their order. A send may wait for its receive, so an
 /// algorithm never sends around in a circle: there it exchanges.
-pub(super) trait Peers {
+pub(crate) trait Peers {
     /// This process, `0..size`.
     fn here(&self) -> usize;
 
     /// How many there are.
     fn all(&self) -> usize;
 
-    /// Sends `buffer` to rank `to` and waits until it may be reused.
-    fn send(&self, to: usize, buffer: &Buffer) -> Result<()>;
+    /// Sends `buffer` to rank `to`; ready when it may be reused.
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()>;
 
     /// Receives into `buffer` from rank `from`.
-    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()>;
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()>;
 
     /// Both at once.
-    fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
+    async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
 
-    /// Where they meet without messages, if they do.
+    /// Where they meet without messages, if they do. Who comes to a gathering stays until it is
+    /// over: the future that does so blocks.
     fn circle(&self) -> Option<Circle<'_>> {
         None
-    }
-
-    /// How near they are to each other. All of them know the same.
-    fn nearness(&self) -> Nearness {
-        match self.circle() {
-            None => Nearness::Apart,
-            Some(circle) if circle.meeting().is_crowded() => Nearness::Crowded,
-            Some(_) => Nearness::Beside,
-        }
     }
 
     /// The rank `by` after this one, around.
@@ -63,16 +61,39 @@ pub(super) trait Peers {
     }
 }
 
-/// A process of a communicator in one of its calls.
+/// Runs the future of a blocking call: in place, polled once, without allocation.
+#[inline]
+pub(crate) fn drive<T>(future: impl Future<Output = T>) -> T {
+    let future = pin!(future);
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("a leaf of a blocking call is ready at once"),
+    }
+}
+
+/// An operation that has begun: what is left of it, if anything is. Its arguments are checked, and
+/// what goes without messages is done.
+pub(crate) type Begun<F> = Result<Option<F>>;
+
+/// Runs what is left of a blocking call.
+#[inline]
+pub(crate) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
+    match begun? {
+        Some(rest) => drive(rest),
+        None => Ok(()),
+    }
+}
+
+/// A process of a communicator in one of its blocking calls.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     communicator: &'a Communicator,
     call: Call,
 }
 
 impl Communicator {
     /// This process in an operation without a root.
-    pub(super) fn within(&self, operation: Operation) -> Caller<'_> {
+    pub(crate) fn within(&self, operation: Operation) -> Caller<'_> {
         Caller {
             communicator: self,
             call: Call::of_all(operation),
@@ -80,7 +101,7 @@ impl Communicator {
     }
 
     /// This process in an operation with a root.
-    pub(super) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
+    pub(crate) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
         Caller {
             communicator: self,
             call: Call::rooted(operation, root),
@@ -101,18 +122,21 @@ impl Peers for Caller<'_> {
         self.communicator.circle()
     }
 
-    fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
         communicator.send_in_collective(buffer.clone(), to, self.call)
     }
 
-    fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
         communicator.recv_in_collective(buffer.clone(), from, self.call)
     }
 
-    fn exchange(&self, (to, send): (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
-        let (from, receive) = receive;
+    async fn exchange(
+        &self,
+        (to, send): (usize, &Buffer),
+        (from, receive): (usize, &Buffer),
+    ) -> Result<()> {
         let (send, receive) = ((send.clone(), to), (receive.clone(), from));
         self.communicator
             .exchange_in_collective(send, receive, self.call)
