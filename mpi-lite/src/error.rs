@@ -94,6 +94,9 @@ pub enum Cause {
     /// `MPI_Start` of a request that is not an inactive persistent one.
     #[error("the request is not an inactive persistent request")]
     NotStartable,
+    /// `MPI_Cancel` or `MPI_Request_free` of an active collective operation.
+    #[error("a collective operation can be neither cancelled nor freed: wait for its request")]
+    Irrevocable,
     /// `MPI_Cancel` and the like on something that cannot be cancelled.
     #[error("the message was already received")]
     Message,
@@ -226,7 +229,9 @@ impl Cause {
             Self::NoMemory { .. } => Class::NoMem,
             Self::NullBuffer | Self::BufferFull { .. } | Self::BufferAttach(_) => Class::Buffer,
             Self::Truncate { .. } => Class::Truncate,
-            Self::Request | Self::NotStartable | Self::Message => Class::Request,
+            Self::Request | Self::NotStartable | Self::Irrevocable | Self::Message => {
+                Class::Request
+            }
             Self::Group { .. } => Class::Group,
             Self::Op { .. } => Class::Op,
             Self::Argument(_)

@@ -47,8 +47,9 @@ pub enum Mode {
     Ready,
 }
 
-/// A set of messages that match only each other. Each communicator owns two: an even one for
-/// point-to-point messages and the odd one after it for its collectives.
+/// A set of messages that match only each other. Each communicator owns four: a multiple of four
+/// for point-to-point messages, and those after it for its blocking collectives, for its other
+/// collectives, and for nothing yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
 
@@ -56,15 +57,29 @@ impl Context {
     /// `MPI_COMM_WORLD`.
     pub const WORLD: Self = Self(0);
     /// `MPI_COMM_SELF`.
-    pub const OWN: Self = Self(2);
+    pub const OWN: Self = Self(4);
     /// What engines tell each other; no communicator's.
     pub const ENGINES: Self = Self(u32::MAX);
     /// The first one for communicators that the program makes.
-    pub const FIRST_FREE: Self = Self(4);
+    pub const FIRST_FREE: Self = Self(8);
+    /// So many belong to a communicator.
+    pub const EACH: u32 = 4;
 
-    /// The context of the same communicator's collectives.
+    /// The context of the same communicator's blocking collectives.
     #[must_use]
     pub fn collective(self) -> Self {
         Self(self.0 | 1)
+    }
+
+    /// The context of the same communicator's collectives that go on beside the program.
+    #[must_use]
+    pub fn nonblocking(self) -> Self {
+        Self(self.0 | 2)
+    }
+
+    /// Returns true if its messages are those of collectives.
+    #[must_use]
+    pub fn is_collective(self) -> bool {
+        !self.0.is_multiple_of(Self::EACH)
     }
 }

@@ -6,8 +6,9 @@ use super::gather::keep;
 use super::partial::{Partial, fold};
 use super::reduce::check_counts;
 use super::{Input, allgather, meeting};
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::{Buffer, Op};
+use crate::engine::Request;
 use crate::error::Result;
 
 /// Reduction to all.
@@ -21,6 +22,23 @@ impl Communicator {
     pub fn allreduce(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
         let peers = self.within(Operation::Allreduce);
         finish(allreduce(&peers, send, receive, op))
+    }
+
+    /// A persistent allreduce, not started. The buffers stay valid until the request is freed, and
+    /// untouched while it is active. Collective: returns when all processes have called it.
+    ///
+    /// # Errors
+    /// As for [`Communicator::allreduce`]; `Cause::Mismatch` if another process called something
+    /// else.
+    ///
+    /// Source: MPI 5.0, 6.13.8.
+    pub fn allreduce_init(&self, send: Input, receive: Buffer, op: Op) -> Result<Request> {
+        drop(allreduce(&self.beside(), &send, &receive, &op)?);
+        let call = Call::of_all(Operation::Allreduce);
+        self.plan(call, op.calls_program(), move |peers: TaskPeers| {
+            let (send, receive, op) = (send.clone(), receive.clone(), op.clone());
+            async move { go_on(allreduce(&peers, &send, &receive, &op)).await }
+        })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::choose::{self, Synchronisation, nearness};
 use super::meeting;
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::Buffer;
+use crate::engine::Request;
 use crate::error::Result;
 
 /// Synchronisation.
@@ -16,6 +17,18 @@ impl Communicator {
     /// Source: MPI 5.0, 6.3.
     pub fn barrier(&self) -> Result<()> {
         finish(barrier(&self.within(Operation::Barrier)))
+    }
+
+    /// Starts a barrier. The request completes when all processes of the communicator have called
+    /// this, with `Cause::Lost` if one is gone.
+    ///
+    /// Source: MPI 5.0, 6.12.1.
+    #[must_use]
+    pub fn ibarrier(&self) -> Request {
+        let call = Call::of_all(Operation::Barrier);
+        self.start(call, false, |peers: TaskPeers| async move {
+            go_on(barrier(&peers)).await
+        })
     }
 }
 

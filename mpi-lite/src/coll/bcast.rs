@@ -2,8 +2,9 @@
 
 use super::choose::{self, Broadcast, nearness};
 use super::{allgather, meeting, scatter};
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::Buffer;
+use crate::engine::Request;
 use crate::error::Result;
 
 /// Broadcast.
@@ -19,6 +20,21 @@ impl Communicator {
     pub fn bcast(&self, buffer: &Buffer, root: i32) -> Result<()> {
         let peers = self.within_rooted(Operation::Bcast, root);
         finish(broadcast(&peers, buffer, root))
+    }
+
+    /// Starts a broadcast. The buffer stays valid and untouched until the request completes, with
+    /// `Cause::Truncate` if the root's message is longer, `Cause::Lost` if a process is gone.
+    ///
+    /// # Errors
+    /// `Cause::Root`, `Cause::Count`, `Cause::NullBuffer`: nothing was started.
+    ///
+    /// Source: MPI 5.0, 6.12.2.
+    pub fn ibcast(&self, buffer: Buffer, root: i32) -> Result<Request> {
+        drop(broadcast(&self.beside(), &buffer, root)?);
+        let call = Call::rooted(Operation::Bcast, root);
+        Ok(self.start(call, false, move |peers: TaskPeers| async move {
+            go_on(broadcast(&peers, &buffer, root)).await
+        }))
     }
 }
 

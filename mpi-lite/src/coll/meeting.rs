@@ -270,6 +270,8 @@ fn check_result(circle: Circle<'_>, (theirs, mine): (About, About), result: &Buf
 }
 
 /// The root brings what all read; it does not wait for them.
+// Blocking and nonblocking calls are compiled apart, and only the one comes here.
+#[inline(always)]
 pub(super) fn broadcast(circle: Circle<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let room = buffer.bytes()?;
     let (gathering, about) = circle.gather(Operation::Bcast.about(root, 0));

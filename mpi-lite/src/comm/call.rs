@@ -10,6 +10,20 @@ use crate::transport::shm::meeting::{About, Before};
 /// Bits of the operation in a tag; the root is above them.
 const KIND_BITS: u32 = 5;
 
+/// Bits of the root in a tag, which is one more there.
+const ROOT_BITS: u32 = 24;
+
+/// How an operation is called: of which form all processes must call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The call returns when it is over.
+    Blocking,
+    /// It goes on beside the program.
+    Nonblocking,
+    /// The same, as often as it is started.
+    Persistent,
+}
+
 macro_rules! operations {
     ($($name:ident = $number:literal, $text:literal;)*) => {
         /// A collective operation.
@@ -53,6 +67,7 @@ operations! {
 pub(crate) struct Call {
     operation: Operation,
     root: Option<u32>,
+    form: Form,
 }
 
 impl Call {
@@ -61,6 +76,7 @@ impl Call {
         Self {
             operation,
             root: None,
+            form: Form::Blocking,
         }
     }
 
@@ -69,7 +85,13 @@ impl Call {
         Self {
             operation,
             root: u32::try_from(root).ok(),
+            form: Form::Blocking,
         }
+    }
+
+    /// The same, called in another form.
+    pub(crate) fn in_form(self, form: Form) -> Self {
+        Self { form, ..self }
     }
 
     /// What a member came to a gathering for, in words.
@@ -107,18 +129,25 @@ impl Call {
         Self::of_tag(tag).map_or("another operation".into(), |call| call.to_string())
     }
 
-    /// The tag of its messages. Ranks are below 2^24.
+    /// The tag of its messages. Ranks are below 2^24 - 1.
     pub(crate) fn tag(self) -> i32 {
         let root = self.root.map_or(0, |root| root + 1);
-        (root << KIND_BITS | self.operation as u32).cast_signed()
+        let form = (self.form as u32) << (KIND_BITS + ROOT_BITS);
+        (form | root << KIND_BITS | self.operation as u32).cast_signed()
     }
 
     fn of_tag(tag: i32) -> Option<Self> {
         let word = tag.cast_unsigned();
         let operation = Operation::of(word & ((1 << KIND_BITS) - 1))?;
+        let root = word >> KIND_BITS & ((1 << ROOT_BITS) - 1);
         Some(Self {
             operation,
-            root: (word >> KIND_BITS).checked_sub(1),
+            root: root.checked_sub(1),
+            form: match word >> (KIND_BITS + ROOT_BITS) {
+                0 => Form::Blocking,
+                1 => Form::Nonblocking,
+                _ => Form::Persistent,
+            },
         })
     }
 
@@ -225,9 +254,17 @@ fn mismatch_before(other: &str, mine: About, theirs: About) -> Error {
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.operation.name();
+        match (self.form, name.strip_prefix("MPI_")) {
+            (Form::Nonblocking, Some(name)) => {
+                let (first, rest) = name.split_at(1);
+                write!(f, "MPI_I{}{rest}", first.to_lowercase())?;
+            }
+            (Form::Persistent, _) => write!(f, "{name}_init")?,
+            _ => f.write_str(name)?,
+        }
         match self.root {
-            Some(root) => write!(f, "{name}(root {root})"),
-            None => f.write_str(name),
+            Some(root) => write!(f, "(root {root})"),
+            None => Ok(()),
         }
     }
 }
@@ -243,11 +280,26 @@ mod tests {
             for call in [
                 Call::of_all(operation),
                 Call::rooted(operation, 0),
-                Call::rooted(operation, (1 << 24) - 1),
+                Call::rooted(operation, (1 << 24) - 2),
             ] {
-                assert!(call.tag() > 0);
-                assert_eq!(Call::of_tag(call.tag()), Some(call));
+                for form in [Form::Blocking, Form::Nonblocking, Form::Persistent] {
+                    let call = call.in_form(form);
+                    assert!(call.tag() > 0);
+                    assert_eq!(Call::of_tag(call.tag()), Some(call));
+                }
             }
+        }
+    }
+
+    #[test]
+    fn a_call_is_named_as_the_program_called_it() {
+        let call = Call::rooted(Operation::Bcast, 2);
+        for (form, name) in [
+            (Form::Blocking, "MPI_Bcast(root 2)"),
+            (Form::Nonblocking, "MPI_Ibcast(root 2)"),
+            (Form::Persistent, "MPI_Bcast_init(root 2)"),
+        ] {
+            assert_eq!(call.in_form(form).to_string(), name);
         }
     }
 

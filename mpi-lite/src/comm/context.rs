@@ -121,7 +121,9 @@ impl Communicator {
         agreement.all = gather_words(peers, mine).await?;
         let greatest = agreement.all.iter().map(|word| word.next).max();
         let context = greatest.expect("a communicator has a member");
-        contexts.next.store(context + 2, Ordering::SeqCst);
+        contexts
+            .next
+            .store(context + Context::EACH, Ordering::SeqCst);
         agreement.context = Context(context);
         Ok(agreement)
     }

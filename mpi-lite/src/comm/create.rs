@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::context::Agreement;
 use super::{Communicator, Group, Inner, Operation, Peers, drive};
 use crate::error::{Cause, Result};
@@ -107,6 +109,7 @@ impl Communicator {
                 group,
                 rank,
                 meeting,
+                window: Mutex::default(),
             }),
         }
     }

@@ -11,13 +11,17 @@ mod persistent;
 mod places;
 mod point;
 mod probe;
+mod tasks;
 
 use std::sync::Arc;
 
-pub(crate) use call::{Call, Operation, in_words, mismatch, parted};
+use parking_lot::Mutex;
+
+pub(crate) use call::{Call, Form, Operation, in_words, mismatch, parted};
 pub use group::Group;
-pub(crate) use peers::{Begun, Peers, drive, finish};
+pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
 pub use probe::Matched;
+pub(crate) use tasks::TaskPeers;
 
 use crate::engine::{Circle, Engine};
 use crate::error::Result;
@@ -39,6 +43,8 @@ struct Inner {
     rank: u32,
     /// Where its members meet, if they share memory.
     meeting: Option<Meeting>,
+    /// Its nonblocking collectives.
+    window: Mutex<tasks::Window>,
 }
 
 impl Drop for Inner {
@@ -77,6 +83,7 @@ impl Communicator {
                     group,
                     rank,
                     meeting,
+                    window: Mutex::default(),
                 }),
             }
         };

@@ -1,7 +1,8 @@
 //! What an algorithm needs of a communicator, and how its futures are driven.
 //!
 //! An algorithm is an `async fn` over [`Peers`]. A blocking call drives its future in place: each
-//! leaf blocks in the engine and is ready at its first poll. The tests of `coll` have peers of
+//! leaf blocks in the engine and is ready at its first poll. `tasks` has the peers of a call that
+//! goes on beside the program. The tests of `coll` have peers of
 //! their own, of threads.
 
 use std::pin::pin;
@@ -80,6 +81,14 @@ pub(crate) type Begun<F> = Result<Option<F>>;
 pub(crate) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
     match begun? {
         Some(rest) => drive(rest),
+        None => Ok(()),
+    }
+}
+
+/// What is left of an operation that goes on beside the program.
+pub(crate) async fn go_on(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
+    match begun? {
+        Some(rest) => rest.await,
         None => Ok(()),
     }
 }

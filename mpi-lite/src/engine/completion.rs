@@ -82,7 +82,7 @@ impl Lane {
     /// Frees a request; an active operation goes on. Source: MPI 5.0, 3.7.3.
     ///
     /// # Errors
-    /// The request does not exist (any more).
+    /// The request does not exist (any more), or is that of an active collective operation.
     pub fn free(&mut self, request: Request) -> Result<()> {
         self.delivery.requests.free(request)
     }

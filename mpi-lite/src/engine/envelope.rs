@@ -24,7 +24,8 @@ const SERIAL_SHIFT: u32 = 8;
 pub struct Envelope {
     /// The communicator, and which side of it.
     pub context: Context,
-    /// The sender's rank in the communicator.
+    /// The sender's rank in the communicator; in a context of nonblocking collectives, which of
+    /// those that are active in the upper byte.
     pub source: u32,
     /// The tag, 0 or more.
     pub tag: i32,
@@ -60,7 +61,16 @@ impl Flags {
     }
 }
 
+/// Ranks are below 2^24.
+pub const RANK_BITS: u32 = 24;
+
 impl Envelope {
+    /// The sender's rank in the communicator.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.source & ((1 << RANK_BITS) - 1)
+    }
+
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
         // In halves, as the transports read it: a processor that reads as a whole what it has just

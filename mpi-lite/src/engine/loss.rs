@@ -36,8 +36,8 @@ impl Leftovers {
     /// Nobody will receive this.
     #[cold]
     pub(super) fn note(&mut self, envelope: &Envelope) {
-        let name = (envelope.source, envelope.tag);
-        if envelope.context == envelope.context.collective() {
+        let name = (envelope.rank(), envelope.tag);
+        if envelope.context.is_collective() {
             self.collective.get_or_insert(name);
         } else {
             self.messages += 1;

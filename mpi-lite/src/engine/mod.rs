@@ -1,8 +1,8 @@
 //! Matching, requests, protocol choice, progress and waiting: what moves messages.
 //!
 //! A [`Lane`] is one lock's worth of state and never blocks; the [`Engine`] around it is what
-//! blocks (`wait`, as `patience` says) and keeps acknowledging while the program computes
-//! (`ticker`).
+//! blocks (`wait`, as `patience` says), keeps acknowledging while the program computes (`ticker`),
+//! and lets operations go on beside it (`tasks`).
 
 mod attached;
 mod completion;
@@ -23,6 +23,7 @@ mod request;
 mod send;
 mod shortcut;
 mod taken;
+mod tasks;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
 mod ticker;
@@ -43,7 +44,10 @@ pub use patience::Patience;
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
 pub use send::SendPlan;
+pub use tasks::{Desk, Job, Make, Ordered, Recipe, TaskId, Work};
 pub use ticker::{Ticker, tick};
+
+use tasks::Tasks;
 
 use crate::clock::Clock;
 use crate::transport::shm::Watch;
@@ -64,6 +68,7 @@ pub struct Engine {
     /// How the ticker sleeps, if there are neighbours who may wake it.
     watch: Option<Watch<'static>>,
     sleepers: AtomicU32,
+    tasks: Tasks,
     /// Turns taken by the program's threads.
     turns: AtomicU64,
     is_closed: AtomicBool,
@@ -93,6 +98,7 @@ impl Engine {
             doorbells,
             bell: wait::bell()?,
             sleepers: AtomicU32::new(0),
+            tasks: Tasks::default(),
             turns: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             closed: Once::new(),

@@ -82,7 +82,7 @@ impl Lane {
         }
     }
 
-    /// Starts a persistent request. Source: MPI 5.0, 3.9.
+    /// Starts a persistent send or receive; the engine starts all. Source: MPI 5.0, 3.9.
     ///
     /// # Errors
     /// It is not an inactive persistent one, or the operation cannot start.
@@ -107,6 +107,7 @@ impl Lane {
                     .requests
                     .finish(request, Status::FROM_NULL, None),
             },
+            Plan::Task(_) => return Err(Cause::NotStartable.into()),
         }
         Ok(())
     }
@@ -231,8 +232,9 @@ impl Lane {
     /// 3.8.4.
     ///
     /// # Errors
-    /// The request does not exist.
+    /// The request does not exist, or is that of a collective operation.
     pub fn cancel(&mut self, request: Request) -> Result<()> {
+        self.delivery.requests.check_revocable(request)?;
         if self.delivery.requests.peek(request)?.is_some() {
             return Ok(());
         }

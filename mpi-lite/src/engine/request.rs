@@ -2,6 +2,7 @@
 
 use super::receive::ReceivePlan;
 use super::send::SendPlan;
+use super::tasks::Recipe;
 use crate::data::{Area, Scattered};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Source, TagSelector};
@@ -109,6 +110,8 @@ pub enum Plan {
     Send(SendPlan),
     /// A receive.
     Receive(ReceivePlan),
+    /// A collective operation.
+    Task(Recipe),
 }
 
 impl Plan {
@@ -116,6 +119,7 @@ impl Plan {
         match self {
             Self::Send(plan) => Some(plan.context),
             Self::Receive(plan) => plan.pattern.map(|pattern| pattern.context),
+            Self::Task(recipe) => Some(recipe.context),
         }
     }
 }
@@ -140,13 +144,25 @@ enum Phase {
     Done(Status),
 }
 
+/// Who wants to know that an operation has finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// The program, which will ask.
+    Program,
+    /// The program; it may neither cancel nor free the operation, which is a task.
+    Collective,
+    /// Nobody: the program has freed the request.
+    Nobody,
+    /// The task of this number, which is to be told.
+    Task(u32),
+}
+
 /// An operation: one cache line, and what few of them have.
 #[derive(Debug)]
 struct Operation {
     phase: Phase,
     context: Option<Context>,
-    /// The program has freed the request: nobody asks how it ended.
-    is_freed: bool,
+    owner: Owner,
     rare: Option<Box<Rare>>,
 }
 
@@ -168,7 +184,7 @@ impl Operation {
         Self {
             phase,
             context,
-            is_freed: false,
+            owner: Owner::Program,
             rare: None,
         }
     }
@@ -226,6 +242,8 @@ pub(super) struct Requests {
     finished: u64,
     /// Before so many have finished, who waits has no use for looking.
     due: u64,
+    /// Tasks of which an operation has finished.
+    woken: Vec<u32>,
 }
 
 impl Requests {
@@ -284,6 +302,9 @@ impl Requests {
 
     pub(super) fn open_persistent(&mut self, plan: Plan) -> Request {
         let mut operation = Operation::new(plan.context(), Phase::Inactive);
+        if matches!(plan, Plan::Task(_)) {
+            operation.owner = Owner::Collective;
+        }
         operation.rare().plan = Some(plan);
         self.insert(operation)
     }
@@ -376,8 +397,67 @@ impl Requests {
         if error.is_some() || operation.rare.is_some() {
             operation.note_rare_end(error);
         }
-        if operation.is_freed {
-            self.table.remove(request.0);
+        if operation.owner != Owner::Program {
+            self.tell_owner(request);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_owner(&mut self, request: Request) {
+        match self.table.get(request.0).map(|operation| operation.owner) {
+            Some(Owner::Task(task)) => self.woken.push(task),
+            Some(Owner::Nobody) => self.table.discard(request.0),
+            _ => {}
+        }
+    }
+
+    /// Returns true if an operation of a task has finished.
+    #[inline(always)]
+    pub(super) fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
+    /// The tasks of which an operation has finished since this was last asked.
+    pub(super) fn drain_woken(&mut self) -> impl Iterator<Item = u32> {
+        self.woken.drain(..)
+    }
+
+    /// An operation that a task completes.
+    pub(super) fn open_collective(&mut self, context: Context) -> Request {
+        let mut operation = Operation::new(Some(context), Phase::Active(Span::EMPTY));
+        operation.owner = Owner::Collective;
+        self.insert(operation)
+    }
+
+    /// What an inactive persistent request does, if it is a task.
+    pub(super) fn recipe(&self, request: Request) -> Option<Recipe> {
+        let operation = self.table.get(request.0)?;
+        match (operation.phase, operation.plan()) {
+            (Phase::Inactive, Some(Plan::Task(recipe))) => Some(recipe.clone()),
+            _ => None,
+        }
+    }
+
+    /// The operation is a task's, which is to be told when it finishes.
+    pub(super) fn give_to_task(&mut self, request: Request, task: u32) {
+        if let Some(operation) = self.table.get_mut(request.0) {
+            operation.owner = Owner::Task(task);
+        }
+    }
+
+    /// Checks that the operation may be cancelled or freed. Source: MPI 5.0, 6.12 and 6.13.
+    ///
+    /// # Errors
+    /// It is a collective one, and not an inactive persistent one.
+    pub(super) fn check_revocable(&self, request: Request) -> Result<()> {
+        match self.table.get(request.0) {
+            Some(Operation {
+                owner: Owner::Collective,
+                phase: Phase::Active(_) | Phase::Done(_),
+                ..
+            }) => Err(Cause::Irrevocable.into()),
+            _ => Ok(()),
         }
     }
 
@@ -484,11 +564,12 @@ impl Requests {
 
     /// The program will not ask any more. Source: MPI 5.0, 3.7.3.
     pub(super) fn free(&mut self, request: Request) -> Result<()> {
+        self.check_revocable(request)?;
         let Some(operation) = self.table.get_mut(request.0) else {
             return self.sent(request).map(|_| ());
         };
         if matches!(operation.phase, Phase::Active(_)) {
-            operation.is_freed = true;
+            operation.owner = Owner::Nobody;
             if let Some(rare) = &mut operation.rare {
                 rare.plan = None;
             }

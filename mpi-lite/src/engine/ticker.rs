@@ -3,7 +3,8 @@
 //! While the program computes, nobody takes turns; yet peers wait for acknowledgements and lost
 //! packets must be repeated. One thread per process sees to that. It never competes with a
 //! program that is inside MPI: it looks whether turns were taken since it last looked, and takes
-//! the lane only if it is free. Neighbours wake it for long messages (`transport::shm::rest`).
+//! the lane only if it is free. It lets collective operations go on that have begun, unless they
+//! call functions of the program. Neighbours wake it for long messages (`transport::shm::rest`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -155,7 +156,9 @@ fn take_turn(engine: &Engine) -> Next {
     } else {
         Next::Nothing
     };
-    drop(lane);
+    if engine.advance_as_ticker(lane) {
+        return Next::Turn;
+    }
     if progress == Progress::Delivered {
         engine.ring();
     }

@@ -83,11 +83,12 @@ impl Engine {
         loop {
             self.count_turn(&mut lane);
             let (progress, answer) = turn(&mut lane, now, &mut ready);
-            let worked = progress == Progress::Delivered;
+            let has_advanced = self.advance_if_due(&mut lane);
             if let Some(answer) = answer {
                 wait.end(&mut lane.habit);
                 return answer;
             }
+            let worked = progress == Progress::Delivered || has_advanced;
             looks += 1;
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
                 now = self.clock.now();
@@ -151,6 +152,7 @@ impl Engine {
         self.count_turn(&mut lane);
         let now = self.clock.now();
         let worked = lane.turn(now) == Progress::Delivered;
+        let worked = self.advance_if_due(&mut lane) || worked;
         if !worked && self.patience.hold.is_zero() && lane.habit.is_tested_in_vain() {
             // A program that tests in a loop keeps those from their core that it waits for.
             lane.unlocked(std::thread::yield_now);
@@ -198,7 +200,7 @@ impl Engine {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let is_quiet = lane.begin_sleep();
         let answer = ready(lane);
-        if is_quiet && answer.is_none() {
+        if is_quiet && answer.is_none() && !self.has_due_tasks() {
             lane.delivery.counters.sleeps += 1;
             lane.unlocked(|| self.doze(wake_at));
         }

@@ -80,6 +80,12 @@ pub enum Op {
 }
 
 impl Op {
+    /// Returns true if it calls a function of the program.
+    #[must_use]
+    pub fn calls_program(&self) -> bool {
+        matches!(self, Self::User(_))
+    }
+
     /// MPI's name, or what it is.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -1,0 +1,227 @@
+//! Collectives that go on beside the program: nonblocking and persistent ones. Decision 0042.
+//!
+//! Their messages have a context of their own, so blocking collectives pay nothing for them. Which
+//! of the nonblocking ones a message belongs to, its envelope says beside the sender's rank, in
+//! eight bits: the processes count the calls, which come in the same order everywhere. So 256 are
+//! active at a time; the next one begins when the one before it with the same number has ended
+//! here. By then all that this process sends for that one is sent, and messages do not overtake.
+//!
+//! Persistent ones may be started in any order, so each has a context, on which the processes agree
+//! when it is made. Source: MPI 5.0, 6.12 and 6.13.
+
+use std::sync::Arc;
+
+use super::peers::drive;
+use super::{Call, Communicator, Form, Operation, Peers, mismatch};
+use crate::data::Buffer;
+use crate::engine::envelope::RANK_BITS;
+use crate::engine::matching::Pattern;
+use crate::engine::{
+    Completion, Desk, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, TaskId, Work,
+};
+use crate::error::Result;
+use crate::ids::{Context, Mode, TagSelector};
+
+/// So many nonblocking collectives of a communicator are active at a time.
+const ACTIVE_MOST: usize = 1 << (u32::BITS - RANK_BITS);
+
+/// The nonblocking collectives of a communicator.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// How many have been called.
+    calls: u64,
+    /// The last one of each number.
+    last: Vec<TaskId>,
+}
+
+impl Window {
+    /// The number of the next call, and the one that had it before.
+    fn next(&mut self) -> (usize, Option<TaskId>) {
+        let number = (self.calls % ACTIVE_MOST as u64) as usize;
+        self.calls += 1;
+        (number, self.last.get(number).copied())
+    }
+
+    fn note(&mut self, number: usize, id: TaskId) {
+        match self.last.get_mut(number) {
+            Some(last) => *last = id,
+            None => self.last.push(id),
+        }
+    }
+}
+
+/// A process of a communicator in a collective that goes on beside the program.
+#[derive(Debug)]
+pub(crate) struct TaskPeers {
+    communicator: Communicator,
+    call: Call,
+    context: Context,
+    /// Which of the active ones, in place.
+    number: u32,
+    desk: Desk,
+}
+
+impl TaskPeers {
+    fn send_plan(&self, to: usize, buffer: &Buffer) -> Result<Plan> {
+        let peer = u32::try_from(to)
+            .ok()
+            .and_then(|rank| self.communicator.group().peer(rank));
+        Ok(Plan::Send(SendPlan {
+            to: Some(peer.expect("a collective sends to its members")),
+            context: self.context,
+            source: self.number | self.communicator.rank(),
+            tag: self.call.tag(),
+            mode: Mode::Standard,
+            area: buffer.area()?,
+        }))
+    }
+
+    fn receive_plan(&self, from: usize, buffer: &Buffer) -> Result<Plan> {
+        let pattern = Pattern {
+            context: self.context,
+            source: Some(self.number | from as u32),
+            tag: None,
+        };
+        Ok(Plan::Receive(ReceivePlan {
+            pattern: Some(pattern),
+            area: buffer.area()?,
+        }))
+    }
+
+    /// The message must be of the same call: what is wrong else with it does not matter.
+    fn check(&self, from: usize, received: Completion) -> Result<()> {
+        match received.status.tag {
+            TagSelector::Tag(tag) if tag != self.call.tag() => {
+                Err(self.call.met(self.communicator.rank(), (from as u32, tag)))
+            }
+            _ => received.into_result().map(drop),
+        }
+    }
+}
+
+impl Peers for TaskPeers {
+    fn here(&self) -> usize {
+        self.communicator.rank() as usize
+    }
+
+    fn all(&self) -> usize {
+        self.communicator.size() as usize
+    }
+
+    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
+        let sent = self.desk.order(self.send_plan(to, buffer)?).await?;
+        sent.into_result().map(drop)
+    }
+
+    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
+        let received = self.desk.order(self.receive_plan(from, buffer)?).await?;
+        self.check(from, received)
+    }
+
+    async fn exchange(
+        &self,
+        (to, send): (usize, &Buffer),
+        (from, receive): (usize, &Buffer),
+    ) -> Result<()> {
+        let (send, receive) = (self.send_plan(to, send)?, self.receive_plan(from, receive)?);
+        let (receiving, sending) = (self.desk.order(receive), self.desk.order(send));
+        let sent = sending.await.and_then(Completion::into_result);
+        if sent.is_err() {
+            receiving.withdraw();
+        }
+        // In any case: it must not outlive its buffer.
+        let received = receiving.await;
+        sent?;
+        self.check(from, received?)
+    }
+}
+
+impl Communicator {
+    /// This process in a call whose arguments are only to be checked: nothing is sent.
+    pub(crate) fn beside(&self) -> TaskPeers {
+        let call = Call::of_all(Operation::Barrier);
+        self.task_peers(call, (self.context(), 0), Desk::default())
+    }
+
+    fn task_peers(&self, call: Call, (context, number): (Context, u32), desk: Desk) -> TaskPeers {
+        TaskPeers {
+            communicator: self.clone(),
+            call,
+            context: context.nonblocking(),
+            number,
+            desk,
+        }
+    }
+
+    /// Starts a nonblocking collective, whose arguments are checked: `algorithm` makes its future.
+    /// The request completes with it.
+    pub(crate) fn start<F>(
+        &self,
+        call: Call,
+        calls_program: bool,
+        algorithm: impl FnOnce(TaskPeers) -> F,
+    ) -> Request
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let (engine, desk) = (self.engine(), Desk::default());
+        let request = {
+            let mut window = self.inner.window.lock();
+            let (number, before) = window.next();
+            let name = (self.context(), (number as u32) << RANK_BITS);
+            let peers = self.task_peers(call.in_form(Form::Nonblocking), name, desk.clone());
+            let job = Job {
+                context: self.context(),
+                calls_program,
+                desk,
+                work: Box::pin(algorithm(peers)),
+            };
+            let (request, id) = engine.enter_task(job, before);
+            window.note(number, id);
+            request
+        };
+        engine.run_tasks();
+        request
+    }
+
+    /// A persistent collective, not started, whose arguments are checked: `algorithm` makes its
+    /// future each time. Collective: returns when all processes have called it.
+    ///
+    /// # Errors
+    /// `Cause::Mismatch` if another process called something else; `Cause::Lost`.
+    pub(crate) fn plan<F>(
+        &self,
+        call: Call,
+        calls_program: bool,
+        algorithm: impl Fn(TaskPeers) -> F + Send + Sync + 'static,
+    ) -> Result<Request>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let call = call.in_form(Form::Persistent);
+        let context = drive(self.agree_on_call(&self.within(Operation::Create), call))?;
+        let communicator = self.clone();
+        let make = move |desk: Desk| -> Work {
+            let peers = communicator.task_peers(call, (context, 0), desk);
+            Box::pin(algorithm(peers))
+        };
+        Ok(self.engine().plan_task(Recipe {
+            context: self.context(),
+            calls_program,
+            make: Arc::new(make),
+        }))
+    }
+
+    /// Agrees with `peers`, the processes of this communicator, that all of them make the same
+    /// call, and on a context for it.
+    async fn agree_on_call(&self, peers: &impl Peers, call: Call) -> Result<Context> {
+        let agreement = self.agree(peers, [call.tag().cast_unsigned(), 0]).await?;
+        let mut others = agreement.words().zip(0..);
+        let other = others.find(|&([tag, _], _)| tag.cast_signed() != call.tag());
+        if let Some(([tag, _], rank)) = other {
+            let theirs = Call::name_of(tag.cast_signed());
+            return Err(mismatch((self.rank(), &call.to_string()), (rank, &theirs)));
+        }
+        Ok(agreement.context())
+    }
+}

@@ -1,0 +1,483 @@
+//! Operations that go on beside the program: futures, polled when a request of theirs has finished.
+//!
+//! A task owns requests, never the lane. What it wants sent or received it orders at its [`Desk`];
+//! whoever has the lane starts the orders and lays their ends on the desk. It is polled with the
+//! lane unlocked, since it may run an operator of the program. One thread at a time polls: one of
+//! the program's that waits or tests, or the ticker, which polls no task that calls the program.
+//!
+//! Two locks, the lane's and the one here; who has both took the lane's first. Decision 0042.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{self, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use super::Engine;
+use super::lane::Lane;
+use super::lock::Guard;
+use super::request::{Completion, Plan, Request, Requests, Status};
+use crate::data::Area;
+use crate::error::Result;
+use crate::ids::Context;
+use crate::slab::Slab;
+
+/// A task's future.
+pub type Work = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+
+/// Makes the future of a task that works at a desk.
+pub type Make = dyn Fn(Desk) -> Work + Send + Sync;
+
+/// What a persistent request does each time it is started: a task.
+#[derive(Clone)]
+pub struct Recipe {
+    /// Of the communicator to which the request belongs.
+    pub context: Context,
+    /// The task may call functions of the program.
+    pub calls_program: bool,
+    /// Its future.
+    pub make: Arc<Make>,
+}
+
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Recipe");
+        shown
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of a task. It is stale once the task has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskId {
+    number: u32,
+    serial: u64,
+}
+
+/// How far an operation is that a task has ordered.
+#[derive(Debug)]
+enum Order {
+    /// Nobody has ordered here.
+    None,
+    Wanted(Plan),
+    Started(Request),
+    /// The task wants it back, if that is still possible.
+    Unwanted(Request),
+    Over(Result<Completion>),
+}
+
+/// Where a task orders operations of the engine, and finds how they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Desk(Arc<Mutex<Vec<Order>>>);
+
+impl Desk {
+    /// Orders an operation; it is started once the task waits for something.
+    #[must_use]
+    pub fn order(&self, plan: Plan) -> Ordered<'_> {
+        let mut orders = self.0.lock();
+        let free = orders.iter().position(|order| matches!(order, Order::None));
+        let place = free.unwrap_or(orders.len());
+        match orders.get_mut(place) {
+            Some(order) => *order = Order::Wanted(plan),
+            None => orders.push(Order::Wanted(plan)),
+        }
+        Ordered { desk: self, place }
+    }
+
+    /// Starts what is wanted and collects what has ended. Returns true if anything has.
+    fn serve(&self, lane: &mut Lane, task: u32) -> bool {
+        let mut has_ended = false;
+        for order in self.0.lock().iter_mut() {
+            if let Order::Wanted(plan) = order {
+                *order = match lane.start_for_task(plan, task) {
+                    Ok(request) => Order::Started(request),
+                    Err(error) => Order::Over(Err(error)),
+                };
+                has_ended |= matches!(order, Order::Over(_));
+            }
+            if let Order::Unwanted(request) = *order {
+                *order = match lane.cancel(request) {
+                    Ok(()) => Order::Started(request),
+                    Err(error) => Order::Over(Err(error)),
+                };
+            }
+            if let Order::Started(request) = *order
+                && let Some(ended) = lane.take(Some(request)).transpose()
+            {
+                *order = Order::Over(ended);
+                has_ended = true;
+            }
+        }
+        has_ended
+    }
+}
+
+/// An operation that a task has ordered: a future of how it ends. Who drops it before that leaves
+/// its buffer to the engine, so a task awaits all that it orders.
+#[derive(Debug)]
+pub struct Ordered<'a> {
+    desk: &'a Desk,
+    place: usize,
+}
+
+impl Ordered<'_> {
+    /// Takes a receive back that no message has matched. It is still to be awaited.
+    pub fn withdraw(&self) {
+        let order = &mut self.desk.0.lock()[self.place];
+        match *order {
+            Order::Started(request) => *order = Order::Unwanted(request),
+            Order::Wanted(_) => *order = Order::Over(Ok(Completion::NOTHING)),
+            _ => {}
+        }
+    }
+}
+
+impl Future for Ordered<'_> {
+    type Output = Result<Completion>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let order = &mut self.desk.0.lock()[self.place];
+        match core::mem::replace(order, Order::None) {
+            Order::Over(ended) => Poll::Ready(ended),
+            pending => {
+                *order = pending;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// How far a task is.
+enum Stage {
+    /// To be polled for the first time.
+    New(Work),
+    /// It waits for orders.
+    Waiting(Work),
+    /// A thread polls it.
+    Polled,
+    /// It is over; its request is not told yet.
+    Ended(Result<()>),
+}
+
+struct Task {
+    stage: Stage,
+    desk: Desk,
+    /// The program's.
+    request: Request,
+    calls_program: bool,
+    serial: u64,
+    /// It is in the queue of those that may be able to go on.
+    is_due: bool,
+    /// Begins when this one has ended.
+    follower: Option<u32>,
+}
+
+#[derive(Default)]
+struct Book {
+    tasks: Slab<Task>,
+    due: VecDeque<u32>,
+    next_serial: u64,
+    /// A thread polls tasks.
+    is_running: bool,
+}
+
+/// All tasks of an engine.
+#[derive(Default)]
+pub(super) struct Tasks {
+    book: Mutex<Book>,
+    /// A task may be able to go on: known without the lock.
+    has_due: AtomicBool,
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let book = self.book.lock();
+        let (tasks, due) = (book.tasks.len(), book.due.len());
+        let mut shown = f.debug_struct("Tasks");
+        shown.field("tasks", &tasks).field("due", &due).finish()
+    }
+}
+
+/// Who polls tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runner {
+    Program,
+    Ticker,
+}
+
+impl Book {
+    fn note_due(&mut self, number: u32) {
+        if let Some(task) = self.tasks.get_mut(number)
+            && !task.is_due
+        {
+            task.is_due = true;
+            self.due.push_back(number);
+        }
+    }
+
+    /// Takes the next task off the queue that `runner` may poll.
+    fn next(&mut self, runner: Runner) -> Option<u32> {
+        let tasks = &self.tasks;
+        let is_for = |&number: &u32| {
+            let task = tasks.get(number).expect("what is due has not ended");
+            runner == Runner::Program || !task.calls_program
+        };
+        let place = self.due.iter().position(is_for)?;
+        let number = self.due.remove(place)?;
+        let task = self.tasks.get_mut(number).expect("just found");
+        task.is_due = false;
+        Some(number)
+    }
+
+    /// Does for a task what needs the lane. Answers with its future if that is to be polled.
+    fn serve(&mut self, lane: &mut Lane, number: u32) -> Option<Work> {
+        let task = self.tasks.get_mut(number).expect("it has not ended");
+        match core::mem::replace(&mut task.stage, Stage::Polled) {
+            Stage::New(work) => Some(work),
+            Stage::Waiting(work) if task.desk.serve(lane, number) => Some(work),
+            Stage::Ended(result) => {
+                let (request, follower) = (task.request, task.follower);
+                self.tasks.discard(number);
+                lane.task_requests()
+                    .finish(request, Status::EMPTY, result.err());
+                if let Some(follower) = follower {
+                    self.note_due(follower);
+                }
+                None
+            }
+            same => {
+                task.stage = same;
+                None
+            }
+        }
+    }
+}
+
+impl Tasks {
+    /// Returns true if a task may be able to go on that no thread polls.
+    #[inline]
+    fn has_due(&self) -> bool {
+        self.has_due.load(Ordering::Acquire)
+    }
+
+    /// A new task. It begins after `after` has ended, if that is given, and else when it is due.
+    fn insert(&self, mut task: Task, after: Option<TaskId>) -> TaskId {
+        let book = &mut *self.book.lock();
+        task.serial = book.next_serial;
+        book.next_serial += 1;
+        let serial = task.serial;
+        let number = book.tasks.insert(task);
+        let before = after.and_then(|id| {
+            let task = book.tasks.get_mut(id.number);
+            task.filter(|task| task.serial == id.serial)
+        });
+        match before {
+            Some(before) => before.follower = Some(number),
+            None => {
+                book.note_due(number);
+                self.has_due.store(true, Ordering::Release);
+            }
+        }
+        TaskId { number, serial }
+    }
+
+    /// This thread is to poll, unless another one does.
+    fn begin(&self) -> bool {
+        let book = &mut *self.book.lock();
+        !core::mem::replace(&mut book.is_running, true)
+    }
+
+    /// The next task to be polled, and its future. `None`: this thread polls no more.
+    fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
+        let book = &mut *self.book.lock();
+        loop {
+            for number in lane.task_requests().drain_woken() {
+                book.note_due(number);
+            }
+            let Some(number) = book.next(runner) else {
+                self.end(book);
+                return None;
+            };
+            if let Some(work) = book.serve(lane, number) {
+                return Some((number, work));
+            }
+        }
+    }
+
+    fn end(&self, book: &mut Book) {
+        book.is_running = false;
+        self.has_due.store(!book.due.is_empty(), Ordering::Release);
+    }
+
+    /// This thread stops polling before all is done.
+    fn leave(&self) {
+        self.end(&mut self.book.lock());
+    }
+
+    /// Polls a task; whoever has the lane next is to serve it.
+    fn poll(&self, number: u32, mut work: Work) {
+        let polled = work
+            .as_mut()
+            .poll(&mut task::Context::from_waker(Waker::noop()));
+        let stage = match polled {
+            Poll::Pending => Stage::Waiting(work),
+            Poll::Ready(result) => {
+                // What it kept alive goes here, where nothing is locked.
+                drop(work);
+                Stage::Ended(result)
+            }
+        };
+        let book = &mut *self.book.lock();
+        book.tasks.get_mut(number).expect("it has not ended").stage = stage;
+        book.note_due(number);
+    }
+}
+
+/// A task to be started.
+pub struct Job {
+    /// Of the communicator to which its request belongs.
+    pub context: Context,
+    /// It may call functions of the program.
+    pub calls_program: bool,
+    /// Its future, for a desk.
+    pub desk: Desk,
+    /// The future itself.
+    pub work: Work,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Job");
+        shown
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Enters a task, which begins when `after` has ended. Its request completes with it.
+    /// [`Engine::run_tasks`] is to follow.
+    pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
+        let mut lane = self.lane.lock();
+        let request = lane.task_requests().open_collective(job.context);
+        (request, self.enter(request, job, after))
+    }
+
+    fn enter(&self, request: Request, job: Job, after: Option<TaskId>) -> TaskId {
+        let task = Task {
+            stage: Stage::New(job.work),
+            desk: job.desk,
+            request,
+            calls_program: job.calls_program,
+            serial: 0,
+            is_due: false,
+            follower: None,
+        };
+        self.tasks.insert(task, after)
+    }
+
+    /// A persistent request, not started, that is a task each time.
+    #[must_use]
+    pub fn plan_task(&self, recipe: Recipe) -> Request {
+        self.with(|lane| lane.plan(Plan::Task(recipe)))
+    }
+
+    /// Starts a persistent request. Source: MPI 5.0, 3.9 and 6.13.
+    ///
+    /// # Errors
+    /// It is not an inactive persistent one, or the operation cannot start.
+    pub fn start(&self, request: Request) -> Result<()> {
+        let mut lane = self.lane.lock();
+        let Some(recipe) = lane.task_requests().recipe(request) else {
+            return lane.start(request);
+        };
+        let desk = Desk::default();
+        let job = Job {
+            context: recipe.context,
+            calls_program: recipe.calls_program,
+            work: (recipe.make)(desk.clone()),
+            desk,
+        };
+        lane.task_requests().activate(request, Area::EMPTY);
+        self.enter(request, job, None);
+        self.advance(&mut lane);
+        Ok(())
+    }
+
+    /// Lets the tasks go on that can.
+    pub fn run_tasks(&self) {
+        self.advance(&mut self.lane.lock());
+    }
+
+    /// The same, in a few instructions if none can. Returns true if any has gone on. The lane is
+    /// left to others meanwhile.
+    #[inline(always)]
+    pub(super) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
+        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
+        is_due && self.advance(lane)
+    }
+
+    #[cold]
+    fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
+        if !self.tasks.begin() {
+            return false;
+        }
+        while let Some((number, work)) = self.tasks.next(lane, Runner::Program) {
+            lane.unlocked(|| self.tasks.poll(number, work));
+        }
+        // A request that another thread waits for may have finished.
+        self.ring();
+        true
+    }
+
+    /// The same for the ticker, which visits the lane: a program that has come back goes on itself.
+    pub(super) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
+        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
+        if !is_due || !self.tasks.begin() {
+            return false;
+        }
+        let mut has_polled = false;
+        while let Some((number, work)) = self.tasks.next(&mut lane, Runner::Ticker) {
+            drop(lane);
+            self.tasks.poll(number, work);
+            has_polled = true;
+            match self.lane.visit() {
+                Some(again) => lane = again,
+                None => {
+                    self.tasks.leave();
+                    break;
+                }
+            }
+        }
+        self.ring();
+        has_polled
+    }
+
+    /// Returns true if a task may be able to go on: who wants to sleep is to look first.
+    pub(super) fn has_due_tasks(&self) -> bool {
+        self.tasks.has_due()
+    }
+}
+
+impl Lane {
+    /// The requests, for tasks.
+    #[inline(always)]
+    fn task_requests(&mut self) -> &mut Requests {
+        &mut self.delivery.requests
+    }
+
+    /// Starts what a task has ordered.
+    fn start_for_task(&mut self, plan: &Plan, task: u32) -> Result<Request> {
+        let request = match plan {
+            Plan::Send(plan) => self.send(plan)?,
+            Plan::Receive(plan) => self.receive(plan.clone()),
+            Plan::Task(_) => unreachable!("a task orders messages"),
+        };
+        self.task_requests().give_to_task(request, task);
+        Ok(request)
+    }
+}
