@@ -12,6 +12,7 @@ use crate::args::UserFn;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::panic::{Callback, call_program};
+use crate::types;
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
 type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
@@ -61,6 +62,33 @@ pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
     Ok(LIBRARY.ops.lock().insert(op))
 }
 
+/// A datatype under a handle, for a function of the program.
+struct Named {
+    handle: Handle,
+    /// The program has freed it since the operation began: it has a handle for this call only.
+    is_lent: bool,
+}
+
+impl Named {
+    fn of(datatype: &Datatype) -> Self {
+        let known = LIBRARY.handle_of_type(datatype);
+        let is_lent = known == abi::MPI_DATATYPE_NULL;
+        let handle = match is_lent {
+            true => types::register(datatype.clone()),
+            false => known,
+        };
+        Self { handle, is_lent }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if self.is_lent {
+            LIBRARY.types.lock().remove(self.handle).ok();
+        }
+    }
+}
+
 /// Calls the program's function on as many elements as its count can name at a time.
 fn call(
     address: usize,
@@ -69,7 +97,8 @@ fn call(
     (count, datatype): (u64, &Datatype),
 ) {
     let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
-    let mut handle = LIBRARY.handle_of_type(datatype);
+    let named = Named::of(datatype);
+    let mut handle = named.handle;
     // The function wants the addresses of the elements; the spans begin at their first byte.
     let first = datatype.occupied(count).map_or(0, |(first, _)| first) as isize;
     let incoming = incoming.as_mut_ptr().wrapping_offset(-first);

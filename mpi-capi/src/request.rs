@@ -448,7 +448,7 @@ pub fn c_index(index: usize) -> c_int {
 /// It is not an inactive persistent one, or the operation cannot start.
 pub fn start(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
-    engine().with(|lane| lane.start(key)).map_err(stale(handle))
+    engine().start(key).map_err(stale(handle))
 }
 
 /// Gives a request up; its operation still completes.

@@ -241,7 +241,7 @@ fn is_root(comm: &Comm, root: Root) -> bool {
 }
 
 /// What a reduction takes and where its result goes, checked before anything is sent.
-fn reduction(
+pub(super) fn reduction(
     sendbuf: SendPtr,
     recvbuf: RecvPtr,
     count: Count,

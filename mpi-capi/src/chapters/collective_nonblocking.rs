@@ -1,6 +1,7 @@
 //! Nonblocking collectives, section 6.12.
 
 use crate::args::*;
+use crate::request;
 
 mpi! {
     fn MPI_Iallgather | MPI_Iallgather_c(
@@ -35,12 +36,19 @@ mpi! {
         request: Out<Request>
     );
 
-    fn MPI_Ibarrier(comm: Comm, request: Out<Request>);
+    /// Starts a barrier. MPI 5.0, 6.12.1.
+    fn MPI_Ibarrier(comm: Comm, request: Out<Request>) {
+        request.set(request::handle_of(comm.lite.ibarrier()))
+    }
 
+    /// Starts a broadcast. MPI 5.0, 6.12.2.
     fn MPI_Ibcast | MPI_Ibcast_c(
         buffer: RecvPtr, count: Count, datatype: Datatype, root: Root, comm: Comm,
         request: Out<Request>
-    );
+    ) {
+        let started = comm.lite.ibcast(buffer.of(count, &datatype)?, root.0)?;
+        request.set(request::handle_of(started))
+    }
 
     fn MPI_Iexscan | MPI_Iexscan_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, comm: Comm,

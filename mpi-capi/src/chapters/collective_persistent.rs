@@ -1,6 +1,8 @@
 //! Persistent collectives, section 6.13.
 
 use crate::args::*;
+use crate::chapters::collective::reduction;
+use crate::request;
 
 mpi! {
     fn MPI_Allgather_init | MPI_Allgather_init_c(
@@ -14,10 +16,17 @@ mpi! {
         request: Out<Request>
     );
 
+    /// Prepares a reduction to all processes. MPI 5.0, 6.13.8.
     fn MPI_Allreduce_init | MPI_Allreduce_init_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, comm: Comm,
         info: Info, request: Out<Request>
-    );
+    ) {
+        // No hint is known.
+        let _ = info;
+        let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype, &op)?;
+        let planned = comm.lite.allreduce_init(send, receive, op.lite.clone())?;
+        request.set(request::handle_of(planned))
+    }
 
     fn MPI_Alltoall_init | MPI_Alltoall_init_c(
         sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, recvbuf: RecvPtr,
