@@ -96,5 +96,7 @@ fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
 
 #[cfg(test)]
 mod meeting_tests;
+#[cfg(all(test, feature = "sim"))]
+mod tasks_tests;
 #[cfg(test)]
 mod tests;
