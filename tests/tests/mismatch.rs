@@ -95,6 +95,22 @@ fn those_who_meet_in_different_collectives_are_told_both() {
     }
 }
 
+#[test]
+fn those_who_start_different_nonblocking_collectives_are_told_both() {
+    check("ibarrier ibcast", &["MPI_Ibarrier", "MPI_Ibcast(root 0)"]);
+    check("ibcast ibarrier", &["MPI_Ibarrier", "MPI_Ibcast(root 0)"]);
+    check(
+        "allreduce-init dup",
+        &["MPI_Allreduce_init", "another operation"],
+    );
+}
+
+/// Roots wait for nobody, so what they sent is found when the program ends.
+#[test]
+fn two_roots_of_a_nonblocking_broadcast_are_found_out_at_the_end() {
+    check("ibcast ibcast-1", &["MPI_Ibcast(root ", "never received"]);
+}
+
 /// The job fails, and standard error has all of these words in one line.
 fn check(case: &str, words: &[&str]) {
     let program = Program::new();

@@ -1,5 +1,7 @@
 //! Collectives that go on beside the program, between processes on a simulated network.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -24,6 +24,8 @@ mod send;
 mod shortcut;
 mod taken;
 mod tasks;
+#[cfg(test)]
+mod tasks_tests;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
 mod ticker;

@@ -5,6 +5,7 @@
 #define WORLD MPI_COMM_WORLD
 
 static int x[64], y[64];
+static MPI_Request request;
 
 #define CASES(X)                                                                                \
     X(barrier_null, MPI_Barrier, MPI_ERR_COMM, MPI_Barrier(MPI_COMM_NULL))                      \
@@ -14,6 +15,21 @@ static int x[64], y[64];
     X(bcast_count_minus_1, MPI_Bcast, MPI_ERR_COUNT, MPI_Bcast(x, -1, MPI_INT, 0, WORLD))       \
     X(bcast_null_type, MPI_Bcast, MPI_ERR_TYPE, MPI_Bcast(x, 1, MPI_DATATYPE_NULL, 0, WORLD))   \
     X(bcast_null_buffer, MPI_Bcast, MPI_ERR_BUFFER, MPI_Bcast(NULL, 1, MPI_INT, 0, WORLD))      \
+    X(ibarrier_null, MPI_Ibarrier, MPI_ERR_COMM, MPI_Ibarrier(MPI_COMM_NULL, &request))         \
+    X(ibarrier_no_request, MPI_Ibarrier, MPI_ERR_ARG, MPI_Ibarrier(WORLD, NULL))                \
+    X(ibcast_root_99, MPI_Ibcast, MPI_ERR_ROOT, MPI_Ibcast(x, 1, MPI_INT, 99, WORLD, &request)) \
+    X(ibcast_count_minus_1, MPI_Ibcast, MPI_ERR_COUNT,                                          \
+      MPI_Ibcast(x, -1, MPI_INT, 0, WORLD, &request))                                           \
+    X(ibcast_null_type, MPI_Ibcast, MPI_ERR_TYPE,                                               \
+      MPI_Ibcast(x, 1, MPI_DATATYPE_NULL, 0, WORLD, &request))                                  \
+    X(ibcast_null_buffer, MPI_Ibcast, MPI_ERR_BUFFER,                                           \
+      MPI_Ibcast(NULL, 1, MPI_INT, 0, WORLD, &request))                                         \
+    X(init_band_of_doubles, MPI_Allreduce_init, MPI_ERR_OP,                                     \
+      MPI_Allreduce_init(x, y, 1, MPI_DOUBLE, MPI_BAND, WORLD, MPI_INFO_NULL, &request))        \
+    X(init_same_buffer, MPI_Allreduce_init, MPI_ERR_BUFFER,                                     \
+      MPI_Allreduce_init(x, x, 1, MPI_INT, MPI_SUM, WORLD, MPI_INFO_NULL, &request))            \
+    X(init_null_comm, MPI_Allreduce_init, MPI_ERR_COMM,                                         \
+      MPI_Allreduce_init(x, y, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL, MPI_INFO_NULL, &request))    \
     X(reduce_root_2, MPI_Reduce, MPI_ERR_ROOT,                                                  \
       MPI_Reduce(x, y, 1, MPI_INT, MPI_SUM, size, WORLD))                                       \
     X(reduce_null_op, MPI_Reduce, MPI_ERR_OP, MPI_Reduce(x, y, 1, MPI_INT, MPI_OP_NULL, 0, WORLD)) \

@@ -103,6 +103,35 @@ static int mrecv_of(MPI_Message message)
     return MPI_Mrecv(x, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 }
 
+/* What a call does to a nonblocking collective that is not waited for, over or not. */
+static int with_collective(int (*act)(MPI_Request *))
+{
+    MPI_Request request, copy;
+    int code;
+
+    MPI_Ibarrier(MPI_COMM_SELF, &request);
+    copy = request;
+    code = act(&copy);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return code;
+}
+
+/* The same for a persistent one that is started. */
+static int with_active_collective(int (*act)(MPI_Request *))
+{
+    MPI_Request request, copy;
+    int code;
+
+    MPI_Allreduce_init(MPI_IN_PLACE, x, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL,
+                       &request);
+    MPI_Start(&request);
+    copy = request;
+    code = act(&copy);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    return code;
+}
+
 #define CASES(X)                                                                          \
     X(wait_garbage, MPI_Wait, MPI_ERR_REQUEST, wait_for(garbage()))                       \
     X(wait_stale, MPI_Wait, MPI_ERR_REQUEST, wait_for(stale()))                           \
@@ -123,6 +152,13 @@ static int mrecv_of(MPI_Message message)
     X(start_null, MPI_Start, MPI_ERR_REQUEST, start(MPI_REQUEST_NULL))                    \
     X(start_not_persistent, MPI_Start, MPI_ERR_REQUEST, start_plain_receive())            \
     X(start_active, MPI_Start, MPI_ERR_REQUEST, start_twice())                            \
+    X(cancel_collective, MPI_Cancel, MPI_ERR_REQUEST, with_collective(MPI_Cancel))        \
+    X(free_collective, MPI_Request_free, MPI_ERR_REQUEST, with_collective(MPI_Request_free)) \
+    X(start_collective, MPI_Start, MPI_ERR_REQUEST, with_collective(MPI_Start))           \
+    X(cancel_active_collective, MPI_Cancel, MPI_ERR_REQUEST, with_active_collective(MPI_Cancel)) \
+    X(free_active_collective, MPI_Request_free, MPI_ERR_REQUEST,                          \
+      with_active_collective(MPI_Request_free))                                           \
+    X(start_active_collective, MPI_Start, MPI_ERR_REQUEST, with_active_collective(MPI_Start)) \
     X(mrecv_null, MPI_Mrecv, MPI_ERR_REQUEST, mrecv_of(MPI_MESSAGE_NULL))                 \
     X(mrecv_garbage, MPI_Mrecv, MPI_ERR_REQUEST, mrecv_of((MPI_Message)0x7654321))        \
     X(get_status_garbage, MPI_Request_get_status, MPI_ERR_REQUEST,                        \

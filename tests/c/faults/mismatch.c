@@ -9,6 +9,7 @@ static void call(const char *what)
 {
     int x = 7, y, block = strstr(what, "-long") ? 3000 : 4;
     MPI_Comm copy;
+    MPI_Request request;
 
     if (strcmp(what, "barrier") == 0)
         MPI_Barrier(MPI_COMM_WORLD);
@@ -18,6 +19,16 @@ static void call(const char *what)
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     else if (strcmp(what, "scan") == 0)
         MPI_Scan(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    else if (strcmp(what, "ibarrier") == 0)
+        MPI_Ibarrier(MPI_COMM_WORLD, &request), MPI_Wait(&request, MPI_STATUS_IGNORE);
+    else if (strcmp(what, "ibcast") == 0)
+        MPI_Ibcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD, &request),
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+    else if (strcmp(what, "ibcast-1") == 0)
+        MPI_Ibcast(&x, 1, MPI_INT, 1, MPI_COMM_WORLD, &request),
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+    else if (strcmp(what, "allreduce-init") == 0)
+        MPI_Allreduce_init(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     else if (strcmp(what, "dup") == 0)
         MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     else if (strncmp(what, "allgather", 9) == 0)

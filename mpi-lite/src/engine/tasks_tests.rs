@@ -1,0 +1,184 @@
+//! Who polls a task when, and what becomes of what it has ordered.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::matching::Pattern;
+use super::*;
+use crate::config::Settings;
+use crate::data::Buffer;
+use crate::error::{Cause, Result};
+use crate::ids::{Context, Mode};
+use crate::transport::{Loopback, Peer};
+
+fn engine() -> Arc<Engine> {
+    let own = Link::Loopback(Loopback::new(Peer(0)));
+    let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["here".into()]);
+    Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap()
+}
+
+fn job(
+    calls_program: bool,
+    desk: Desk,
+    work: impl Future<Output = Result<()>> + Send + 'static,
+) -> Job {
+    Job {
+        context: Context::WORLD,
+        calls_program,
+        desk,
+        work: Box::pin(work),
+    }
+}
+
+fn send(body: &mut [u8]) -> Plan {
+    Plan::Send(SendPlan {
+        to: Some(Peer(0)),
+        context: Context::WORLD.nonblocking(),
+        source: 0,
+        tag: 1,
+        mode: Mode::Standard,
+        area: Buffer::of_bytes(body).area().unwrap(),
+    })
+}
+
+fn receive(room: &mut [u8]) -> Plan {
+    Plan::Receive(ReceivePlan {
+        pattern: Some(Pattern {
+            context: Context::WORLD.nonblocking(),
+            source: Some(0),
+            tag: None,
+        }),
+        area: Buffer::of_bytes(room).area().unwrap(),
+    })
+}
+
+/// A task that counts how often it has been polled for the first time.
+fn counting(count: &Arc<AtomicUsize>) -> impl Future<Output = Result<()>> + Send + 'static {
+    let count = Arc::clone(count);
+    async move {
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[test]
+fn the_ticker_polls_no_task_that_calls_the_program() {
+    let (engine, count) = (engine(), Arc::new(AtomicUsize::new(0)));
+    let enter = |calls_program| {
+        let job = job(calls_program, Desk::default(), counting(&count));
+        engine.enter_task(job, None).0
+    };
+    let (theirs, ours) = (enter(true), enter(false));
+    let tick = || engine.advance_as_ticker(engine.lane.visit().unwrap());
+    assert!(tick());
+    assert!(!tick());
+    let is_over = |request| {
+        engine
+            .with(|lane| lane.peek(Some(request)))
+            .unwrap()
+            .is_some()
+    };
+    assert!(is_over(ours) && !is_over(theirs));
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    engine.run_tasks();
+    assert!(is_over(theirs));
+}
+
+#[test]
+fn a_task_that_comes_after_another_one_begins_when_that_has_ended() {
+    let (engine, count, desk) = (engine(), Arc::new(AtomicUsize::new(0)), Desk::default());
+    let mut room = vec![0; 4];
+    let plan = receive(&mut room);
+    let waiting = {
+        let desk = desk.clone();
+        async move { desk.order(plan).await?.into_result().map(drop) }
+    };
+    let (first, id) = engine.enter_task(job(false, desk, waiting), None);
+    let then = job(false, Desk::default(), counting(&count));
+    let (second, _) = engine.enter_task(then, Some(id));
+    engine.run_tasks();
+    assert_eq!(count.load(Ordering::SeqCst), 0);
+    let Plan::Send(message) = send(&mut [1, 2, 3, 4]) else {
+        unreachable!("it is a send");
+    };
+    engine.with(|lane| lane.send(&message)).unwrap();
+    assert!(engine.wait(Some(second)).unwrap().error.is_none());
+    assert!(engine.wait(Some(first)).unwrap().error.is_none());
+    assert_eq!(room, [1, 2, 3, 4]);
+    // A name that is stale keeps nobody waiting.
+    let late = job(false, Desk::default(), counting(&count));
+    let (third, _) = engine.enter_task(late, Some(id));
+    engine.run_tasks();
+    assert!(engine.wait(Some(third)).unwrap().error.is_none());
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_receive_is_taken_back_whether_it_has_begun_or_not() {
+    for begins in [false, true] {
+        let (engine, desk) = (engine(), Desk::default());
+        let (mut room, mut other, mut body) = (vec![0; 4], vec![0; 4], vec![1; 4]);
+        let (wanted, second, message) = (receive(&mut room), receive(&mut other), send(&mut body));
+        let work = {
+            let desk = desk.clone();
+            async move {
+                let unwanted = desk.order(wanted);
+                if begins {
+                    // Ordered together, so the receive is posted before this is over; it is not
+                    // matched, since its message is for the other communicator.
+                    let Plan::Send(mut message) = message.clone() else {
+                        unreachable!("it is a send");
+                    };
+                    message.context = Context::WORLD;
+                    desk.order(Plan::Send(message)).await?;
+                }
+                unwanted.withdraw();
+                let ended = unwanted.await?;
+                assert_eq!(ended.status.cancelled, begins);
+                let (received, sent) = (desk.order(second), desk.order(message));
+                received.await?;
+                sent.await.map(drop)
+            }
+        };
+        let (request, _) = engine.enter_task(job(false, desk, work), None);
+        engine.run_tasks();
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        assert_eq!((room, other), (vec![0; 4], vec![1; 4]));
+    }
+}
+
+#[test]
+fn what_went_wrong_with_a_task_is_the_error_of_its_request() {
+    let engine = engine();
+    let work = async { Err(Cause::NullBuffer.into()) };
+    let (request, _) = engine.enter_task(job(false, Desk::default(), work), None);
+    engine.run_tasks();
+    let ended = engine.wait(Some(request)).unwrap();
+    assert_eq!(ended.error, Some(Cause::NullBuffer.into()));
+    assert_eq!(ended.context, Some(Context::WORLD));
+    assert!(ended.is_gone);
+}
+
+#[test]
+fn a_task_is_polled_by_a_call_that_tests() {
+    let (engine, desk) = (engine(), Desk::default());
+    let (mut room, mut body) = (vec![0; 2], vec![7; 2]);
+    let (plan, message) = (receive(&mut room), send(&mut body));
+    let work = {
+        let desk = desk.clone();
+        async move { desk.order(plan).await.map(drop) }
+    };
+    let (request, _) = engine.enter_task(job(false, desk, work), None);
+    engine.run_tasks();
+    assert_eq!(engine.test(Some(request)), Ok(None));
+    let Plan::Send(message) = message else {
+        unreachable!("it is a send");
+    };
+    engine.with(|lane| lane.send(&message)).unwrap();
+    let done = engine.test(Some(request)).unwrap();
+    assert!(done.is_some_and(|done| done.error.is_none()));
+    assert_eq!(room, [7, 7]);
+    assert_eq!(engine.with(|lane| lane.survey().requests), 0);
+}
