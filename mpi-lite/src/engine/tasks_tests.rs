@@ -1,7 +1,5 @@
 //! Who polls a task when, and what becomes of what it has ordered.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
