@@ -17,7 +17,7 @@ use crate::data::{Basic, Datatype, Op, UserOp};
 use crate::engine::{Completion, Engine, Lane, Patience, Request};
 use crate::transport::shm::tests::Dice;
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, Peer};
+use crate::transport::{Link, Loopback, Peer, Progress};
 
 /// The processes of a job, whose peers are lost after ten seconds of silence.
 struct World {
@@ -56,7 +56,8 @@ impl World {
             let mut worked = false;
             for rank in 0..self.comms.len() {
                 let now = self.air.now();
-                worked |= self.engine(rank).with(|lane| lane.turn(now));
+                let progress = self.engine(rank).with(|lane| lane.turn(now));
+                worked |= progress > Progress::Idle;
                 self.engine(rank).run_tasks();
             }
             if !worked {
