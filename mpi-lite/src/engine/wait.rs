@@ -81,13 +81,16 @@ impl Engine {
         let mut begin = None;
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
-            self.count_turn(&mut lane);
+            if self.count_turn(&mut lane) {
+                // Each turn of a busy program may end with what it waits for.
+                self.advance_if_due(&mut lane);
+            }
             let (progress, answer) = turn(&mut lane, now, &mut ready);
-            let has_advanced = self.advance_if_due(&mut lane);
             if let Some(answer) = answer {
                 wait.end(&mut lane.habit);
                 return answer;
             }
+            let has_advanced = self.advance_if_due(&mut lane);
             let worked = progress == Progress::Delivered || has_advanced;
             looks += 1;
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
@@ -131,13 +134,16 @@ impl Engine {
     /// Notes that somebody takes a turn; who has the lane is the only one who writes. The ticker
     /// relies on it, so it looks around now and then: most turns end with the message that was
     /// waited for, and a neighbour that sends one after the other would keep all others waiting.
+    /// Returns true if it did.
     #[inline]
-    pub(super) fn count_turn(&self, lane: &mut Lane) {
+    pub(super) fn count_turn(&self, lane: &mut Lane) -> bool {
         let turns = self.turns.load(Ordering::Relaxed) + 1;
         self.turns.store(turns, Ordering::Relaxed);
-        if (turns as u32).is_multiple_of(TURNS_PER_LOOK_AROUND) {
+        let is_due = (turns as u32).is_multiple_of(TURNS_PER_LOOK_AROUND);
+        if is_due {
             self.look_around(lane);
         }
+        is_due
     }
 
     #[cold]
