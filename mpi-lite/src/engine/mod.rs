@@ -20,6 +20,7 @@ mod patience;
 pub mod protocol;
 mod receive;
 mod request;
+mod runner;
 mod send;
 mod shortcut;
 mod taken;

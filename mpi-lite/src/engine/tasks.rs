@@ -16,11 +16,8 @@ use std::task::{self, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use super::Engine;
 use super::lane::Lane;
-use super::lock::Guard;
 use super::request::{Completion, Plan, Request, Requests, Status};
-use crate::data::Area;
 use crate::error::Result;
 use crate::ids::Context;
 use crate::slab::Slab;
@@ -260,17 +257,24 @@ impl Book {
 impl Tasks {
     /// Returns true if a task may be able to go on that no thread polls.
     #[inline]
-    fn has_due(&self) -> bool {
+    pub(super) fn has_due(&self) -> bool {
         self.has_due.load(Ordering::Acquire)
     }
 
-    /// A new task. It begins after `after` has ended, if that is given, and else when it is due.
-    fn insert(&self, mut task: Task, after: Option<TaskId>) -> TaskId {
+    /// A new task. It begins after `after` has ended, if that is given, and else at once.
+    pub(super) fn enter(&self, request: Request, job: Job, after: Option<TaskId>) -> TaskId {
         let book = &mut *self.book.lock();
-        task.serial = book.next_serial;
+        let serial = book.next_serial;
         book.next_serial += 1;
-        let serial = task.serial;
-        let number = book.tasks.insert(task);
+        let number = book.tasks.insert(Task {
+            stage: Stage::New(job.work),
+            desk: job.desk,
+            request,
+            calls_program: job.calls_program,
+            serial,
+            is_due: false,
+            follower: None,
+        });
         let before = after.and_then(|id| {
             let task = book.tasks.get_mut(id.number);
             task.filter(|task| task.serial == id.serial)
@@ -286,13 +290,13 @@ impl Tasks {
     }
 
     /// This thread is to poll, unless another one does.
-    fn begin(&self) -> bool {
+    pub(super) fn begin(&self) -> bool {
         let book = &mut *self.book.lock();
         !core::mem::replace(&mut book.is_running, true)
     }
 
     /// The next task to be polled, and its future. `None`: this thread polls no more.
-    fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
+    pub(super) fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
         let book = &mut *self.book.lock();
         loop {
             for number in lane.task_requests().drain_woken() {
@@ -314,12 +318,12 @@ impl Tasks {
     }
 
     /// This thread stops polling before all is done.
-    fn leave(&self) {
+    pub(super) fn leave(&self) {
         self.end(&mut self.book.lock());
     }
 
     /// Polls a task; whoever has the lane next is to serve it.
-    fn poll(&self, number: u32, mut work: Work) {
+    pub(super) fn poll(&self, number: u32, mut work: Work) {
         let polled = work
             .as_mut()
             .poll(&mut task::Context::from_waker(Waker::noop()));
@@ -358,115 +362,10 @@ impl fmt::Debug for Job {
     }
 }
 
-impl Engine {
-    /// Enters a task, which begins when `after` has ended. Its request completes with it.
-    /// [`Engine::run_tasks`] is to follow.
-    pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
-        let mut lane = self.lane.lock();
-        let request = lane.task_requests().open_collective(job.context);
-        (request, self.enter(request, job, after))
-    }
-
-    fn enter(&self, request: Request, job: Job, after: Option<TaskId>) -> TaskId {
-        let task = Task {
-            stage: Stage::New(job.work),
-            desk: job.desk,
-            request,
-            calls_program: job.calls_program,
-            serial: 0,
-            is_due: false,
-            follower: None,
-        };
-        self.tasks.insert(task, after)
-    }
-
-    /// A persistent request, not started, that is a task each time.
-    #[must_use]
-    pub fn plan_task(&self, recipe: Recipe) -> Request {
-        self.with(|lane| lane.plan(Plan::Task(recipe)))
-    }
-
-    /// Starts a persistent request. Source: MPI 5.0, 3.9 and 6.13.
-    ///
-    /// # Errors
-    /// It is not an inactive persistent one, or the operation cannot start.
-    pub fn start(&self, request: Request) -> Result<()> {
-        let mut lane = self.lane.lock();
-        let Some(recipe) = lane.task_requests().recipe(request) else {
-            return lane.start(request);
-        };
-        let desk = Desk::default();
-        let job = Job {
-            context: recipe.context,
-            calls_program: recipe.calls_program,
-            work: (recipe.make)(desk.clone()),
-            desk,
-        };
-        lane.task_requests().activate(request, Area::EMPTY);
-        self.enter(request, job, None);
-        self.advance(&mut lane);
-        Ok(())
-    }
-
-    /// Lets the tasks go on that can.
-    pub fn run_tasks(&self) {
-        self.advance(&mut self.lane.lock());
-    }
-
-    /// The same, in a few instructions if none can. Returns true if any has gone on. The lane is
-    /// left to others meanwhile.
-    #[inline(always)]
-    pub(super) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
-        is_due && self.advance(lane)
-    }
-
-    #[cold]
-    fn advance(&self, lane: &mut Guard<'_, Lane>) -> bool {
-        if !self.tasks.begin() {
-            return false;
-        }
-        while let Some((number, work)) = self.tasks.next(lane, Runner::Program) {
-            lane.unlocked(|| self.tasks.poll(number, work));
-        }
-        // A request that another thread waits for may have finished.
-        self.ring();
-        true
-    }
-
-    /// The same for the ticker, which visits the lane: a program that has come back goes on itself.
-    pub(super) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
-        let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
-        if !is_due || !self.tasks.begin() {
-            return false;
-        }
-        let mut has_polled = false;
-        while let Some((number, work)) = self.tasks.next(&mut lane, Runner::Ticker) {
-            drop(lane);
-            self.tasks.poll(number, work);
-            has_polled = true;
-            match self.lane.visit() {
-                Some(again) => lane = again,
-                None => {
-                    self.tasks.leave();
-                    break;
-                }
-            }
-        }
-        self.ring();
-        has_polled
-    }
-
-    /// Returns true if a task may be able to go on: who wants to sleep is to look first.
-    pub(super) fn has_due_tasks(&self) -> bool {
-        self.tasks.has_due()
-    }
-}
-
 impl Lane {
     /// The requests, for tasks.
     #[inline(always)]
-    fn task_requests(&mut self) -> &mut Requests {
+    pub(super) fn task_requests(&mut self) -> &mut Requests {
         &mut self.delivery.requests
     }
 

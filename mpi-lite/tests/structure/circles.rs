@@ -40,6 +40,7 @@ const STANDING: &[(&str, &str)] = &[
     // A request that is persistent holds the plan by which it is started.
     ("engine/request.rs", "engine/receive.rs"),
     ("engine/request.rs", "engine/send.rs"),
+    ("engine/request.rs", "engine/tasks.rs"),
     // The contract and the enum of all links stand in one file.
     ("transport/mod.rs", "transport/loopback.rs"),
     ("transport/mod.rs", "transport/udp/mod.rs"),
