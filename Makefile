@@ -117,7 +117,7 @@ miri:
 	@$(MIRI) --version >/dev/null 2>&1 || \
 	  { echo "miri: not installed; rustup +nightly component add miri rust-src"; exit 1; }
 	MIRIFLAGS="-Zmiri-ignore-leaks -Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-tree-borrows" \
-	  $(MIRI) test --package mpi-lite --lib -- transport::shm::tests memory:: slab:: shelf::
+	  $(MIRI) test --package mpi-lite --lib -- transport::shm::tests memory:: slab:: pool::
 
 clean:
 	$(CARGO) clean

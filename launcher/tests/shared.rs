@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use mpi_lite::transport::shm::segment_bytes;
+use mpi_lite::node::segment_bytes;
 
 use common::{boot_rank, mpirun, signal_process, unique_sleep, wait_until};
 

@@ -2,7 +2,7 @@
 //!
 //! * L0 `error ids config counters clock machine memory pool slab`
 //! * L1 `data`
-//! * L2 `transport boot`
+//! * L2 `node transport boot`
 //! * L3 `engine`
 //! * L4 `comm`
 //! * L5 `coll`
@@ -21,6 +21,7 @@ pub mod hidden;
 pub mod ids;
 pub mod machine;
 pub mod memory;
+pub mod node;
 pub mod pool;
 #[cfg(test)]
 mod protocol_page;

@@ -19,9 +19,10 @@ use mpi_lite::engine::matching::{Body, Buffered, Pattern, Posted, Unexpected, Un
 use mpi_lite::engine::{Engine, Lane, Patience, ReceivePlan, Request, SendPlan};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::memory::Span;
+use mpi_lite::node::{self, Node};
 use mpi_lite::slab::Key;
 use mpi_lite::transport::udp::Bound;
-use mpi_lite::transport::{Link, Loopback, Peer, Shm, shm};
+use mpi_lite::transport::{Link, Loopback, Peer, Shm};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -321,27 +322,28 @@ struct Neighbours {
 impl Neighbours {
     fn new(copies_across: bool) -> Self {
         let memory = memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
-        ftruncate(&memory, shm::segment_bytes(2)).expect("room for two");
+        ftruncate(&memory, node::segment_bytes(2)).expect("room for two");
         let bell = |_| eventfd(0, EventfdFlags::NONBLOCK).expect("a bell");
         let bells = [0, 1].map(bell);
         let copy = |fd: &OwnedFd| fd.try_clone().expect("a descriptor");
         let engine = |me: u32| {
-            let place = shm::Place {
+            let access = node::Access {
                 memory: copy(&memory),
                 bells: bells.iter().map(copy).collect(),
                 ranks: vec![0, 1],
                 me,
-                cores: shm::Cores {
+                cores: node::Cores {
                     allowed: [u64::MAX; 16],
                     most: u32::MAX,
                 },
                 copies_across,
             };
-            let road = Shm::new(place, 2).expect("a mapping");
+            let node = Arc::new(Node::join(access, 2).expect("a mapping"));
+            let road = Shm::new(Arc::clone(&node));
             let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
             let hosts = vec!["a".to_owned(); 2];
             let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
-            lane.lead_to_neighbours([Peer(1 - me)]);
+            lane.join(node);
             Engine::new(lane, Clock::start(), Patience::of(2, 2)).expect("a bell")
         };
         Self {

@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
         "slab", "sync",
     ],
     &["data"],
-    &["transport", "boot"],
+    &["node", "transport", "boot"],
     &["engine"],
     &["comm"],
     &["coll"],

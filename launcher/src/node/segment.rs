@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use mpi_lite::transport::shm::{RANKS_MAX, segment_bytes};
+use mpi_lite::node::{RANKS_MAX, segment_bytes};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};

@@ -23,7 +23,7 @@ const BESIDE_MAX: usize = 65_537;
 /// The memory of a node, and a bell for each of its ranks. All are closed by exec.
 #[derive(Debug)]
 pub struct Shared {
-    /// A file in memory of `transport::shm::segment_bytes` bytes, all zero at first, sealed: its
+    /// A file in memory of `node::segment_bytes` bytes, all zero at first, sealed: its
     /// length never changes.
     pub memory: OwnedFd,
     /// By local rank: what wakes that rank. An eventfd that never blocks.

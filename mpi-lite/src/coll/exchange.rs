@@ -10,7 +10,7 @@ use crate::data::Buffer;
 use crate::engine::Circle;
 use crate::error::Result;
 use crate::memory::{Span, Way};
-use crate::transport::shm::meeting::{Gathering, Who};
+use crate::node::meeting::{Gathering, Who};
 
 /// All-gather where each looks at all others: the own block lies in its place already.
 pub(super) fn allgather_by_all(circle: Circle<'_>, places: &[Buffer]) -> Result<()> {

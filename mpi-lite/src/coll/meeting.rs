@@ -10,7 +10,7 @@ use crate::comm::{Operation, in_words};
 use crate::data::{Buffer, Op};
 use crate::engine::{Circle, agree, complain};
 use crate::error::{Cause, Class, Error, Result};
-use crate::transport::shm::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Look, Who};
+use crate::node::meeting::{About, BRING_BYTES, Gathering, LINE_BYTES, Look, Who};
 
 /// The most bytes for which a gathering is worth while.
 pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;

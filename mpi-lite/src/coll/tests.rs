@@ -222,9 +222,11 @@ pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicato
 
 /// `MPI_COMM_WORLD` of rank `me`.
 fn join(road: Shm, me: u32, size: usize) -> Communicator {
+    let node = Arc::clone(road.node());
     let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
     let hosts = vec!["here".to_owned(); size];
-    let lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+    let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+    lane.join(node);
     // There are more threads than cores, whatever the ranks believe.
     let patience = Patience::of(2, 1);
     let engine = Engine::new(lane, Clock::start(), patience).unwrap();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::engine::Circle;
 use crate::error::{Cause, Error};
-use crate::transport::shm::meeting::{About, Before};
+use crate::node::meeting::{About, Before};
 
 /// Bits of the operation in a tag; the root is above them.
 const KIND_BITS: u32 = 5;

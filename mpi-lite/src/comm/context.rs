@@ -15,7 +15,7 @@ use crate::data::Buffer;
 use crate::engine::Circle;
 use crate::error::Result;
 use crate::ids::Context;
-use crate::transport::shm::meeting::{About, Meeting, Spot};
+use crate::node::meeting::{About, Meeting, Spot};
 
 /// What the members of a communicator come for when they agree where they meet.
 const AGREEMENT: About = About::new(Operation::Create as u8, 0, WORD_BYTES as u32);

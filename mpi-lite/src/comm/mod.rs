@@ -26,7 +26,7 @@ pub(crate) use tasks::TaskPeers;
 use crate::engine::{Circle, Engine};
 use crate::error::Result;
 use crate::ids::Context;
-use crate::transport::shm::meeting::Meeting;
+use crate::node::meeting::Meeting;
 
 /// An intra-communicator. Clones name the same communicator.
 #[derive(Clone, Debug)]

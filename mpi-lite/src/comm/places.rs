@@ -7,7 +7,7 @@
 //! Who has left a place may use it again when all others have left it too: until then one of them
 //! may still have to read what this process brought there.
 
-use crate::transport::shm::meeting::{Meeting, PLACES, Spot};
+use crate::node::meeting::{Meeting, PLACES, Spot};
 
 /// The place of `MPI_COMM_WORLD`.
 pub(super) const WORLD: Spot = Spot { place: 0, last: 0 };

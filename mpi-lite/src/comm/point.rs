@@ -6,8 +6,8 @@ use crate::engine::matching::Pattern;
 use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
+use crate::node::meeting::About;
 use crate::transport::Peer;
-use crate::transport::shm::meeting::About;
 
 impl Communicator {
     /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.

@@ -9,7 +9,7 @@ use super::meet::{Circle, agree, complain};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
-use crate::transport::shm::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
+use crate::node::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
 
 /// Columns that are written at a time: so many pages, and lines of them, stay near.
 const COLUMNS: usize = 64;

@@ -1,6 +1,8 @@
 //! One lock's worth of the engine: links, and where they deliver. Everything here runs under the
 //! lock.
 
+use std::sync::Arc;
+
 use super::delivery::{Delivery, Inlet, Target};
 use super::matching::{Body, Inbound};
 use super::patience::Habit;
@@ -10,6 +12,7 @@ use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
 use crate::data::Area;
+use crate::node::Node;
 use crate::slab::Beside;
 use crate::transport::{Capabilities, Landing, Link, Peer, Progress, Sink, Tallies, Transport};
 
@@ -66,6 +69,8 @@ pub struct Lane {
     routes: Vec<u8>,
     /// The link through memory, if there is one: see [`Capabilities::is_memory`].
     pub(super) near: Option<usize>,
+    /// The ranks that it leads to, and what they share.
+    pub(super) node: Option<Arc<Node>>,
     pub(super) delivery: Delivery,
     pub(super) burst: Burst,
     /// The number of the last send that may be taken back.
@@ -103,6 +108,7 @@ impl Lane {
         Self {
             routes,
             near: capabilities.iter().position(|link| link.is_memory),
+            node: None,
             capabilities,
             delivery: Delivery::new(links.len(), settings, hosts),
             links,
@@ -115,16 +121,21 @@ impl Lane {
         }
     }
 
-    /// Says that the link through memory leads to `peers`.
+    /// This process shares memory with the other ranks of `node`: the link through memory leads to
+    /// them.
     ///
     /// # Panics
-    /// When there is none.
-    pub fn lead_to_neighbours(&mut self, peers: impl IntoIterator<Item = Peer>) {
+    /// When there is no such link.
+    pub fn join(&mut self, node: Arc<Node>) {
         let link = self.near.expect("there is a link through memory");
         let link = u8::try_from(link).expect("a handful of links");
-        for peer in peers {
-            self.routes[peer.0 as usize] = link;
+        for peer in node.peers() {
+            let route = &mut self.routes[peer.0 as usize];
+            if *route != 0 {
+                *route = link;
+            }
         }
+        self.node = Some(node);
     }
 
     /// The rank of this process in `MPI_COMM_WORLD`.

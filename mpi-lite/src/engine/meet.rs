@@ -12,8 +12,8 @@ use super::matching::Pattern;
 use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Context;
-use crate::transport::shm::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
-use crate::transport::{Link, Peer, Transport};
+use crate::node::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
+use crate::transport::Transport;
 
 /// How often a waiting process looks before it takes turns.
 const LOOKS: u32 = 500;
@@ -128,8 +128,9 @@ impl<'a> Circle<'a> {
 
     #[cold]
     fn ring(&self, who: Who) {
-        let sleepers = self.meeting.sleepers(who);
-        self.engine.with(|lane| lane.rouse(&sleepers));
+        if let Some(node) = &self.engine.node {
+            node.rouse(&self.meeting.sleepers(who));
+        }
     }
 }
 
@@ -205,11 +206,8 @@ impl Engine {
     /// node and share memory.
     #[must_use]
     pub fn meeting(&self, spot: Spot, group: &[u32], me: u32) -> Option<Meeting> {
-        self.with(|lane| {
-            let road = lane.links.iter().find_map(Link::near);
-            let road = road.filter(|_| group.len() > 1)?;
-            road.meeting(spot, group, me as usize)
-        })
+        let node = self.node.as_ref().filter(|_| group.len() > 1)?;
+        node.meeting(spot, group, me as usize)
     }
 }
 
@@ -246,11 +244,5 @@ impl Lane {
     #[inline]
     fn holds_back(&self) -> bool {
         self.near.is_some_and(|near| !self.links[near].is_quiet())
-    }
-
-    fn rouse(&self, sleepers: &[Peer]) {
-        if let Some(road) = self.links.iter().find_map(Link::near) {
-            road.rouse(sleepers);
-        }
     }
 }

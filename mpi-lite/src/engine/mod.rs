@@ -53,8 +53,9 @@ pub use ticker::{Ticker, tick};
 use tasks::Tasks;
 
 use crate::clock::Clock;
-use crate::transport::shm::Watch;
-use crate::transport::{Link, Shm, Transport};
+use crate::node::Node;
+use crate::node::rest::Watch;
+use crate::transport::Transport;
 
 /// The lane of a process, and how its threads wait for it.
 #[derive(Debug)]
@@ -68,7 +69,9 @@ pub struct Engine {
     doorbells: Vec<OwnedFd>,
     /// Written to when another thread has done what a sleeper waits for.
     bell: OwnedFd,
-    /// How the ticker sleeps, if there are neighbours who may wake it.
+    /// The node, if its ranks share memory.
+    node: Option<Arc<Node>>,
+    /// How the ticker sleeps, if there are local peers who may wake it.
     watch: Option<Watch<'static>>,
     sleepers: AtomicU32,
     tasks: Tasks,
@@ -91,10 +94,11 @@ impl Engine {
             .filter_map(Transport::wake_on)
             .map(|descriptor| descriptor.try_clone_to_owned())
             .collect::<Result<_, _>>()?;
-        let watch = lane.links.iter().find_map(Link::near).map(Shm::watch);
+        let node = lane.node.clone();
         Ok(Arc::new(Self {
-            watch,
-            looks: shortcut::looks(&lane, &patience),
+            watch: node.as_deref().map(Node::watch),
+            node,
+            looks: lane.looks(&patience),
             lane: Lock::new(lane),
             clock,
             patience,

@@ -200,13 +200,15 @@ const LOOKS: u32 = 1000;
 /// The same where the message may come from another node.
 const LOOKS_BESIDE_A_NETWORK: u32 = 16;
 
-/// How often a receive in `lane` looks for its message before it becomes a request.
-pub(super) fn looks(lane: &Lane, patience: &Patience) -> u32 {
-    let is_last = lane.near.is_some_and(|near| near + 1 == lane.links.len());
-    match is_last {
-        _ if patience.hold.is_zero() => 1,
-        true => LOOKS,
-        false => LOOKS_BESIDE_A_NETWORK,
+impl Lane {
+    /// How often a receive looks for its message before it becomes a request.
+    pub(super) fn looks(&self, patience: &Patience) -> u32 {
+        let is_last = self.near.is_some_and(|near| near + 1 == self.links.len());
+        match is_last {
+            _ if patience.hold.is_zero() => 1,
+            true => LOOKS,
+            false => LOOKS_BESIDE_A_NETWORK,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
-use crate::transport::{Loopback, Peer};
+use crate::transport::{Link, Loopback, Peer};
 
 fn engine() -> Arc<Engine> {
     let own = Link::Loopback(Loopback::new(Peer(0)));

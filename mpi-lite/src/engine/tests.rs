@@ -436,10 +436,11 @@ fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
         .into_iter()
         .zip(0..)
         .map(|(road, me)| {
+            let node = Arc::clone(road.node());
             let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
             let hosts = vec!["here".into(); 3];
             let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
-            lane.lead_to_neighbours((0..3).filter(|&other| other != me).map(Peer));
+            lane.join(node);
             Engine::new(lane, Clock::start(), Patience::of(3, 3)).unwrap()
         });
     let [receiver, flooder, other] = [(); 3].map(|()| engines.next().unwrap());

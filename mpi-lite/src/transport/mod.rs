@@ -34,6 +34,7 @@ pub use udp::Udp;
 use crate::clock::Instant;
 use crate::counters::{Datagrams, Rows, Shared};
 use crate::data::Area;
+pub use crate::ids::Peer;
 use crate::memory::Span;
 
 /// Bytes of the engine's envelope in front of each message.
@@ -41,10 +42,6 @@ pub const ENVELOPE_BYTES: usize = 16;
 
 /// The engine's envelope, opaque to transports.
 pub type EnvelopeBytes = [u8; ENVELOPE_BYTES];
-
-/// A process of the job: its rank in `MPI_COMM_WORLD`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Peer(pub u32);
 
 /// The engine's name for a send; comes back with [`Sink::sent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,16 +238,6 @@ macro_rules! each {
             Link::Tap($road) => $call,
         }
     };
-}
-
-impl Link {
-    /// The link through memory, if this is it.
-    pub(crate) fn near(&self) -> Option<&Shm> {
-        match self {
-            Self::Shm(road) => Some(road),
-            _ => None,
-        }
-    }
 }
 
 impl Transport for Link {

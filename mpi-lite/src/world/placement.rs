@@ -2,7 +2,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::transport::shm::{CORES_MAX, Cores};
+use crate::node::{CORES_MAX, Cores};
 
 /// The cores that this process may use.
 pub(super) fn cores() -> Cores {

@@ -15,8 +15,9 @@ use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker, tick};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::machine;
+use crate::node::{self, Node};
 use crate::transport::udp::{Bound, agree, read_cards};
-use crate::transport::{Link, Loopback, Peer, Shm, Udp, shm};
+use crate::transport::{Link, Loopback, Peer, Shm, Udp};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
 #[derive(Debug)]
@@ -48,9 +49,8 @@ impl Process {
         settings.settle_budgets(machine::memory_bytes(), assignment.local_size);
         let clock = Clock::start();
         let me = Peer(assignment.rank);
-        let mut neighbours = join_neighbours(&mut boot, &assignment, &settings)?;
-        let has_neighbours = neighbours.is_some();
-        let is_alone = has_neighbours && assignment.local_size == assignment.size;
+        let mut node = join_node(&mut boot, &assignment, &settings)?;
+        let is_alone = node.is_some() && assignment.local_size == assignment.size;
         let mut network = None;
         if is_alone {
             // Nobody starts before all have mapped the memory.
@@ -59,20 +59,20 @@ impl Process {
             network = Some(join_network(&mut boot, &assignment, &settings, clock)?);
         }
         let local = assignment.local_size as usize;
-        let cores = neighbours.as_ref().map_or_else(own_cores, Shm::cores);
-        if let Some(road) = &mut neighbours {
-            road.settle(local > cores);
+        let cores = node.as_ref().map_or_else(own_cores, Node::cores);
+        if let Some(node) = &mut node {
+            node.settle(local > cores);
         }
+        let node = node.map(Arc::new);
         let mut links = vec![Link::Loopback(Loopback::new(me))];
-        links.extend(neighbours.map(Link::Shm));
+        links.extend(node.clone().map(Shm::new).map(Link::Shm));
         links.extend(network.map(Link::Udp));
         let patience = patience(&settings, local, cores);
         let least = Duration::from_millis(settings.tick_ms.max(1));
         let tick = tick(least, local, cores);
         let mut lane = Lane::new(me, links, settings, assignment.hosts.clone());
-        if has_neighbours {
-            let others = assignment.neighbours.iter().map(|&rank| Peer(rank));
-            lane.lead_to_neighbours(others.filter(|&other| other != me));
+        if let Some(node) = node {
+            lane.join(node);
         }
         let engine = Engine::new(lane, clock, patience).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
@@ -213,15 +213,15 @@ impl Process {
 }
 
 /// The memory that the ranks of this node share, if the launcher has given it.
-fn join_neighbours(
+fn join_node(
     boot: &mut Boot,
     assignment: &Assignment,
     settings: &Settings,
-) -> Result<Option<Shm>> {
+) -> Result<Option<Node>> {
     let Some(shared) = boot.shared() else {
         return Ok(None);
     };
-    let place = shm::Place {
+    let access = node::Access {
         memory: shared.memory,
         bells: shared.bells,
         ranks: assignment.neighbours.clone(),
@@ -229,13 +229,13 @@ fn join_neighbours(
         cores: cores(),
         copies_across: settings.copy_across,
     };
-    let road = Shm::new(place, assignment.size);
+    let node = Node::join(access, assignment.size);
     let reason = |error| {
         failed(format!(
             "cannot map the memory that the node shares: {error}"
         ))
     };
-    road.map(Some).map_err(reason)
+    node.map(Some).map_err(reason)
 }
 
 fn join_network(

@@ -31,8 +31,6 @@ const STANDING: &[(&str, &str)] = &[
     ("engine/delivery.rs", "engine/send.rs"),
     ("engine/delivery.rs", "engine/taken.rs"),
     ("engine/delivery.rs", "engine/withdraw.rs"),
-    // It asks how often a receive looks.
-    ("engine/mod.rs", "engine/shortcut.rs"),
     // A sink speaks the words of the contract.
     ("transport/mod.rs", "transport/sink.rs"),
     // The engine makes the descriptor on which it is waited for.
@@ -53,7 +51,6 @@ const STANDING: &[(&str, &str)] = &[
     ("transport/udp/socket.rs", "transport/udp/inbox.rs"),
     ("transport/udp/socket.rs", "transport/udp/outbox.rs"),
     // Parts of the link are methods of it.
-    ("transport/shm/cores.rs", "transport/shm/mod.rs"),
     ("transport/shm/link.rs", "transport/shm/mod.rs"),
     ("transport/shm/mod.rs", "transport/shm/landing.rs"),
 ];

@@ -18,21 +18,7 @@ const ROADS: [&str; 10] = [
 ];
 
 /// How often each file names a road today. This list only shrinks; each line says for what.
-const STANDING: &[(&str, usize)] = &[
-    // The words of gatherings stand with the shared memory in which they meet.
-    ("coll/exchange.rs", 1),
-    ("coll/meeting.rs", 1),
-    ("comm/call.rs", 1),
-    ("comm/context.rs", 1),
-    ("comm/mod.rs", 1),
-    ("comm/places.rs", 1),
-    ("comm/point.rs", 1),
-    ("engine/exchange.rs", 1),
-    // The engine asks the road for a meeting.
-    ("engine/meet.rs", 1),
-    // What the ticker watches there.
-    ("engine/mod.rs", 3),
-];
+const STANDING: &[(&str, usize)] = &[];
 
 /// The names of roads in a file.
 #[derive(Default)]

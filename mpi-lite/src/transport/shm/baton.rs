@@ -13,8 +13,8 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
-use super::segment::{RELAY_BYTES, Relay, Slot};
 use crate::memory::Span;
+use crate::node::segment::{RELAY_BYTES, Relay, Slot};
 
 /// The upper half of the stamp of pass `number`, behind `slots` slots of the ring. Half of it each:
 /// of the passes two come into question, of the slots as many as the ring has.

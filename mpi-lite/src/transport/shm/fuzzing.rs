@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
@@ -15,11 +16,12 @@ use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create}
 use super::super::{
     Arrival, ENVELOPE_BYTES, Incoming, Landing, Lost, Outbound, Peer, Sink, Token, Transport,
 };
+use super::Shm;
 use super::ring::Note;
-use super::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
-use super::{Cores, Place, Shm, segment_bytes};
 use crate::clock::Instant;
 use crate::memory::Span;
+use crate::node::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
+use crate::node::{Access, Cores, Node, segment_bytes};
 
 /// Messages longer than this land nowhere, as those that nobody can receive.
 const LONGEST: u64 = 1 << 20;
@@ -144,7 +146,7 @@ impl Rig {
         let segment = memory.segment;
         let bells = bells()?;
         let rank = |me| -> io::Result<Rank> {
-            let place = Place {
+            let access = Access {
                 memory: memory.memory.try_clone()?,
                 bells: bells
                     .iter()
@@ -159,7 +161,7 @@ impl Rig {
                 copies_across: false,
             };
             Ok(Rank {
-                road: Shm::on(segment, place, 2),
+                road: Shm::new(Arc::new(Node::on(segment, access, 2))),
                 program: Program::default(),
             })
         };

@@ -218,7 +218,7 @@ impl Shm {
         }
         for (from, looks) in &mut self.asking {
             if has_waited(looks) {
-                self.rest.knock(*from, self.segment.area(*from));
+                self.node.rest().knock(*from, self.segment.area(*from));
             }
         }
     }
@@ -232,7 +232,7 @@ impl Shm {
         let placed = transfer.filter(|transfer| transfer.has_place());
         let (Some(transfer), Some(body)) = (placed, message.body.span()) else {
             if message.asked.is_none() && has_waited(&mut message.looks) {
-                self.rest.knock(message.to, outward.area);
+                self.node.rest().knock(message.to, outward.area);
             }
             return;
         };
@@ -244,9 +244,11 @@ impl Shm {
         self.moved += bytes;
         // It may sleep until this is done.
         if bytes > 0 {
-            self.rest.rouse(message.to, outward.area);
+            self.node.rest().rouse(message.to, outward.area);
         } else {
-            self.rest.wake(message.to, outward.area, outward.must_fence);
+            self.node
+                .rest()
+                .wake(message.to, outward.area, outward.must_fence);
         }
     }
 
@@ -310,14 +312,14 @@ impl Shm {
             .callers
             .iter()
             .enumerate()
-            .take(self.peers.len().div_ceil(64))
+            .take(self.node.size().div_ceil(64))
         {
             let mut new = callers.load(Acquire) & !self.met[word];
             self.met[word] |= new;
             while new != 0 {
                 let rank = word as u32 * 64 + new.trailing_zeros();
                 new &= new - 1;
-                if (rank as usize) < self.peers.len() {
+                if (rank as usize) < self.node.size() {
                     self.callers.push(rank);
                 }
             }

@@ -8,9 +8,9 @@ use super::baton::Baton;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Note, Producer, REGISTERED_BYTES};
-use super::segment::{Area, Pair, TRANSFERS};
 use super::{EAGER_BYTES, EAGER_PIECE_BYTES, Outgoing, PIPELINED_BYTES};
 use crate::memory::Span;
+use crate::node::segment::{Area, Pair, TRANSFERS};
 
 /// Words of a message in front of its body.
 const ENVELOPE_WORDS: usize = 2;
@@ -177,7 +177,7 @@ impl Outward {
 
     /// Writes a slot of any kind, if there is room.
     #[cfg(feature = "fuzzing")]
-    pub(super) fn forge(&mut self, note: Note, words: [u64; super::segment::WORDS]) {
+    pub(super) fn forge(&mut self, note: Note, words: [u64; crate::node::segment::WORDS]) {
         self.push_slot(note, words);
     }
 

@@ -5,49 +5,29 @@
 //! receiver knows where it goes; then both copy it straight from one memory to the other
 //! (`transfer`), or, where the system forbids that, it goes through the ring as well.
 
-mod about;
 mod baton;
-mod bells;
 mod body;
-mod cores;
-mod exchange;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod landing;
-mod line;
 mod link;
-pub mod meeting;
-#[cfg(test)]
-mod meeting_tests;
 mod neighbour;
 mod note;
-mod parted;
 mod receiving;
-mod rest;
 mod ring;
-mod segment;
 mod sending;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transfer;
 
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use baton::Baton;
-use bells::Bells;
 use body::Room;
-pub use cores::{CORES_MAX, Cores};
 use link::{Inward, Outward};
-use rest::Rest;
-pub(crate) use rest::Watch;
 use ring::PIECE_BYTES;
-use segment::Segment;
-pub use segment::{RANKS_MAX, segment_bytes};
 use transfer::Copying;
 
 use super::sink::Event;
@@ -59,6 +39,8 @@ use crate::clock::Instant;
 use crate::counters::Shared;
 use crate::data::Area;
 use crate::memory::Span;
+use crate::node::Node;
+use crate::node::segment::{RANKS_MAX, Segment};
 use crate::pool::Pool;
 use crate::slab::Slab;
 
@@ -94,23 +76,6 @@ const LOOKS_PER_CALLER: u32 = 8;
 
 /// So many times the sink wants no more, before what else there is to do has its turn.
 const LOOKS_BETWEEN_WORK: u32 = 64;
-
-/// What a rank needs to meet the others of its node.
-#[derive(Debug)]
-pub struct Place {
-    /// The node's memory.
-    pub memory: OwnedFd,
-    /// What wakes each rank of the node, by local rank.
-    pub bells: Vec<OwnedFd>,
-    /// The rank in `MPI_COMM_WORLD` of each rank of the node, by local rank.
-    pub ranks: Vec<u32>,
-    /// This rank's local rank.
-    pub me: u32,
-    /// What this rank may use of the node.
-    pub cores: Cores,
-    /// Whether long messages may be copied straight from one process to the other.
-    pub copies_across: bool,
-}
 
 /// A message on its way in that is not complete, or has not landed.
 #[derive(Debug)]
@@ -161,15 +126,12 @@ impl Outgoing {
     }
 }
 
-/// The shared memory of a node, as one rank sees it.
+/// The link to the other ranks of a node, through the memory that they share.
 #[derive(Debug)]
 pub struct Shm {
+    node: Arc<Node>,
     me: u32,
-    /// Local rank by rank in the world, for ranks of this node.
-    locals: Vec<u32>,
-    peers: Vec<Peer>,
     segment: Segment,
-    rest: Rest,
     outward: Vec<Outward>,
     inward: Vec<Inward>,
     /// Those that have ever sent something, and whose turn it is.
@@ -196,46 +158,14 @@ pub struct Shm {
     /// Bytes of long messages that this rank has copied, be it through the ring.
     moved: u64,
     counters: Shared,
-    /// Collectives without messages: counted by those who meet, without the lane's lock.
-    gatherings: Arc<AtomicU64>,
-    /// A word that neighbours read to find out whether they can read our memory.
-    _witness: Box<u64>,
 }
 
 impl Shm {
-    /// The road of the rank that `place` describes, in a job of `size` ranks.
-    ///
-    /// # Errors
-    /// The memory cannot be mapped.
-    pub fn new(place: Place, size: u32) -> io::Result<Self> {
-        let count = u32::try_from(place.ranks.len()).map_err(io::Error::other)?;
-        let segment = Segment::map(&place.memory, count)?;
-        Ok(Self::on(segment, place, size))
-    }
-
-    /// The same, when the memory is mapped.
-    fn on(segment: Segment, place: Place, size: u32) -> Self {
-        let Place {
-            memory: _,
-            bells,
-            ranks,
-            me,
-            cores,
-            copies_across,
-        } = place;
+    /// The link of the rank of which `node` is the node.
+    #[must_use]
+    pub fn new(node: Arc<Node>) -> Self {
+        let (me, segment) = (node.me(), node.segment());
         let count = segment.ranks();
-        let rest = Rest::new(segment.area(me), Bells::new(bells, me), false);
-        let mut locals = vec![u32::MAX; size as usize];
-        for (&rank, local) in ranks.iter().zip(0..) {
-            locals[rank as usize] = local;
-        }
-        let witness = Box::new(witness_word());
-        let area = segment.area(me);
-        let witness_at = core::ptr::from_ref(&*witness).expose_provenance() as u64;
-        if copies_across {
-            area.present(std::process::id(), (witness_at, *witness));
-        }
-        area.cores.write(&cores);
         let baton = |other: u32| {
             let pair = segment.pair(me.min(other), me.max(other));
             Baton::new(&pair.relay, me < other)
@@ -244,17 +174,15 @@ impl Shm {
         let roads = (0..).zip(&batons).map(|(other, baton)| {
             let (area, out) = (segment.area(other), segment.pair(me, other));
             let outward = Outward::new(area, out, Arc::clone(baton), count);
-            let peer = Peer(ranks[other as usize]);
-            let inward = Inward::new(peer, segment.pair(other, me), Arc::clone(baton), count);
+            let (peer, pair) = (node.peers()[other as usize], segment.pair(other, me));
+            let inward = Inward::new(peer, pair, Arc::clone(baton), count);
             (outward, inward)
         });
         let (outward, inward) = roads.unzip();
         Self {
+            node,
             me,
-            locals,
-            peers: ranks.into_iter().map(Peer).collect(),
             segment,
-            rest,
             outward,
             inward,
             callers: Vec::new(),
@@ -271,16 +199,14 @@ impl Shm {
             looks: 0,
             moved: 0,
             counters: Shared::default(),
-            gatherings: Arc::default(),
-            _witness: witness,
         }
     }
-}
 
-/// A word that nobody guesses: two processes must not have the same at the same address.
-fn witness_word() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id()) | 1
+    /// The node.
+    #[must_use]
+    pub fn node(&self) -> &Arc<Node> {
+        &self.node
+    }
 }
 
 impl Shm {
@@ -295,11 +221,6 @@ impl Shm {
     fn may_copy_on(&self) -> bool {
         let mut all = self.copying.iter();
         all.any(|(_, copying)| !copying.waits_for_sender())
-    }
-
-    /// What the ticker of this rank needs to sleep.
-    pub(crate) fn watch(&self) -> Watch<'static> {
-        self.rest.watch()
     }
 
     /// The sink wants no more, though there may be more. Now and then what needs no answer within
@@ -322,8 +243,8 @@ impl Shm {
     #[must_use]
     pub fn counters(&self) -> Shared {
         Shared {
-            woken: self.rest.rung(),
-            collectives: self.gatherings.load(Relaxed),
+            woken: self.node.rest().rung(),
+            collectives: self.node.gatherings(),
             ..self.counters.clone()
         }
     }
@@ -389,7 +310,7 @@ impl Transport for Shm {
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.rest.bell())
+        Some(self.node.rest().bell())
     }
 
     fn is_quiet(&self) -> bool {
@@ -397,7 +318,7 @@ impl Transport for Shm {
     }
 
     fn begin_sleep(&mut self) -> bool {
-        let is_sure = self.rest.begin();
+        let is_sure = self.node.rest().begin();
         if !is_sure {
             std::thread::yield_now();
         }
@@ -409,7 +330,7 @@ impl Transport for Shm {
     }
 
     fn end_sleep(&mut self) {
-        self.rest.end();
+        self.node.rest().end();
         // Who woke us may never have sent anything before.
         self.meet_callers();
     }

@@ -4,8 +4,8 @@
 use core::sync::atomic::Ordering::Acquire;
 use std::io;
 
-use super::segment::Area;
 use crate::memory::Span;
+use crate::node::segment::Area;
 
 /// A process whose memory can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

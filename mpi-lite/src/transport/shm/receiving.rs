@@ -129,7 +129,9 @@ impl Shm {
         if makes_sense && kind == Kind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
             // More of them may wait for room with a sender that computes.
-            self.rest.rouse(from, self.outward[from as usize].area);
+            self.node
+                .rest()
+                .rouse(from, self.outward[from as usize].area);
         }
         makes_sense
     }
@@ -146,7 +148,9 @@ impl Shm {
     #[inline(never)]
     fn make_room_known(&self, sender: u32) {
         let outward = &self.outward[sender as usize];
-        self.rest.wake(sender, outward.area, outward.must_fence);
+        self.node
+            .rest()
+            .wake(sender, outward.area, outward.must_fence);
     }
 
     pub(super) fn take_piece(&mut self, from: u32, index: u32, note: Note) -> bool {
@@ -233,7 +237,7 @@ impl Shm {
         let outward = &mut self.outward[from as usize];
         outward.close();
         self.events.push_back(Event::Lost(Box::new(Lost {
-            peer: self.peers[from as usize],
+            peer: self.node.peers()[from as usize],
             address: None,
             unfinished: unfinished.into_iter().map(Arrival).collect(),
             unsent,

@@ -20,8 +20,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use super::baton::Baton;
-use super::segment::{BODIES, Pair, SLOTS, Slot, WORDS};
 use crate::memory::Span;
+use crate::node::segment::{BODIES, Pair, SLOTS, Slot, WORDS};
 
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;

@@ -4,9 +4,9 @@ use super::super::sink::Event;
 use super::super::{EnvelopeBytes, Outbound, Peer, Refusal};
 use super::note::{ALONE, Kind, NOWHERE, words_of};
 use super::ring::REGISTERED_BYTES;
-use super::segment::TRANSFERS;
 use super::{EAGER_BYTES, Outgoing, Shm};
 use crate::memory::Span;
+use crate::node::segment::TRANSFERS;
 
 /// What was written to a neighbour and not yet made known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,23 +29,23 @@ impl Shm {
     pub(super) fn announce(&mut self, to: u32) {
         let outward = &mut self.outward[to as usize];
         if !outward.is_known {
-            outward.must_fence = self.rest.must_fence(outward.area);
+            outward.must_fence = self.node.rest().must_fence(outward.area);
             outward.introduce(self.me);
         }
-        self.rest.wake(to, outward.area, outward.must_fence);
+        self.node.rest().wake(to, outward.area, outward.must_fence);
     }
 
     /// The same for what somebody at `to` has to do something about soon, even while it computes.
     fn call(&mut self, to: u32) {
         self.announce(to);
-        self.rest.rouse(to, self.outward[to as usize].area);
+        self.node.rest().rouse(to, self.outward[to as usize].area);
     }
 
     /// Writes a short message whole, if there is room: it is as good as with its receiver, its body
     /// may be reused, and nothing more is heard of it. Returns true if it did.
     #[inline]
     pub(super) fn push_whole(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
-        let to = self.locals[to.0 as usize];
+        let to = self.node.local(to);
         let outward = &mut self.outward[to as usize];
         if outward.is_shut() || !outward.push_message(envelope, body) {
             return false;
@@ -56,7 +56,7 @@ impl Shm {
     }
 
     pub(super) fn begin_send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
-        let to = self.locals[to.0 as usize];
+        let to = self.node.local(to);
         if self.outward[to as usize].is_closed {
             return Err(Refusal::Lost);
         }

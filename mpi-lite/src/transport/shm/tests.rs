@@ -7,22 +7,22 @@
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use super::super::told::{self, Told};
 use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, Peer, Token, Transport};
-use super::meeting::{About, Spot};
 use super::note::Kind;
 use super::ring::{REGISTERED_BYTES, reach};
-use super::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
 use super::transfer::Cut;
-use super::{
-    Cores, EAGER_BYTES, EAGER_PIECE_BYTES, LOOKS_PER_KNOCK, Place, Room, Shm, segment_bytes,
-};
+use super::{EAGER_BYTES, EAGER_PIECE_BYTES, LOOKS_PER_KNOCK, Room, Shm};
 use crate::clock::Instant;
 use crate::memory::Span;
+use crate::node::meeting::{About, Spot};
+use crate::node::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
+use crate::node::{Access, Cores, Node, segment_bytes};
 
 /// More short messages than a ring has room for.
 const MORE_THAN_FIT: usize = SLOTS + 40;
@@ -57,7 +57,7 @@ fn neighbours_in(
     let bells: Vec<_> = (0..count)
         .map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap())
         .collect();
-    let place = |me| Place {
+    let access = |me| Access {
         memory: memory.try_clone().unwrap(),
         bells: bells.iter().map(|bell| bell.try_clone().unwrap()).collect(),
         ranks: (0..count).collect(),
@@ -69,12 +69,12 @@ fn neighbours_in(
         copies_across,
     };
     let road = |me| {
-        let mut road = match segment {
-            Some(segment) => Shm::on(segment, place(me), count),
-            None => Shm::new(place(me), count).unwrap(),
+        let mut node = match segment {
+            Some(segment) => Node::on(segment, access(me), count),
+            None => Node::join(access(me), count).unwrap(),
         };
-        road.settle(is_crowded);
-        road
+        node.settle(is_crowded);
+        Shm::new(Arc::new(node))
     };
     (0..count).map(road).collect()
 }
@@ -368,7 +368,7 @@ fn who_sleeps_is_woken_by_a_message_and_by_room() {
 fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
     for copies_across in [true, false] {
         let mut roads = ends(2, copies_across);
-        roads[1].watch().begin();
+        roads[1].node().watch().begin();
         let (mut short, mut middle, mut long) = ([1], body(1, 5000), body(2, 100_000));
         send(&mut roads[0], 1, 1, &mut short);
         send(&mut roads[0], 1, 1, &mut middle);
@@ -381,7 +381,7 @@ fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
         let mut come = Vec::new();
         while come.len() < 3 {
             for (rank, is_rung_once) in rung.iter_mut().enumerate() {
-                roads[rank].watch().begin();
+                roads[rank].node().watch().begin();
                 let (whole, is_lost) = receive(&mut roads[1 - rank]);
                 assert!(!is_lost);
                 come.extend(whole);
@@ -630,7 +630,10 @@ fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
     // Each rank may use a core of its own, all together three.
     for (ranks, cores) in [(1, 1), (2, 2), (5, 3)] {
         let roads = ends(ranks, true);
-        assert!(roads.iter().all(|road| road.cores() == cores), "{ranks}");
+        assert!(
+            roads.iter().all(|road| road.node().cores() == cores),
+            "{ranks}"
+        );
     }
 }
 
@@ -758,7 +761,7 @@ fn who_was_woken_and_each_gathering_are_counted() {
         (1, 0)
     );
     let spot = Spot { place: 0, last: 0 };
-    let meeting = roads[0].meeting(spot, &[0, 1], 0).unwrap();
+    let meeting = roads[0].node().meeting(spot, &[0, 1], 0).unwrap();
     for _ in 0..3 {
         let _ = meeting.gather(About::new(1, 0, 0), false);
     }

@@ -13,8 +13,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::io;
 
 use super::neighbour::Neighbour;
-use super::segment::Transfer;
 use crate::memory::Span;
+use crate::node::segment::Transfer;
 
 /// Bytes of the shortest chunk, and of the longest.
 const CHUNK_MIN: usize = 32 << 10;

@@ -6,9 +6,9 @@ use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::yield_now;
 
 use super::neighbour::Neighbour;
-use super::segment::Transfer;
 use super::transfer::{Copying, Progress, Side, help};
 use crate::memory::{Memory, Span};
+use crate::node::segment::Transfer;
 use crate::sync::{Bug, Role, check};
 
 const BYTES: usize = 3 * (32 << 10);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::baton::Baton;
 use super::ring::{Consumer, Note, Producer};
-use super::segment::Pair;
 use crate::memory::Memory;
+use crate::node::segment::Pair;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
 /// Where the bodies of messages come from.

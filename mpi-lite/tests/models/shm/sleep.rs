@@ -6,10 +6,10 @@ use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 
 use super::baton::Baton;
-use super::bells::Bells;
-use super::rest::Rest;
 use super::ring::{Consumer, Note, Producer};
-use super::segment::{Area, Pair, SLOTS};
+use crate::node::bells::Bells;
+use crate::node::rest::Rest;
+use crate::node::segment::{Area, Pair, SLOTS};
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
 const NOTE: Note = Note::new(1, 0);

@@ -24,96 +24,96 @@ use crate::memory::Span;
 pub const RANKS_MAX: u32 = 1024;
 
 /// Slots of a pair: with the lines before them they fill two pages.
-pub(super) const SLOTS: usize = 124;
+pub(crate) const SLOTS: usize = 124;
 
 /// Words of a slot beside its stamp.
-pub(super) const WORDS: usize = 7;
+pub(crate) const WORDS: usize = 7;
 
 /// Bytes of a pair's ring of bodies.
-pub(super) const BODIES: usize = 1 << 18;
+pub(crate) const BODIES: usize = 1 << 18;
 
 /// The longest body that goes with a baton. Longer ones are quicker through the ring, where the
 /// receiver need not bring all of their lines from far.
-pub(super) const RELAY_BYTES: usize = 2048;
+pub(crate) const RELAY_BYTES: usize = 2048;
 
 /// Long messages of a pair that both sides may copy at once.
-pub(super) const TRANSFERS: usize = 3;
+pub(crate) const TRANSFERS: usize = 3;
 
 /// Places at which communicators meet. Each costs its ranks a bit in an agreement, and memory only
 /// once it is used.
 pub const PLACES: u32 = 64;
 
 /// Gatherings in a row to which a rank can bring something before the first of them is read.
-pub(super) const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// Bytes of a bag.
-pub(super) const BAG_BYTES: usize = 4096;
+pub(crate) const BAG_BYTES: usize = 4096;
 
 /// Bags of a rank at a place: for what it brings, and two for results.
-pub(super) const BAGS: usize = AHEAD + 2;
+pub(crate) const BAGS: usize = AHEAD + 2;
 
 /// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
 /// ranks that a node can have.
 pub const SHEET_BYTES: usize = 1 << 16;
 
 /// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
-pub(super) const ASLEEP: u32 = 1;
+pub(crate) const ASLEEP: u32 = 1;
 
 /// Another one: the rank has no room for bodies that nobody waits for.
-pub(super) const FULL: u32 = 2;
+pub(crate) const FULL: u32 = 2;
 
 /// Another one: the rank computes, and its ticker listens to the bell.
-pub(super) const DOZES: u32 = 4;
+pub(crate) const DOZES: u32 = 4;
 
 /// Another one: its ticker sleeps on this word, because the program was in MPI when it last looked.
-pub(super) const PARKED: u32 = 8;
+pub(crate) const PARKED: u32 = 8;
 
 /// One cache line: what one side writes and the other reads.
 #[repr(C, align(64))]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// Position of the slot in the stream, plus one; below it the kind of what the slot says.
-    pub(super) stamp: AtomicU64,
-    pub(super) words: [AtomicU64; WORDS],
+    pub(crate) stamp: AtomicU64,
+    pub(crate) words: [AtomicU64; WORDS],
 }
 
 /// How far the receiver is.
 #[repr(C, align(64))]
-pub(super) struct Taken {
-    pub(super) slots: AtomicU64,
+pub(crate) struct Taken {
+    pub(crate) slots: AtomicU64,
     /// Bytes of bodies, those that were skipped at the ring's end included.
-    pub(super) bytes: AtomicU64,
+    pub(crate) bytes: AtomicU64,
 }
 
 /// A long message that both sides copy.
 #[repr(C, align(64))]
-pub(super) struct Transfer {
+pub(crate) struct Transfer {
     /// Where the message goes in the receiver's memory; 0: not known yet.
-    pub(super) place: AtomicU64,
+    pub(crate) place: AtomicU64,
     /// Its bytes: what is not meant for this place must not be written there.
-    pub(super) bytes: AtomicU64,
+    pub(crate) bytes: AtomicU64,
     /// Chunks that are taken: from the front, and above 32 bits from the back.
-    pub(super) claims: AtomicU64,
+    pub(crate) claims: AtomicU64,
     /// Chunks that the sender has copied.
-    pub(super) copied: AtomicU32,
+    pub(crate) copied: AtomicU32,
     /// The sender could not copy: the receiver does it.
-    pub(super) failed: AtomicU32,
+    pub(crate) failed: AtomicU32,
 }
 
 /// The road from one rank to another.
 #[repr(C, align(4096))]
-pub(super) struct Pair {
-    pub(super) taken: Taken,
-    pub(super) transfers: [Transfer; TRANSFERS],
-    pub(super) slots: [Slot; SLOTS],
-    pub(super) bodies: Bodies,
+pub(crate) struct Pair {
+    pub(crate) taken: Taken,
+    pub(crate) transfers: [Transfer; TRANSFERS],
+    pub(crate) slots: [Slot; SLOTS],
+    pub(crate) bodies: Bodies,
     /// Used on the road from the lower to the higher of two ranks, for both directions.
-    pub(super) relay: Relay,
+    pub(crate) relay: Relay,
 }
 
 /// What two ranks pass to each other: a slot, and room for a short body. `baton` says whose it is.
 #[repr(C, align(4096))]
-pub(super) struct Relay {
-    pub(super) slot: Slot,
+pub(crate) struct Relay {
+    pub(crate) slot: Slot,
     body: UnsafeCell<[u8; RELAY_BYTES]>,
 }
 
@@ -123,7 +123,7 @@ unsafe impl Sync for Relay {}
 
 impl Relay {
     /// The first `bytes` bytes of the room for a body, or all.
-    pub(super) fn body(&self, bytes: usize) -> Span {
+    pub(crate) fn body(&self, bytes: usize) -> Span {
         assert!(bytes <= RELAY_BYTES, "within the room");
         // SAFETY: within the room, which only the side that has the baton touches.
         unsafe { Span::new(self.body.get().cast(), bytes) }
@@ -132,40 +132,40 @@ impl Relay {
 
 /// A ring of bytes; `ring` says who may touch which of them.
 #[repr(C, align(4096))]
-pub(super) struct Bodies(UnsafeCell<[u8; BODIES]>);
+pub(crate) struct Bodies(UnsafeCell<[u8; BODIES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only, at places that the stamps and
 // `Taken` hand over with release and acquire.
 unsafe impl Sync for Bodies {}
 
 impl Bodies {
-    pub(super) fn start(&self) -> *mut u8 {
+    pub(crate) fn start(&self) -> *mut u8 {
         self.0.get().cast()
     }
 }
 
 /// What a rank has at a place. Lines and counters go in pairs: `meeting` says which is whose turn.
 #[repr(C, align(128))]
-pub(super) struct Seat {
+pub(crate) struct Seat {
     /// What the rank brings: it writes, the others read.
-    pub(super) brought: [Slot; AHEAD],
+    pub(crate) brought: [Slot; AHEAD],
     /// What comes out of it: at the seat of the first member, or where each gets something else at
     /// the seat of each; written by the last who comes.
-    pub(super) results: [Slot; 2],
+    pub(crate) results: [Slot; 2],
     /// Who has come: at the seat of the first member, counted by all.
-    pub(super) come: Count,
+    pub(crate) come: Count,
     /// Who has brought something to this rank alone.
-    pub(super) given: [Count; AHEAD],
+    pub(crate) given: [Count; AHEAD],
     /// The gathering to which the rank came last, times two, and one more if it holds messages back
     /// that did not fit their roads.
-    pub(super) at: Count,
+    pub(crate) at: Count,
     /// The gathering with which the rank has left its last communicator here.
-    pub(super) left: Count,
+    pub(crate) left: Count,
 }
 
 /// A number that has its cache line for itself.
 #[repr(C, align(64))]
-pub(super) struct Count(pub(super) AtomicU64);
+pub(crate) struct Count(pub(crate) AtomicU64);
 
 impl core::fmt::Debug for Seat {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -178,7 +178,7 @@ impl core::fmt::Debug for Seat {
 
 /// Room for what does not fit a line.
 #[repr(C, align(4096))]
-pub(super) struct Bags(UnsafeCell<[[u8; BAG_BYTES]; BAGS]>);
+pub(crate) struct Bags(UnsafeCell<[[u8; BAG_BYTES]; BAGS]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; a bag is written before the stamp
 // of the line that tells of it, and read after.
@@ -186,7 +186,7 @@ unsafe impl Sync for Bags {}
 
 impl Bags {
     /// The first `bytes` bytes of a bag, or all.
-    pub(super) fn span(&self, bag: usize, bytes: usize) -> Span {
+    pub(crate) fn span(&self, bag: usize, bytes: usize) -> Span {
         assert!(bag < BAGS && bytes <= BAG_BYTES, "within a bag");
         let start = self.0.get().cast::<u8>();
         // SAFETY: within the bags. `meeting` hands them over by the stamps of the lines.
@@ -203,7 +203,7 @@ impl core::fmt::Debug for Bags {
 /// Room for what ranks exchange. A rank has one sheet for its row and one for its column; at each
 /// place it has one for what all members get alike, used while it is their first.
 #[repr(C, align(4096))]
-pub(super) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
+pub(crate) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; who may touch them is settled by
 // the counters and stamps of the gathering (`exchange`).
@@ -211,7 +211,7 @@ unsafe impl Sync for Sheet {}
 
 impl Sheet {
     /// All of it.
-    pub(super) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         // SAFETY: all of the sheet. `exchange` hands it over by counters and stamps.
         unsafe { Span::new(self.0.get().cast(), SHEET_BYTES) }
     }
@@ -225,22 +225,22 @@ impl core::fmt::Debug for Sheet {
 
 /// What the ranks of the node know of one of them.
 #[repr(C, align(64))]
-pub(super) struct Area {
+pub(crate) struct Area {
     /// What senders have to heed: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
-    pub(super) attention: AtomicU32,
+    pub(crate) attention: AtomicU32,
     line: [u64; 7],
     /// Its process, and a word of its memory with what is written there: whoever can read that
     /// can copy from and to its memory.
-    pub(super) process: AtomicU64,
-    pub(super) witness_at: AtomicU64,
-    pub(super) witness: AtomicU64,
+    pub(crate) process: AtomicU64,
+    pub(crate) witness_at: AtomicU64,
+    pub(crate) witness: AtomicU64,
     /// Senders have to make their stores visible themselves before they look at `attention`.
-    pub(super) needs_fence: AtomicU64,
+    pub(crate) needs_fence: AtomicU64,
     rest: [u64; 4],
     /// Who has ever sent something to it, a bit for each rank of the node.
-    pub(super) callers: [AtomicU64; RANKS_MAX as usize / 64],
+    pub(crate) callers: [AtomicU64; RANKS_MAX as usize / 64],
     /// What it may use of the machine.
-    pub(super) cores: Seen,
+    pub(crate) cores: Seen,
 }
 
 impl core::fmt::Debug for Area {
@@ -286,7 +286,7 @@ impl core::fmt::Debug for Transfer {
 
 impl Area {
     /// Says which process this is, and what is written at an address of its memory.
-    pub(super) fn present(&self, process: u32, (witness_at, witness): (u64, u64)) {
+    pub(crate) fn present(&self, process: u32, (witness_at, witness): (u64, u64)) {
         self.witness_at.store(witness_at, Relaxed);
         self.witness.store(witness, Relaxed);
         self.process.store(u64::from(process), Release);
@@ -294,11 +294,11 @@ impl Area {
 
     /// Whether bodies have to stay with their senders until they are asked for.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.attention.load(Relaxed) & FULL != 0
     }
 
-    pub(super) fn set_full(&self, is_full: bool) {
+    pub(crate) fn set_full(&self, is_full: bool) {
         if is_full {
             self.attention.fetch_or(FULL, Relaxed);
         } else {
@@ -307,7 +307,7 @@ impl Area {
     }
 
     /// Tells the rank that `caller` sends to it from now on.
-    pub(super) fn introduce(&self, caller: u32) {
+    pub(crate) fn introduce(&self, caller: u32) {
         self.callers[caller as usize / 64].fetch_or(1 << (caller % 64), AcqRel);
     }
 }
@@ -345,7 +345,7 @@ pub const fn segment_bytes(ranks: u32) -> u64 {
 
 /// The mapped memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     base: &'static Base,
     ranks: u32,
 }
@@ -363,7 +363,7 @@ impl Segment {
     ///
     /// # Errors
     /// The memory is smaller than `ranks` ranks need, or the system does not map it.
-    pub(super) fn map(memory: &OwnedFd, ranks: u32) -> io::Result<Self> {
+    pub(crate) fn map(memory: &OwnedFd, ranks: u32) -> io::Result<Self> {
         let bytes = segment_bytes(ranks);
         let has = rustix::fs::fstat(memory)?.st_size;
         if ranks > RANKS_MAX || u64::try_from(has).unwrap_or(0) < bytes {
@@ -391,7 +391,7 @@ impl Segment {
 
     /// Memory of this process alone, for ranks that are all in it: Miri knows no other.
     #[cfg(test)]
-    pub(super) fn alone(ranks: u32) -> Self {
+    pub(crate) fn alone(ranks: u32) -> Self {
         let bytes = usize::try_from(segment_bytes(ranks)).expect("a few ranks");
         let layout = std::alloc::Layout::from_size_align(bytes, 4096).expect("a few ranks");
         // SAFETY: there are more than no bytes; nobody frees them.
@@ -401,12 +401,12 @@ impl Segment {
     }
 
     /// How many ranks share it.
-    pub(super) fn ranks(self) -> u32 {
+    pub(crate) fn ranks(self) -> u32 {
         self.ranks
     }
 
     /// The area of local rank `rank`.
-    pub(super) fn area(self, rank: u32) -> &'static Area {
+    pub(crate) fn area(self, rank: u32) -> &'static Area {
         assert!(rank < self.ranks, "a rank of this node");
         // SAFETY: within the mapping (checked by `map`), which is never undone; aligned, because it
         // begins with a page; any bytes are a valid area.
@@ -414,7 +414,7 @@ impl Segment {
     }
 
     /// The road from local rank `from` to local rank `to`.
-    pub(super) fn pair(self, from: u32, to: u32) -> &'static Pair {
+    pub(crate) fn pair(self, from: u32, to: u32) -> &'static Pair {
         assert!(from < self.ranks && to < self.ranks, "ranks of this node");
         let number = from as usize * self.ranks as usize + to as usize;
         let areas = area_bytes(self.ranks) as usize;
@@ -429,7 +429,7 @@ impl Segment {
     }
 
     /// The seat of local rank `rank` at `place`.
-    pub(super) fn seat(self, place: u32, rank: u32) -> &'static Seat {
+    pub(crate) fn seat(self, place: u32, rank: u32) -> &'static Seat {
         let number = self.at_place(place, rank);
         let seats = seats_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid seat.
@@ -437,7 +437,7 @@ impl Segment {
     }
 
     /// The bags of local rank `rank` at `place`.
-    pub(super) fn bags(self, place: u32, rank: u32) -> &'static Bags {
+    pub(crate) fn bags(self, place: u32, rank: u32) -> &'static Bags {
         let number = self.at_place(place, rank);
         let bags = bags_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are valid bags.
@@ -445,17 +445,17 @@ impl Segment {
     }
 
     /// What local rank `rank` gives to all others.
-    pub(super) fn row(self, rank: u32) -> &'static Sheet {
+    pub(crate) fn row(self, rank: u32) -> &'static Sheet {
         self.sheet(self.at_place(0, rank))
     }
 
     /// What local rank `rank` gets from all others.
-    pub(super) fn column(self, rank: u32) -> &'static Sheet {
+    pub(crate) fn column(self, rank: u32) -> &'static Sheet {
         self.sheet(self.at_place(1, rank))
     }
 
     /// What the members get alike who meet at `place`, where `rank` is their first.
-    pub(super) fn board(self, place: u32, rank: u32) -> &'static Sheet {
+    pub(crate) fn board(self, place: u32, rank: u32) -> &'static Sheet {
         self.sheet(2 * self.ranks as usize + self.at_place(place, rank))
     }
 

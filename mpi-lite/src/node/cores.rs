@@ -6,13 +6,13 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::Shm;
+use super::Node;
 
 /// Cores that are told apart.
 pub const CORES_MAX: usize = 1024;
 
 /// A bit for each core.
-pub(super) const WORDS: usize = CORES_MAX / 64;
+pub(crate) const WORDS: usize = CORES_MAX / 64;
 
 /// What a rank sees of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub struct Cores {
 
 /// The same where neighbours read it.
 #[repr(C)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     allowed: [AtomicU64; WORDS],
     most: AtomicU64,
 }
 
 impl Seen {
-    pub(super) fn write(&self, cores: &Cores) {
+    pub(crate) fn write(&self, cores: &Cores) {
         for (place, &word) in self.allowed.iter().zip(&cores.allowed) {
             place.store(word, Relaxed);
         }
@@ -39,7 +39,7 @@ impl Seen {
     }
 }
 
-impl Shm {
+impl Node {
     /// How many cores the ranks of this node have together: the same for all of them, once all
     /// have come.
     #[must_use]

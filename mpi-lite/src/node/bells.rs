@@ -4,30 +4,30 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The bells of a node, as one rank sees them.
 #[derive(Debug)]
-pub(super) struct Bells {
+pub(crate) struct Bells {
     bells: Vec<OwnedFd>,
     me: usize,
 }
 
 impl Bells {
     /// `bells` by local rank; this rank is `me`.
-    pub(super) fn new(bells: Vec<OwnedFd>, me: u32) -> Self {
+    pub(crate) fn new(bells: Vec<OwnedFd>, me: u32) -> Self {
         let me = me as usize;
         Self { bells, me }
     }
 
     /// What becomes readable when this rank's bell is rung.
-    pub(super) fn mine(&self) -> BorrowedFd<'_> {
+    pub(crate) fn mine(&self) -> BorrowedFd<'_> {
         self.bells[self.me].as_fd()
     }
 
     /// This rank's bell has been heard.
-    pub(super) fn silence(&self) {
+    pub(crate) fn silence(&self) {
         let _ = rustix::io::read(self.mine(), &mut [0; 8]);
     }
 
     /// Rings that of a neighbour.
-    pub(super) fn ring(&self, neighbour: u32) {
+    pub(crate) fn ring(&self, neighbour: u32) {
         if let Some(bell) = self.bells.get(neighbour as usize) {
             let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
         }

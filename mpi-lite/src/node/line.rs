@@ -16,7 +16,7 @@ pub struct Line(pub [u8; LINE_BYTES]);
 
 impl Line {
     #[inline]
-    pub(super) fn read(line: &Slot) -> Self {
+    pub(crate) fn read(line: &Slot) -> Self {
         let mut bytes = [0; LINE_BYTES];
         let places = bytes.as_chunks_mut::<8>().0.iter_mut();
         for (place, word) in places.zip(&line.words[1..]) {
@@ -36,7 +36,7 @@ impl Line {
 
 /// Writes a line, or a bag that is told of by the line.
 #[inline]
-pub(super) fn put(
+pub(crate) fn put(
     line: &Slot,
     bag: Span,
     stamp: u64,
@@ -55,7 +55,7 @@ pub(super) fn put(
 
 /// Reads what `put` has written. What neighbours can write is copied before it is used.
 #[inline]
-pub(super) fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
+pub(crate) fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
     if bag.len() > LINE_BYTES {
         let mut copy = Vec::with_capacity(bag.len());
         bag.append_to(&mut copy);

@@ -5,29 +5,29 @@ use std::array::from_fn;
 use crate::memory::{Memory, Span};
 use crate::sync::{AtomicU32, AtomicU64, Role};
 
-pub(super) const SLOTS: usize = 8;
-pub(super) const WORDS: usize = 3;
-pub(super) const BODIES: usize = 1024;
-pub(super) const RELAY_BYTES: usize = 64;
+pub(crate) const SLOTS: usize = 8;
+pub(crate) const WORDS: usize = 3;
+pub(crate) const BODIES: usize = 1024;
+pub(crate) const RELAY_BYTES: usize = 64;
 
 /// So many as ranks with cores of their own have.
-pub(super) const AHEAD: usize = 2;
+pub(crate) const AHEAD: usize = 2;
 pub const PLACES: u32 = 1;
 pub const RANKS_MAX: u32 = 1024;
-pub(super) const BAG_BYTES: usize = 64;
+pub(crate) const BAG_BYTES: usize = 64;
 
 /// Bytes of a sheet's part for each rank: watched by itself.
-pub(super) const PART_BYTES: usize = 64;
+pub(crate) const PART_BYTES: usize = 64;
 pub const SHEET_BYTES: usize = 3 * PART_BYTES;
 
-pub(super) const ASLEEP: u32 = 1;
-pub(super) const DOZES: u32 = 4;
-pub(super) const PARKED: u32 = 8;
+pub(crate) const ASLEEP: u32 = 1;
+pub(crate) const DOZES: u32 = 4;
+pub(crate) const PARKED: u32 = 8;
 
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) stamp: AtomicU64,
-    pub(super) words: [AtomicU64; WORDS],
+pub(crate) struct Slot {
+    pub(crate) stamp: AtomicU64,
+    pub(crate) words: [AtomicU64; WORDS],
 }
 
 impl Slot {
@@ -40,35 +40,35 @@ impl Slot {
 }
 
 #[derive(Debug)]
-pub(super) struct Relay {
-    pub(super) slot: Slot,
+pub(crate) struct Relay {
+    pub(crate) slot: Slot,
     /// Only its address is used.
     body: [u8; RELAY_BYTES],
 }
 
 impl Relay {
-    pub(super) fn body(&self, bytes: usize) -> Span {
+    pub(crate) fn body(&self, bytes: usize) -> Span {
         Span::at(self.body.as_ptr().addr() as u64, bytes)
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) slots: AtomicU64,
-    pub(super) bytes: AtomicU64,
+pub(crate) struct Taken {
+    pub(crate) slots: AtomicU64,
+    pub(crate) bytes: AtomicU64,
 }
 
 #[derive(Debug)]
-pub(super) struct Transfer {
-    pub(super) place: AtomicU64,
-    pub(super) bytes: AtomicU64,
-    pub(super) claims: AtomicU64,
-    pub(super) copied: AtomicU32,
-    pub(super) failed: AtomicU32,
+pub(crate) struct Transfer {
+    pub(crate) place: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) claims: AtomicU64,
+    pub(crate) copied: AtomicU32,
+    pub(crate) failed: AtomicU32,
 }
 
 impl Transfer {
-    pub(super) fn leak() -> &'static Self {
+    pub(crate) fn leak() -> &'static Self {
         Box::leak(Box::new(Self {
             place: AtomicU64::new(Role::Place),
             bytes: AtomicU64::new(Role::Word),
@@ -80,15 +80,15 @@ impl Transfer {
 }
 
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) taken: Taken,
-    pub(super) slots: [Slot; SLOTS],
-    pub(super) bodies: Bodies,
-    pub(super) relay: Relay,
+pub(crate) struct Pair {
+    pub(crate) taken: Taken,
+    pub(crate) slots: [Slot; SLOTS],
+    pub(crate) bodies: Bodies,
+    pub(crate) relay: Relay,
 }
 
 impl Pair {
-    pub(super) fn leak() -> &'static Self {
+    pub(crate) fn leak() -> &'static Self {
         let this: &'static Self = Box::leak(Box::new(Self {
             taken: Taken {
                 slots: AtomicU64::new(Role::Taken),
@@ -110,22 +110,22 @@ impl Pair {
 
 /// Only its address is used.
 #[derive(Debug)]
-pub(super) struct Bodies([u8; BODIES]);
+pub(crate) struct Bodies([u8; BODIES]);
 
 impl Bodies {
-    pub(super) fn start(&self) -> *mut u8 {
+    pub(crate) fn start(&self) -> *mut u8 {
         self.0.as_ptr().cast_mut()
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Area {
-    pub(super) attention: AtomicU32,
-    pub(super) needs_fence: AtomicU64,
+pub(crate) struct Area {
+    pub(crate) attention: AtomicU32,
+    pub(crate) needs_fence: AtomicU64,
 }
 
 impl Area {
-    pub(super) fn leak() -> &'static Self {
+    pub(crate) fn leak() -> &'static Self {
         Box::leak(Box::new(Self {
             attention: AtomicU32::new(Role::Attention),
             needs_fence: AtomicU64::new(Role::NeedsFence),
@@ -135,24 +135,24 @@ impl Area {
 
 /// A number that ranks count or tell.
 #[derive(Debug)]
-pub(super) struct Count(pub(super) AtomicU64);
+pub(crate) struct Count(pub(crate) AtomicU64);
 
 #[derive(Debug)]
-pub(super) struct Seat {
-    pub(super) brought: [Slot; AHEAD],
-    pub(super) results: [Slot; 2],
-    pub(super) come: Count,
-    pub(super) given: [Count; AHEAD],
-    pub(super) at: Count,
-    pub(super) left: Count,
+pub(crate) struct Seat {
+    pub(crate) brought: [Slot; AHEAD],
+    pub(crate) results: [Slot; 2],
+    pub(crate) come: Count,
+    pub(crate) given: [Count; AHEAD],
+    pub(crate) at: Count,
+    pub(crate) left: Count,
 }
 
 /// The models bring nothing that needs one.
 #[derive(Debug)]
-pub(super) struct Bags;
+pub(crate) struct Bags;
 
 impl Bags {
-    pub(super) fn span(&self, _: usize, bytes: usize) -> Span {
+    pub(crate) fn span(&self, _: usize, bytes: usize) -> Span {
         assert_eq!(bytes, 0, "the models bring sheets alone");
         Span::EMPTY
     }
@@ -160,7 +160,7 @@ impl Bags {
 
 /// Only its address is used.
 #[derive(Debug)]
-pub(super) struct Sheet([u8; SHEET_BYTES]);
+pub(crate) struct Sheet([u8; SHEET_BYTES]);
 
 impl Sheet {
     fn leak() -> &'static Self {
@@ -169,7 +169,7 @@ impl Sheet {
         this
     }
 
-    pub(super) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         Span::at(self.0.as_ptr().addr() as u64, SHEET_BYTES)
     }
 }
@@ -187,10 +187,10 @@ struct Own {
 
 /// The memory of a node with one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment(&'static [Own]);
+pub(crate) struct Segment(&'static [Own]);
 
 impl Segment {
-    pub(super) fn leak(ranks: usize) -> Self {
+    pub(crate) fn leak(ranks: usize) -> Self {
         let count = |role| Count(AtomicU64::new(role));
         let own = |_| Own {
             area: Area::leak(),
@@ -214,27 +214,27 @@ impl Segment {
         &self.0[rank as usize]
     }
 
-    pub(super) fn area(self, rank: u32) -> &'static Area {
+    pub(crate) fn area(self, rank: u32) -> &'static Area {
         self.own(rank).area
     }
 
-    pub(super) fn seat(self, _: u32, rank: u32) -> &'static Seat {
+    pub(crate) fn seat(self, _: u32, rank: u32) -> &'static Seat {
         &self.own(rank).seat
     }
 
-    pub(super) fn bags(self, _: u32, rank: u32) -> &'static Bags {
+    pub(crate) fn bags(self, _: u32, rank: u32) -> &'static Bags {
         &self.own(rank).bags
     }
 
-    pub(super) fn row(self, rank: u32) -> &'static Sheet {
+    pub(crate) fn row(self, rank: u32) -> &'static Sheet {
         self.own(rank).row
     }
 
-    pub(super) fn column(self, rank: u32) -> &'static Sheet {
+    pub(crate) fn column(self, rank: u32) -> &'static Sheet {
         self.own(rank).column
     }
 
-    pub(super) fn board(self, _: u32, rank: u32) -> &'static Sheet {
+    pub(crate) fn board(self, _: u32, rank: u32) -> &'static Sheet {
         self.own(rank).board
     }
 }

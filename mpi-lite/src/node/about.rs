@@ -94,25 +94,25 @@ impl About {
     }
 
     /// What later gatherings say of this one.
-    pub(super) fn now(self) -> Before {
+    pub(crate) fn now(self) -> Before {
         Before(self.0 as u16)
     }
 
     /// The same for the next gathering; `word` is kept between the two.
     #[inline]
-    pub(super) fn after(self, word: &AtomicU64) -> Self {
+    pub(crate) fn after(self, word: &AtomicU64) -> Self {
         let before = word.load(Relaxed);
         word.store(u64::from(self.now().0) << BEFORE_AT, Relaxed);
         Self(self.0 | before)
     }
 
     /// Whether both are the same operation with the same root, and so were the gatherings before.
-    pub(super) fn is_as(self, other: Self) -> bool {
+    pub(crate) fn is_as(self, other: Self) -> bool {
         self.with_bytes(0) == other.with_bytes(0)
     }
 
     /// The same, had `before` been the gathering before.
-    pub(super) fn with_before(self, before: Self) -> Self {
+    pub(crate) fn with_before(self, before: Self) -> Self {
         let cleared = self.0 & !(u64::from(u16::MAX) << BEFORE_AT);
         Self(cleared | u64::from(before.now().0) << BEFORE_AT)
     }
@@ -155,7 +155,7 @@ pub enum Who {
 }
 
 impl Who {
-    pub(super) fn encode(self) -> u64 {
+    pub(crate) fn encode(self) -> u64 {
         match self {
             Self::Nobody => 0,
             Self::One(rank) => rank as u64 + 1,
@@ -163,7 +163,7 @@ impl Who {
         }
     }
 
-    pub(super) fn decode(word: u64) -> Self {
+    pub(crate) fn decode(word: u64) -> Self {
         match word {
             0 => Self::Nobody,
             u64::MAX => Self::Others,

@@ -9,7 +9,7 @@
 //! While the program computes, the ticker sees to long messages: it sleeps as well, and those who
 //! send something long wake it as well. They fence, since that is nothing beside a long message.
 
-use core::cell::Cell;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::sync::{Barrier, compiler_fence, fence, membarrier, sleep_on, wake_fro
 
 /// How this rank sleeps, and how it wakes others.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(crate) struct Rest {
     area: &'static Area,
     bells: Bells,
     /// Ranks share cores.
@@ -30,12 +30,12 @@ pub(super) struct Rest {
     /// This rank passes the barriers of others.
     is_registered: bool,
     /// How often this rank has woken another one.
-    rung: Cell<u64>,
+    rung: AtomicU64,
 }
 
 impl Rest {
     /// `is_crowded`: ranks share cores.
-    pub(super) fn new(area: &'static Area, bells: Bells, is_crowded: bool) -> Self {
+    pub(crate) fn new(area: &'static Area, bells: Bells, is_crowded: bool) -> Self {
         let is_registered = membarrier(Barrier::JoinEverybody);
         let pays = is_registered && !is_crowded;
         area.needs_fence.store(u64::from(!pays), SeqCst);
@@ -45,38 +45,38 @@ impl Rest {
             is_crowded,
             pays,
             is_registered,
-            rung: Cell::new(0),
+            rung: AtomicU64::new(0),
         }
     }
 
     /// Says whether ranks share cores, if that was not known before. All ranks say the same, before
     /// one sends to another.
-    pub(super) fn settle(&mut self, is_crowded: bool) {
+    pub(crate) fn settle(&mut self, is_crowded: bool) {
         self.is_crowded = is_crowded;
         self.pays = self.is_registered && !is_crowded;
     }
 
-    pub(super) fn is_crowded(&self) -> bool {
+    pub(crate) fn is_crowded(&self) -> bool {
         self.is_crowded
     }
 
-    pub(super) fn rung(&self) -> u64 {
-        self.rung.get()
+    pub(crate) fn rung(&self) -> u64 {
+        self.rung.load(Relaxed)
     }
 
-    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
         self.bells.mine()
     }
 
     /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
-    pub(super) fn must_fence(&self, area: &Area) -> bool {
+    pub(crate) fn must_fence(&self, area: &Area) -> bool {
         self.is_crowded || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
     /// From now on senders ring the bell. The caller looks once more before it sleeps. Answers
     /// whether that is sure: if the system has refused the barrier, who is about to send may not
     /// ring, and the caller must not sleep.
-    pub(super) fn begin(&self) -> bool {
+    pub(crate) fn begin(&self) -> bool {
         self.area.attention.fetch_or(ASLEEP, SeqCst);
         if self.pays {
             return membarrier(Barrier::Everybody);
@@ -85,7 +85,7 @@ impl Rest {
         true
     }
 
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.area.attention.fetch_and(!ASLEEP, SeqCst);
         // Rung or not: whoever rings after this finds nobody asleep.
         self.bells.silence();
@@ -93,7 +93,7 @@ impl Rest {
 
     /// Wakes the neighbour of `area` if it sleeps; what it shall see is written.
     #[inline]
-    pub(super) fn wake(&self, neighbour: u32, area: &Area, must_fence: bool) {
+    pub(crate) fn wake(&self, neighbour: u32, area: &Area, must_fence: bool) {
         if must_fence {
             fence(SeqCst);
         } else {
@@ -106,7 +106,7 @@ impl Rest {
 
     /// Wakes the neighbour of `area` if it sleeps, or its ticker if it computes; what it shall see
     /// is written. For what is long, and for what somebody has to do before it can go on.
-    pub(super) fn rouse(&self, neighbour: u32, area: &Area) {
+    pub(crate) fn rouse(&self, neighbour: u32, area: &Area) {
         fence(SeqCst);
         if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {
             self.ring(neighbour, area);
@@ -115,7 +115,7 @@ impl Rest {
 
     /// Wakes the ticker of the neighbour of `area`, which has not noticed yet that its program
     /// computes: nothing was heard of the neighbour for a while.
-    pub(super) fn knock(&self, neighbour: u32, area: &Area) {
+    pub(crate) fn knock(&self, neighbour: u32, area: &Area) {
         self.rouse(neighbour, area);
         if area.attention.load(Relaxed) & PARKED != 0 {
             Watch::of(area).unpark();
@@ -127,13 +127,13 @@ impl Rest {
         const ANYBODY: u32 = ASLEEP | DOZES;
         // The first who sees it rings.
         if area.attention.fetch_and(!ANYBODY, SeqCst) & ANYBODY != 0 {
-            self.rung.set(self.rung.get() + 1);
+            self.rung.fetch_add(1, Relaxed);
             self.bells.ring(neighbour);
         }
     }
 
     /// What the ticker of this rank needs to sleep.
-    pub(super) fn watch(&self) -> Watch<'static> {
+    pub(crate) fn watch(&self) -> Watch<'static> {
         Watch::of(self.area)
     }
 }

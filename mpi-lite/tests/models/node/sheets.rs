@@ -14,7 +14,7 @@ use crate::memory::Span;
 use crate::sync::{Bug, Role, check};
 
 /// What a rank knows of its node.
-pub(super) struct Shm {
+pub(super) struct Node {
     pub(super) segment: Segment,
     pub(super) locals: Vec<u32>,
     pub(super) rest: Rest,
@@ -28,14 +28,14 @@ fn meetings(ranks: usize) -> Vec<Meeting> {
     let locals: Vec<u32> = (0..ranks as u32).collect();
     let [bell, _] = Bells::of_two();
     let meeting = |me: usize| {
-        let road = Shm {
+        let node = Node {
             segment,
             locals: locals.clone(),
             rest: Rest::new(segment.area(me as u32), bell, true),
             gatherings: Arc::default(),
         };
         let spot = Spot { place: 0, last: 0 };
-        let meeting = road.meeting(spot, &locals, me);
+        let meeting = node.meeting(spot, &locals, me);
         meeting.expect("all are on this node")
     };
     (0..ranks).map(meeting).collect()

@@ -20,10 +20,10 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::Arc;
 
-use super::super::Peer;
-use super::Shm;
+use super::Node;
 use super::line::{get, put};
 use super::segment::{AHEAD, ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot};
+use crate::ids::Peer;
 use crate::memory::Span;
 use crate::sync::{compiler_fence, fence};
 
@@ -35,7 +35,7 @@ pub use super::segment::{PLACES, SHEET_BYTES};
 pub const BRING_BYTES: usize = BAG_BYTES;
 
 /// Low bits of a stamp: the round within the gathering. 2^15 members need no more.
-pub(super) const ROUND_BITS: u32 = 4;
+pub(crate) const ROUND_BITS: u32 = 4;
 
 /// The first of the two bags for results; before them are those for what the rank brings.
 const RESULT_BAGS: usize = AHEAD;
@@ -61,13 +61,13 @@ pub struct Spot {
 }
 
 #[derive(Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     peer: Peer,
-    pub(super) seat: &'static Seat,
+    pub(crate) seat: &'static Seat,
     bags: &'static Bags,
     area: &'static Area,
-    pub(super) row: &'static Sheet,
-    pub(super) column: &'static Sheet,
+    pub(crate) row: &'static Sheet,
+    pub(crate) column: &'static Sheet,
 }
 
 /// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
@@ -75,16 +75,16 @@ pub(super) struct Member {
 #[derive(Debug)]
 pub struct Meeting {
     place: u32,
-    pub(super) members: Box<[Member]>,
-    pub(super) me: usize,
+    pub(crate) members: Box<[Member]>,
+    pub(crate) me: usize,
     /// What all members get alike.
-    pub(super) board: &'static Sheet,
+    pub(crate) board: &'static Sheet,
     is_crowded: bool,
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
     lines: u64,
     /// The gathering to which this member came last.
-    pub(super) at: AtomicU64,
+    pub(crate) at: AtomicU64,
     /// What that one is about.
     before: AtomicU64,
     /// The last one of which it knows that all have come.
@@ -94,14 +94,14 @@ pub struct Meeting {
     /// Who may wait for this member to come to the next gathering, to write its line anew.
     awaited_by: AtomicU64,
     /// How many have come to the gatherings at which one counts.
-    pub(super) counted: AtomicU64,
+    pub(crate) counted: AtomicU64,
     /// How many have brought something to this member alone, by turn.
     given: [AtomicU64; AHEAD],
     /// All gatherings of the process.
     gatherings: Arc<AtomicU64>,
 }
 
-impl Shm {
+impl Node {
     /// Where the process with rank `me` of `group` meets the others; `None` if not all of them are
     /// on this node.
     pub fn meeting(&self, spot: Spot, group: &[u32], me: usize) -> Option<Meeting> {
@@ -178,7 +178,7 @@ impl Meeting {
 
     /// Which of the lines and bags has its turn at this gathering.
     #[inline]
-    pub(super) fn turn_of(&self, at: u64) -> usize {
+    pub(crate) fn turn_of(&self, at: u64) -> usize {
         (at & (self.lines - 1)) as usize
     }
 
@@ -286,20 +286,20 @@ impl Member {
 /// One collective, seen by one member.
 #[derive(Clone, Copy, Debug)]
 pub struct Gathering<'a> {
-    pub(super) meeting: &'a Meeting,
+    pub(crate) meeting: &'a Meeting,
     at: u64,
     awaited_by: Who,
 }
 
 impl Gathering<'_> {
     #[inline]
-    pub(super) fn turn(&self) -> usize {
+    pub(crate) fn turn(&self) -> usize {
         self.meeting.turn_of(self.at)
     }
 
     /// Which of the lines and bags for results has its turn.
     #[inline]
-    pub(super) fn result_turn(&self) -> usize {
+    pub(crate) fn result_turn(&self) -> usize {
         (self.at % 2) as usize
     }
 
@@ -309,7 +309,7 @@ impl Gathering<'_> {
         self.at.saturating_sub(self.meeting.lines - 1)
     }
 
-    pub(super) fn myself(&self) -> &Member {
+    pub(crate) fn myself(&self) -> &Member {
         &self.meeting.members[self.meeting.me]
     }
 
@@ -374,7 +374,7 @@ impl Gathering<'_> {
     }
 
     #[inline]
-    pub(super) fn stamp(&self, round: u32) -> u64 {
+    pub(crate) fn stamp(&self, round: u32) -> u64 {
         self.at << ROUND_BITS | u64::from(round)
     }
 
@@ -404,7 +404,7 @@ impl Gathering<'_> {
 
     /// What a line says for this gathering. Its length may be anything.
     #[inline]
-    pub(super) fn look_at(&self, line: &Slot) -> Look<About> {
+    pub(crate) fn look_at(&self, line: &Slot) -> Look<About> {
         let at = line.stamp.load(Acquire) >> ROUND_BITS;
         if at < self.at {
             return None;

@@ -1,0 +1,156 @@
+//! The memory that the ranks of a node share: what lies where in it, how they sleep and wake each
+//! other, and small collectives in it.
+//!
+//! The link between two of them (`transport::shm`) has a part of it; collectives need no link.
+
+mod about;
+mod bells;
+mod cores;
+mod exchange;
+mod line;
+pub mod meeting;
+#[cfg(test)]
+mod meeting_tests;
+mod parted;
+pub(crate) mod rest;
+pub(crate) mod segment;
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bells::Bells;
+pub use cores::{CORES_MAX, Cores};
+use rest::{Rest, Watch};
+use segment::Segment;
+pub use segment::{RANKS_MAX, segment_bytes};
+
+use crate::ids::Peer;
+
+/// What a rank needs to join the others of its node.
+#[derive(Debug)]
+pub struct Access {
+    /// The node's memory.
+    pub memory: OwnedFd,
+    /// What wakes each rank of the node, by local rank.
+    pub bells: Vec<OwnedFd>,
+    /// The rank in `MPI_COMM_WORLD` of each rank of the node, by local rank.
+    pub ranks: Vec<u32>,
+    /// This rank's local rank.
+    pub me: u32,
+    /// What this rank may use of the node.
+    pub cores: Cores,
+    /// Whether long messages may be copied straight from one process to the other.
+    pub copies_across: bool,
+}
+
+/// The node of a rank.
+#[derive(Debug)]
+pub struct Node {
+    me: u32,
+    /// Local rank by rank in the world, for ranks of this node.
+    locals: Vec<u32>,
+    /// The other way round.
+    peers: Vec<Peer>,
+    segment: Segment,
+    rest: Rest,
+    /// Collectives without messages so far.
+    gatherings: Arc<AtomicU64>,
+    /// A word that local peers read to find out whether they can read our memory.
+    _witness: Box<u64>,
+}
+
+/// A word that nobody guesses: two processes must not have the same at the same address.
+fn witness_word() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) | 1
+}
+
+impl Node {
+    /// Joins the node that `access` leads to, in a job of `size` ranks.
+    ///
+    /// # Errors
+    /// The memory cannot be mapped.
+    pub fn join(access: Access, size: u32) -> io::Result<Self> {
+        let count = u32::try_from(access.ranks.len()).map_err(io::Error::other)?;
+        let segment = Segment::map(&access.memory, count)?;
+        Ok(Self::on(segment, access, size))
+    }
+
+    /// The same, when the memory is mapped.
+    pub(crate) fn on(segment: Segment, access: Access, size: u32) -> Self {
+        let Access {
+            memory: _,
+            bells,
+            ranks,
+            me,
+            cores,
+            copies_across,
+        } = access;
+        let area = segment.area(me);
+        let rest = Rest::new(area, Bells::new(bells, me), false);
+        let mut locals = vec![u32::MAX; size as usize];
+        for (&rank, local) in ranks.iter().zip(0..) {
+            locals[rank as usize] = local;
+        }
+        let witness = Box::new(witness_word());
+        let witness_at = core::ptr::from_ref(&*witness).expose_provenance() as u64;
+        if copies_across {
+            area.present(std::process::id(), (witness_at, *witness));
+        }
+        area.cores.write(&cores);
+        Self {
+            me,
+            locals,
+            peers: ranks.into_iter().map(Peer).collect(),
+            segment,
+            rest,
+            gatherings: Arc::default(),
+            _witness: witness,
+        }
+    }
+
+    /// This rank's local rank.
+    pub(crate) fn me(&self) -> u32 {
+        self.me
+    }
+
+    /// How many ranks the node has.
+    pub(crate) fn size(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Its ranks in the world, by local rank.
+    #[must_use]
+    pub fn peers(&self) -> &[Peer] {
+        &self.peers
+    }
+
+    /// The local rank of `peer`, which is one of this node.
+    #[inline]
+    pub(crate) fn local(&self, peer: Peer) -> u32 {
+        self.locals[peer.0 as usize]
+    }
+
+    pub(crate) fn segment(&self) -> Segment {
+        self.segment
+    }
+
+    /// How its ranks sleep and are woken.
+    #[inline]
+    pub(crate) fn rest(&self) -> &Rest {
+        &self.rest
+    }
+
+    /// What the ticker of this rank needs to sleep.
+    pub(crate) fn watch(&self) -> Watch<'static> {
+        self.rest.watch()
+    }
+
+    /// Collectives without messages so far.
+    pub(crate) fn gatherings(&self) -> u64 {
+        self.gatherings.load(Relaxed)
+    }
+}
