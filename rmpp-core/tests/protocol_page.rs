@@ -505,7 +505,7 @@ core grant.rs GROWTH_EVERY G: packets that come for one that the pool wins back
 udp wrap.rs WRAP_BYTES bytes in front of the packets of a datagram
 udp wrap.rs DATAGRAM_MAX bytes of the longest datagram
 udp protocol/rmpp/terms.rs ACK_EVERY `ack_every` with `coalesce`
-udp protocol/rmpp/terms.rs UNSCHEDULED_PACKETS packets that `unscheduled_bytes` has room for at least
+udp protocol/rmpp/terms.rs UNSCHEDULED_PACKETS packets that fit `unscheduled_bytes` at least
 udp outbox.rs LENGTH_AT where the wrap says the length
 udp seal.rs KEY_BYTES bytes of the job's key
 udp card.rs SALT_BYTES bytes of a rank's salt

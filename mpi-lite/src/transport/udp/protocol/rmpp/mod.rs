@@ -1,5 +1,5 @@
-//! RMPP as a guest. Gives the payload-free protocol its bytes: which span an outgoing range is, where an incoming
-//! range goes.
+//! RMPP as a guest: gives the payload-free protocol its bytes. Which area an outgoing range is,
+//! where an incoming range goes.
 
 mod incoming;
 mod terms;
