@@ -517,7 +517,7 @@ udp seal.rs COVERED_BYTES a tagged datagram up to this is covered whole
 udp seal.rs SHARED_BYTES packets share a tagged datagram up to this
 udp seal.rs TAIL_BYTES bytes behind the packets of an encrypted datagram
 udp seal.rs WINDOW numbers of encrypted datagrams that are remembered for each sender
-lib transport/mod.rs ENVELOPE_BYTES bytes of the envelope that each message begins with
+lib transport/message.rs ENVELOPE_BYTES bytes of the envelope that each message begins with
 lib ids.rs WORLD context of `MPI_COMM_WORLD`
 lib ids.rs OWN context of `MPI_COMM_SELF`
 lib ids.rs FIRST_FREE first context of the program's communicators

@@ -1,8 +1,9 @@
 //! Gathering to all processes. Source: MPI 5.0, 6.7.
 
+use super::buffers::{Input, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Spread, nearness};
-use super::gather::{keep, lay_down};
-use super::{Input, exchange, one_per_process, parts};
+
+use super::exchange;
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;

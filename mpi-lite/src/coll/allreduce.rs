@@ -1,11 +1,11 @@
 //! Reduction to all processes. Source: MPI 5.0, 6.9.6.
 
-use super::bcast::split;
+use super::buffers::{Input, check_counts, keep, split};
 use super::choose::{self, Reduction, nearness};
-use super::gather::keep;
+
 use super::partial::{Partial, fold};
-use super::reduce::check_counts;
-use super::{Input, allgather, meeting};
+
+use super::{allgather, meeting};
 use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::{Buffer, Op};
 use crate::engine::Request;

@@ -1,8 +1,9 @@
 //! Exchange between all processes. Source: MPI 5.0, 6.8.
 
+use super::buffers::{Input, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Exchange, Nearness, nearness};
-use super::gather::{keep, lay_down};
-use super::{Input, exchange, one_per_process, parts};
+
+use super::exchange;
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;

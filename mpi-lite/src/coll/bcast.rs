@@ -1,6 +1,8 @@
 //! Broadcast. Source: MPI 5.0, 6.4.
 
+use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
+use super::tree::lowest_bit;
 use super::{allgather, meeting, scatter};
 use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::Buffer;
@@ -83,15 +85,6 @@ pub(super) async fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -
     Ok(())
 }
 
-/// The lowest set bit of a distance from the root; for the root the first power of two that
-/// covers all processes.
-pub(super) fn lowest_bit(distance: usize, size: usize) -> usize {
-    match distance {
-        0 => size.next_power_of_two(),
-        _ => distance & distance.wrapping_neg(),
-    }
-}
-
 /// Each process gets a part from the root and the rest around a ring: every link carries the
 /// message about once, however many processes there are.
 pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
@@ -119,14 +112,4 @@ pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -
         buffer.unpack(&copy);
     }
     Ok(())
-}
-
-/// `whole` in `size` parts whose lengths differ by one element at most.
-pub(super) fn split(whole: &Buffer, size: usize) -> Vec<Buffer> {
-    let (count, size) = (whole.count(), size as u64);
-    // `count * index / size` without overflow.
-    let start = |index: u64| count / size * index + count % size * index / size;
-    (0..size)
-        .map(|index| whole.part(start(index) as i64, start(index + 1) - start(index)))
-        .collect()
 }

@@ -3,7 +3,7 @@
 //! Members with a core each look at what all others bring; members that share cores let the last
 //! one who comes sort it for all (`engine::exchange`).
 
-use super::gather::{keep, lay_down};
+use super::buffers::{keep, lay_down};
 use super::meeting::{check, pack, wait};
 use crate::comm::{Operation, in_words};
 use crate::data::Buffer;

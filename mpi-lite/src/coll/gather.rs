@@ -1,11 +1,12 @@
 //! Gathering to one process. Source: MPI 5.0, 6.5.
 
-use super::bcast::lowest_bit;
+use super::buffers::{Input, at_root, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Rooted};
-use super::{Input, at_root, one_per_process, parts};
+use super::tree::lowest_bit;
+
 use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::Buffer;
-use crate::error::{Cause, Result};
+use crate::error::Result;
 
 /// Gathering to one process.
 impl Communicator {
@@ -97,17 +98,6 @@ async fn direct(
     keep(own, &places[root])
 }
 
-/// Moves the root's own block, unless it is in place already.
-pub(super) fn keep(own: &Buffer, place: &Buffer) -> Result<()> {
-    let in_place = own.origin().addr() == place.origin().addr()
-        && own.count() == place.count()
-        && own.datatype().is_same(place.datatype());
-    if !in_place {
-        place.copy_from(own)?;
-    }
-    Ok(())
-}
-
 /// Packed blocks up a binomial tree over the distance from the root: what a process holds is its
 /// own block and those of the next ones, so each message is one run.
 async fn tree(
@@ -141,14 +131,4 @@ async fn tree(
         lay_down(&places[(distance + root) % size], bytes)?;
     }
     keep(own, &places[root])
-}
-
-/// Unpacks a block into its place.
-pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
-    let (len, room) = (bytes.len() as u64, place.bytes()?);
-    if len > room {
-        return Err(Cause::Truncate { len, room }.into());
-    }
-    place.unpack(bytes);
-    Ok(())
 }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use super::tests::near;
 use super::*;
 use crate::comm::Communicator;
-use crate::data::{Area, Basic, Datatype, Op, UserOp};
+use crate::data::{Area, Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::Engine;
+use crate::error::Cause;
 use crate::ids::{Dest, Mode, Source, TagSelector};
 
 /// Numbers that look random: the same for the same seed.

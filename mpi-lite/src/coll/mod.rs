@@ -14,6 +14,7 @@ mod allreduce;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod buffers;
 mod choose;
 mod exchange;
 mod gather;
@@ -23,76 +24,10 @@ mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+mod tree;
 
+pub use buffers::Input;
 pub use reduce::reduce_local;
-
-use crate::data::Buffer;
-use crate::error::{Cause, Result};
-
-/// What a process gives to a collective.
-#[derive(Clone, Debug)]
-pub enum Input {
-    /// The elements in a buffer of their own.
-    Buffer(Buffer),
-    /// `MPI_IN_PLACE`: they lie where the result goes.
-    InPlace,
-}
-
-impl Input {
-    /// Checks the buffer, if there is one.
-    fn check(&self) -> Result<()> {
-        match self {
-            Self::Buffer(buffer) => buffer.check().map(|_| ()),
-            Self::InPlace => Ok(()),
-        }
-    }
-
-    /// The buffer, or `place`.
-    fn or(&self, place: &Buffer) -> Buffer {
-        match self {
-            Self::Buffer(buffer) => buffer.clone(),
-            Self::InPlace => place.clone(),
-        }
-    }
-
-    /// The buffer, where `MPI_IN_PLACE` has no meaning.
-    fn required(&self) -> Result<&Buffer> {
-        match self {
-            Self::Buffer(buffer) => Ok(buffer),
-            Self::InPlace => Err(Cause::Argument("MPI_IN_PLACE is only for the root here").into()),
-        }
-    }
-}
-
-/// The argument that only the root gives.
-fn at_root<T>(argument: Option<T>) -> Result<T> {
-    let why = "the root must give a buffer for all processes";
-    argument.ok_or_else(|| Cause::Argument(why).into())
-}
-
-/// One buffer per process, as the calls with counts per process need.
-fn one_per_process(buffers: &[Buffer], size: usize) -> Result<&[Buffer]> {
-    if buffers.len() != size {
-        return Err(Cause::Argument("there must be one buffer per process").into());
-    }
-    buffers
-        .iter()
-        .try_for_each(|buffer| buffer.check().map(|_| ()))?;
-    Ok(buffers)
-}
-
-/// The parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
-fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
-    let count = all.count();
-    let total = count.checked_mul(size as u64).ok_or(Cause::Count {
-        count,
-        size: all.datatype().size(),
-    })?;
-    all.part(0, total).check()?;
-    Ok((0..size as u64)
-        .map(|rank| all.part((rank * count) as i64, count))
-        .collect())
-}
 
 #[cfg(test)]
 mod meeting_tests;

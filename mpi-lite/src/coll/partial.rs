@@ -1,6 +1,6 @@
 //! A partial result of a reduction, in memory of our own or where the result goes.
 
-use super::gather::keep;
+use super::buffers::keep;
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 use crate::memory::Scratch;

@@ -1,13 +1,15 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
+use super::buffers::{Input, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
 use super::meeting;
 use super::partial::{Partial, fold};
-use super::{Input, at_root};
+use super::tree::lowest_bit;
+
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
 use crate::engine::Circle;
-use crate::error::{Cause, Result};
+use crate::error::Result;
 
 /// Reduction to one process.
 impl Communicator {
@@ -64,15 +66,6 @@ pub(super) fn reduce(
             _ => Ok(()),
         }
     }))
-}
-
-/// Checks that what is reduced and the result have as many elements.
-pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
-    if send.count() != receive.count() {
-        let why = "a reduction has as many results as elements";
-        return Err(Cause::Argument(why).into());
-    }
-    Ok(())
 }
 
 /// Gives the result at the root; nothing elsewhere or if there is nothing to reduce.
@@ -134,7 +127,7 @@ async fn binomial(
 ) -> Result<Option<Partial>> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
-    let lowest = super::bcast::lowest_bit(distance, size);
+    let lowest = lowest_bit(distance, size);
     if lowest == 1 && distance > 0 {
         peers.send((distance - 1 + root) % size, own).await?;
         return Ok(None);

@@ -1,7 +1,8 @@
 //! Reduction whose result is scattered. Source: MPI 5.0, 6.10.
 
+use super::buffers::Input;
 use super::partial::Partial;
-use super::{Input, reduce, scatter};
+use super::{reduce, scatter};
 use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};

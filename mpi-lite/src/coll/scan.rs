@@ -1,9 +1,10 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
+use super::buffers::{Input, check_counts, keep};
 use super::choose::{self, Prefix, nearness};
 use super::partial::Partial;
-use super::reduce::check_counts;
-use super::{Input, meeting};
+
+use super::meeting;
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -56,7 +57,7 @@ async fn scan_by_messages(
             result.fold_left(&lower, op)?;
             receive.copy_from(result.buffer())?;
         }
-        None => super::gather::keep(&own, receive)?,
+        None => keep(&own, receive)?,
     }
     Ok(())
 }

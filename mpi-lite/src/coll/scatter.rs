@@ -1,9 +1,9 @@
 //! Scattering from one process. Source: MPI 5.0, 6.6.
 
-use super::bcast::lowest_bit;
+use super::buffers::{Input, at_root, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Rooted};
-use super::gather::{keep, lay_down};
-use super::{Input, at_root, one_per_process, parts};
+use super::tree::lowest_bit;
+
 use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::Buffer;
 use crate::error::Result;

@@ -8,12 +8,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use super::buffers::parts;
 use super::*;
 use crate::clock::Clock;
 use crate::comm::{Communicator, Operation, Peers, drive, finish};
 use crate::config::Settings;
-use crate::data::{Basic, Datatype, Op, UserOp};
+use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{Circle, Engine, Lane, Patience, Survey};
+use crate::error::{Cause, Result};
 use crate::memory::Scratch;
 use crate::transport::shm::tests::Dice;
 use crate::transport::{Link, Loopback, Peer, Shm, shm};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{
-    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Link, Lost, Outbound, Peer, Progress,
+    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Lost, Outbound, Peer, Progress,
     Refusal, Sink, Token, Transport,
 };
 use crate::clock::Instant;
@@ -38,21 +38,20 @@ impl Heard {
 
 /// A link that writes down what it announces.
 #[derive(Debug)]
-pub struct Tap {
-    link: Box<Link>,
+pub struct Tap<L> {
+    link: L,
     heard: Heard,
 }
 
-impl Tap {
+impl<L: Transport> Tap<L> {
     /// `link`, with its announcements written to `heard`.
     #[must_use]
-    pub fn new(link: Link, heard: Heard) -> Self {
-        let link = Box::new(link);
+    pub fn new(link: L, heard: Heard) -> Self {
         Self { link, heard }
     }
 
     /// The link that it listens on.
-    pub(super) fn link(&self) -> &Link {
+    pub(super) fn link(&self) -> &L {
         &self.link
     }
 }
@@ -90,7 +89,7 @@ impl Sink for Listener<'_> {
     }
 }
 
-impl Transport for Tap {
+impl<L: Transport> Transport for Tap<L> {
     fn capabilities(&self) -> Capabilities {
         self.link.capabilities()
     }

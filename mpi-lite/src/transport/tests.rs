@@ -7,9 +7,10 @@ use rmpp_core::Caps;
 
 use super::udp::{Bound, Card};
 use super::*;
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
-use crate::data::{Basic, Datatype};
+use crate::data::{Area, Basic, Datatype};
+use crate::memory::Span;
 
 /// Two ends of one road, and how time passes there.
 struct Rig {

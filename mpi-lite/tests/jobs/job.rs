@@ -123,7 +123,8 @@ impl Job {
             let me = Peer(me);
             let own = Link::Loopback(Loopback::new(me));
             let others = Link::Sim(air.join(me, plan.config.clone()));
-            let links = [own, others].map(|link| Link::Tap(Tap::new(link, heard.clone())));
+            let links =
+                [own, others].map(|link| Link::Tap(Box::new(Tap::new(link, heard.clone()))));
             let hosts = vec!["here".into(); plan.processes];
             let mut lane = Lane::new(me, links.into(), plan.settings.clone(), hosts);
             if plan.attached > 0 {

@@ -1,0 +1,150 @@
+//! All links that there are, as one type, and what they have counted.
+
+use std::os::fd::BorrowedFd;
+
+#[cfg(feature = "sim")]
+use super::sim::Sim;
+#[cfg(feature = "sim")]
+use super::tap::Tap;
+use super::{
+    Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, Peer, Progress, Refusal,
+    Shm, Sink, Transport, Udp,
+};
+use crate::clock::Instant;
+use crate::counters::{Datagrams, Rows, Shared};
+use crate::memory::Span;
+
+/// A transport, one of the roads we have.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a process has a handful of links"
+)]
+pub enum Link {
+    /// To this process itself.
+    Loopback(Loopback),
+    /// Memory that the ranks of a node share.
+    Shm(Shm),
+    /// RMPP over UDP.
+    Udp(Udp),
+    /// RMPP over a simulated network.
+    #[cfg(feature = "sim")]
+    Sim(Sim),
+    /// Another one, listened to.
+    #[cfg(feature = "sim")]
+    Tap(Box<Tap<Link>>),
+}
+
+/// What the roads of a process have counted. A road that it does not use has counted nothing, so
+/// that the rows are the same for all processes.
+#[derive(Clone, Debug, Default)]
+pub struct Tallies {
+    shm: Shared,
+    rmpp: rmpp_core::Counters,
+    udp: Datagrams,
+}
+
+impl Tallies {
+    /// What `links` have counted.
+    #[must_use]
+    pub fn of(links: &[Link]) -> Self {
+        let mut tallies = Self::default();
+        for link in links {
+            tallies.read(link);
+        }
+        tallies
+    }
+
+    fn read(&mut self, link: &Link) {
+        match link {
+            Link::Loopback(_) => {}
+            Link::Shm(shm) => self.shm = shm.counters(),
+            Link::Udp(udp) => {
+                self.rmpp = udp.counters().clone();
+                self.udp = udp.datagrams();
+            }
+            #[cfg(feature = "sim")]
+            Link::Sim(sim) => self.rmpp = sim.counters().clone(),
+            #[cfg(feature = "sim")]
+            Link::Tap(tap) => self.read(tap.link()),
+        }
+    }
+
+    /// All of it, always as many rows and in the same order.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        let mut rows = self.shm.rows();
+        rows.extend(self.rmpp.rows());
+        rows.extend(self.udp.rows());
+        rows
+    }
+}
+
+macro_rules! each {
+    ($link:expr, $road:ident => $call:expr) => {
+        match $link {
+            Link::Loopback($road) => $call,
+            Link::Shm($road) => $call,
+            Link::Udp($road) => $call,
+            #[cfg(feature = "sim")]
+            Link::Sim($road) => $call,
+            #[cfg(feature = "sim")]
+            Link::Tap($road) => $call,
+        }
+    };
+}
+
+impl Transport for Link {
+    fn capabilities(&self) -> Capabilities {
+        each!(self, road => road.capabilities())
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+        each!(self, road => road.offer(to, envelope, body))
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+        each!(self, road => road.send(to, message))
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        each!(self, road => road.flush());
+    }
+
+    #[inline]
+    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        each!(self, road => road.land(arrival, landing))
+    }
+
+    #[inline(always)]
+    fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
+        each!(self, road => road.progress(now, sink))
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        each!(self, road => road.wake_at())
+    }
+
+    fn wake_on(&self) -> Option<BorrowedFd<'_>> {
+        each!(self, road => road.wake_on())
+    }
+
+    fn begin_sleep(&mut self) -> bool {
+        each!(self, road => road.begin_sleep())
+    }
+
+    fn end_sleep(&mut self) {
+        each!(self, road => road.end_sleep());
+    }
+
+    fn keep_bodies_away(&mut self, away: bool) {
+        each!(self, road => road.keep_bodies_away(away));
+    }
+
+    fn is_quiet(&self) -> bool {
+        each!(self, road => road.is_quiet())
+    }
+}

@@ -1,0 +1,46 @@
+//! What a message is to a link: an envelope, a body, and names for it.
+
+use crate::data::Area;
+
+/// Bytes of the engine's envelope in front of each message.
+pub const ENVELOPE_BYTES: usize = 16;
+
+/// The engine's envelope, opaque to transports.
+pub type EnvelopeBytes = [u8; ENVELOPE_BYTES];
+
+/// The engine's name for a send; comes back with [`Sink::sent`](super::Sink::sent).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(pub u32);
+
+/// A link's name for an incoming message: a small index, free again once the message is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival(pub u32);
+
+/// Why a message cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is longer than the transport carries.
+    TooLong {
+        /// The greatest body, in bytes.
+        limit: u64,
+    },
+    /// The peer is lost.
+    Lost,
+}
+
+/// A message for [`Transport::send`](super::Transport::send).
+#[derive(Clone, Debug)]
+pub struct Outbound<'a> {
+    /// The engine's envelope.
+    pub envelope: &'a EnvelopeBytes,
+    /// The body; stays untouched until `sent` or `lost`. It has gaps only if it is longer than
+    /// [`Capabilities::packed_most`](super::Capabilities::packed_most).
+    pub body: Area,
+    /// The engine's name for the send.
+    pub token: Token,
+    /// Somebody waits for `sent`: the receiver is asked to acknowledge at once, not when it suits
+    /// it.
+    pub is_awaited: bool,
+    /// `sent` says that the message has found its receive (synchronous mode).
+    pub needs_match: bool,
+}
