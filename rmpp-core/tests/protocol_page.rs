@@ -507,9 +507,9 @@ udp wrap.rs DATAGRAM_MAX bytes of the longest datagram
 udp protocol/rmpp/terms.rs ACK_EVERY `ack_every` with `coalesce`
 udp protocol/rmpp/terms.rs UNSCHEDULED_PACKETS packets that fit `unscheduled_bytes` at least
 udp outbox.rs LENGTH_AT where the wrap says the length
-udp seal.rs KEY_BYTES bytes of the job's key
+udp wrap.rs KEY_BYTES bytes of the job's key
 udp card.rs SALT_BYTES bytes of a rank's salt
-udp seal.rs MARK_BYTES bytes of the mark
+udp wrap.rs MARK_BYTES bytes of the mark
 udp seal.rs COVERED_AT where the wrap of a tagged datagram says epoch and covered bytes
 udp seal.rs COVERED_BITS bits of the number of covered bytes; those above are the epoch's
 udp seal.rs EPOCH_DATAGRAMS tagged datagrams from one rank to another in one epoch

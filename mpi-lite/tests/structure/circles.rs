@@ -32,14 +32,6 @@ const STANDING: &[(&str, &str)] = &[
     ("engine/request.rs", "engine/receive.rs"),
     ("engine/request.rs", "engine/send.rs"),
     ("engine/request.rs", "engine/tasks.rs"),
-    // Keys are made for a round, and a round is part of each seal.
-    ("transport/udp/seal.rs", "transport/udp/round.rs"),
-    // The socket sends from the outbox and fills the inbox, which write its system calls.
-    ("transport/udp/socket.rs", "transport/udp/inbox.rs"),
-    ("transport/udp/socket.rs", "transport/udp/outbox.rs"),
-    // Parts of the link are methods of it.
-    ("transport/shm/link.rs", "transport/shm/mod.rs"),
-    ("transport/shm/mod.rs", "transport/shm/landing.rs"),
 ];
 
 /// A module or item by its path from the crate on.

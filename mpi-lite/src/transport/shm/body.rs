@@ -1,6 +1,6 @@
 //! Where the bytes of a message on its way in are put.
 
-use super::link::RegisteredWords;
+use super::ring::RegisteredWords;
 use crate::data::Area;
 use crate::memory::Span;
 

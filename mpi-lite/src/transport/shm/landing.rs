@@ -1,13 +1,15 @@
 //! Where messages go, and how long ones get there.
 
+use super::body::Room;
+use super::limits::{CHUNKS_PER_TURN, LOOKS_PER_CALLER, has_waited};
+use super::message::{Inbound, Source};
 use std::sync::atomic::Ordering::Acquire;
 
 use super::super::{Landing, Sink};
-use super::link::RegisteredWords;
+use super::Shm;
 use super::note::{ALONE, Kind, NOWHERE};
-use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES};
+use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES, RegisteredWords};
 use super::transfer::{self, Copying, Progress, Side};
-use super::{CHUNKS_PER_TURN, Inbound, LOOKS_PER_CALLER, Room, Shm, Source, has_waited};
 use crate::data::Area;
 use crate::memory::Span;
 use crate::transport;

@@ -1,5 +1,7 @@
 //! What a rank knows of its road to a neighbour, and of the road from it.
 
+use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
+use super::message::Outgoing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -7,16 +9,13 @@ use super::super::{EnvelopeBytes, Peer};
 use super::baton::Baton;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
-use super::ring::{Consumer, INLINE_BYTES, Note, Producer, REGISTERED_BYTES};
-use super::{EAGER_BYTES, EAGER_PIECE_BYTES, Outgoing, PIPELINED_BYTES};
+use super::ring::{Consumer, INLINE_BYTES, Note, Producer, RegisteredWords};
+
 use crate::memory::Span;
 use crate::node::segment::{Area, Pair, TRANSFERS};
 
 /// Words of a message in front of its body.
 const ENVELOPE_WORDS: usize = 2;
-
-/// A body of at most [`REGISTERED_BYTES`].
-pub(super) type RegisteredWords = [u64; REGISTERED_BYTES / 8];
 
 /// In pieces of how many bytes a message of `len` goes that was asked for: long ones, since each
 /// costs its slot, its look and the first bytes that nobody copies meanwhile; but some eight.

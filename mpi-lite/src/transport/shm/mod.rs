@@ -10,7 +10,9 @@ mod body;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod landing;
+mod limits;
 mod link;
+mod message;
 mod neighbour;
 mod note;
 mod receiving;
@@ -20,111 +22,28 @@ mod sending;
 pub(crate) mod tests;
 mod transfer;
 
+use limits::{EAGER_BYTES, LONGEST_BYTES, LOOKS_BETWEEN_WORK};
+use message::{Inbound, Outgoing};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use baton::Baton;
-use body::Room;
 use link::{Inward, Outward};
-use ring::PIECE_BYTES;
 use transfer::Copying;
 
 use super::sink::Event;
 use super::{
-    Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, Peer, Progress, Refusal, Sink, Token,
+    Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, Peer, Progress, Refusal, Sink,
     Transport,
 };
 use crate::clock::Instant;
 use crate::counters::Shared;
-use crate::data::Area;
 use crate::memory::Span;
 use crate::node::Node;
 use crate::node::segment::{RANKS_MAX, Segment};
 use crate::pool::Pool;
 use crate::slab::Slab;
-
-/// The longest message that goes through the ring without being asked for.
-const EAGER_BYTES: usize = PIECE_BYTES;
-
-/// No process has more memory.
-const LONGEST_BYTES: u64 = 1 << 47;
-
-/// The longest body that goes through the ring in one piece, and the shortest piece of one that was
-/// asked for.
-const EAGER_PIECE_BYTES: usize = 4096;
-
-/// Pieces of a longer one that goes unasked: the receiver copies one while the next comes. With
-/// 4096 bytes 8 KiB take an eighth longer, with 1024 as well.
-const PIPELINED_BYTES: usize = 2048;
-
-/// Chunks of a long message that are copied before something else is looked at.
-const CHUNKS_PER_TURN: usize = 2;
-
-/// Who has looked so often in vain for an answer about a long message, some 50 us, knocks; and
-/// again after twice as many looks.
-const LOOKS_PER_KNOCK: u32 = 512;
-
-/// Counts a look in vain. Answers whether it is time to knock.
-fn has_waited(looks: &mut u32) -> bool {
-    *looks = looks.wrapping_add(1);
-    *looks >= LOOKS_PER_KNOCK && looks.is_power_of_two()
-}
-
-/// How often a rank looks for what its callers sent, before it looks for a new caller.
-const LOOKS_PER_CALLER: u32 = 8;
-
-/// So many times the sink wants no more, before what else there is to do has its turn.
-const LOOKS_BETWEEN_WORK: u32 = 64;
-
-/// A message on its way in that is not complete, or has not landed.
-#[derive(Debug)]
-struct Inbound {
-    from: u32,
-    len: u64,
-    /// Bytes that have come through the ring.
-    come: u64,
-    room: Room,
-    /// Where it is, if it does not come in pieces.
-    source: Option<Source>,
-}
-
-/// Where the bytes of a long message are.
-#[derive(Clone, Copy, Debug)]
-struct Source {
-    /// What its sender calls it.
-    name: u32,
-    /// The sender's address.
-    address: u64,
-    /// The transfer that both sides use, if there is one of this number.
-    transfer: u32,
-}
-
-/// A message that waits for its receiver.
-#[derive(Debug)]
-struct Outgoing {
-    to: u32,
-    envelope: EnvelopeBytes,
-    body: Area,
-    token: Token,
-    /// Its sender waits for the match.
-    needs_match: bool,
-    transfer: Option<u32>,
-    /// The receiver has been told of it, by this name.
-    is_told: bool,
-    /// How often one has looked in vain for the place that it goes to.
-    looks: u32,
-    /// Bytes that have gone through the ring, and the receiver's name for it, once it asked.
-    gone: usize,
-    asked: Option<u32>,
-}
-
-impl Outgoing {
-    /// Bytes of the body.
-    fn bytes(&self) -> usize {
-        self.body.len() as usize
-    }
-}
 
 /// The link to the other ranks of a node, through the memory that they share.
 #[derive(Debug)]
@@ -272,8 +191,8 @@ impl Transport for Shm {
     #[inline]
     fn flush(&mut self) {}
 
-    fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
-        match landing {
+    fn land(&mut self, arrival: Arrival, to: Landing) -> bool {
+        match to {
             Landing::Into(area) => self.land_kept(arrival.0, area),
             Landing::Later => false,
         }

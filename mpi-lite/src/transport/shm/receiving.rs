@@ -2,9 +2,12 @@
 
 use super::super::sink::Event;
 use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
+use super::Shm;
+use super::body::Room;
+use super::limits::{EAGER_BYTES, LONGEST_BYTES};
+use super::message::Inbound;
 use super::note::{Kind, envelope_of};
 use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES};
-use super::{EAGER_BYTES, Inbound, LONGEST_BYTES, Room, Shm};
 use crate::data::Area;
 use crate::slab::Slab;
 

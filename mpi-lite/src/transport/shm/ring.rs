@@ -29,6 +29,9 @@ pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
 /// The same behind an envelope and a name.
 pub(super) const REGISTERED_BYTES: usize = INLINE_BYTES - 8;
 
+/// A body of at most [`REGISTERED_BYTES`].
+pub(super) type RegisteredWords = [u64; REGISTERED_BYTES / 8];
+
 /// The longest body, or piece of one, that goes through the ring at once.
 pub(super) const PIECE_BYTES: usize = BODIES / 8;
 

@@ -2,9 +2,11 @@
 
 use super::super::sink::Event;
 use super::super::{EnvelopeBytes, Outbound, Peer, Refusal};
+use super::Shm;
+use super::limits::EAGER_BYTES;
+use super::message::Outgoing;
 use super::note::{ALONE, Kind, NOWHERE, words_of};
 use super::ring::REGISTERED_BYTES;
-use super::{EAGER_BYTES, Outgoing, Shm};
 use crate::memory::Span;
 use crate::node::segment::TRANSFERS;
 

@@ -4,6 +4,8 @@
     reason = "looks whether a bell was rung; blocks nobody"
 )]
 
+use super::body::Room;
+use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, LOOKS_PER_KNOCK};
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -14,10 +16,10 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use super::super::told::{self, Told};
 use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, Peer, Token, Transport};
+use super::Shm;
 use super::note::Kind;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
-use super::{EAGER_BYTES, EAGER_PIECE_BYTES, LOOKS_PER_KNOCK, Room, Shm};
 use crate::clock::Instant;
 use crate::memory::Span;
 use crate::node::meeting::{About, Spot};

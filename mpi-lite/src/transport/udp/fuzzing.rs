@@ -3,8 +3,8 @@
 
 use super::card::{Card, SALT_BYTES};
 use super::round::Round;
-use super::seal::{KEY_BYTES, MARK_BYTES, Seal, Stray};
-use super::wrap::WRAP_BYTES;
+use super::seal::{Seal, Stray};
+use super::wrap::{KEY_BYTES, MARK_BYTES, WRAP_BYTES};
 use crate::config::Secure;
 
 /// Ranks of the job.

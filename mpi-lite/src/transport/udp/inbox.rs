@@ -5,6 +5,7 @@
 //! datagram needs no more than a plain `recvfrom`.
 #![expect(unsafe_code, reason = "recvfrom and recvmmsg take raw pointers")]
 
+use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use std::io::IoSliceMut;
@@ -13,11 +14,10 @@ use std::os::fd::AsRawFd;
 
 use socket2::SockAddr;
 
+use super::ends::{ADDRESS_BYTES, Ends, message};
 use super::outbox::LENGTH_AT;
 use super::protocol::Expected;
 use super::seal::{Seal, Stray};
-use super::socket::{ADDRESS_BYTES, Ends, message};
-use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 use crate::counters::Datagrams;
 use crate::memory::Span;
 use crate::transport::Peer;

@@ -5,6 +5,7 @@
 //! state of the protocol is touched (rules E and S of `docs/protocol.md`).
 
 mod card;
+mod ends;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inbox;
@@ -20,14 +21,14 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
+use wrap::{KEY_BYTES, WRAP_BYTES};
 
 pub use card::{Card, agree, read_cards};
 use protocol::rmpp::{Driver as Guest, Terms};
 use protocol::{HEADER_BYTES, Protocol, Run};
 use round::Round;
-use seal::{KEY_BYTES, Seal};
+use seal::Seal;
 use socket::{Job, Socket};
-use wrap::WRAP_BYTES;
 
 use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
 use crate::clock::{Clock, Instant};

@@ -6,15 +6,15 @@
 //! network card) cuts: `UDP_SEGMENT`, see udp(7).
 #![expect(unsafe_code, reason = "sendto and sendmmsg take raw pointers")]
 
+use super::wrap::{DATAGRAM_MAX, MARK_BYTES, WRAP_BYTES};
 use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::AsRawFd;
 
 use super::super::EnvelopeBytes;
+use super::ends::{Ends, message};
 use super::protocol::{HEADER_BYTES, Header, Parcel};
-use super::seal::{Cipher, MARK_BYTES, Seal, Tagger};
-use super::socket::{Ends, message};
-use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
+use super::seal::{Cipher, Seal, Tagger};
 use crate::data::{Part, Scattered};
 use crate::memory::Span;
 

@@ -5,13 +5,13 @@
 //! key and from the cards of all ranks: whoever has taken part knows that they were never used
 //! before, and what was sent in another round, or to somebody who knows other cards, does not open.
 
+use super::wrap::{KEY_BYTES, MARK_BYTES};
 use ring::aead::{AES_128_GCM, LessSafeKey, UnboundKey};
 use ring::digest::{Context, SHA256};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::card::{Card, SALT_BYTES};
-use super::seal::{KEY_BYTES, MARK_BYTES};
 
 /// Draws the salt of one Init.
 ///

@@ -5,6 +5,7 @@
 //! ranks that took part have them. The rank that a datagram is for goes into tag and encryption
 //! without being sent, so that nobody can turn it to another rank.
 
+use super::wrap::{MARK_BYTES, WRAP_BYTES};
 use core::hash::Hasher as _;
 use core::ops::Range;
 
@@ -12,15 +13,8 @@ use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 use siphasher::sip::SipHasher24;
 
 use super::round::Round;
-use super::wrap::WRAP_BYTES;
 use crate::config::Secure;
 use crate::hidden::{Hidden, scrub_stack};
-
-/// Bytes of the job's key.
-pub(crate) const KEY_BYTES: usize = 32;
-
-/// Bytes of cookie, tag or number.
-pub(super) const MARK_BYTES: usize = 8;
 
 /// Where the wrap of a tagged datagram says how many bytes the tag covers (12 bits), and which
 /// epoch it is of (the last 4 bits of its number, above them).
@@ -464,6 +458,7 @@ mod tests {
     use rmpp_core::{FAST_HEADER_BYTES, MAX_HEADER_BYTES};
 
     use super::super::round::tests::cards;
+    use super::super::wrap::KEY_BYTES;
     use super::*;
 
     const KEY: [u8; KEY_BYTES] = [3; KEY_BYTES];

@@ -5,3 +5,9 @@ pub(super) const WRAP_BYTES: usize = 16;
 
 /// The greatest UDP payload over IPv4 (RFC 768, RFC 791).
 pub(super) const DATAGRAM_MAX: usize = 65_507;
+
+/// Bytes of cookie, tag or number.
+pub(super) const MARK_BYTES: usize = 8;
+
+/// Bytes of the job's key.
+pub(crate) const KEY_BYTES: usize = 32;

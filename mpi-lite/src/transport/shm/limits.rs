@@ -1,0 +1,36 @@
+//! How long what is, and how often one looks.
+
+use super::ring::PIECE_BYTES;
+
+/// The longest message that goes through the ring without being asked for.
+pub(super) const EAGER_BYTES: usize = PIECE_BYTES;
+
+/// No process has more memory.
+pub(super) const LONGEST_BYTES: u64 = 1 << 47;
+
+/// The longest body that goes through the ring in one piece, and the shortest piece of one that was
+/// asked for.
+pub(super) const EAGER_PIECE_BYTES: usize = 4096;
+
+/// Pieces of a longer one that goes unasked: the receiver copies one while the next comes. With
+/// 4096 bytes 8 KiB take an eighth longer, with 1024 as well.
+pub(super) const PIPELINED_BYTES: usize = 2048;
+
+/// Chunks of a long message that are copied before something else is looked at.
+pub(super) const CHUNKS_PER_TURN: usize = 2;
+
+/// Who has looked so often in vain for an answer about a long message, some 50 us, knocks; and
+/// again after twice as many looks.
+pub(super) const LOOKS_PER_KNOCK: u32 = 512;
+
+/// Counts a look in vain. Answers whether it is time to knock.
+pub(super) fn has_waited(looks: &mut u32) -> bool {
+    *looks = looks.wrapping_add(1);
+    *looks >= LOOKS_PER_KNOCK && looks.is_power_of_two()
+}
+
+/// How often a rank looks for what its callers sent, before it looks for a new caller.
+pub(super) const LOOKS_PER_CALLER: u32 = 8;
+
+/// So many times the sink wants no more, before what else there is to do has its turn.
+pub(super) const LOOKS_BETWEEN_WORK: u32 = 64;

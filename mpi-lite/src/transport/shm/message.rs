@@ -1,0 +1,54 @@
+//! What the link knows of messages on their way.
+
+use super::super::{EnvelopeBytes, Token};
+use super::body::Room;
+use crate::data::Area;
+
+/// A message on its way in that is not complete, or has not landed.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    pub(super) from: u32,
+    pub(super) len: u64,
+    /// Bytes that have come through the ring.
+    pub(super) come: u64,
+    pub(super) room: Room,
+    /// Where it is, if it does not come in pieces.
+    pub(super) source: Option<Source>,
+}
+
+/// Where the bytes of a long message are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    /// What its sender calls it.
+    pub(super) name: u32,
+    /// The sender's address.
+    pub(super) address: u64,
+    /// The transfer that both sides use, if there is one of this number.
+    pub(super) transfer: u32,
+}
+
+/// A message that waits for its receiver.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) to: u32,
+    pub(super) envelope: EnvelopeBytes,
+    pub(super) body: Area,
+    pub(super) token: Token,
+    /// Its sender waits for the match.
+    pub(super) needs_match: bool,
+    pub(super) transfer: Option<u32>,
+    /// The receiver has been told of it, by this name.
+    pub(super) is_told: bool,
+    /// How often one has looked in vain for the place that it goes to.
+    pub(super) looks: u32,
+    /// Bytes that have gone through the ring, and the receiver's name for it, once it asked.
+    pub(super) gone: usize,
+    pub(super) asked: Option<u32>,
+}
+
+impl Outgoing {
+    /// Bytes of the body.
+    pub(super) fn bytes(&self) -> usize {
+        self.body.len() as usize
+    }
+}

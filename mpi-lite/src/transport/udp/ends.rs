@@ -1,0 +1,48 @@
+//! Addresses and messages as the system's calls want them.
+#![expect(unsafe_code, reason = "a message of the system begins as zeros")]
+
+use socket2::SockAddr;
+
+/// What datagrams go out by and come in by.
+pub(super) struct Ends {
+    pub(super) socket: socket2::Socket,
+    /// The addresses, by rank.
+    pub(super) peers: Vec<SockAddr>,
+    /// There is one peer only, and the system knows its address.
+    pub(super) is_connected: bool,
+    /// The system takes bursts.
+    pub(super) may_burst: bool,
+}
+
+impl Ends {
+    /// Where a datagram goes, for the system; null if it knows.
+    #[inline]
+    pub(super) fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
+        if self.is_connected {
+            return (core::ptr::null_mut(), 0);
+        }
+        let peer = &self.peers[to as usize];
+        debug_assert!(peer.len() <= ADDRESS_BYTES);
+        (peer.as_ptr().cast_mut().cast(), peer.len())
+    }
+}
+
+/// Bytes of an address, of whatever family.
+pub(super) const ADDRESS_BYTES: u32 = size_of::<libc::sockaddr_storage>() as u32;
+
+/// A message without control data, as `sendmmsg` and `recvmmsg` want it.
+#[inline]
+pub(super) fn message(
+    vectors: *mut libc::iovec,
+    count: usize,
+    name: *mut libc::c_void,
+    name_bytes: u32,
+) -> libc::mmsghdr {
+    // SAFETY: all-zero bytes are a valid mmsghdr; it has private padding on some systems.
+    let mut message: libc::mmsghdr = unsafe { core::mem::zeroed() };
+    message.msg_hdr.msg_iov = vectors;
+    message.msg_hdr.msg_iovlen = count;
+    message.msg_hdr.msg_name = name;
+    message.msg_hdr.msg_namelen = name_bytes;
+    message
+}
