@@ -5,9 +5,10 @@
 /// The greatest tag, `MPI_TAG_UB`.
 pub const TAG_MAX: i32 = i32::MAX;
 
-/// A process of the job: its rank in `MPI_COMM_WORLD`.
+/// A process, as engine and links know it: its place in the table of peers (`peers`), which also
+/// knows its rank in `MPI_COMM_WORLD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Peer(pub u32);
+pub struct PeerId(pub u32);
 
 /// Where a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

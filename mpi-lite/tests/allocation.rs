@@ -22,7 +22,7 @@ use mpi_lite::memory::Span;
 use mpi_lite::node::{self, Node};
 use mpi_lite::slab::Key;
 use mpi_lite::transport::udp::Bound;
-use mpi_lite::transport::{Link, Loopback, Peer, Shm};
+use mpi_lite::transport::{Link, Loopback, PeerId, Shm};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -72,8 +72,8 @@ impl Job {
 
     /// One process.
     fn alone() -> Self {
-        let own = Link::Loopback(Loopback::new(Peer(0)));
-        let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["a".into()]);
+        let own = Link::Loopback(Loopback::new(PeerId(0)));
+        let lane = Lane::new(PeerId(0), vec![own], Settings::default(), vec!["a".into()]);
         Self::new(vec![lane], Clock::start())
     }
 
@@ -89,10 +89,10 @@ impl Job {
         let cards = bound.each_ref().map(|bound| bound.card().clone());
         let hosts = vec!["a".to_owned(); 2];
         let lane = |(rank, bound): (u32, Bound)| {
-            let own = Link::Loopback(Loopback::new(Peer(rank)));
-            let other = bound.connect(Peer(rank), &cards, &[7; 32], (settings, clock));
+            let own = Link::Loopback(Loopback::new(PeerId(rank)));
+            let other = bound.connect(PeerId(rank), &cards, &[7; 32], (settings, clock));
             let links = vec![own, Link::Udp(other)];
-            Lane::new(Peer(rank), links, settings.clone(), hosts.clone())
+            Lane::new(PeerId(rank), links, settings.clone(), hosts.clone())
         };
         Self::new((0..).zip(bound).map(lane).collect(), clock)
     }
@@ -122,7 +122,7 @@ impl Job {
         });
         let mut body = [5; 4096];
         let plan = SendPlan {
-            to: Some(Peer(to as u32)),
+            to: Some(PeerId(to as u32)),
             context: Context::WORLD,
             source: 0,
             tag: 7,
@@ -265,7 +265,7 @@ fn messages_that_were_held_leave_no_memory_behind() {
     job.exchange::<WINDOW>(8, &mut room);
     let (before, mut body) = (LIVE.get(), [5; 8]);
     let plan = SendPlan {
-        to: Some(Peer(1)),
+        to: Some(PeerId(1)),
         context: Context::WORLD,
         source: 0,
         tag: 7,
@@ -340,9 +340,9 @@ impl Neighbours {
             };
             let node = Arc::new(Node::join(access, 2).expect("a mapping"));
             let road = Shm::new(Arc::clone(&node));
-            let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
+            let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(road)];
             let hosts = vec!["a".to_owned(); 2];
-            let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+            let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
             Engine::new(lane, Clock::start(), Patience::of(2, 2)).expect("a bell")
         };
@@ -355,7 +355,7 @@ impl Neighbours {
 
     fn send_plan(&mut self, bytes: usize) -> SendPlan {
         SendPlan {
-            to: Some(Peer(1)),
+            to: Some(PeerId(1)),
             context: Context::WORLD,
             source: 0,
             tag: 7,

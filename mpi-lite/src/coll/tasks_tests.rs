@@ -18,7 +18,7 @@ use crate::engine::{Completion, Engine, Lane, Patience, Request};
 use crate::error::Cause;
 use crate::transport::shm::tests::Dice;
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, Peer, Progress};
+use crate::transport::{Link, Loopback, PeerId, Progress};
 
 /// The processes of a job, whose peers are lost after ten seconds of silence.
 struct World {
@@ -32,10 +32,10 @@ impl World {
         let join = |me: u32| {
             let mut config = Config::classic(size as u32, 100);
             config.lost_after = Some(Duration::from_secs(10));
-            let own = Link::Loopback(Loopback::new(Peer(me)));
-            let others = Link::Sim(air.join(Peer(me), config));
+            let own = Link::Loopback(Loopback::new(PeerId(me)));
+            let others = Link::Sim(air.join(PeerId(me), config));
             let hosts = vec!["here".into(); size];
-            let lane = Lane::new(Peer(me), vec![own, others], Settings::default(), hosts);
+            let lane = Lane::new(PeerId(me), vec![own, others], Settings::default(), hosts);
             let engine = Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap();
             Communicator::predefined(&engine, me, size as u32).0
         };
@@ -177,7 +177,7 @@ fn an_operator_of_the_program_runs_with_the_lane_unlocked() {
 fn who_waits_for_a_lost_process_is_told_and_the_buffers_are_free() {
     let world = World::new(2, 1);
     for (from, to) in [(0, 1), (1, 0)] {
-        world.air.cut(Peer(from), Peer(to), Instant(u64::MAX));
+        world.air.cut(PeerId(from), PeerId(to), Instant(u64::MAX));
     }
     let mut room = [0; 5000];
     let (comm, buffer) = (&world.comms[0], Buffer::of_bytes(&mut room));

@@ -18,7 +18,7 @@ use crate::engine::{Circle, Engine, Lane, Patience, Survey};
 use crate::error::{Cause, Result};
 use crate::memory::Scratch;
 use crate::transport::shm::tests::Dice;
-use crate::transport::{Link, Loopback, Peer, Shm, shm};
+use crate::transport::{Link, Loopback, PeerId, Shm, shm};
 
 const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
 
@@ -225,9 +225,9 @@ pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicato
 /// `MPI_COMM_WORLD` of rank `me`.
 fn join(road: Shm, me: u32, size: usize) -> Communicator {
     let node = Arc::clone(road.node());
-    let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
+    let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(road)];
     let hosts = vec!["here".to_owned(); size];
-    let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+    let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
     lane.join(node);
     // There are more threads than cores, whatever the ranks believe.
     let patience = Patience::of(2, 1);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Comparison;
-use crate::transport::Peer;
+use crate::transport::PeerId;
 
 /// The processes of a communicator by rank, named by their ranks in `MPI_COMM_WORLD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +37,13 @@ impl Group {
     /// The process of `rank`.
     #[inline]
     #[must_use]
-    pub fn peer(&self, rank: u32) -> Option<Peer> {
-        self.members.get(rank as usize).copied().map(Peer)
+    pub fn peer(&self, rank: u32) -> Option<PeerId> {
+        self.members.get(rank as usize).copied().map(PeerId)
     }
 
     /// The rank of a process in this group.
     #[must_use]
-    pub fn rank_of(&self, peer: Peer) -> Option<u32> {
+    pub fn rank_of(&self, peer: PeerId) -> Option<u32> {
         let at = self.members.iter().position(|&member| member == peer.0)?;
         u32::try_from(at).ok()
     }

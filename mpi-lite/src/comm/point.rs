@@ -7,7 +7,7 @@ use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::node::meeting::About;
-use crate::transport::Peer;
+use crate::transport::PeerId;
 
 impl Communicator {
     /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.
@@ -227,7 +227,7 @@ impl Communicator {
     }
 
     #[inline(always)]
-    fn peer(&self, what: &'static str, dest: Dest) -> Result<Option<Peer>> {
+    fn peer(&self, what: &'static str, dest: Dest) -> Result<Option<PeerId>> {
         let Dest::Rank(rank) = dest else {
             return Ok(None);
         };

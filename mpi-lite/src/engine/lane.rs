@@ -14,7 +14,7 @@ use crate::counters::{Messages, Rows};
 use crate::data::Area;
 use crate::node::Node;
 use crate::slab::Beside;
-use crate::transport::{Capabilities, Landing, Link, Peer, Progress, Sink, Tallies, Transport};
+use crate::transport::{Capabilities, Landing, Link, PeerId, Progress, Sink, Tallies, Transport};
 
 /// How much a lane holds; all zero once everything is received and told to the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Lane {
     /// The lane of process `me`, one host name per process. The first of `links` leads to the
     /// process itself, the last to all others.
     #[must_use]
-    pub fn new(me: Peer, links: Vec<Link>, settings: Settings, hosts: Vec<String>) -> Self {
+    pub fn new(me: PeerId, links: Vec<Link>, settings: Settings, hosts: Vec<String>) -> Self {
         assert!(!links.is_empty(), "a process reaches at least itself");
         let last = u8::try_from(links.len() - 1).expect("a handful of links");
         let mut routes = vec![last; hosts.len()];
@@ -146,7 +146,7 @@ impl Lane {
 
     /// Which link leads to `peer`.
     #[inline]
-    pub(super) fn route(&self, peer: Peer) -> usize {
+    pub(super) fn route(&self, peer: PeerId) -> usize {
         usize::from(self.routes[peer.0 as usize])
     }
 

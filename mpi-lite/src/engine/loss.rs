@@ -9,12 +9,12 @@ use super::lane::Lane;
 use super::matching::{Body, Inbound};
 use super::request::{Request, Status};
 use crate::error::{Cause, Error};
-use crate::transport::{Lost, Peer};
+use crate::transport::{Lost, PeerId};
 
 /// A peer that is lost, and why, in words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
-    pub(super) peer: Peer,
+    pub(super) peer: PeerId,
     address: Option<SocketAddr>,
     reason: &'static str,
 }
@@ -97,7 +97,7 @@ impl Delivery {
     }
 
     /// Whoever receives the message, or has probed for it, is to learn what became of it.
-    fn lose_unexpected(&mut self, place: u32, peer: Peer) {
+    fn lose_unexpected(&mut self, place: u32, peer: PeerId) {
         let message = self
             .unexpected
             .get_mut(place)
@@ -115,12 +115,12 @@ impl Delivery {
         }
     }
 
-    pub(super) fn fail(&mut self, request: Request, peer: Peer) {
+    pub(super) fn fail(&mut self, request: Request, peer: PeerId) {
         let error = self.loss(peer);
         self.requests.finish(request, Status::EMPTY, Some(error));
     }
 
-    pub(super) fn loss(&self, peer: Peer) -> Error {
+    pub(super) fn loss(&self, peer: PeerId) -> Error {
         let loss = self.lost.iter().find(|loss| loss.peer == peer);
         let reason = loss.map_or("nothing more is known of it", |loss| loss.reason);
         let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);

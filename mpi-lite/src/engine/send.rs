@@ -12,13 +12,13 @@ use crate::config::Settings;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, Mode};
-use crate::transport::{EnvelopeBytes, Outbound, Peer, Refusal, Token, Transport};
+use crate::transport::{EnvelopeBytes, Outbound, PeerId, Refusal, Token, Transport};
 
 /// A send, ready to be started. `to: None` is `MPI_PROC_NULL`.
 #[derive(Clone, Debug)]
 pub struct SendPlan {
     /// The receiver.
-    pub to: Option<Peer>,
+    pub to: Option<PeerId>,
     /// The communicator.
     pub context: Context,
     /// The sender's rank in it.
@@ -55,14 +55,14 @@ pub(super) struct Sending {
     /// Bytes of the attached buffer.
     buffered: u64,
     /// The receiver.
-    pub(super) to: Peer,
+    pub(super) to: PeerId,
     /// What the receiver knows of it.
     pub(super) envelope: EnvelopeBytes,
 }
 
 impl Sending {
     /// A message that engines send each other.
-    pub(super) fn of_engine(to: Peer, envelope: EnvelopeBytes, body: Vec<u8>) -> Self {
+    pub(super) fn of_engine(to: PeerId, envelope: EnvelopeBytes, body: Vec<u8>) -> Self {
         Self {
             request: None,
             copy: Some(body),
@@ -282,7 +282,7 @@ impl Lane {
 
     /// The link did not take a message: nobody waits for it, and this is why.
     #[cold]
-    fn take_back(&mut self, token: Token, refusal: Refusal, to: Peer, len: u64) -> Error {
+    fn take_back(&mut self, token: Token, refusal: Refusal, to: PeerId, len: u64) -> Error {
         let sending = self.delivery.sends.remove(token.0).expect("just inserted");
         if let Some(request) = sending.request {
             self.delivery.requests.abandon(request);
@@ -326,7 +326,7 @@ impl Delivery {
         }
     }
 
-    pub(super) fn unsent(&mut self, token: Token, peer: Peer) {
+    pub(super) fn unsent(&mut self, token: Token, peer: PeerId) {
         self.forget_withdrawal(token);
         if let Some(request) = self.close_send(token) {
             self.fail(request, peer);
@@ -419,15 +419,15 @@ mod tests {
     use crate::config::Settings;
     use crate::engine::Lane;
     use crate::ids::Mode;
-    use crate::transport::{Link, Loopback, Peer, Transport};
+    use crate::transport::{Link, Loopback, PeerId, Transport};
 
     /// To copy more pays for a call that waits, over a road that waits for an acknowledgement.
     #[test]
     fn a_call_that_waits_copies_no_more_where_nothing_is_acknowledged() {
         let settings = Settings::default();
-        let own = Link::Loopback(Loopback::new(Peer(0)));
+        let own = Link::Loopback(Loopback::new(PeerId(0)));
         assert!(!own.capabilities().acknowledges);
-        let lane = Lane::new(Peer(0), vec![own], settings.clone(), vec!["here".into()]);
+        let lane = Lane::new(PeerId(0), vec![own], settings.clone(), vec!["here".into()]);
         for is_waited_for in [false, true] {
             let is_copied = |len| lane.is_copied(Mode::Standard, len, (0, is_waited_for));
             assert!(is_copied(settings.eager_copy_bytes));

@@ -9,11 +9,16 @@ use crate::config::Settings;
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
-use crate::transport::{Link, Loopback, Peer};
+use crate::transport::{Link, Loopback, PeerId};
 
 fn engine() -> Arc<Engine> {
-    let own = Link::Loopback(Loopback::new(Peer(0)));
-    let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["here".into()]);
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
+    let lane = Lane::new(
+        PeerId(0),
+        vec![own],
+        Settings::default(),
+        vec!["here".into()],
+    );
     Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap()
 }
 
@@ -32,7 +37,7 @@ fn job(
 
 fn send(body: &mut [u8]) -> Plan {
     Plan::Send(SendPlan {
-        to: Some(Peer(0)),
+        to: Some(PeerId(0)),
         context: Context::WORLD.nonblocking(),
         source: 0,
         tag: 1,

@@ -17,7 +17,7 @@ use crate::error::{Cause, Error};
 use crate::ids::{Context, Mode, Source, TagSelector};
 use crate::transport::shm::tests::crowd;
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, Peer, Progress};
+use crate::transport::{Link, Loopback, PeerId, Progress};
 
 /// Two processes whose peers are lost after ten seconds of silence.
 struct Pair {
@@ -31,10 +31,10 @@ impl Pair {
         let lane = |me| {
             let mut config = Config::classic(2, 100);
             config.lost_after = Some(Duration::from_secs(10));
-            let own = Link::Loopback(Loopback::new(Peer(me)));
-            let other = Link::Sim(air.join(Peer(me), config));
+            let own = Link::Loopback(Loopback::new(PeerId(me)));
+            let other = Link::Sim(air.join(PeerId(me), config));
             let hosts = vec!["left".into(), "right".into()];
-            Lane::new(Peer(me), vec![own, other], settings.clone(), hosts)
+            Lane::new(PeerId(me), vec![own, other], settings.clone(), hosts)
         };
         let lanes = [lane(0), lane(1)];
         Self { air, lanes }
@@ -59,13 +59,13 @@ impl Pair {
     /// Process 0 goes silent.
     fn cut(&mut self) {
         let never = Instant(u64::MAX);
-        self.air.cut(Peer(0), Peer(1), never);
-        self.air.cut(Peer(1), Peer(0), never);
+        self.air.cut(PeerId(0), PeerId(1), never);
+        self.air.cut(PeerId(1), PeerId(0), never);
     }
 
     fn send(&mut self, from: usize, body: &mut [u8], mode: Mode) -> Request {
         let plan = SendPlan {
-            to: Some(Peer(1 - from as u32)),
+            to: Some(PeerId(1 - from as u32)),
             context: Context::WORLD,
             source: from as u32,
             tag: 7,
@@ -251,8 +251,13 @@ fn a_send_that_is_complete_at_once_leaves_nothing_behind() {
 }
 
 fn engine() -> Arc<Engine> {
-    let own = Link::Loopback(Loopback::new(Peer(0)));
-    let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["here".into()]);
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
+    let lane = Lane::new(
+        PeerId(0),
+        vec![own],
+        Settings::default(),
+        vec!["here".into()],
+    );
     Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap()
 }
 
@@ -437,16 +442,16 @@ fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
         .zip(0..)
         .map(|(road, me)| {
             let node = Arc::clone(road.node());
-            let links = vec![Link::Loopback(Loopback::new(Peer(me))), Link::Shm(road)];
+            let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(road)];
             let hosts = vec!["here".into(); 3];
-            let mut lane = Lane::new(Peer(me), links, Settings::default(), hosts);
+            let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
             Engine::new(lane, Clock::start(), Patience::of(3, 3)).unwrap()
         });
     let [receiver, flooder, other] = [(); 3].map(|()| engines.next().unwrap());
     let send = |engine: &Engine, source| {
         let plan = SendPlan {
-            to: Some(Peer(0)),
+            to: Some(PeerId(0)),
             context: Context::WORLD,
             source,
             tag: 1,

@@ -19,7 +19,7 @@ use crate::data::Area;
 use crate::ids::Context;
 use crate::memory::Span;
 use crate::transport::{
-    ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, Peer, Token, Transport,
+    ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Token, Transport,
 };
 
 /// A send that the program wants to take back, until its receiver refuses or the send is over.
@@ -45,7 +45,7 @@ enum Stage {
 /// The engine of a peer asks for the message of its send back.
 #[derive(Debug)]
 pub(super) struct Question {
-    from: Peer,
+    from: PeerId,
     token: Token,
     /// The envelope of the message in question, once it is here.
     body: Vec<u8>,
@@ -94,7 +94,7 @@ impl Lane {
     }
 
     /// Sends a message of the engines. To a peer that is lost nothing need be told.
-    fn tell(&mut self, to: Peer, envelope: Envelope, mut body: Vec<u8>) {
+    fn tell(&mut self, to: PeerId, envelope: Envelope, mut body: Vec<u8>) {
         let envelope = envelope.encode();
         let span = Span::of(&mut body);
         let token = Token(
@@ -225,7 +225,7 @@ impl Delivery {
     }
 
     /// The receiver has answered.
-    fn settle(&mut self, from: Peer, token: Token, is_dropped: bool) {
+    fn settle(&mut self, from: PeerId, token: Token, is_dropped: bool) {
         let sending = self.sends.get(token.0);
         let is_its = sending.is_some_and(|sending| sending.to == from);
         let place = self.withdrawal(token).filter(|_| is_its);
@@ -244,7 +244,7 @@ impl Delivery {
     }
 
     /// The sends to `peer` of which only its answer is missing, which will not come.
-    pub(super) fn unanswered(&self, peer: Peer) -> Vec<Token> {
+    pub(super) fn unanswered(&self, peer: PeerId) -> Vec<Token> {
         let is_to_peer = |token: Token| {
             let sending = self.sends.get(token.0);
             sending.is_some_and(|sending| sending.to == peer)

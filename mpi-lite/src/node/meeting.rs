@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::Node;
 use super::line::{get, put};
 use super::segment::{AHEAD, ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot};
-use crate::ids::Peer;
+use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::sync::{compiler_fence, fence};
 
@@ -62,7 +62,7 @@ pub struct Spot {
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    peer: Peer,
+    peer: PeerId,
     pub(crate) seat: &'static Seat,
     bags: &'static Bags,
     area: &'static Area,
@@ -109,7 +109,7 @@ impl Node {
         let member = |&rank: &u32| {
             let local = *self.locals.get(rank as usize)?;
             (local != u32::MAX).then(|| Member {
-                peer: Peer(rank),
+                peer: PeerId(rank),
                 seat: self.segment.seat(place, local),
                 bags: self.segment.bags(place, local),
                 area: self.segment.area(local),
@@ -143,7 +143,7 @@ impl Node {
     }
 
     /// Wakes these neighbours, if they still sleep.
-    pub fn rouse(&self, sleepers: &[Peer]) {
+    pub fn rouse(&self, sleepers: &[PeerId]) {
         for peer in sleepers {
             let local = self.locals[peer.0 as usize];
             self.rest.wake(local, self.segment.area(local), false);
@@ -172,7 +172,7 @@ impl Meeting {
 
     /// Whether `peer` is one of the members.
     #[must_use]
-    pub fn has(&self, peer: Peer) -> bool {
+    pub fn has(&self, peer: PeerId) -> bool {
         self.members.iter().any(|member| member.peer == peer)
     }
 
@@ -265,7 +265,7 @@ impl Meeting {
 
     /// The sleepers among `who`.
     #[must_use]
-    pub fn sleepers(&self, who: Who) -> Vec<Peer> {
+    pub fn sleepers(&self, who: Who) -> Vec<PeerId> {
         let some = match who {
             Who::Nobody => &[],
             Who::One(rank) => core::slice::from_ref(&self.members[rank]),

@@ -27,7 +27,7 @@ use rest::{Rest, Watch};
 use segment::Segment;
 pub use segment::{RANKS_MAX, segment_bytes};
 
-use crate::ids::Peer;
+use crate::ids::PeerId;
 
 /// What a rank needs to join the others of its node.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Node {
     /// Local rank by rank in the world, for ranks of this node.
     locals: Vec<u32>,
     /// The other way round.
-    peers: Vec<Peer>,
+    peers: Vec<PeerId>,
     segment: Segment,
     rest: Rest,
     /// Collectives without messages so far.
@@ -104,7 +104,7 @@ impl Node {
         Self {
             me,
             locals,
-            peers: ranks.into_iter().map(Peer).collect(),
+            peers: ranks.into_iter().map(PeerId).collect(),
             segment,
             rest,
             gatherings: Arc::default(),
@@ -124,13 +124,13 @@ impl Node {
 
     /// Its ranks in the world, by local rank.
     #[must_use]
-    pub fn peers(&self) -> &[Peer] {
+    pub fn peers(&self) -> &[PeerId] {
         &self.peers
     }
 
     /// The local rank of `peer`, which is one of this node.
     #[inline]
-    pub(crate) fn local(&self, peer: Peer) -> u32 {
+    pub(crate) fn local(&self, peer: PeerId) -> u32 {
         self.locals[peer.0 as usize]
     }
 

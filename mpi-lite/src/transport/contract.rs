@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use super::{Arrival, EnvelopeBytes, Landing, Outbound, Peer, Refusal, Sink};
+use super::{Arrival, EnvelopeBytes, Landing, Outbound, PeerId, Refusal, Sink};
 use crate::clock::Instant;
 use crate::memory::Span;
 
@@ -40,7 +40,7 @@ pub trait Transport {
     /// Takes a short message whole, body and all, if the link can do so at once: nothing is kept of
     /// it, the body may be reused, and no `sent` follows. Returns true if it did.
     #[inline(always)]
-    fn offer(&mut self, _to: Peer, _envelope: &EnvelopeBytes, _body: Span) -> bool {
+    fn offer(&mut self, _to: PeerId, _envelope: &EnvelopeBytes, _body: Span) -> bool {
         false
     }
 
@@ -49,7 +49,7 @@ pub trait Transport {
     ///
     /// # Errors
     /// [`Refusal`], at once; nothing was sent.
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal>;
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal>;
 
     /// Sends on what `send` kept waiting, as far as the receivers let it.
     fn flush(&mut self);

@@ -7,7 +7,7 @@ use super::sim::Sim;
 #[cfg(feature = "sim")]
 use super::tap::Tap;
 use super::{
-    Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, Peer, Progress, Refusal,
+    Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, PeerId, Progress, Refusal,
     Shm, Sink, Transport, Udp,
 };
 use crate::clock::Instant;
@@ -100,12 +100,12 @@ impl Transport for Link {
     }
 
     #[inline(always)]
-    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+    fn offer(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
         each!(self, road => road.offer(to, envelope, body))
     }
 
     #[inline]
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         each!(self, road => road.send(to, message))
     }
 

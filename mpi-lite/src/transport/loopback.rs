@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use super::sink::Event;
 use super::{
-    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Outbound, Peer, Progress, Refusal,
+    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Refusal,
     Sink, Token, Transport,
 };
 use crate::clock::Instant;
@@ -16,7 +16,7 @@ use crate::slab::Slab;
 /// from gaps to gaps by way of a piece in between.
 #[derive(Debug)]
 pub struct Loopback {
-    me: Peer,
+    me: PeerId,
     messages: Slab<Message>,
     /// Messages that the sink has not heard of.
     new: VecDeque<Arrival>,
@@ -33,7 +33,7 @@ struct Message {
 impl Loopback {
     /// The link of process `me`.
     #[must_use]
-    pub fn new(me: Peer) -> Self {
+    pub fn new(me: PeerId) -> Self {
         Self {
             me,
             messages: Slab::default(),
@@ -76,7 +76,7 @@ impl Transport for Loopback {
         }
     }
 
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         assert_eq!(to, self.me, "loopback leads to this process only");
         let index = self.messages.insert(Message {
             envelope: *message.envelope,

@@ -35,4 +35,4 @@ use sink::told;
 pub use sink::{Incoming, Landing, Lost, Sink};
 pub use udp::Udp;
 
-pub use crate::ids::Peer;
+pub use crate::ids::PeerId;

@@ -10,7 +10,7 @@ use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
 use super::udp::protocol::rmpp::Driver;
 use super::udp::protocol::{Protocol, Run};
-use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
+use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Transport};
 use crate::clock::Instant;
 
 /// The network between the processes of a simulated job, and its clock.
@@ -50,7 +50,7 @@ impl Air {
 
     /// The end of process `me`.
     #[must_use]
-    pub fn join(&self, me: Peer, config: Config) -> Sim {
+    pub fn join(&self, me: PeerId, config: Config) -> Sim {
         let shared_bytes = if config.caps.has(Caps::COALESCE) {
             FAST_HEADER_BYTES + config.packet_bytes
         } else {
@@ -73,7 +73,7 @@ impl Air {
     }
 
     /// Cuts the link `from` -> `to` (this direction only) until `until`.
-    pub fn cut(&self, from: Peer, to: Peer, until: Instant) {
+    pub fn cut(&self, from: PeerId, to: PeerId, until: Instant) {
         let (from, to) = (NodeId(from.0), NodeId(to.0));
         self.shared.lock().network.cut(from, to, until);
     }
@@ -86,7 +86,7 @@ impl Air {
 
     /// Whether datagrams wait for process `me`.
     #[must_use]
-    pub fn has_mail(&self, me: Peer) -> bool {
+    pub fn has_mail(&self, me: PeerId) -> bool {
         !self.shared.lock().mail[me.0 as usize].is_empty()
     }
 
@@ -110,7 +110,7 @@ impl Air {
 #[derive(Debug)]
 pub struct Sim {
     driver: Driver,
-    me: Peer,
+    me: PeerId,
     air: Air,
     /// Bytes up to which packets share a datagram; 0: they do not.
     shared_bytes: usize,
@@ -173,7 +173,7 @@ impl Sim {
         }
         let header_bytes = run.header_bytes();
         let payload = |number: u32| &datagrams[number as usize][header_bytes..];
-        self.driver.take_run(Peer(from.0), run, payload, now);
+        self.driver.take_run(PeerId(from.0), run, payload, now);
         true
     }
 
@@ -183,7 +183,7 @@ impl Sim {
         let (from, datagram, at) = &mut self.in_hand;
         let (bytes, is_told) = self
             .driver
-            .take_packet(Peer(from.0), &datagram[*at..], now, sink);
+            .take_packet(PeerId(from.0), &datagram[*at..], now, sink);
         *at += bytes;
         is_told
     }
@@ -232,7 +232,7 @@ impl Transport for Sim {
         }
     }
 
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         self.driver.send(to, message, self.air.now())?;
         self.has_unflushed = true;
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Arrival, EnvelopeBytes, Peer, Token};
+use super::{Arrival, EnvelopeBytes, PeerId, Token};
 use crate::data::Area;
 
 /// What a link tells while it makes progress. The engine's delivery is one, and so are the
@@ -34,7 +34,7 @@ pub struct Incoming {
     /// The link's name for the message.
     pub arrival: Arrival,
     /// Who sent it.
-    pub from: Peer,
+    pub from: PeerId,
     /// The engine's envelope.
     pub envelope: EnvelopeBytes,
     /// Bytes of the body.
@@ -64,7 +64,7 @@ impl Landing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// The peer.
-    pub peer: Peer,
+    pub peer: PeerId,
     /// Where its socket listens, on a link that has sockets.
     pub address: Option<SocketAddr>,
     /// Incoming messages of it that will not be completed.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{
-    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Lost, Outbound, Peer, Progress,
+    Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Lost, Outbound, PeerId, Progress,
     Refusal, Sink, Token, Transport,
 };
 use crate::clock::Instant;
@@ -17,7 +17,7 @@ use crate::memory::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
     /// Who sent it.
-    pub from: Peer,
+    pub from: PeerId,
     /// The engine's envelope.
     pub envelope: EnvelopeBytes,
     /// Bytes of the body.
@@ -94,11 +94,11 @@ impl<L: Transport> Transport for Tap<L> {
         self.link.capabilities()
     }
 
-    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+    fn offer(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
         self.link.offer(to, envelope, body)
     }
 
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         self.link.send(to, message)
     }
 

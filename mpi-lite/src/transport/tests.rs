@@ -98,7 +98,7 @@ impl<F: FnMut(Arrival, u64) -> Place> Sink for Listener<'_, F> {
 }
 
 fn loopback() -> Rig {
-    let links = vec![Link::Loopback(Loopback::new(Peer(0)))];
+    let links = vec![Link::Loopback(Loopback::new(PeerId(0)))];
     Rig {
         links,
         clock: Clock::start(),
@@ -124,7 +124,7 @@ fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
         .into_iter()
         .zip(0..)
         .map(|(bound, me)| {
-            Link::Udp(bound.connect(Peer(me), &cards, &[77; 32], (&settings, clock)))
+            Link::Udp(bound.connect(PeerId(me), &cards, &[77; 32], (&settings, clock)))
         })
         .collect();
     let rig = Rig {
@@ -156,7 +156,7 @@ fn simulated(packet_bytes: usize, loss_ppm: u32, profile: &str) -> Rig {
     let air = sim::Air::new(2, 4711, Faults::lossy(loss_ppm));
     let config = Config::with_caps(2, packet_bytes, caps(profile));
     let links = (0..2)
-        .map(|me| Link::Sim(air.join(Peer(me), config.clone())))
+        .map(|me| Link::Sim(air.join(PeerId(me), config.clone())))
         .collect();
     Rig {
         links,
@@ -248,8 +248,8 @@ impl Rig {
         self.links.len() - 1
     }
 
-    fn peer(&self) -> Peer {
-        Peer(self.receiver() as u32)
+    fn peer(&self) -> PeerId {
+        PeerId(self.receiver() as u32)
     }
 
     /// Each end makes progress once; what arrives lands as `place` says. Returns true if anything
@@ -596,13 +596,13 @@ fn both_ends_send_at_once() {
         let (mut left, mut right) = (body(1, 200_000), body(2, 200_000));
         rig.links[0]
             .send(
-                Peer(1),
+                PeerId(1),
                 outbound(&envelope(1), Span::of(&mut left), Token(1)),
             )
             .unwrap();
         rig.links[1]
             .send(
-                Peer(0),
+                PeerId(0),
                 outbound(&envelope(2), Span::of(&mut right), Token(2)),
             )
             .unwrap();
@@ -628,7 +628,7 @@ fn what_comes_in_the_place_of_what_was_awaited_does_no_harm() {
             // Two senders whose packets mix, and a third one who does not belong here.
             let envelope = envelope(number as u8);
             let message = outbound(&envelope, Span::of(out), Token(number as u32));
-            rig.links[number % 2].send(Peer(2), message).unwrap();
+            rig.links[number % 2].send(PeerId(2), message).unwrap();
         }
         let mut landed = Vec::new();
         let mut heard = Heard::default();

@@ -17,7 +17,7 @@ use crate::hidden::scrub_stack;
 use crate::machine;
 use crate::node::{self, Node};
 use crate::transport::udp::{Bound, agree, read_cards};
-use crate::transport::{Link, Loopback, Peer, Shm, Udp};
+use crate::transport::{Link, Loopback, PeerId, Shm, Udp};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Process {
         settings.settle_secure(assignment.secure).map_err(failed)?;
         settings.settle_budgets(machine::memory_bytes(), assignment.local_size);
         let clock = Clock::start();
-        let me = Peer(assignment.rank);
+        let me = PeerId(assignment.rank);
         let mut node = join_node(&mut boot, &assignment, &settings)?;
         let is_alone = node.is_some() && assignment.local_size == assignment.size;
         let mut network = None;
@@ -256,7 +256,7 @@ fn join_network(
     let cards = boot.exchange(&card).map_err(failed)?;
     let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
     agree(&cards, &assignment.hosts).map_err(failed)?;
-    let me = Peer(assignment.rank);
+    let me = PeerId(assignment.rank);
     Ok(bound.connect(me, &cards, assignment.key.bytes(), (settings, clock)))
 }
 

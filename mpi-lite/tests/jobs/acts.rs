@@ -3,7 +3,7 @@
 use mpi_lite::engine::{BUFFERED_OVERHEAD_BYTES, Plan, ReceivePlan, SendPlan, Status};
 use mpi_lite::error::{Cause, Error};
 use mpi_lite::ids::{Context, Mode, Source, TagSelector};
-use mpi_lite::transport::Peer;
+use mpi_lite::transport::PeerId;
 
 use crate::job::{Job, Message, Phase, Probed, Receiving, Sending};
 use crate::oracle::{Label, MessageId, Wanted};
@@ -72,7 +72,7 @@ impl Job {
         let len = self.length();
         let mut room = Room::draw(&mut self.rng, len);
         let plan = SendPlan {
-            to: Some(Peer(to as u32)),
+            to: Some(PeerId(to as u32)),
             context: Context(label.context),
             source: label.source,
             tag: label.tag,

@@ -8,7 +8,7 @@ use mpi_lite::engine::{self, Lane, Request};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::transport::sim::Air;
 use mpi_lite::transport::tap::{Announced, Heard, Tap};
-use mpi_lite::transport::{Link, Loopback, Peer, Progress};
+use mpi_lite::transport::{Link, Loopback, PeerId, Progress};
 use rmpp_core::sim::Faults;
 
 use crate::oracle::{Label, MessageId, Oracle, ReceiveId, Wanted};
@@ -120,7 +120,7 @@ impl Job {
         let air = Air::new(plan.processes, plan.seed, plan.faults.clone());
         let heard: Vec<Heard> = (0..plan.processes).map(|_| Heard::default()).collect();
         let lanes = (0..).zip(&heard).map(|(me, heard)| {
-            let me = Peer(me);
+            let me = PeerId(me);
             let own = Link::Loopback(Loopback::new(me));
             let others = Link::Sim(air.join(me, plan.config.clone()));
             let links =

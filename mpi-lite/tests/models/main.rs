@@ -15,7 +15,7 @@ mod shm;
 mod sync;
 
 mod ids {
-    /// A process, by its rank.
+    /// A process.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) struct Peer(pub u32);
+    pub(crate) struct PeerId(pub u32);
 }

@@ -3,7 +3,7 @@
 use super::super::request::Request;
 use crate::memory::Span;
 use crate::pool::Pool;
-use crate::transport::{Arrival, Peer};
+use crate::transport::{Arrival, PeerId};
 
 /// A message on its way in: the link and the link's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Body {
     /// Here.
     Whole(Buffered),
     /// Nowhere: this peer was lost before all of it came.
-    Lost(Peer),
+    Lost(PeerId),
 }
 
 /// The body of a message that is here.

@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
 use super::super::{
-    Arrival, ENVELOPE_BYTES, Incoming, Landing, Lost, Outbound, Peer, Sink, Token, Transport,
+    Arrival, ENVELOPE_BYTES, Incoming, Landing, Lost, Outbound, PeerId, Sink, Token, Transport,
 };
 use super::Shm;
 use super::ring::Note;
@@ -190,7 +190,7 @@ impl Rig {
 
     /// Rank `from` sends `len` bytes to the other one.
     pub fn send(&mut self, from: bool, len: u32, needs_match: bool) {
-        let (rank, to) = (&mut self.ranks[usize::from(from)], Peer(u32::from(!from)));
+        let (rank, to) = (&mut self.ranks[usize::from(from)], PeerId(u32::from(!from)));
         if rank.program.sending.len() >= SENDS {
             return;
         }

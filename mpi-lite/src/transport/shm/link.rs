@@ -5,7 +5,7 @@ use super::message::Outgoing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::{EnvelopeBytes, Peer};
+use super::super::{EnvelopeBytes, PeerId};
 use super::baton::Baton;
 use super::neighbour::Neighbour;
 use super::note::{Kind, words_of};
@@ -221,7 +221,7 @@ impl Outward {
 #[derive(Debug)]
 pub(super) struct Inward {
     /// Its rank in `MPI_COMM_WORLD`.
-    pub(super) peer: Peer,
+    pub(super) peer: PeerId,
     pub(super) pair: &'static Pair,
     pub(super) ring: Consumer,
     /// The message whose pieces come.
@@ -229,7 +229,7 @@ pub(super) struct Inward {
 }
 
 impl Inward {
-    pub(super) fn new(peer: Peer, pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
+    pub(super) fn new(peer: PeerId, pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
         Self {
             peer,
             pair,

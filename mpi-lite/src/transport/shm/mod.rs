@@ -34,7 +34,7 @@ use transfer::Copying;
 
 use super::sink::Event;
 use super::{
-    Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, Peer, Progress, Refusal, Sink,
+    Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, PeerId, Progress, Refusal, Sink,
     Transport,
 };
 use crate::clock::Instant;
@@ -180,11 +180,11 @@ impl Transport for Shm {
     }
 
     #[inline(always)]
-    fn offer(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+    fn offer(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
         self.push_whole(to, envelope, body)
     }
 
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         self.begin_send(to, message)
     }
 

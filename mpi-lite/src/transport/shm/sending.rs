@@ -1,7 +1,7 @@
 //! Messages on their way out.
 
 use super::super::sink::Event;
-use super::super::{EnvelopeBytes, Outbound, Peer, Refusal};
+use super::super::{EnvelopeBytes, Outbound, PeerId, Refusal};
 use super::Shm;
 use super::limits::EAGER_BYTES;
 use super::message::Outgoing;
@@ -46,7 +46,7 @@ impl Shm {
     /// Writes a short message whole, if there is room: it is as good as with its receiver, its body
     /// may be reused, and nothing more is heard of it. Returns true if it did.
     #[inline]
-    pub(super) fn push_whole(&mut self, to: Peer, envelope: &EnvelopeBytes, body: Span) -> bool {
+    pub(super) fn push_whole(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
         let to = self.node.local(to);
         let outward = &mut self.outward[to as usize];
         if outward.is_shut() || !outward.push_message(envelope, body) {
@@ -57,7 +57,7 @@ impl Shm {
         true
     }
 
-    pub(super) fn begin_send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    pub(super) fn begin_send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         let to = self.node.local(to);
         if self.outward[to as usize].is_closed {
             return Err(Refusal::Lost);

@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use super::super::told::{self, Told};
-use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, Peer, Token, Transport};
+use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, PeerId, Token, Transport};
 use super::Shm;
 use super::note::Kind;
 use super::ring::{REGISTERED_BYTES, reach};
@@ -107,7 +107,7 @@ fn body(number: u64, len: usize) -> Vec<u8> {
 
 fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
     let envelope = [number as u8; ENVELOPE_BYTES];
-    if road.offer(Peer(to), &envelope, Span::of(body)) {
+    if road.offer(PeerId(to), &envelope, Span::of(body)) {
         return;
     }
     let message = Outbound {
@@ -117,7 +117,7 @@ fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
         is_awaited: false,
         needs_match: number.is_multiple_of(5),
     };
-    let _ = road.send(Peer(to), message);
+    let _ = road.send(PeerId(to), message);
 }
 
 /// A rank, and what comes to it.
@@ -507,7 +507,7 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
             is_awaited: true,
             needs_match: true,
         };
-        roads[0].send(Peer(1), message).unwrap();
+        roads[0].send(PeerId(1), message).unwrap();
         let (arrival, announced_len) = announced(&mut roads[1]);
         assert_eq!(announced_len, len as u64);
         assert!(held(&mut roads[1]).is_none());
@@ -539,7 +539,7 @@ fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
         let is_lost = (0..20).any(|_| receive(&mut roads[0]).1);
         assert!(is_lost, "{kind:?}");
         // And nothing is sent there as if nothing had happened.
-        assert!(!roads[0].offer(Peer(1), &[0; ENVELOPE_BYTES], Span::EMPTY));
+        assert!(!roads[0].offer(PeerId(1), &[0; ENVELOPE_BYTES], Span::EMPTY));
         send(&mut roads[0], 2, 1, &mut [1]);
         let heard: Vec<_> = (0..20).flat_map(|_| receive(&mut roads[2]).0).collect();
         assert_eq!(heard, [[1]]);
@@ -650,7 +650,7 @@ fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stam
         let number = numbers[from].to_ne_bytes();
         let mut envelope = [0; ENVELOPE_BYTES];
         envelope[..8].copy_from_slice(&number);
-        assert!(roads[from].offer(Peer(1 - from as u32), &envelope, Span::EMPTY));
+        assert!(roads[from].offer(PeerId(1 - from as u32), &envelope, Span::EMPTY));
         let road = &mut roads[1 - from].road;
         let next = |_| told::next(road, Instant::ZERO, |_| Landing::NOWHERE);
         let arriving = (0..20).find_map(next);

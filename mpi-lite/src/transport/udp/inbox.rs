@@ -20,7 +20,7 @@ use super::protocol::Expected;
 use super::seal::{Seal, Stray};
 use crate::counters::Datagrams;
 use crate::memory::Span;
-use crate::transport::Peer;
+use crate::transport::PeerId;
 
 /// Stretches of one `recvmmsg`.
 const BATCH: usize = 16;
@@ -346,7 +346,7 @@ fn is_expected(expected: &impl Expected, head: &[u8]) -> bool {
         return false;
     };
     let (sender, bytes) = read_wrap(wrap);
-    bytes == head.len() + expected.payload_bytes() && expected.is(Peer(sender), header)
+    bytes == head.len() + expected.payload_bytes() && expected.is(PeerId(sender), header)
 }
 
 /// Whether the kernel's `source` is the published address `known`.

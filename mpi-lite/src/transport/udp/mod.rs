@@ -30,7 +30,7 @@ use round::Round;
 use seal::Seal;
 use socket::{Job, Socket};
 
-use super::{Arrival, Capabilities, Landing, Outbound, Peer, Progress, Refusal, Sink, Transport};
+use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Transport};
 use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
 use crate::counters::Datagrams;
@@ -87,7 +87,7 @@ impl Bound {
     #[must_use]
     pub fn connect(
         mut self,
-        me: Peer,
+        me: PeerId,
         cards: &[Card],
         key: &[u8; KEY_BYTES],
         context: (&Settings, Clock),
@@ -111,7 +111,7 @@ impl Bound {
             socket: self.socket,
             now: clock.now(),
             clock,
-            from: Peer(0),
+            from: PeerId(0),
             in_hand: 0..0,
             begun: Vec::new(),
             has_unflushed: false,
@@ -131,7 +131,7 @@ pub struct Udp {
     /// The time of the last turn.
     now: Instant,
     /// Packets of one datagram that were not looked at yet: who sent them, where they are.
-    from: Peer,
+    from: PeerId,
     in_hand: Range<usize>,
     /// Messages that were handed to the socket since the last `flush`.
     begun: Vec<<Guest as Protocol>::Message>,
@@ -190,7 +190,7 @@ impl Udp {
             // And what was sent meanwhile has taken its time.
             self.now = self.clock.now();
         }
-        (self.from, self.in_hand) = (Peer(from), place);
+        (self.from, self.in_hand) = (PeerId(from), place);
         true
     }
 
@@ -207,11 +207,11 @@ impl Udp {
             if apart == 0 {
                 apart = place.start - first.start;
             }
-            let is_next = Peer(next_from) == from
+            let is_next = PeerId(next_from) == from
                 && place.start == first.start + run.count() as usize * apart
                 && run.add(self.socket.bytes(place.clone()));
             if !is_next {
-                (self.from, self.in_hand) = (Peer(next_from), place);
+                (self.from, self.in_hand) = (PeerId(next_from), place);
                 break;
             }
         }
@@ -242,7 +242,7 @@ impl Udp {
     /// Tells `sink` what the protocol has to tell.
     #[inline]
     fn tell(&mut self, sink: &mut impl Sink) -> bool {
-        let address = |peer: Peer| self.socket.address_of(peer.0);
+        let address = |peer: PeerId| self.socket.address_of(peer.0);
         self.guest.tell(self.now, sink, address)
     }
 
@@ -284,7 +284,7 @@ impl Transport for Udp {
     }
 
     #[inline]
-    fn send(&mut self, to: Peer, message: Outbound<'_>) -> Result<(), Refusal> {
+    fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         // The time matters when the message goes out.
         let id = self.guest.send(to, message, self.now)?;
         let socket = &mut self.socket;

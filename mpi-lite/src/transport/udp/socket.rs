@@ -444,7 +444,7 @@ mod tests {
     use super::*;
     use crate::config::Secure;
     use crate::data::{Area, Basic, Datatype};
-    use crate::transport::Peer;
+    use crate::transport::PeerId;
 
     const LONGEST_BYTES: usize = 1000;
     /// No packet is expected.
@@ -556,7 +556,7 @@ mod tests {
         let [mut end, _other] = pair(&Settings::default(), false);
         for (area, leaves_room) in [(run, true), (gaps, false)] {
             let parcel = Parcel {
-                to: Peer(1),
+                to: PeerId(1),
                 header: &header.encode(),
                 packets: 4,
                 envelope: &[],

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
-use crate::transport::{Arrival, Outbound, Peer, Refusal, Sink};
+use crate::transport::{Arrival, Outbound, PeerId, Refusal, Sink};
 
 /// Bytes of the header that most packets have.
 pub(crate) const HEADER_BYTES: usize = 36;
@@ -22,7 +22,7 @@ pub(crate) trait Header: Deref<Target = [u8]> {
 
 /// What goes out: a packet, or a run of packets that only their numbers tell apart.
 pub(crate) struct Parcel<'a, H> {
-    pub(crate) to: Peer,
+    pub(crate) to: PeerId,
     /// Of the first packet; those behind it have [`Header::behind`].
     pub(crate) header: &'a H,
     pub(crate) packets: u32,
@@ -51,7 +51,7 @@ pub(crate) trait Expected {
     fn payload_bytes(&self) -> usize;
 
     /// Returns true if `packet`, which `from` has sent, begins as this one does.
-    fn is(&self, from: Peer, packet: &[u8]) -> bool;
+    fn is(&self, from: PeerId, packet: &[u8]) -> bool;
 }
 
 /// Packets that come one behind the other, to be taken in as one.
@@ -92,7 +92,7 @@ pub(crate) trait Protocol {
     /// [`Refusal`], at once; nothing has begun.
     fn send(
         &mut self,
-        to: Peer,
+        to: PeerId,
         message: Outbound<'_>,
         now: Instant,
     ) -> Result<Self::Message, Refusal>;
@@ -133,7 +133,7 @@ pub(crate) trait Protocol {
     /// of a message. All that `tell` has to tell is to be told before.
     fn take_packet(
         &mut self,
-        from: Peer,
+        from: PeerId,
         left: &[u8],
         now: Instant,
         sink: &mut impl Sink,
@@ -145,7 +145,7 @@ pub(crate) trait Protocol {
     /// Takes in a run of packets; `payload` returns that of each, by its place in the run.
     fn take_run<'a>(
         &mut self,
-        from: Peer,
+        from: PeerId,
         run: Self::Run,
         payload: impl Fn(u32) -> &'a [u8],
         now: Instant,
@@ -163,7 +163,7 @@ pub(crate) trait Protocol {
         &mut self,
         now: Instant,
         sink: &mut impl Sink,
-        address: impl Fn(Peer) -> Option<SocketAddr>,
+        address: impl Fn(PeerId) -> Option<SocketAddr>,
     ) -> bool;
 
     /// Returns true if `tell` has something to tell.

@@ -21,7 +21,7 @@ use crate::data::{Area, Part};
 use crate::memory::Span;
 use crate::transport::sink::Event;
 use crate::transport::{
-    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, Peer,
+    Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, PeerId,
     Refusal, Sink, Token,
 };
 
@@ -65,7 +65,7 @@ impl Expected for Awaited {
     }
 
     #[inline]
-    fn is(&self, from: Peer, packet: &[u8]) -> bool {
+    fn is(&self, from: PeerId, packet: &[u8]) -> bool {
         self.is(NodeId(from.0), packet)
     }
 }
@@ -150,7 +150,7 @@ impl Driver {
         send: &mut impl FnMut(&Parcel<'_, HeaderBytes>) -> R,
     ) -> R {
         let mut parcel = Parcel {
-            to: Peer(packet.to.0),
+            to: PeerId(packet.to.0),
             header: &packet.header,
             packets: packet.packets,
             envelope: &[],
@@ -218,7 +218,7 @@ impl Driver {
         let arrival = arrival_of(id);
         let landing = sink.arriving(Announced {
             arrival,
-            from: Peer(from.0),
+            from: PeerId(from.0),
             envelope,
             len,
             is_whole,
@@ -277,7 +277,7 @@ impl Driver {
             | CoreEvent::Refused(_, message)
             | CoreEvent::Cancelled(_, message) => Event::Sent(message.token),
             CoreEvent::Aborted(id, from, place) => Event::Lost(Box::new(Lost {
-                peer: Peer(from.0),
+                peer: PeerId(from.0),
                 address: None,
                 unfinished: known((id, place)).into_iter().collect(),
                 unsent: Vec::new(),
@@ -288,7 +288,7 @@ impl Driver {
                 unsent,
                 unfinished,
             } => Event::Lost(Box::new(Lost {
-                peer: Peer(node.0),
+                peer: PeerId(node.0),
                 address: None,
                 unfinished: unfinished.into_iter().filter_map(known).collect(),
                 unsent: unsent.into_iter().map(|message| message.token).collect(),
@@ -312,7 +312,7 @@ impl Protocol for Driver {
     #[inline]
     fn send(
         &mut self,
-        to: Peer,
+        to: PeerId,
         message: Outbound<'_>,
         now: Instant,
     ) -> Result<OutgoingId, Refusal> {
@@ -410,7 +410,7 @@ impl Protocol for Driver {
     #[inline]
     fn take_packet(
         &mut self,
-        from: Peer,
+        from: PeerId,
         left: &[u8],
         now: Instant,
         sink: &mut impl Sink,
@@ -445,7 +445,7 @@ impl Protocol for Driver {
 
     fn take_run<'a>(
         &mut self,
-        from: Peer,
+        from: PeerId,
         Train(mut run): Train,
         payload: impl Fn(u32) -> &'a [u8],
         now: Instant,
@@ -499,7 +499,7 @@ impl Protocol for Driver {
         &mut self,
         now: Instant,
         sink: &mut impl Sink,
-        address: impl Fn(Peer) -> Option<SocketAddr>,
+        address: impl Fn(PeerId) -> Option<SocketAddr>,
     ) -> bool {
         let mut has_told = false;
         while sink.wants_more() {
@@ -613,15 +613,15 @@ mod tests {
         let message = peer.send(NodeId(1), Message::of(500, false), now).unwrap();
         let mut heard = Heard::default();
         let first = packet(&mut peer, now);
-        driver.take_packet(Peer(0), &first, now, &mut heard);
+        driver.take_packet(PeerId(0), &first, now, &mut heard);
         peer.abort(message, now);
         let null = packet(&mut peer, now);
-        driver.take_packet(Peer(0), &null, now, &mut heard);
+        driver.take_packet(PeerId(0), &null, now, &mut heard);
         driver.tell(now, &mut heard, |_| None);
         let [lost] = &heard.lost[..] else {
             panic!("the message will not come");
         };
-        assert_eq!((lost.peer, &lost.unfinished), (Peer(0), &heard.waiting));
+        assert_eq!((lost.peer, &lost.unfinished), (PeerId(0), &heard.waiting));
         assert_eq!(heard.waiting.len(), 1, "it is announced");
         assert!(lost.reason.contains("gave up a message"), "{}", lost.reason);
         assert!(!lost.reason.contains("answered"), "{}", lost.reason);
@@ -641,7 +641,7 @@ mod tests {
             peer.send(NodeId(1), Message::of(len, false), now).unwrap();
             packet(&mut peer, now)
         });
-        driver.take_packet(Peer(0), &sent[1], now, &mut heard);
+        driver.take_packet(PeerId(0), &sent[1], now, &mut heard);
         assert!(driver.core.incoming_at(0).is_some(), "it is kept");
         // It asks for what is missing, in vain.
         let own = Outbound {
@@ -651,7 +651,7 @@ mod tests {
             is_awaited: true,
             needs_match: false,
         };
-        driver.send(Peer(0), own, now).unwrap();
+        driver.send(PeerId(0), own, now).unwrap();
         let mut now = now;
         while heard.lost.is_empty() {
             driver.transmit(now, 64, |_| 64);

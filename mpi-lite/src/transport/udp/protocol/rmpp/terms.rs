@@ -7,7 +7,7 @@ use rmpp_core::{Caps, Config, NodeId};
 use super::super::super::Card;
 use super::Driver;
 use crate::config::{Acks, Settings};
-use crate::transport::Peer;
+use crate::transport::PeerId;
 
 /// How many messages may wait for their acknowledgement, where they share datagrams: a quarter of
 /// what may be under way.
@@ -50,7 +50,7 @@ impl Terms {
     /// The end of rank `me`, whose receive buffer has so many bytes.
     pub(in crate::transport::udp) fn guest(
         &self,
-        me: Peer,
+        me: PeerId,
         own_buffer_bytes: usize,
         seed: u64,
         settings: &Settings,
