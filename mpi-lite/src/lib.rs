@@ -3,10 +3,11 @@
 //! * L0 `error ids config counters clock machine memory pool slab`
 //! * L1 `data`
 //! * L2 `node transport boot`
-//! * L3 `engine`
-//! * L4 `comm`
-//! * L5 `coll`
-//! * L6 `world`
+//! * L3 `peers`
+//! * L4 `engine`
+//! * L5 `comm`
+//! * L6 `coll`
+//! * L7 `world`
 
 pub mod boot;
 pub mod clock;
@@ -22,6 +23,7 @@ pub mod ids;
 pub mod machine;
 pub mod memory;
 pub mod node;
+pub mod peers;
 pub mod pool;
 #[cfg(test)]
 mod protocol_page;

@@ -12,6 +12,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["data"],
     &["node", "transport", "boot"],
+    &["peers"],
     &["engine"],
     &["comm"],
     &["coll"],

@@ -4,7 +4,7 @@ use core::mem::replace;
 
 use super::attached::Attached;
 use super::envelope::Envelope;
-use super::loss::{Leftovers, Loss};
+use super::loss::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
 use super::request::{Request, Requests};
 use super::send::{Sending, Spare};
@@ -14,6 +14,7 @@ use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::Area;
 use crate::ids::Context;
+use crate::peers::PeerTable;
 use crate::pool::Pool;
 use crate::slab::{Beside, Slab, Table};
 use crate::transport::{Arrival, Incoming, Landing, Lost, Sink, Token};
@@ -54,14 +55,12 @@ pub(super) struct Delivery {
     /// Sends that the program asks for again.
     pub(super) withdrawals: Vec<Withdrawal>,
     pub(super) attached: Option<Attached>,
-    /// Peers that answer no more.
-    pub(super) lost: Vec<Loss>,
+    pub(super) peers: PeerTable,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     pub(super) is_closing: bool,
     pub(super) leftovers: Leftovers,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
-    pub(super) hosts: Vec<String>,
     /// Questions of other engines that wait for their answer.
     pub(super) questions: Vec<Question>,
     /// The lane has something to send because of what was delivered: answers, or back pressure.
@@ -69,7 +68,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(links: usize, settings: Settings, hosts: Vec<String>) -> Self {
+    pub(super) fn new(links: usize, settings: Settings, peers: PeerTable) -> Self {
         let counters = Messages {
             unexpected_room_bytes: widest(&settings),
             ..Messages::default()
@@ -87,12 +86,11 @@ impl Delivery {
             taken: Taken::default(),
             withdrawals: Vec::new(),
             attached: None,
-            lost: Vec::new(),
+            peers,
             is_closing: false,
             leftovers: Leftovers::default(),
             settings,
             counters,
-            hosts,
             questions: Vec::new(),
             has_errands: false,
         }

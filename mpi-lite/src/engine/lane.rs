@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::counters::{Messages, Rows};
 use crate::data::Area;
 use crate::node::Node;
+use crate::peers::PeerTable;
 use crate::slab::Beside;
 use crate::transport::{Capabilities, Landing, Link, PeerId, Progress, Sink, Tallies, Transport};
 
@@ -65,8 +66,6 @@ pub struct Lane {
     pub(super) links: Vec<Link>,
     /// What each of them can do.
     pub(super) capabilities: Vec<Capabilities>,
-    /// Which of them leads to each process.
-    routes: Vec<u8>,
     /// The link through memory, if there is one: see [`Capabilities::is_memory`].
     pub(super) near: Option<usize>,
     /// The ranks that it leads to, and what they share.
@@ -102,15 +101,13 @@ impl Lane {
     pub fn new(me: PeerId, links: Vec<Link>, settings: Settings, hosts: Vec<String>) -> Self {
         assert!(!links.is_empty(), "a process reaches at least itself");
         let last = u8::try_from(links.len() - 1).expect("a handful of links");
-        let mut routes = vec![last; hosts.len()];
-        routes[me.0 as usize] = 0;
+        let peers = PeerTable::of_world(me, hosts, last);
         let capabilities: Vec<_> = links.iter().map(Transport::capabilities).collect();
         Self {
-            routes,
             near: capabilities.iter().position(|link| link.is_memory),
             node: None,
             capabilities,
-            delivery: Delivery::new(links.len(), settings, hosts),
+            delivery: Delivery::new(links.len(), settings, peers),
             links,
             burst: Burst::default(),
             serial: 1,
@@ -129,25 +126,18 @@ impl Lane {
     pub fn join(&mut self, node: Arc<Node>) {
         let link = self.near.expect("there is a link through memory");
         let link = u8::try_from(link).expect("a handful of links");
-        for peer in node.peers() {
-            let route = &mut self.routes[peer.0 as usize];
-            if *route != 0 {
-                *route = link;
+        for &peer in node.peers() {
+            if peer != self.delivery.peers.me() {
+                self.delivery.peers.set_link(peer, link);
             }
         }
         self.node = Some(node);
     }
 
-    /// The rank of this process in `MPI_COMM_WORLD`.
-    pub(super) fn own_rank(&self) -> usize {
-        let own = self.routes.iter().position(|&link| link == 0);
-        own.expect("the first link leads to the process itself")
-    }
-
     /// Which link leads to `peer`.
     #[inline]
     pub(super) fn route(&self, peer: PeerId) -> usize {
-        usize::from(self.routes[peer.0 as usize])
+        self.delivery.peers.link(peer)
     }
 
     /// The program is about to sleep. Returns true if nothing has come meanwhile.

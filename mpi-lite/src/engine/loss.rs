@@ -1,23 +1,14 @@
 //! Peers that answer no more: who is told, and what.
 
 use std::mem::replace;
-use std::net::SocketAddr;
 
 use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Inbound};
 use super::request::{Request, Status};
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::transport::{Lost, PeerId};
-
-/// A peer that is lost, and why, in words.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Loss {
-    pub(super) peer: PeerId,
-    address: Option<SocketAddr>,
-    reason: &'static str,
-}
 
 /// What a program left behind when it finalized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +47,9 @@ impl Lane {
     /// The first peer that was lost, in words.
     #[must_use]
     pub fn first_loss(&self) -> Option<Error> {
-        let first = self.delivery.lost.first()?;
-        Some(self.delivery.loss(first.peer))
+        let peers = &self.delivery.peers;
+        let first = peers.lost().first()?;
+        Some(peers.error(*first))
     }
 }
 
@@ -71,11 +63,7 @@ impl Delivery {
             ref unsent,
             reason,
         } = *lost;
-        self.lost.push(Loss {
-            peer,
-            address,
-            reason,
-        });
+        self.peers.lose(peer, address, reason);
         for &token in unsent {
             self.unsent(token, peer);
         }
@@ -116,20 +104,7 @@ impl Delivery {
     }
 
     pub(super) fn fail(&mut self, request: Request, peer: PeerId) {
-        let error = self.loss(peer);
+        let error = self.peers.error(peer);
         self.requests.finish(request, Status::EMPTY, Some(error));
-    }
-
-    pub(super) fn loss(&self, peer: PeerId) -> Error {
-        let loss = self.lost.iter().find(|loss| loss.peer == peer);
-        let reason = loss.map_or("nothing more is known of it", |loss| loss.reason);
-        let host = self.hosts.get(peer.0 as usize).map_or("?", String::as_str);
-        Cause::Lost {
-            rank: peer.0,
-            host: host.into(),
-            address: loss.and_then(|loss| loss.address),
-            reason,
-        }
-        .into()
     }
 }

@@ -214,9 +214,9 @@ impl Engine {
 impl Lane {
     /// The first member that is lost, in words.
     fn loss_among(&self, meeting: &Meeting) -> Option<Error> {
-        let mut lost = self.delivery.lost.iter();
-        let lost = lost.find(|loss| meeting.has(loss.peer))?;
-        Some(self.delivery.loss(lost.peer))
+        let peers = &self.delivery.peers;
+        let lost = peers.lost().iter().find(|&&peer| meeting.has(peer))?;
+        Some(peers.error(*lost))
     }
 
     /// A message of a member that has not come. It cannot be of an operation before this one: what

@@ -6,7 +6,6 @@ use super::Engine;
 use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
-use super::loss::Loss;
 use super::matching::{Body, Inbound, Pattern, UnexpectedMessage};
 use super::request::{Plan, Request, Status};
 use crate::data::Area;
@@ -74,9 +73,9 @@ impl Lane {
     fn post(&mut self, request: Request, pattern: Pattern) {
         match self.delivery.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),
-            None => match self.delivery.lost.first() {
+            None => match self.delivery.peers.lost().first() {
                 // The job is broken; a receive that may never match must not hang.
-                Some(&Loss { peer, .. }) => self.delivery.fail(request, peer),
+                Some(&peer) => self.delivery.fail(request, peer),
                 None => self.delivery.posted.push(pattern, request),
             },
         }

@@ -289,7 +289,7 @@ impl Lane {
         }
         match refusal {
             Refusal::TooLong { limit } => Cause::TooLong { len, limit }.into(),
-            Refusal::Lost => self.delivery.loss(to),
+            Refusal::Lost => self.delivery.peers.error(to),
         }
     }
 }

@@ -198,14 +198,13 @@ impl Lane {
 
     /// One line about a budget that is used up.
     fn no_room(&self) -> String {
-        let rank = self.own_rank();
         let Delivery {
-            hosts,
+            peers,
             taken,
             settings,
             ..
         } = &self.delivery;
-        let host = &hosts[rank];
+        let (rank, host) = (peers.rank(peers.me()), peers.host(peers.me()));
         format!(
             "mpi-lite: rank {rank} on host {host}: waits in a call and takes in no more messages \
              that no receive is there for: they count {} bytes already; who sends more waits until \

@@ -1,0 +1,207 @@
+//! Who is who: one row for each process that this one can reach.
+//!
+//! A process is named by its [`PeerId`], the place of its row. Its rank in `MPI_COMM_WORLD` is one
+//! of the columns. A job begins with one row for each of its processes, in the order of their ranks;
+//! rows that are added later need not have that order. Decision 0047.
+
+use std::net::SocketAddr;
+
+use crate::error::{Cause, Error};
+use crate::ids::PeerId;
+
+/// What is known of a process. How it is reached is kept apart: each send needs that.
+#[derive(Debug)]
+struct Row {
+    /// Its rank in `MPI_COMM_WORLD`.
+    rank: u32,
+    host: String,
+    /// Where its socket listens, if a link has told.
+    address: Option<SocketAddr>,
+    /// Why it answers no more, in words.
+    loss: Option<&'static str>,
+}
+
+/// The processes that this one can reach, itself included. Rows are added, never removed.
+#[derive(Debug)]
+pub struct PeerTable {
+    me: PeerId,
+    /// The index of the link that leads to a process, by [`PeerId`]. Each send reads it.
+    links: Vec<u8>,
+    /// By [`PeerId`].
+    rows: Vec<Row>,
+    /// Those that answer no more, in the order in which they were lost.
+    lost: Vec<PeerId>,
+}
+
+impl PeerTable {
+    /// The table of process `me` in a job with one host name for each process, by rank in
+    /// `MPI_COMM_WORLD`. `link` is the index of the link that leads to the others; link 0 leads to
+    /// the process itself.
+    ///
+    /// # Panics
+    /// When `me` is not one of them.
+    #[must_use]
+    pub fn of_world(me: PeerId, hosts: Vec<String>, link: u8) -> Self {
+        let mut table = Self {
+            me,
+            links: Vec::with_capacity(hosts.len()),
+            rows: Vec::with_capacity(hosts.len()),
+            lost: Vec::new(),
+        };
+        for (host, rank) in hosts.into_iter().zip(0..) {
+            table.add(rank, host, link);
+        }
+        table.set_link(me, 0);
+        table
+    }
+
+    /// Adds a process: its rank in `MPI_COMM_WORLD`, the name of its host, and the index of the
+    /// link that leads to it.
+    pub fn add(&mut self, rank: u32, host: String, link: u8) -> PeerId {
+        let peer = PeerId(u32::try_from(self.rows.len()).expect("peers have 32 bits"));
+        self.links.push(link);
+        self.rows.push(Row {
+            rank,
+            host,
+            address: None,
+            loss: None,
+        });
+        peer
+    }
+
+    /// From now on the link with this index leads to `peer`.
+    pub fn set_link(&mut self, peer: PeerId, link: u8) {
+        self.links[peer.0 as usize] = link;
+    }
+
+    /// The index of the link that leads to `peer`.
+    #[inline]
+    #[must_use]
+    pub fn link(&self, peer: PeerId) -> usize {
+        usize::from(self.links[peer.0 as usize])
+    }
+
+    /// This process.
+    #[must_use]
+    pub fn me(&self) -> PeerId {
+        self.me
+    }
+
+    /// All processes, this one included.
+    pub fn all(&self) -> impl Iterator<Item = PeerId> + use<> {
+        (0..self.rows.len() as u32).map(PeerId)
+    }
+
+    /// The rank of `peer` in `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn rank(&self, peer: PeerId) -> u32 {
+        self.rows[peer.0 as usize].rank
+    }
+
+    /// The process with this rank in `MPI_COMM_WORLD`, if there is one.
+    #[must_use]
+    pub fn at_rank(&self, rank: u32) -> Option<PeerId> {
+        self.all().find(|&peer| self.rank(peer) == rank)
+    }
+
+    /// The name of the host of `peer`.
+    #[must_use]
+    pub fn host(&self, peer: PeerId) -> &str {
+        &self.rows[peer.0 as usize].host
+    }
+
+    /// `peer` answers no more; its socket listens at `address`, and `reason` says why it is lost,
+    /// in words. What was said first stays.
+    pub fn lose(&mut self, peer: PeerId, address: Option<SocketAddr>, reason: &'static str) {
+        let row = &mut self.rows[peer.0 as usize];
+        if row.loss.is_none() {
+            row.loss = Some(reason);
+            row.address = address;
+            self.lost.push(peer);
+        }
+    }
+
+    /// Returns true if `peer` answers no more.
+    #[must_use]
+    pub fn is_lost(&self, peer: PeerId) -> bool {
+        self.rows[peer.0 as usize].loss.is_some()
+    }
+
+    /// Returns true if any process answers no more.
+    #[inline]
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// The processes that answer no more, in the order in which they were lost.
+    #[must_use]
+    pub fn lost(&self) -> &[PeerId] {
+        &self.lost
+    }
+
+    /// The error of an operation that `peer` does not answer: `Cause::Lost`.
+    #[must_use]
+    pub fn error(&self, peer: PeerId) -> Error {
+        let row = &self.rows[peer.0 as usize];
+        Cause::Lost {
+            rank: row.rank,
+            host: row.host.as_str().into(),
+            address: row.address,
+            reason: row.loss.unwrap_or("nothing more is known of it"),
+        }
+        .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> PeerTable {
+        let hosts = ["a", "b", "c"].map(str::to_owned);
+        PeerTable::of_world(PeerId(1), hosts.into(), 2)
+    }
+
+    #[test]
+    fn the_first_link_leads_to_the_process_itself_and_another_one_to_the_others() {
+        let mut table = table();
+        let links = |table: &PeerTable| table.all().map(|it| table.link(it)).collect::<Vec<_>>();
+        assert_eq!(links(&table), [2, 0, 2]);
+        table.set_link(PeerId(2), 1);
+        assert_eq!(links(&table), [2, 0, 1]);
+        assert_eq!(table.me(), PeerId(1));
+    }
+
+    #[test]
+    fn a_process_that_is_added_later_may_have_any_rank() {
+        let mut table = table();
+        let peer = table.add(7, "d".into(), 1);
+        assert_eq!((table.rank(peer), table.host(peer)), (7, "d"));
+        assert_eq!(table.at_rank(7), Some(peer));
+        assert_eq!(table.at_rank(3), None);
+        table.lose(peer, None, "it left");
+        let expected = Cause::Lost {
+            rank: 7,
+            host: "d".into(),
+            address: None,
+            reason: "it left",
+        };
+        assert_eq!(table.error(peer).cause(), &expected);
+    }
+
+    #[test]
+    fn what_was_said_first_of_a_loss_stays() {
+        let mut table = table();
+        assert!(!table.has_lost());
+        table.lose(PeerId(2), None, "first");
+        table.lose(PeerId(0), None, "another");
+        table.lose(PeerId(2), None, "second");
+        assert_eq!(table.lost(), [PeerId(2), PeerId(0)]);
+        assert!(table.is_lost(PeerId(2)) && !table.is_lost(PeerId(1)));
+        let Cause::Lost { reason, .. } = table.error(PeerId(2)).cause().clone() else {
+            panic!("another error");
+        };
+        assert_eq!(reason, "first");
+    }
+}
