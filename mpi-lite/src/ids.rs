@@ -10,6 +10,15 @@ pub const TAG_MAX: i32 = i32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(pub u32);
 
+impl PeerId {
+    /// The process with this rank in the `MPI_COMM_WORLD` in which this one began: the table of
+    /// peers begins with these processes, in the order of their ranks.
+    #[must_use]
+    pub const fn of_world_rank(rank: u32) -> Self {
+        Self(rank)
+    }
+}
+
 /// Where a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dest {

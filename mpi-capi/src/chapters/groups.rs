@@ -1,6 +1,7 @@
 //! Groups, section 7.3.
 
 use mpi_lite::comm;
+use mpi_lite::ids::PeerId;
 
 use super::communicators::{c_rank, comparison};
 use crate::abi::{self, Handle};
@@ -60,7 +61,7 @@ mpi! {
 
     /// This process's rank, or `MPI_UNDEFINED`. MPI 5.0, 7.3.1.
     fn MPI_Group_rank(group: Group, rank: Out<Int>) {
-        let me = LIBRARY.process().assignment().rank;
+        let me = LIBRARY.process().me();
         let place = group.lite.members().iter().zip(0..).find(|(member, _)| **member == me);
         rank.set(place.map_or(abi::MPI_UNDEFINED, |(_, rank)| rank))
     }
@@ -106,11 +107,11 @@ pub(super) fn insert(group: comm::Group) -> Handle {
     }
 }
 
-fn insert_members(members: Vec<u32>) -> Handle {
+fn insert_members(members: Vec<PeerId>) -> Handle {
     insert(comm::Group::from_members(members.into()))
 }
 
-fn select(group: &Group, is_in: impl Fn(u32) -> bool) -> Handle {
+fn select(group: &Group, is_in: impl Fn(PeerId) -> bool) -> Handle {
     insert_members(
         group
             .lite
@@ -143,7 +144,7 @@ fn ranks_of_ranges(n: Length, ranges: Ranges) -> Result<Vec<i32>> {
     Ok(ranks)
 }
 
-fn member_of(group: &Group, rank: i32) -> Result<u32> {
+fn member_of(group: &Group, rank: i32) -> Result<PeerId> {
     let place = usize::try_from(rank).ok();
     place
         .and_then(|place| group.lite.members().get(place).copied())
@@ -151,8 +152,8 @@ fn member_of(group: &Group, rank: i32) -> Result<u32> {
 }
 
 /// The members of ranks, none of which may be named twice.
-fn members_of(group: &Group, ranks: Vec<i32>) -> Result<Vec<u32>> {
-    let members: Vec<u32> = ranks
+fn members_of(group: &Group, ranks: Vec<i32>) -> Result<Vec<PeerId>> {
+    let members: Vec<PeerId> = ranks
         .into_iter()
         .map(|rank| member_of(group, rank))
         .collect::<Result<_>>()?;

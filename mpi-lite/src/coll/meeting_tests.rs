@@ -10,7 +10,7 @@ use crate::comm::Communicator;
 use crate::data::{Area, Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::Engine;
 use crate::error::Cause;
-use crate::ids::{Dest, Mode, Source, TagSelector};
+use crate::ids::{Dest, Mode, PeerId, Source, TagSelector};
 
 /// Numbers that look random: the same for the same seed.
 struct Dice(u64);
@@ -137,7 +137,7 @@ impl Walker {
     fn expected_of(&self, comm: &Communicator, ranks: u32, len: usize) -> Option<Vec<u32>> {
         let lowest = comm.group().members()[..ranks as usize].iter();
         lowest
-            .map(|&rank| brought(rank, self.step, len))
+            .map(|&peer| brought(peer.0, self.step, len))
             .reduce(|left, right| compose(&left, &right))
     }
 
@@ -181,7 +181,7 @@ impl Walker {
     }
 
     fn bcast(&self, comm: &Communicator, root: u32, len: usize) {
-        let from = comm.group().members()[root as usize];
+        let from = comm.group().members()[root as usize].0;
         let mut room = bytes_of(&brought(self.me, self.step, len));
         comm.bcast(&Buffer::of_bytes(&mut room), root as i32)
             .unwrap();
@@ -195,7 +195,7 @@ impl Walker {
         let own = Input::Buffer(Buffer::of_bytes(&mut own));
         comm.allgather(&own, &place).unwrap();
         let all = comm.group().members().iter();
-        let expected = all.flat_map(|&rank| bytes_of(&brought(rank, self.step, len)));
+        let expected = all.flat_map(|&peer| bytes_of(&brought(peer.0, self.step, len)));
         assert_eq!(room, expected.collect::<Vec<_>>());
     }
 
@@ -207,7 +207,7 @@ impl Walker {
     fn alltoall(&self, comm: &Communicator, len: usize) {
         let members = comm.group().members();
         let letters = |way: &dyn Fn(u32) -> (u32, u32)| {
-            let all = members.iter().map(|&other| self.letter(way(other), len));
+            let all = members.iter().map(|&other| self.letter(way(other.0), len));
             all.collect::<Vec<_>>().concat()
         };
         let mut room = letters(&|other| (self.me, other));
@@ -225,7 +225,7 @@ impl Walker {
             other => len * other as usize / 29,
         };
         let letters = |way: &dyn Fn(u32) -> (u32, u32)| -> Vec<Vec<u8>> {
-            let letter = |&other: &u32| {
+            let letter = |&PeerId(other): &PeerId| {
                 let (from, to) = way(other);
                 self.letter((from, to), length(from, to))
             };
@@ -259,7 +259,7 @@ impl Walker {
         for request in [receive, send] {
             comm.engine().wait(Some(request.unwrap())).unwrap();
         }
-        let from = comm.group().members()[before as usize];
+        let from = comm.group().members()[before as usize].0;
         assert_eq!(room, bytes_of(&brought(from, self.step, len)));
     }
 

@@ -37,7 +37,7 @@ impl World {
             let hosts = vec!["here".into(); size];
             let lane = Lane::new(PeerId(me), vec![own, others], Settings::default(), hosts);
             let engine = Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap();
-            Communicator::predefined(&engine, me, size as u32).0
+            Communicator::predefined(&engine).0
         };
         let comms = (0..size as u32).map(join).collect();
         Self { air, comms }

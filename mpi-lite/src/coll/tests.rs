@@ -232,7 +232,7 @@ fn join(road: Shm, me: u32, size: usize) -> Communicator {
     // There are more threads than cores, whatever the ranks believe.
     let patience = Patience::of(2, 1);
     let engine = Engine::new(lane, Clock::start(), patience).unwrap();
-    Communicator::predefined(&engine, me, size as u32).0
+    Communicator::predefined(&engine).0
 }
 
 /// Runs `program` in `size` processes whose sends wait, and in as many that share memory.

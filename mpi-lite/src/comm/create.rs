@@ -85,7 +85,8 @@ impl Communicator {
     async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
         let agreement = self.agree(peers, [0, 0]).await?;
         if let Some(stranger) = group.first_beyond(self.group()) {
-            return Err(Cause::Group { rank: stranger }.into());
+            let rank = self.engine().with(|lane| lane.world_rank(stranger));
+            return Err(Cause::Group { rank }.into());
         }
         let me = self
             .group()

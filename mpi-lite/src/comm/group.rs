@@ -6,24 +6,16 @@ use std::sync::Arc;
 use super::Comparison;
 use crate::transport::PeerId;
 
-/// The processes of a communicator by rank, named by their ranks in `MPI_COMM_WORLD`.
+/// The processes of a communicator by rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    members: Arc<[u32]>,
+    members: Arc<[PeerId]>,
 }
 
 impl Group {
-    /// All processes of a job of `size`.
-    #[must_use]
-    pub fn of_all(size: u32) -> Self {
-        Self {
-            members: (0..size).collect(),
-        }
-    }
-
     /// These processes in this order; no one twice.
     #[must_use]
-    pub fn from_members(members: Arc<[u32]>) -> Self {
+    pub fn from_members(members: Arc<[PeerId]>) -> Self {
         Self { members }
     }
 
@@ -38,26 +30,26 @@ impl Group {
     #[inline]
     #[must_use]
     pub fn peer(&self, rank: u32) -> Option<PeerId> {
-        self.members.get(rank as usize).copied().map(PeerId)
+        self.members.get(rank as usize).copied()
     }
 
     /// The rank of a process in this group.
     #[must_use]
     pub fn rank_of(&self, peer: PeerId) -> Option<u32> {
-        let at = self.members.iter().position(|&member| member == peer.0)?;
+        let at = self.members.iter().position(|&member| member == peer)?;
         u32::try_from(at).ok()
     }
 
-    /// The ranks in `MPI_COMM_WORLD`, by rank in this group.
+    /// Its processes, by rank in this group.
     #[must_use]
-    pub fn members(&self) -> &[u32] {
+    pub fn members(&self) -> &[PeerId] {
         &self.members
     }
 
-    /// The first process of this group that is none of `other`'s: its rank in `MPI_COMM_WORLD`.
+    /// The first process of this group that is none of `other`'s.
     #[must_use]
-    pub fn first_beyond(&self, other: &Self) -> Option<u32> {
-        let known: BTreeSet<u32> = other.members.iter().copied().collect();
+    pub fn first_beyond(&self, other: &Self) -> Option<PeerId> {
+        let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
         let mut members = self.members.iter().copied();
         members.find(|member| !known.contains(member))
     }

@@ -69,9 +69,10 @@ pub enum Comparison {
 }
 
 impl Communicator {
-    /// The two communicators that every process has: of all processes of the job, and of itself.
+    /// The two communicators that every process has: of all processes that it knows when it begins,
+    /// and of itself.
     #[must_use]
-    pub fn predefined(engine: &Arc<Engine>, me: u32, size: u32) -> (Self, Self) {
+    pub fn predefined(engine: &Arc<Engine>) -> (Self, Self) {
         let contexts = Arc::new(context::Contexts::default());
         let make = |context, group, rank, meeting| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
@@ -87,9 +88,10 @@ impl Communicator {
                 }),
             }
         };
-        let all = Group::of_all(size);
-        let meeting = engine.meeting(places::WORLD, all.members(), me);
-        let world = make(Context::WORLD, all, me, meeting);
+        let (me, all) = engine.with(|lane| (lane.me(), Group::from_members(lane.peers())));
+        let rank = all.rank_of(me).expect("a process is in its world");
+        let meeting = engine.meeting(places::WORLD, all.members(), rank);
+        let world = make(Context::WORLD, all, rank, meeting);
         let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
         (world, own)
     }

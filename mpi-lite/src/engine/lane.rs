@@ -134,6 +134,24 @@ impl Lane {
         self.node = Some(node);
     }
 
+    /// This process.
+    #[must_use]
+    pub fn me(&self) -> PeerId {
+        self.delivery.peers.me()
+    }
+
+    /// The processes that this one can reach, itself included.
+    #[must_use]
+    pub fn peers(&self) -> Arc<[PeerId]> {
+        self.delivery.peers.all().collect()
+    }
+
+    /// The rank of `peer` in `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn world_rank(&self, peer: PeerId) -> u32 {
+        self.delivery.peers.rank(peer)
+    }
+
     /// Which link leads to `peer`.
     #[inline]
     pub(super) fn route(&self, peer: PeerId) -> usize {

@@ -11,7 +11,7 @@ use super::lane::Lane;
 use super::matching::Pattern;
 use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
-use crate::ids::Context;
+use crate::ids::{Context, PeerId};
 use crate::node::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
 use crate::transport::Transport;
 
@@ -205,7 +205,7 @@ impl Engine {
     /// Where the process with rank `me` of `group` meets the others, if all of them are on this
     /// node and share memory.
     #[must_use]
-    pub fn meeting(&self, spot: Spot, group: &[u32], me: u32) -> Option<Meeting> {
+    pub fn meeting(&self, spot: Spot, group: &[PeerId], me: u32) -> Option<Meeting> {
         let node = self.node.as_ref().filter(|_| group.len() > 1)?;
         node.meeting(spot, group, me as usize)
     }

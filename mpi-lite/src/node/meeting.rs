@@ -102,14 +102,14 @@ pub struct Meeting {
 }
 
 impl Node {
-    /// Where the process with rank `me` of `group` meets the others; `None` if not all of them are
+    /// Where the process with rank `me` of `group`, its members by rank, meets the others; `None` if not all of them are
     /// on this node.
-    pub fn meeting(&self, spot: Spot, group: &[u32], me: usize) -> Option<Meeting> {
+    pub fn meeting(&self, spot: Spot, group: &[PeerId], me: usize) -> Option<Meeting> {
         let Spot { place, last } = spot;
-        let member = |&rank: &u32| {
-            let local = *self.locals.get(rank as usize)?;
+        let member = |&peer: &PeerId| {
+            let local = *self.locals.get(peer.0 as usize)?;
             (local != u32::MAX).then(|| Member {
-                peer: PeerId(rank),
+                peer,
                 seat: self.segment.seat(place, local),
                 bags: self.segment.bags(place, local),
                 area: self.segment.area(local),
@@ -119,7 +119,7 @@ impl Node {
         };
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
         let needs_fence = |member: &Member| self.rest.must_fence(member.area);
-        let first = self.locals[group[0] as usize];
+        let first = self.locals[group[0].0 as usize];
         Some(Meeting {
             place,
             me,

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::meeting::{About, BRING_BYTES, Before, Meeting, Nonsense, Spot, Who};
 use super::segment::AHEAD;
+use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::transport::Shm;
 use crate::transport::shm::tests::crowd;
@@ -13,7 +14,7 @@ const SPOT: Spot = Spot { place: 3, last: 40 };
 /// What two ranks know of the place at which they meet, and their roads.
 fn pair(is_crowded: bool) -> (Vec<Shm>, [Meeting; 2]) {
     let roads = crowd(2, false, is_crowded);
-    let meetings = [0, 1].map(|me| roads[me].node().meeting(SPOT, &[0, 1], me));
+    let meetings = [0, 1].map(|me| roads[me].node().meeting(SPOT, &[0, 1].map(PeerId), me));
     (
         roads,
         meetings.map(|meeting| meeting.expect("both are here")),
@@ -202,7 +203,7 @@ fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
     gathering.bring(theirs, Who::Nobody, |_| ());
     let next = roads[0]
         .node()
-        .meeting(there.spot(), &[0, 1], 0)
+        .meeting(there.spot(), &[0, 1].map(PeerId), 0)
         .expect("both");
     let (_, mine) = next.gather(About::new(1, 0, 0), false);
     assert_eq!(next.parted(mine), None);

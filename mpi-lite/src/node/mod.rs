@@ -50,7 +50,7 @@ pub struct Access {
 #[derive(Debug)]
 pub struct Node {
     me: u32,
-    /// Local rank by rank in the world, for ranks of this node.
+    /// Local rank by `PeerId`, for ranks of this node.
     locals: Vec<u32>,
     /// The other way round.
     peers: Vec<PeerId>,
@@ -104,7 +104,7 @@ impl Node {
         Self {
             me,
             locals,
-            peers: ranks.into_iter().map(PeerId).collect(),
+            peers: ranks.into_iter().map(PeerId::of_world_rank).collect(),
             segment,
             rest,
             gatherings: Arc::default(),
@@ -122,7 +122,7 @@ impl Node {
         self.peers.len()
     }
 
-    /// Its ranks in the world, by local rank.
+    /// Its ranks, by local rank.
     #[must_use]
     pub fn peers(&self) -> &[PeerId] {
         &self.peers

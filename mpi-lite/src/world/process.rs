@@ -48,7 +48,7 @@ impl Process {
         settings.settle_secure(assignment.secure).map_err(failed)?;
         settings.settle_budgets(machine::memory_bytes(), assignment.local_size);
         let clock = Clock::start();
-        let me = PeerId(assignment.rank);
+        let me = PeerId::of_world_rank(assignment.rank);
         let mut node = join_node(&mut boot, &assignment, &settings)?;
         let is_alone = node.is_some() && assignment.local_size == assignment.size;
         let mut network = None;
@@ -76,7 +76,7 @@ impl Process {
         }
         let engine = Engine::new(lane, clock, patience).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
-        let (world, own) = Communicator::predefined(&engine, me.0, assignment.size);
+        let (world, own) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
         begin_apart(assignment.local_rank, assignment.local_size, lot);
         // The next Init of this rank, in another program, is told it anew.
@@ -104,6 +104,12 @@ impl Process {
     #[must_use]
     pub fn own(&self) -> &Communicator {
         &self.own
+    }
+
+    /// This process, as groups name it.
+    #[must_use]
+    pub fn me(&self) -> PeerId {
+        PeerId::of_world_rank(self.assignment.rank)
     }
 
     /// Who this process is.
@@ -256,7 +262,7 @@ fn join_network(
     let cards = boot.exchange(&card).map_err(failed)?;
     let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
     agree(&cards, &assignment.hosts).map_err(failed)?;
-    let me = PeerId(assignment.rank);
+    let me = PeerId::of_world_rank(assignment.rank);
     Ok(bound.connect(me, &cards, assignment.key.bytes(), (settings, clock)))
 }
 

@@ -763,7 +763,10 @@ fn who_was_woken_and_each_gathering_are_counted() {
         (1, 0)
     );
     let spot = Spot { place: 0, last: 0 };
-    let meeting = roads[0].node().meeting(spot, &[0, 1], 0).unwrap();
+    let meeting = roads[0]
+        .node()
+        .meeting(spot, &[0, 1].map(PeerId), 0)
+        .unwrap();
     for _ in 0..3 {
         let _ = meeting.gather(About::new(1, 0, 0), false);
     }

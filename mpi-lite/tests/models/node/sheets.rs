@@ -10,6 +10,7 @@ use super::bells::Bells;
 use super::meeting::{About, Gathering, Look, Meeting, Spot};
 use super::rest::Rest;
 use super::segment::{PART_BYTES, Segment};
+use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::sync::{Bug, Role, check};
 
@@ -26,6 +27,7 @@ const ABOUT: About = About::new(6, 0, 8);
 fn meetings(ranks: usize) -> Vec<Meeting> {
     let segment = Segment::leak(ranks);
     let locals: Vec<u32> = (0..ranks as u32).collect();
+    let group: Vec<PeerId> = locals.iter().copied().map(PeerId).collect();
     let [bell, _] = Bells::of_two();
     let meeting = |me: usize| {
         let node = Node {
@@ -35,7 +37,7 @@ fn meetings(ranks: usize) -> Vec<Meeting> {
             gatherings: Arc::default(),
         };
         let spot = Spot { place: 0, last: 0 };
-        let meeting = node.meeting(spot, &locals, me);
+        let meeting = node.meeting(spot, &group, me);
         meeting.expect("all are on this node")
     };
     (0..ranks).map(meeting).collect()
