@@ -91,6 +91,12 @@ impl Context {
         Self(self.0 | 2)
     }
 
+    /// The context of the same communicator's point-to-point messages.
+    #[must_use]
+    pub fn point_to_point(self) -> Self {
+        Self(self.0 - self.0 % Self::EACH)
+    }
+
     /// Returns true if its messages are those of collectives.
     #[must_use]
     pub fn is_collective(self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::context::Agreement;
-use super::{Communicator, Group, Inner, Operation, Peers, drive};
+use super::{Communicator, Group, Inner, Operation, Peers, drive, open_port};
 use crate::error::{Cause, Result};
 
 /// The colour of those who do not take part.
@@ -102,6 +102,7 @@ impl Communicator {
         let contexts = Arc::clone(&self.inner.contexts);
         let context = agreement.context();
         let meeting = agreement.meet(|spot| engine.meeting(spot, group.members(), rank), &group);
+        let port = open_port(&engine, context, &group);
         Self {
             inner: Arc::new(Inner {
                 engine,
@@ -110,6 +111,7 @@ impl Communicator {
                 group,
                 rank,
                 meeting,
+                _port: port,
                 window: Mutex::default(),
             }),
         }

@@ -46,6 +46,11 @@ impl Group {
         &self.members
     }
 
+    /// The same, to be kept.
+    pub(super) fn shared_members(&self) -> Arc<[PeerId]> {
+        Arc::clone(&self.members)
+    }
+
     /// The first process of this group that is none of `other`'s.
     #[must_use]
     pub fn first_beyond(&self, other: &Self) -> Option<PeerId> {

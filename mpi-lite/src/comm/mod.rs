@@ -23,7 +23,7 @@ pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
 pub use probe::Matched;
 pub(crate) use tasks::TaskPeers;
 
-use crate::engine::{Circle, Engine};
+use crate::engine::{Circle, Engine, OpenPort, Port};
 use crate::error::Result;
 use crate::ids::Context;
 use crate::node::meeting::Meeting;
@@ -43,6 +43,8 @@ struct Inner {
     rank: u32,
     /// Where its members meet, if they share memory.
     meeting: Option<Meeting>,
+    /// Tells the engine whose messages have its contexts.
+    _port: OpenPort,
     /// Its nonblocking collectives.
     window: Mutex<tasks::Window>,
 }
@@ -53,6 +55,12 @@ impl Drop for Inner {
             self.contexts.leave(meeting);
         }
     }
+}
+
+/// From now on the contexts of this communicator lead to the processes of `group`.
+fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
+    let members = group.shared_members();
+    engine.with(|lane| lane.open_port(context, Port::Matching { members }))
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
@@ -76,6 +84,7 @@ impl Communicator {
         let contexts = Arc::new(context::Contexts::default());
         let make = |context, group, rank, meeting| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
+            let port = open_port(&engine, context, &group);
             Self {
                 inner: Arc::new(Inner {
                     engine,
@@ -84,6 +93,7 @@ impl Communicator {
                     group,
                     rank,
                     meeting,
+                    _port: port,
                     window: Mutex::default(),
                 }),
             }

@@ -1,6 +1,7 @@
 //! Looking at messages before they are received. Source: MPI 5.0, 3.8.
 
 use super::Communicator;
+use crate::engine::matching::Pattern;
 use crate::engine::{Lane, Message, Status};
 use crate::error::Result;
 use crate::ids::{Source, TagSelector};
@@ -14,47 +15,55 @@ fn found<T>(thing: T) -> Option<Result<T>> {
 }
 
 /// A probe that found nothing: it must not wait for ever for a peer that is lost.
-fn hopeless<T>(lane: &Lane) -> Option<Result<T>> {
-    lane.first_loss().map(Err)
+fn hopeless<T>(lane: &Lane, pattern: &Pattern) -> Option<Result<T>> {
+    lane.loss_behind(pattern).map(Err)
 }
 
 impl Communicator {
     /// Waits until a message is there that a receive with these arguments would get.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
+    /// have sent it.
     pub fn probe(&self, source: Source, tag: TagSelector) -> Result<Status> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Status::FROM_NULL);
         };
-        self.engine()
-            .wait_until(|lane| lane.probe(&pattern).map_or_else(|| hopeless(lane), found))
+        self.engine().wait_until(|lane| {
+            lane.probe(&pattern)
+                .map_or_else(|| hopeless(lane, &pattern), found)
+        })
     }
 
     /// Tells whether such a message is there.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
+    /// have sent it.
     pub fn iprobe(&self, source: Source, tag: TagSelector) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Some(Status::FROM_NULL));
         };
         self.engine()
-            .look(|lane| lane.probe(&pattern).map_or_else(|| hopeless(lane), found))
+            .look(|lane| {
+                lane.probe(&pattern)
+                    .map_or_else(|| hopeless(lane, &pattern), found)
+            })
             .transpose()
     }
 
     /// Waits for such a message and takes it: no other receive or probe will see it.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
+    /// have sent it.
     pub fn mprobe(&self, source: Source, tag: TagSelector) -> Result<Matched> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok((None, Status::FROM_NULL));
         };
         let (message, status) = self.engine().wait_until(|lane| {
             lane.matched_probe(&pattern)
-                .map_or_else(|| hopeless(lane), found)
+                .map_or_else(|| hopeless(lane, &pattern), found)
         })?;
         Ok((Some(message), status))
     }
@@ -62,14 +71,15 @@ impl Communicator {
     /// Takes such a message if one is there.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
+    /// have sent it.
     pub fn improbe(&self, source: Source, tag: TagSelector) -> Result<Option<Matched>> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Some((None, Status::FROM_NULL)));
         };
         let taken = self.engine().look(|lane| {
             lane.matched_probe(&pattern)
-                .map_or_else(|| hopeless(lane), found)
+                .map_or_else(|| hopeless(lane, &pattern), found)
         });
         let taken = taken.transpose()?;
         Ok(taken.map(|(message, status)| (Some(message), status)))

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::peers::drive;
-use super::{Call, Communicator, Form, Operation, Peers, mismatch};
+use super::{Call, Communicator, Form, Operation, Peers, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
@@ -201,7 +201,10 @@ impl Communicator {
         let call = call.in_form(Form::Persistent);
         let context = drive(self.agree_on_call(&self.within(Operation::Create), call))?;
         let communicator = self.clone();
+        let port = open_port(self.engine(), context, self.group());
         let make = move |desk: Desk| -> Work {
+            // It stays open as long as the request is there.
+            let _ = &port;
             let peers = communicator.task_peers(call, (context, 0), desk);
             Box::pin(algorithm(peers))
         };

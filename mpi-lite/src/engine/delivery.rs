@@ -1,11 +1,13 @@
 //! Where messages go that links deliver: matching, requests, what is taken in. It calls no link.
 
 use core::mem::replace;
+use std::sync::Arc;
 
 use super::attached::Attached;
 use super::envelope::Envelope;
 use super::loss::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
+use super::ports::Ports;
 use super::request::{Request, Requests};
 use super::send::{Sending, Spare};
 use super::taken::{Taken, widest};
@@ -56,6 +58,7 @@ pub(super) struct Delivery {
     pub(super) withdrawals: Vec<Withdrawal>,
     pub(super) attached: Option<Attached>,
     pub(super) peers: PeerTable,
+    pub(super) ports: Arc<Ports>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     pub(super) is_closing: bool,
     pub(super) leftovers: Leftovers,
@@ -87,6 +90,7 @@ impl Delivery {
             withdrawals: Vec::new(),
             attached: None,
             peers,
+            ports: Arc::default(),
             is_closing: false,
             leftovers: Leftovers::default(),
             settings,

@@ -5,7 +5,7 @@ use std::mem::replace;
 use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
-use super::matching::{Body, Inbound};
+use super::matching::{Body, Inbound, Pattern};
 use super::request::{Request, Status};
 use crate::error::Error;
 use crate::transport::{Lost, PeerId};
@@ -44,6 +44,17 @@ impl Lane {
         self.delivery.leftovers
     }
 
+    /// Why no message may ever come that fits `pattern`: a peer is lost that could have sent it.
+    #[inline]
+    #[must_use]
+    pub fn loss_behind(&self, pattern: &Pattern) -> Option<Error> {
+        if !self.delivery.peers.has_lost() {
+            return None;
+        }
+        let culprit = self.delivery.culprit(pattern)?;
+        Some(self.delivery.peers.error(culprit))
+    }
+
     /// The first peer that was lost, in words.
     #[must_use]
     pub fn first_loss(&self) -> Option<Error> {
@@ -77,11 +88,17 @@ impl Delivery {
         for token in self.unanswered(peer) {
             self.unsent(token, peer);
         }
-        // Which receives the peer could still have answered is not known here: a receive names
-        // a rank of its communicator. None may hang, so all are told.
-        for request in self.posted.extract(|_| true) {
+        let ports = &self.ports;
+        let is_hopeless = |pattern: &Pattern| ports.culprit(pattern, &[peer]).is_some();
+        for request in self.posted.extract(is_hopeless) {
             self.fail(request, peer);
         }
+    }
+
+    /// The first lost peer without which nothing may ever fit `pattern`, if there is one.
+    #[cold]
+    pub(super) fn culprit(&self, pattern: &Pattern) -> Option<PeerId> {
+        self.ports.culprit(pattern, self.peers.lost())
     }
 
     /// Whoever receives the message, or has probed for it, is to learn what became of it.

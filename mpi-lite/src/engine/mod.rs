@@ -14,9 +14,12 @@ mod lock;
 #[cfg(test)]
 mod lock_tests;
 mod loss;
+#[cfg(all(test, feature = "sim"))]
+mod loss_tests;
 pub mod matching;
 mod meet;
 mod patience;
+mod ports;
 pub mod protocol;
 mod receive;
 mod request;
@@ -44,6 +47,7 @@ use lock::Lock;
 pub use loss::Leftovers;
 pub use meet::{Circle, agree, complain};
 pub use patience::Patience;
+pub use ports::{OpenPort, Port};
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
 pub use send::SendPlan;

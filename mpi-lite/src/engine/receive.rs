@@ -71,13 +71,30 @@ impl Lane {
 
     #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
+        if self.delivery.peers.has_lost() {
+            return self.post_after_loss(request, pattern);
+        }
         match self.delivery.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),
-            None => match self.delivery.peers.lost().first() {
-                // The job is broken; a receive that may never match must not hang.
-                Some(&peer) => self.delivery.fail(request, peer),
-                None => self.delivery.posted.push(pattern, request),
-            },
+            None => self.delivery.posted.push(pattern, request),
+        }
+    }
+
+    /// The same when a peer is lost: a receive that may never match must not hang.
+    #[cold]
+    #[inline(never)]
+    fn post_after_loss(&mut self, request: Request, pattern: Pattern) {
+        let culprit = self.delivery.culprit(&pattern);
+        if let Some(peer) = culprit
+            && pattern.context.is_collective()
+        {
+            // What waits here may be left over from an operation that has failed.
+            return self.delivery.fail(request, peer);
+        }
+        match (self.delivery.unexpected.extract(&pattern), culprit) {
+            (Some(place), _) => self.claim(place, request),
+            (None, Some(peer)) => self.delivery.fail(request, peer),
+            (None, None) => self.delivery.posted.push(pattern, request),
         }
     }
 

@@ -47,6 +47,12 @@ impl Posted {
         hopeless.into_iter().map(Request).collect()
     }
 
+    /// Returns true if `is_it` holds for any receive.
+    #[must_use]
+    pub fn any(&self, is_it: impl Fn(&Pattern) -> bool) -> bool {
+        self.queue.any(is_it)
+    }
+
     /// How many receives wait.
     #[must_use]
     pub fn len(&self) -> usize {

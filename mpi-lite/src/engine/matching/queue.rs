@@ -156,6 +156,14 @@ impl<S: Side> Queue<S> {
         self.room = SHORT;
     }
 
+    /// Returns true if `is_it` holds for anyone.
+    pub(super) fn any(&self, is_it: impl Fn(&S) -> bool) -> bool {
+        let short = self.short.iter().map(|(side, _)| side);
+        short
+            .chain(self.deep.iter().map(|(_, side)| side))
+            .any(is_it)
+    }
+
     /// Takes all for whom `is_hopeless` holds.
     pub(super) fn extract(&mut self, is_hopeless: impl Fn(&S) -> bool) -> Vec<Key> {
         let short = self.short.iter().map(|(side, key)| (*key, side));

@@ -1,0 +1,263 @@
+//! What the loss of one of three processes does to the other two.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::time::Duration;
+
+use rmpp_core::Config;
+use rmpp_core::sim::Faults;
+
+use super::matching::Pattern;
+use super::*;
+use crate::clock::Instant;
+use crate::config::Settings;
+use crate::data::Buffer;
+use crate::error::Cause;
+use crate::ids::{Context, Mode, PeerId};
+use crate::transport::sim::Air;
+use crate::transport::{Link, Loopback, Progress};
+
+/// A communicator of processes 0 and 1.
+const PAIR: Context = Context(8);
+
+/// One of processes 2 and 0, in this order.
+const TURNED: Context = Context(12);
+
+/// A context of no communicator.
+const NOWHERE: Context = Context(400);
+
+/// Three processes, which find out after ten seconds of silence that a peer is lost.
+struct Trio {
+    air: Air,
+    lanes: [Lane; 3],
+    ports: Vec<OpenPort>,
+}
+
+fn port(members: &[u32]) -> Port {
+    let members = members.iter().copied().map(PeerId).collect();
+    Port::Matching { members }
+}
+
+impl Trio {
+    fn new() -> Self {
+        let air = Air::new(3, 1, Faults::none());
+        let lanes = [0, 1, 2].map(|me| {
+            let mut config = Config::classic(3, 100);
+            config.lost_after = Some(Duration::from_secs(10));
+            let own = Link::Loopback(Loopback::new(PeerId(me)));
+            let others = Link::Sim(air.join(PeerId(me), config));
+            let hosts = ["a", "b", "c"].map(str::to_owned);
+            Lane::new(
+                PeerId(me),
+                vec![own, others],
+                Settings::default(),
+                hosts.into(),
+            )
+        });
+        let ports = Vec::new();
+        let mut trio = Self { air, lanes, ports };
+        for lane in &mut trio.lanes {
+            trio.ports
+                .push(lane.open_port(Context::WORLD, port(&[0, 1, 2])));
+            trio.ports.push(lane.open_port(PAIR, port(&[0, 1])));
+            trio.ports.push(lane.open_port(TURNED, port(&[2, 0])));
+        }
+        trio
+    }
+
+    /// Takes turns until `done`, or until nothing happens any more. Returns true if it is done.
+    fn run(&mut self, mut done: impl FnMut(&mut [Lane; 3]) -> bool) -> bool {
+        for _ in 0..100_000 {
+            if done(&mut self.lanes) {
+                return true;
+            }
+            let now = self.air.now();
+            let mut lanes = self.lanes.iter_mut();
+            if !lanes.any(|lane| lane.turn(now) == Progress::Delivered) {
+                let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
+                if !self.air.advance(wake_at) {
+                    return done(&mut self.lanes);
+                }
+            }
+        }
+        panic!("it does not end");
+    }
+
+    /// Nothing goes from process 2 to `other` or back any more.
+    fn cut(&mut self, other: u32) {
+        let never = Instant(u64::MAX);
+        self.air.cut(PeerId(2), PeerId(other), never);
+        self.air.cut(PeerId(other), PeerId(2), never);
+    }
+
+    fn send(&mut self, (from, to): (usize, u32), context: Context, body: &mut [u8]) -> Request {
+        let plan = SendPlan {
+            to: Some(PeerId(to)),
+            context,
+            source: from as u32,
+            tag: 7,
+            mode: Mode::Synchronous,
+            area: Buffer::of_bytes(body).area().unwrap(),
+        };
+        self.lanes[from].send(&plan).unwrap()
+    }
+
+    fn is_over(&mut self, at: usize, request: Request) -> bool {
+        self.lanes[at].peek(Some(request)).unwrap().is_some()
+    }
+
+    /// Process 2 dies, and process 0 finds it out: it has sent something.
+    fn bury(&mut self) {
+        self.cut(0);
+        self.cut(1);
+        let mut body = [0; 8];
+        let sent = self.send((0, 2), Context::WORLD, &mut body);
+        assert!(self.run(|lanes| lanes[0].peek(Some(sent)).unwrap().is_some()));
+        assert!(fails(&mut self.lanes[0], sent));
+        assert!(self.lanes[0].first_loss().is_some());
+    }
+}
+
+/// Takes a request that is over. Returns true if it failed because process 2 is lost.
+fn fails(lane: &mut Lane, request: Request) -> bool {
+    let ended = lane.take(Some(request)).unwrap().unwrap();
+    match ended.error.as_ref().map(|error| error.cause()) {
+        None => false,
+        Some(Cause::Lost { rank: 2, host, .. }) if &**host == "c" => true,
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
+fn from(context: Context, source: impl Into<Option<u32>>) -> Pattern {
+    Pattern {
+        context,
+        source: source.into(),
+        tag: None,
+    }
+}
+
+fn receive(lane: &mut Lane, pattern: Pattern, room: &mut [u8]) -> Request {
+    lane.receive(ReceivePlan {
+        pattern: Some(pattern),
+        area: Buffer::of_bytes(room).area().unwrap(),
+    })
+}
+
+/// What process 0 may wait for, and whether that is in vain when process 2 is lost.
+fn waits() -> [(Pattern, bool); 14] {
+    let number = 3 << envelope::RANK_BITS;
+    [
+        (from(Context::WORLD, 1), false),
+        (from(Context::WORLD, 0), false),
+        (from(Context::WORLD, 2), true),
+        (from(Context::WORLD, None), true),
+        (from(PAIR, 1), false),
+        (from(PAIR, None), false),
+        // Rank 0 there is process 2.
+        (from(TURNED, 0), true),
+        (from(TURNED, 1), false),
+        // A collective operation is one of all.
+        (from(Context::WORLD.collective(), 1), true),
+        (from(Context::WORLD.nonblocking(), number | 1), true),
+        (from(PAIR.collective(), 1), false),
+        (from(PAIR.nonblocking(), number | 1), false),
+        // Nothing is known of it.
+        (from(NOWHERE, 1), true),
+        (from(NOWHERE, None), true),
+    ]
+}
+
+#[test]
+fn a_lost_peer_fails_the_posted_receives_that_it_could_have_answered_and_no_others() {
+    let mut trio = Trio::new();
+    let mut room = [0; 8];
+    let posted = waits().map(|(pattern, _)| receive(&mut trio.lanes[0], pattern, &mut room));
+    trio.bury();
+    for (request, (pattern, is_in_vain)) in posted.into_iter().zip(waits()) {
+        assert_eq!(trio.is_over(0, request), is_in_vain, "{pattern:?}");
+        assert!(!is_in_vain || fails(&mut trio.lanes[0], request));
+    }
+}
+
+#[test]
+fn a_receive_that_is_posted_after_the_loss_fails_by_the_same_rule() {
+    let mut trio = Trio::new();
+    let mut room = [0; 8];
+    trio.bury();
+    for (pattern, is_in_vain) in waits() {
+        let request = receive(&mut trio.lanes[0], pattern, &mut room);
+        assert_eq!(trio.is_over(0, request), is_in_vain, "{pattern:?}");
+        assert!(!is_in_vain || fails(&mut trio.lanes[0], request));
+    }
+}
+
+#[test]
+fn a_probe_that_may_wait_for_the_lost_peer_ends() {
+    let mut trio = Trio::new();
+    for (pattern, _) in waits() {
+        assert_eq!(trio.lanes[0].loss_behind(&pattern), None);
+    }
+    trio.bury();
+    for (pattern, is_in_vain) in waits() {
+        let loss = trio.lanes[0].loss_behind(&pattern);
+        assert_eq!(loss.is_some(), is_in_vain, "{pattern:?}");
+    }
+}
+
+#[test]
+fn survivors_go_on_with_each_other() {
+    let (mut body, mut rooms) = ([5; 300], [[0; 300]; 3]);
+    let mut trio = Trio::new();
+    let [first, second, third] = &mut rooms;
+    let early = receive(&mut trio.lanes[0], from(Context::WORLD, 1), first);
+    trio.bury();
+    let mut requests = vec![early];
+    requests.push(receive(&mut trio.lanes[0], from(Context::WORLD, 1), second));
+    requests.push(receive(&mut trio.lanes[0], from(PAIR, None), third));
+    for context in [Context::WORLD, Context::WORLD, PAIR] {
+        let sent = trio.send((1, 0), context, &mut body);
+        assert!(trio.run(|lanes| lanes[1].take(Some(sent)).unwrap().is_some()));
+    }
+    for request in requests {
+        assert!(trio.is_over(0, request));
+        assert!(!fails(&mut trio.lanes[0], request));
+    }
+    assert_eq!(rooms, [body; 3]);
+}
+
+#[test]
+fn a_message_that_waits_is_received_after_the_loss_but_no_part_of_a_collective() {
+    let (mut body, mut room) = ([5; 30], [0; 30]);
+    let contexts = [Context::WORLD, Context::WORLD.collective()];
+    let mut trio = Trio::new();
+    for context in contexts {
+        trio.send((1, 0), context, &mut body);
+    }
+    assert!(trio.run(|lanes| lanes[0].survey().unexpected == 2));
+    trio.bury();
+    let request = receive(&mut trio.lanes[0], from(contexts[0], None), &mut room);
+    assert!(trio.run(|lanes| lanes[0].peek(Some(request)).unwrap().is_some()));
+    assert!(!fails(&mut trio.lanes[0], request));
+    assert_eq!(room, body);
+    // It may be left over from an operation that has failed.
+    let request = receive(&mut trio.lanes[0], from(contexts[1], 1), &mut room);
+    assert!(fails(&mut trio.lanes[0], request));
+}
+
+#[test]
+fn a_port_that_is_closed_is_known_as_long_as_receives_wait_there() {
+    let mut trio = Trio::new();
+    let mut room = [0; 8];
+    let pattern = from(PAIR, 1);
+    let request = receive(&mut trio.lanes[0], pattern, &mut room);
+    let ports = trio.lanes[0].delivery.ports.len();
+    trio.ports.clear();
+    let open = |lane: &mut Lane| lane.open_port(Context(16), port(&[0, 2]));
+    let _other = open(&mut trio.lanes[0]);
+    assert_eq!(trio.lanes[0].delivery.ports.len(), ports + 1 - 2);
+    trio.bury();
+    assert!(!trio.is_over(0, request));
+    trio.lanes[0].cancel(request).unwrap();
+    let _another = open(&mut trio.lanes[0]);
+    assert_eq!(trio.lanes[0].delivery.ports.len(), 1);
+}

@@ -1,0 +1,113 @@
+//! What a context leads to.
+//!
+//! Matching does not ask: it goes by the envelope alone. A port is looked at when a peer is lost,
+//! to find out who could still have been answered. Decision 0047.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::lane::Lane;
+use super::matching::Pattern;
+use crate::ids::{Context, PeerId};
+
+/// What the messages of a context are for. One-sided communication (`Window`), and locks, file
+/// pointers and the making of new jobs (`Service`), come here when they come.
+#[derive(Clone, Debug)]
+pub enum Port {
+    /// Messages that receives match: those of a communicator.
+    Matching {
+        /// Its processes, by rank.
+        members: Arc<[PeerId]>,
+    },
+}
+
+#[derive(Debug)]
+struct Entry {
+    port: Port,
+    /// The program has freed the communicator; receives may still be posted.
+    is_closed: bool,
+}
+
+/// The ports of a process, by the context of the point-to-point messages: it stands for all that
+/// belong to the same communicator.
+///
+/// The lock is its own, so that a communicator may be dropped wherever the lane is. Who has both
+/// took the lane's first.
+#[derive(Debug, Default)]
+pub(super) struct Ports {
+    table: Mutex<BTreeMap<Context, Entry>>,
+}
+
+impl Ports {
+    fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
+        let is_closed = false;
+        let context = context.point_to_point();
+        self.table.lock().insert(context, Entry { port, is_closed });
+        let ports = Arc::clone(self);
+        OpenPort { ports, context }
+    }
+
+    /// Forgets the closed ports that nothing `uses` any more.
+    fn sweep(&self, uses: impl Fn(Context) -> bool) {
+        let mut table = self.table.lock();
+        table.retain(|&context, entry| !entry.is_closed || uses(context));
+    }
+
+    /// The first of `lost` without which nothing may ever fit `pattern`.
+    ///
+    /// That is the source that it names. Without one it is any process of the communicator. It is
+    /// also any in a collective operation, which all processes must carry on: a process that is not
+    /// lost may have given up because of the lost one.
+    ///
+    /// Of a context that leads nowhere nothing is known, so each lost peer may be the one.
+    pub(super) fn culprit(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
+        let table = self.table.lock();
+        let entry = table.get(&pattern.context.point_to_point());
+        let Some(Port::Matching { members }) = entry.map(|entry| &entry.port) else {
+            return lost.first().copied();
+        };
+        let is_awaited = |peer: &PeerId| match pattern.source {
+            Some(rank) if !pattern.context.is_collective() => {
+                members.get(rank as usize) == Some(peer)
+            }
+            _ => members.contains(peer),
+        };
+        lost.iter().copied().find(is_awaited)
+    }
+
+    #[cfg(all(test, feature = "sim"))]
+    pub(super) fn len(&self) -> usize {
+        self.table.lock().len()
+    }
+}
+
+/// A port that is open. When it is dropped the port closes: receives that are posted then may still
+/// get their message.
+#[derive(Debug)]
+pub struct OpenPort {
+    ports: Arc<Ports>,
+    context: Context,
+}
+
+impl Drop for OpenPort {
+    fn drop(&mut self) {
+        if let Some(entry) = self.ports.table.lock().get_mut(&self.context) {
+            entry.is_closed = true;
+        }
+    }
+}
+
+impl Lane {
+    /// From now on `context`, and those that belong to the same communicator, lead to `port`.
+    pub fn open_port(&mut self, context: Context, port: Port) -> OpenPort {
+        let delivery = &self.delivery;
+        let is_posted = |context: Context| {
+            let is_its = |it: &Pattern| it.context.point_to_point() == context;
+            delivery.posted.any(is_its)
+        };
+        delivery.ports.sweep(is_posted);
+        delivery.ports.open(context, port)
+    }
+}
