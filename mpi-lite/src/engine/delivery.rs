@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::attached::Attached;
 use super::envelope::Envelope;
-use super::loss::Leftovers;
+use super::loss::{Leftovers, Notice};
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
 use super::ports::Ports;
 use super::request::{Request, Requests};
@@ -66,7 +66,9 @@ pub(super) struct Delivery {
     pub(super) counters: Messages,
     /// Questions of other engines that wait for their answer.
     pub(super) questions: Vec<Question>,
-    /// The lane has something to send because of what was delivered: answers, or back pressure.
+    /// What is to be told or asked because peers are lost.
+    pub(super) notices: Vec<Notice>,
+    /// The lane has something to send because of what was delivered: answers, notices, or back pressure.
     pub(super) has_errands: bool,
 }
 
@@ -96,6 +98,7 @@ impl Delivery {
             settings,
             counters,
             questions: Vec::new(),
+            notices: Vec::new(),
             has_errands: false,
         }
     }

@@ -262,6 +262,9 @@ impl Lane {
         for question in core::mem::take(&mut self.delivery.questions) {
             self.answer(&question);
         }
+        for notice in core::mem::take(&mut self.delivery.notices) {
+            self.give_notice(notice);
+        }
         let is_full = self.delivery.taken.is_full();
         if core::mem::replace(&mut self.keeps_bodies_away, is_full) != is_full {
             for link in &mut self.links {

@@ -7,8 +7,20 @@ use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Inbound, Pattern};
 use super::request::{Request, Status};
+use super::withdraw::{HELLO, LOST, word};
 use crate::error::Error;
-use crate::transport::{Lost, PeerId};
+use crate::transport::{Lost, PeerId, Token};
+
+/// What follows from a loss. Who finds one out tells all others, since they may wait for somebody
+/// who has given up because of it. What others say is believed by nobody: who is told says hello
+/// to the lost one, which finds out whether it is lost to this process too.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Notice {
+    /// All others are told that this peer is lost.
+    Tell(PeerId),
+    /// This peer is to show that it is not lost.
+    Ask(PeerId),
+}
 
 /// What a program left behind when it finalized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +67,23 @@ impl Lane {
         Some(self.delivery.peers.error(culprit))
     }
 
+    /// Sends what follows from a loss.
+    #[cold]
+    pub(super) fn give_notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Ask(peer) => self.tell(peer, word(HELLO, Token(0)), Vec::new()),
+            Notice::Tell(lost) => {
+                let peers = &self.delivery.peers;
+                let rank = peers.rank(lost);
+                let is_told = |peer: &PeerId| *peer != peers.me() && !peers.is_lost(*peer);
+                let told: Vec<PeerId> = peers.all().filter(is_told).collect();
+                for peer in told {
+                    self.tell(peer, word(LOST, Token(rank)), Vec::new());
+                }
+            }
+        }
+    }
+
     /// The first peer that was lost, in words.
     #[must_use]
     pub fn first_loss(&self) -> Option<Error> {
@@ -75,6 +104,11 @@ impl Delivery {
             reason,
         } = *lost;
         self.peers.lose(peer, address, reason);
+        // Who was told of it need not tell: so did who told.
+        if !self.peers.is_doubted(peer) {
+            self.notices.push(Notice::Tell(peer));
+            self.has_errands = true;
+        }
         for &token in unsent {
             self.unsent(token, peer);
         }
@@ -99,6 +133,17 @@ impl Delivery {
     #[cold]
     pub(super) fn culprit(&self, pattern: &Pattern) -> Option<PeerId> {
         self.ports.culprit(pattern, self.peers.lost())
+    }
+
+    /// Another process says that the one with this rank in the world is lost.
+    pub(super) fn hear_of_loss(&mut self, rank: u32) {
+        // A rank that nobody has is nonsense from the network.
+        if let Some(peer) = self.peers.at_rank(rank)
+            && self.peers.doubt(peer)
+        {
+            self.notices.push(Notice::Ask(peer));
+            self.has_errands = true;
+        }
     }
 
     /// Whoever receives the message, or has probed for it, is to learn what became of it.

@@ -225,6 +225,47 @@ fn survivors_go_on_with_each_other() {
     assert_eq!(rooms, [body; 3]);
 }
 
+/// Process 1 waits for process 0, which gives up: nothing else would tell it why.
+#[test]
+fn who_waits_for_a_member_that_gives_up_is_told_and_looks_itself() {
+    let mut trio = Trio::new();
+    let mut room = [0; 8];
+    let collective = from(Context::WORLD.collective(), 0);
+    let waiting = receive(&mut trio.lanes[1], collective, &mut room);
+    trio.bury();
+    assert!(trio.run(|lanes| lanes[1].peek(Some(waiting)).unwrap().is_some()));
+    assert!(fails(&mut trio.lanes[1], waiting));
+}
+
+/// What process 0 says of process 2 is not believed while that answers process 1.
+#[test]
+fn a_peer_that_answers_is_not_lost_whatever_others_say() {
+    let mut trio = Trio::new();
+    let mut room = [0; 8];
+    let collective = from(Context::WORLD.collective(), 2);
+    let waiting = receive(&mut trio.lanes[1], collective, &mut room);
+    trio.cut(0);
+    let mut body = [0; 8];
+    trio.send((0, 2), Context::WORLD, &mut body);
+    let is_doubted = |lane: &Lane| lane.delivery.peers.is_doubted(PeerId(2));
+    assert!(trio.run(|lanes| is_doubted(&lanes[1]) && lanes[1].is_quiet()));
+    let mut body = [0; 8];
+    trio.send((2, 1), Context::WORLD.collective(), &mut body);
+    assert!(trio.run(|lanes| lanes[1].peek(Some(waiting)).unwrap().is_some()));
+    assert!(!fails(&mut trio.lanes[1], waiting));
+    assert_eq!(trio.lanes[1].first_loss(), None);
+}
+
+/// The network may say anything.
+#[test]
+fn the_loss_of_a_process_that_nobody_knows_is_no_news() {
+    let mut trio = Trio::new();
+    for rank in [3, u32::MAX, 0] {
+        trio.lanes[0].delivery.hear_of_loss(rank);
+    }
+    assert!(trio.lanes[0].delivery.notices.is_empty());
+}
+
 #[test]
 fn a_message_that_waits_is_received_after_the_loss_but_no_part_of_a_collective() {
     let (mut body, mut room) = ([5; 30], [0; 30]);

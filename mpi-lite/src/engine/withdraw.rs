@@ -56,9 +56,13 @@ pub(super) struct Question {
 const QUESTION: u32 = 0;
 const MATCHED: u32 = 1;
 const DROPPED: u32 = 2;
+/// The process whose rank in the world the field of the token has answers no more.
+pub(super) const LOST: u32 = 3;
+/// Nothing; only whether it arrives matters.
+pub(super) const HELLO: u32 = 4;
 
 /// The envelope of a message of the engines.
-fn word(says: u32, token: Token) -> Envelope {
+pub(super) fn word(says: u32, token: Token) -> Envelope {
     Envelope {
         context: Context::ENGINES,
         source: says,
@@ -94,7 +98,7 @@ impl Lane {
     }
 
     /// Sends a message of the engines. To a peer that is lost nothing need be told.
-    fn tell(&mut self, to: PeerId, envelope: Envelope, mut body: Vec<u8>) {
+    pub(super) fn tell(&mut self, to: PeerId, envelope: Envelope, mut body: Vec<u8>) {
         let envelope = envelope.encode();
         let span = Span::of(&mut body);
         let token = Token(
@@ -177,7 +181,11 @@ impl Delivery {
         let token = Token(envelope.tag.cast_unsigned());
         if envelope.source != QUESTION {
             self.aim(inbound, Target::Nothing, message.is_whole);
-            self.settle(message.from, token, envelope.source == DROPPED);
+            match envelope.source {
+                LOST => self.hear_of_loss(token.0),
+                HELLO => {}
+                says => self.settle(message.from, token, says == DROPPED),
+            }
             return Landing::NOWHERE;
         }
         let mut body = vec![0; ENVELOPE_BYTES];

@@ -19,6 +19,8 @@ struct Row {
     address: Option<SocketAddr>,
     /// Why it answers no more, in words.
     loss: Option<&'static str>,
+    /// Another process has said that it answers no more.
+    is_doubted: bool,
 }
 
 /// The processes that this one can reach, itself included. Rows are added, never removed.
@@ -65,6 +67,7 @@ impl PeerTable {
             host,
             address: None,
             loss: None,
+            is_doubted: false,
         });
         peer
     }
@@ -125,6 +128,20 @@ impl PeerTable {
     #[must_use]
     pub fn is_lost(&self, peer: PeerId) -> bool {
         self.rows[peer.0 as usize].loss.is_some()
+    }
+
+    /// Another process says that `peer` answers no more. Returns true if that is news.
+    pub fn doubt(&mut self, peer: PeerId) -> bool {
+        let row = &mut self.rows[peer.0 as usize];
+        let is_news = peer != self.me && row.loss.is_none() && !row.is_doubted;
+        row.is_doubted |= is_news;
+        is_news
+    }
+
+    /// Returns true if another process has said that `peer` answers no more.
+    #[must_use]
+    pub fn is_doubted(&self, peer: PeerId) -> bool {
+        self.rows[peer.0 as usize].is_doubted
     }
 
     /// Returns true if any process answers no more.
@@ -188,6 +205,16 @@ mod tests {
             reason: "it left",
         };
         assert_eq!(table.error(peer).cause(), &expected);
+    }
+
+    #[test]
+    fn only_a_peer_that_is_not_lost_can_be_doubted_and_that_once() {
+        let mut table = table();
+        table.lose(PeerId(0), None, "it left");
+        let doubts = [0, 1, 2, 2].map(|peer| table.doubt(PeerId(peer)));
+        assert_eq!(doubts, [false, false, true, false]);
+        let doubted = table.all().filter(|&peer| table.is_doubted(peer));
+        assert_eq!(doubted.collect::<Vec<_>>(), [PeerId(2)]);
     }
 
     #[test]
