@@ -26,6 +26,7 @@ const STANDING: &[(&str, &str)] = &[
     ("engine/delivery.rs", "engine/send.rs"),
     ("engine/delivery.rs", "engine/taken.rs"),
     ("engine/delivery.rs", "engine/withdraw.rs"),
+    ("engine/delivery.rs", "engine/ports.rs"),
     // The engine makes the descriptor on which it is waited for.
     ("engine/mod.rs", "engine/wait.rs"),
     // A request that is persistent holds the plan by which it is started.
