@@ -229,3 +229,15 @@ fn a_program_that_closes_the_sockets_of_mpi_is_told() {
     let outcome = job.run().expect_failure();
     drop(outcome.expect_stderr("has closed file descriptors of MPI"));
 }
+
+/// A rank that is stopped answers nothing; the job goes on, and so do the ranks that can.
+#[test]
+fn survivors_of_a_lost_rank_go_on_with_each_other() {
+    let (_scratch, binary) = faulty("survivors");
+    let job = Job::mpirun(RANKS)
+        .args(["--transport", "rmpp"])
+        .env("MPILITE_LOST_S", "2")
+        .arg(&binary);
+    let outcome = job.run().expect_code(3);
+    drop(outcome.expect_stdout("survivors: all right"));
+}
