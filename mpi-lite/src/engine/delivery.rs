@@ -68,7 +68,8 @@ pub(super) struct Delivery {
     pub(super) questions: Vec<Question>,
     /// What is to be told or asked because peers are lost.
     pub(super) notices: Vec<Notice>,
-    /// The lane has something to send because of what was delivered: answers, notices, or back pressure.
+    /// The lane has something to send because of what was delivered: answers, notices, or back
+    /// pressure.
     pub(super) has_errands: bool,
 }
 

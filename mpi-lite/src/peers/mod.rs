@@ -1,8 +1,8 @@
 //! Who is who: one row for each process that this one can reach.
 //!
 //! A process is named by its [`PeerId`], the place of its row. Its rank in `MPI_COMM_WORLD` is one
-//! of the columns. A job begins with one row for each of its processes, in the order of their ranks;
-//! rows that are added later need not have that order. Decision 0047.
+//! of the columns. A job begins with one row for each of its processes, in the order of their
+//! ranks; rows that are added later need not have that order. Decision 0047.
 
 use std::net::SocketAddr;
 
