@@ -23,8 +23,8 @@ impl Communicator {
     /// Waits until a message is there that a receive with these arguments would get.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
-    /// have sent it.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
+    /// could have sent it.
     pub fn probe(&self, source: Source, tag: TagSelector) -> Result<Status> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Status::FROM_NULL);
@@ -38,8 +38,8 @@ impl Communicator {
     /// Tells whether such a message is there.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
-    /// have sent it.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
+    /// could have sent it.
     pub fn iprobe(&self, source: Source, tag: TagSelector) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Some(Status::FROM_NULL));
@@ -55,8 +55,8 @@ impl Communicator {
     /// Waits for such a message and takes it: no other receive or probe will see it.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
-    /// have sent it.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
+    /// could have sent it.
     pub fn mprobe(&self, source: Source, tag: TagSelector) -> Result<Matched> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok((None, Status::FROM_NULL));
@@ -71,8 +71,8 @@ impl Communicator {
     /// Takes such a message if one is there.
     ///
     /// # Errors
-    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that could
-    /// have sent it.
+    /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
+    /// could have sent it.
     pub fn improbe(&self, source: Source, tag: TagSelector) -> Result<Option<Matched>> {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Some((None, Status::FROM_NULL)));
