@@ -102,8 +102,8 @@ pub struct Meeting {
 }
 
 impl Node {
-    /// Where the process with rank `me` of `group`, its members by rank, meets the others; `None` if not all of them are
-    /// on this node.
+    /// Where the process with rank `me` of `group`, its members by rank, meets the others; `None`
+    /// if not all of them are on this node.
     pub fn meeting(&self, spot: Spot, group: &[PeerId], me: usize) -> Option<Meeting> {
         let Spot { place, last } = spot;
         let member = |&peer: &PeerId| {
