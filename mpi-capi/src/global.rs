@@ -350,6 +350,9 @@ impl Library {
             Stage::Forked => return Err(Cause::InForkedChild.into()),
         }
         let process = Process::init()?;
+        if thread_level == abi::MPI_THREAD_MULTIPLE {
+            process.allow_threads()?;
+        }
         let world = CommObject::predefined(
             process.world().clone(),
             abi::MPI_COMM_WORLD,

@@ -117,9 +117,10 @@ fn thread_level(required: c_int) -> c_int {
         abi::MPI_THREAD_SINGLE,
         abi::MPI_THREAD_FUNNELED,
         abi::MPI_THREAD_SERIALIZED,
+        abi::MPI_THREAD_MULTIPLE,
     ];
     levels
         .into_iter()
         .find(|level| required <= *level)
-        .unwrap_or(abi::MPI_THREAD_SERIALIZED)
+        .unwrap_or(abi::MPI_THREAD_MULTIPLE)
 }

@@ -1,8 +1,7 @@
 //! Gathering to all processes. Source: MPI 5.0, 6.7.
 
 use super::buffers::{Input, keep, lay_down, one_per_process, parts};
-use super::choose::{self, Spread, nearness};
-
+use super::choose::{self, Spread};
 use super::exchange;
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
@@ -45,7 +44,10 @@ pub(super) fn allgather(
     if let Input::Buffer(own) = send {
         keep(own, &places[peers.here()])?;
     }
-    let choice = choose::spread(receive.bytes()?, peers.all(), nearness(peers));
+    let bytes = receive.bytes()?;
+    let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
+        choose::spread(bytes, peers.all(), nearness)
+    });
     match (choice, peers.circle()) {
         (Spread::All, Some(circle)) => exchange::allgather_by_all(circle, &places)?,
         (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, &places)?,
@@ -76,7 +78,9 @@ pub(super) fn allgatherv(
     for place in places {
         total = total.saturating_add(place.bytes()?);
     }
-    let choice = choose::spread_unequal(total, peers.all(), nearness(peers));
+    let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
+        choose::spread_unequal(total, peers.all(), nearness)
+    });
     if let (Spread::Last, Some(circle)) = (choice, peers.circle()) {
         exchange::allgather_by_last(circle, places)?;
         return Ok(None);

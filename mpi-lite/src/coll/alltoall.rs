@@ -45,7 +45,10 @@ pub(super) fn alltoall(
     let own = send.or(receive);
     // Checks the product that `whole` needs.
     let blocks = parts(&own, peers.all())?;
-    let choice = choose::exchange(own.bytes()?, peers.all(), nearness(peers));
+    let bytes = own.bytes()?;
+    let choice = choose::unless_without_sheets(peers, Exchange::Last, |nearness| {
+        choose::exchange(bytes, peers.all(), nearness)
+    });
     match (choice, peers.circle()) {
         (Exchange::All, Some(circle)) => {
             exchange::alltoall_by_all(circle, &whole(&own), &places)?;
@@ -76,6 +79,7 @@ pub(super) fn alltoallw<'a>(
     let places = one_per_process(receive, peers.all())?;
     let own = one_per_process(send.unwrap_or(receive), peers.all())?;
     if let (Nearness::Crowded, Some(circle)) = (nearness(peers), peers.circle())
+        && circle.meeting().has_sheets()
         && exchange::alltoallw_by_last(circle, own, places)?
     {
         return Ok(None);

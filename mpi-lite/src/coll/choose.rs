@@ -54,6 +54,21 @@ pub(super) fn nearness(peers: &impl Peers) -> Nearness {
     }
 }
 
+/// What `choose` makes of how near they are. If that is `by_sheets`, and this communicator has none,
+/// as if they were apart.
+pub(super) fn unless_without_sheets<C: PartialEq>(
+    peers: &impl Peers,
+    by_sheets: C,
+    choose: impl Fn(Nearness) -> C,
+) -> C {
+    let choice = choose(nearness(peers));
+    let lacks_sheets = || peers.circle().is_some_and(|it| !it.meeting().has_sheets());
+    if choice == by_sheets && lacks_sheets() {
+        return choose(Nearness::Apart);
+    }
+    choice
+}
+
 /// How barrier finds out that all have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Synchronisation {

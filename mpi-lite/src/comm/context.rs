@@ -3,6 +3,13 @@
 //!
 //! Every process counts the contexts it has used; the new one is the greatest of these counts.
 //! So it is new for everybody, and groups without a common member may use the same.
+//!
+//! Two threads of a process may agree at once, with the members of different parents. Then the
+//! greatest count of the one could be that of the other. So a process with several threads counts
+//! for one parent at a time, and tells the others of the second one that it is busy; they ask again
+//! together. It says so in the first round already, in which nothing is held yet: when that is over
+//! all members have come, so who holds the count later waits for nobody who has not. Of several
+//! parents the one with the least context comes first, so that one of them always gets on.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,6 +32,54 @@ const AGREEMENT: About = About::new(Operation::Create as u8, 0, WORD_BYTES as u3
 pub(super) struct Contexts {
     next: AtomicU32,
     places: Mutex<Places>,
+    queue: Mutex<Queue>,
+}
+
+/// The agreements of a process with several threads.
+#[derive(Debug, Default)]
+struct Queue {
+    /// The parents' contexts.
+    all: Vec<Context>,
+    /// The one for which this process counts now.
+    turn: Option<Context>,
+}
+
+/// A place in the queue, until it is dropped.
+#[derive(Debug)]
+struct Queued<'a> {
+    contexts: &'a Contexts,
+    parent: Context,
+}
+
+impl<'a> Queued<'a> {
+    fn enter(contexts: &'a Contexts, parent: Context) -> Self {
+        contexts.queue.lock().all.push(parent);
+        Self { contexts, parent }
+    }
+
+    /// Returns true if this process counts for this parent now, until `give_up`.
+    fn take_turn(&self) -> bool {
+        let queue = &mut *self.contexts.queue.lock();
+        let is_first = queue.all.iter().all(|other| self.parent <= *other);
+        if queue.turn.is_none() && is_first {
+            queue.turn = Some(self.parent);
+        }
+        queue.turn == Some(self.parent)
+    }
+
+    fn give_up(&self) {
+        let queue = &mut *self.contexts.queue.lock();
+        queue.turn = queue.turn.filter(|turn| *turn != self.parent);
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.give_up();
+        let all = &mut self.contexts.queue.lock().all;
+        let place = all.iter().position(|parent| *parent == self.parent);
+        all.swap_remove(place.expect("it was entered"));
+    }
 }
 
 impl Default for Contexts {
@@ -32,6 +87,7 @@ impl Default for Contexts {
         Self {
             next: AtomicU32::new(Context::FIRST_FREE.0),
             places: Mutex::default(),
+            queue: Mutex::default(),
         }
     }
 }
@@ -53,6 +109,10 @@ struct Word {
 
 const WORD_BYTES: usize = 28;
 
+/// In a count: it does not hold, since this process has several threads. Counts are multiples of
+/// `Context::EACH`.
+const BUSY: u32 = 1;
+
 /// On what the processes of a communicator have agreed. Whoever makes no communicator of it drops
 /// it.
 #[derive(Debug)]
@@ -63,6 +123,8 @@ pub(super) struct Agreement<'a> {
     all: Vec<Word>,
     offered: Offer,
     taken: Cell<Option<Spot>>,
+    /// Left when it is settled what was taken.
+    queued: Option<Queued<'a>>,
 }
 
 impl Drop for Agreement<'_> {
@@ -94,7 +156,10 @@ impl Agreement<'_> {
         let members = self.parent.group().members().iter().zip(&self.all);
         let mine = members.filter(|&(member, _)| chosen.binary_search(member).is_ok());
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
-        let meeting = open(common.spot()?)?;
+        let mut meeting = open(common.spot()?)?;
+        if self.queued.is_some() {
+            meeting.leave_sheets();
+        }
         self.taken.set(common.spot());
         Some(meeting)
     }
@@ -104,34 +169,56 @@ impl Communicator {
     /// Agrees with all processes of this communicator, which are `peers`; tells the `words` of all.
     pub(super) async fn agree(&self, peers: &impl Peers, words: [u32; 2]) -> Result<Agreement<'_>> {
         let contexts = &self.inner.contexts;
+        let mut queued = None;
+        let mut counts = !self.engine().is_threaded();
+        loop {
+            let mut agreement = self.propose(counts);
+            let mine = Word {
+                next: agreement.context.0 | if counts { 0 } else { BUSY },
+                offer: agreement.offered,
+                words,
+            };
+            agreement.all = gather_words(peers, mine).await?;
+            let greatest = agreement.all.iter().map(|word| word.next & !BUSY).max();
+            let context = greatest.expect("a communicator has a member");
+            if agreement.all.iter().all(|word| word.next & BUSY == 0) {
+                let next = context + Context::EACH;
+                contexts.next.fetch_max(next, Ordering::SeqCst);
+                agreement.context = Context(context);
+                agreement.queued = queued;
+                return Ok(agreement);
+            }
+            drop(agreement);
+            let place = queued.get_or_insert_with(|| Queued::enter(contexts, self.context()));
+            place.give_up();
+            std::thread::yield_now();
+            counts = place.take_turn();
+        }
+    }
+
+    /// What this process proposes; no place to meet unless it `counts` for this parent.
+    fn propose(&self, counts: bool) -> Agreement<'_> {
+        let contexts = &self.inner.contexts;
         let next = contexts.next.load(Ordering::SeqCst);
-        let offered = contexts.places.lock().offer();
-        let mut agreement = Agreement {
+        Agreement {
             parent: self,
             context: Context(next),
             all: Vec::new(),
-            offered,
+            offered: match counts {
+                true => contexts.places.lock().offer(),
+                false => Offer::NONE,
+            },
             taken: Cell::new(None),
-        };
-        let mine = Word {
-            next,
-            offer: offered,
-            words,
-        };
-        agreement.all = gather_words(peers, mine).await?;
-        let greatest = agreement.all.iter().map(|word| word.next).max();
-        let context = greatest.expect("a communicator has a member");
-        contexts
-            .next
-            .store(context + Context::EACH, Ordering::SeqCst);
-        agreement.context = Context(context);
-        Ok(agreement)
+            queued: None,
+        }
     }
 }
 
 /// All-gather of one word per process, without messages where the processes meet.
 async fn gather_words(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
-    if let Some(circle) = peers.circle() {
+    if let Some(circle) = peers.circle()
+        && circle.meeting().has_sheets()
+    {
         return gather_words_together(circle, mine);
     }
     gather_words_by_messages(peers, mine).await

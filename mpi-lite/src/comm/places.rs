@@ -30,6 +30,9 @@ impl Offer {
         last: 0,
     };
 
+    /// Of who has no place to offer.
+    pub(super) const NONE: Self = Self { free: 0, last: 0 };
+
     /// What both offer.
     pub(super) fn and(self, other: Self) -> Self {
         Self {

@@ -2,7 +2,10 @@
 //!
 //! `None` is `MPI_REQUEST_NULL`.
 
+use std::cell::RefCell;
+
 use super::Engine;
+use super::crew::Until;
 use super::lane::Lane;
 use super::lock::Guard;
 use super::request::{Completion, Request, Stand};
@@ -176,7 +179,7 @@ impl Sweep {
                     Stand::Pending => {
                         if self.is_patient && self.due <= self.finished {
                             let pending = self.pending_in_a_row(lane, requests)?;
-                            self.due = lane.delivery.requests.await_more(pending);
+                            self.due = lane.await_more(pending);
                         }
                         self.is_patient = true;
                         return Ok(false);
@@ -188,6 +191,11 @@ impl Sweep {
             self.seen += 1;
         }
         Ok(true)
+    }
+
+    /// What is to happen before looking is worth while.
+    fn until(&self) -> Until {
+        Until::Count(self.due.max(self.finished + 1))
     }
 
     /// How many from the first unfinished one on are not finished either.
@@ -250,6 +258,11 @@ impl Sweep {
     }
 }
 
+/// Another operation of the lane has finished.
+fn another(lane: &Lane) -> Until {
+    Until::Count(lane.delivery.requests.finished() + 1)
+}
+
 /// A completion and the index of its request in the program's array.
 pub type Indexed = (usize, Completion);
 
@@ -287,7 +300,8 @@ impl Engine {
         lane: Guard<'_, Lane>,
         request: Option<Request>,
     ) -> Result<Completion> {
-        self.wait_in(lane, |lane| lane.take(request).transpose())
+        let until = request.map_or(Until::Change, Until::Finished);
+        self.wait_in(lane, |_| until, |lane| lane.take(request).transpose())
     }
 
     /// Tests one request.
@@ -314,9 +328,25 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn wait_all(&self, requests: impl Array, mut tell: impl Tell) -> Result<()> {
         let mut sweep = Sweep::default();
-        self.wait_in(self.lane.lock(), |lane| {
-            sweep.take_all(lane, requests, &mut tell)
-        })
+        let lane = self.lane.lock();
+        if self.is_threaded() {
+            return self.wait_all_in_crew(lane, requests, tell);
+        }
+        let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
+        self.wait_in(lane, |_| Until::Change, take)
+    }
+
+    #[inline(never)]
+    fn wait_all_in_crew(
+        &self,
+        lane: Guard<'_, Lane>,
+        requests: impl Array,
+        mut tell: impl Tell,
+    ) -> Result<()> {
+        let sweep = RefCell::new(Sweep::default());
+        let until = |_: &Lane| sweep.borrow().until();
+        let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
+        self.wait_in(lane, until, take)
     }
 
     /// Tests whether all of an array are finished; only then any is taken, and told as by
@@ -335,7 +365,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::wait`].
     pub fn wait_any(&self, requests: impl Array) -> Result<Option<Indexed>> {
-        self.wait_until(|lane| match lane.take_any(requests) {
+        self.wait_whole(another, |lane| match lane.take_any(requests) {
             Ok(Any::NotYet) => None,
             Ok(Any::NoneActive) => Some(Ok(None)),
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
@@ -361,7 +391,7 @@ impl Engine {
         requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<Option<usize>> {
-        self.wait_until(|lane| match lane.take_some(requests, &mut tell) {
+        self.wait_whole(another, |lane| match lane.take_some(requests, &mut tell) {
             Ok(Some(0)) => None,
             other => Some(other),
         })

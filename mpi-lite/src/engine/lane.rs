@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::crew::Crew;
 use super::delivery::{Delivery, Inlet, Target};
 use super::matching::{Body, Inbound};
 use super::patience::Habit;
@@ -79,6 +80,8 @@ pub struct Lane {
     pub(super) look_again_at: Option<Instant>,
     /// The link to this process may have something to do: nobody else gives it anything.
     pub(super) own_is_busy: bool,
+    /// The threads that wait, if several may.
+    pub(super) crew: Crew,
     /// The links were told to keep bodies away.
     keeps_bodies_away: bool,
 }
@@ -114,6 +117,7 @@ impl Lane {
             habit: Habit::default(),
             look_again_at: None,
             own_is_busy: false,
+            crew: Crew::default(),
             keeps_bodies_away: false,
         }
     }

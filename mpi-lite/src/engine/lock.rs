@@ -15,16 +15,30 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+// Not one of `sync`: no model has to know a hint.
+use core::sync::atomic::AtomicU32;
+
 use crate::sync::{
     AtomicBool, AtomicUsize, Barrier, Mutex, compiler_fence, membarrier, this_thread, yield_now,
 };
+
+/// What may be behind a [`Lock`].
+pub(super) trait Leave {
+    /// Somebody who came by the mutex leaves the value to others.
+    fn before_leave(&mut self) {}
+}
+
+/// Who gives way waits so many looks for those who want the value to have had it, most of them with
+/// its core offered to others.
+const LOOKS_AWAY: u32 = 96;
+const LOOKS_ON_CORE: u32 = 64;
 
 /// Nobody.
 const NOBODY: usize = 0;
 
 /// A value that one thread at a time has, nearly always the one that made the lock.
 #[derive(Debug)]
-pub(super) struct Lock<T> {
+pub(super) struct Lock<T: Leave> {
     /// The thread that need not take the mutex.
     owner: AtomicUsize,
     /// The owner has the value. Only the owner writes it.
@@ -32,13 +46,15 @@ pub(super) struct Lock<T> {
     /// Who has the mutex wants the value. Only who has the mutex writes it.
     is_wanted: AtomicBool,
     mutex: Mutex<()>,
+    /// So many threads wait for the mutex. A hint: nothing is ordered by it.
+    waiting: AtomicU32,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: one thread at a time reaches the value.
-unsafe impl<T: Send> Sync for Lock<T> {}
+unsafe impl<T: Leave + Send> Sync for Lock<T> {}
 
-impl<T> Lock<T> {
+impl<T: Leave> Lock<T> {
     /// A lock whose owner is the calling thread.
     pub(super) fn new(value: T) -> Self {
         let has_barrier = membarrier(Barrier::JoinOwn);
@@ -47,6 +63,7 @@ impl<T> Lock<T> {
             is_inside: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
             mutex: Mutex::new(()),
+            waiting: AtomicU32::new(0),
             value: UnsafeCell::new(value),
         }
     }
@@ -64,6 +81,12 @@ impl<T> Lock<T> {
     /// Whether somebody need not take the mutex.
     pub(super) fn is_owned(&self) -> bool {
         self.owner.load(Relaxed) != NOBODY
+    }
+
+    /// From now on it is a mutex for all. Only its owner calls this, outside.
+    pub(super) fn share(&self) {
+        let _inside = self.mutex.lock();
+        self.owner.store(NOBODY, Relaxed);
     }
 
     /// The owner goes in, if nobody else wants to.
@@ -92,7 +115,7 @@ impl<T> Lock<T> {
 
     #[cold]
     fn lock_by_mutex(&self) -> Guard<'_, T> {
-        core::mem::forget(self.mutex.lock());
+        self.lock_mutex();
         let owner = self.owner.load(Relaxed);
         if owner == this_thread() {
             // Who had the mutex has left, and the next one cannot come before we are inside.
@@ -116,6 +139,15 @@ impl<T> Lock<T> {
         self.guard(false)
     }
 
+    fn lock_mutex(&self) {
+        if let Some(inside) = self.mutex.try_lock() {
+            return core::mem::forget(inside);
+        }
+        self.waiting.fetch_add(1, Relaxed);
+        core::mem::forget(self.mutex.lock());
+        self.waiting.fetch_sub(1, Relaxed);
+    }
+
     /// Tells the owner, and makes sure that it knows or is seen inside. Answers whether it could.
     fn want(&self) -> bool {
         self.is_wanted.store(true, SeqCst);
@@ -130,15 +162,21 @@ impl<T> Lock<T> {
             return is_free.then(|| self.guard(true));
         }
         core::mem::forget(self.mutex.try_lock()?);
-        let guard = self.guard(false);
         if self.is_owned() && (!self.want() || self.is_inside.load(Acquire)) {
+            self.unlock_mutex();
             return None;
         }
-        Some(guard)
+        Some(self.guard(false))
     }
 
     #[cold]
     fn leave_by_mutex(&self) {
+        // SAFETY: the guard that leaves is still inside, alone.
+        unsafe { (*self.value.get()).before_leave() };
+        self.unlock_mutex();
+    }
+
+    fn unlock_mutex(&self) {
         if self.is_owned() {
             self.is_wanted.store(false, Release);
         }
@@ -149,20 +187,20 @@ impl<T> Lock<T> {
 
 /// The value, for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Guard<'a, T> {
+pub(super) struct Guard<'a, T: Leave> {
     lock: &'a Lock<T>,
     by_owner: bool,
     /// It stays with its thread.
     _stays: PhantomData<*const ()>,
 }
 
-impl<T> Guard<'_, T> {
+impl<T: Leave> Guard<'_, T> {
     /// Leaves the value to others while `act` runs.
     pub(super) fn unlocked<R>(&mut self, act: impl FnOnce() -> R) -> R {
         /// Comes back, even if `act` does not.
-        struct Absence<'a, 'b, T>(&'a mut Guard<'b, T>);
+        struct Absence<'a, 'b, T: Leave>(&'a mut Guard<'b, T>);
 
-        impl<T> Drop for Absence<'_, '_, T> {
+        impl<T: Leave> Drop for Absence<'_, '_, T> {
             fn drop(&mut self) {
                 let again = self.0.lock.lock();
                 self.0.by_owner = again.by_owner;
@@ -175,6 +213,26 @@ impl<T> Guard<'_, T> {
         act()
     }
 
+    /// Leaves the value to those who wait for it, if there are any, until they have had it or for a
+    /// few microseconds.
+    pub(super) fn give_way(&mut self) {
+        let lock = self.lock;
+        if lock.waiting.load(Relaxed) == 0 {
+            return;
+        }
+        self.unlocked(|| {
+            for look in 0..LOOKS_AWAY {
+                if lock.waiting.load(Relaxed) == 0 {
+                    break;
+                }
+                match look < LOOKS_ON_CORE {
+                    true => core::hint::spin_loop(),
+                    false => yield_now(),
+                }
+            }
+        });
+    }
+
     #[inline(always)]
     fn leave(&self) {
         if self.by_owner {
@@ -185,7 +243,7 @@ impl<T> Guard<'_, T> {
     }
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T: Leave> Deref for Guard<'_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -195,7 +253,7 @@ impl<T> Deref for Guard<'_, T> {
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T: Leave> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: who has the guard is inside, alone, and lends it once.
@@ -203,7 +261,7 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T: Leave> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         self.leave();

@@ -6,6 +6,7 @@
 
 mod attached;
 mod completion;
+mod crew;
 mod delivery;
 pub mod envelope;
 mod exchange;
@@ -75,6 +76,10 @@ pub struct Engine {
     bell: OwnedFd,
     /// The node, if its ranks share memory.
     node: Option<Arc<Node>>,
+    /// Several threads of the program may be inside at once: see `crew`.
+    is_threaded: AtomicBool,
+    /// Written to when the ticker is to end: it never takes the ring of the bell from a sleeper.
+    end: OwnedFd,
     /// How the ticker sleeps, if there are local peers who may wake it.
     watch: Option<Watch<'static>>,
     sleepers: AtomicU32,
@@ -108,6 +113,8 @@ impl Engine {
             patience,
             doorbells,
             bell: wait::bell()?,
+            is_threaded: AtomicBool::new(false),
+            end: wait::bell()?,
             sleepers: AtomicU32::new(0),
             tasks: Tasks::default(),
             turns: AtomicU64::new(0),

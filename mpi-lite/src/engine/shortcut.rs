@@ -5,6 +5,7 @@
 //! What it finds that is not for it goes the usual way, and so does the receive after a while.
 
 use super::Engine;
+use super::crew::Until;
 use super::delivery::{Inlet, Target};
 use super::envelope::{Envelope, Flags};
 use super::lane::Lane;
@@ -267,15 +268,19 @@ impl Engine {
         has_gone_on: impl Fn() -> bool,
     ) -> crate::error::Result<Option<Completion>> {
         let mut looks = 0;
-        let early = self.wait_in(lane, |lane| {
-            if let Some(done) = lane.take(Some(request)).transpose() {
-                return Some(Some(done));
-            }
-            looks += 1;
-            // Before a sleep it must be asked: the sender wakes once, and may have done it.
-            let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
-            (is_due && has_gone_on()).then_some(None)
-        });
+        let early = self.wait_in(
+            lane,
+            |_| Until::Change,
+            |lane| {
+                if let Some(done) = lane.take(Some(request)).transpose() {
+                    return Some(Some(done));
+                }
+                looks += 1;
+                // Before a sleep it must be asked: the sender wakes once, and may have done it.
+                let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
+                (is_due && has_gone_on()).then_some(None)
+            },
+        );
         if let Some(done) = early {
             return done.map(Some);
         }

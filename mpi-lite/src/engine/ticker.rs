@@ -68,7 +68,7 @@ impl Drop for Ticker {
             if let Some(watch) = self.engine.watch {
                 watch.unpark();
             }
-            let _ = rustix::io::write(&self.engine.bell, &1u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.engine.end, &1u64.to_ne_bytes());
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ fn run(engine: &Engine, tick: Duration) {
             Next::Turn => 0,
             Next::Due if vain < VAIN_TURNS => vain + 1,
             Next::Due | Next::Nothing => {
-                engine.doze(Some(engine.clock.now().plus(tick)));
+                engine.doze(Some(engine.clock.now().plus(tick)), &engine.end);
                 engine.watch.inspect(|watch| watch.end());
                 vain = 0;
                 continue;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::Engine;
+use super::crew::Until;
 use super::lane::Lane;
 use super::lock::Guard;
 use super::patience::{Next, Wait};
@@ -46,26 +47,40 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
 impl Engine {
     /// Takes turns until `ready` answers something.
     #[inline(always)]
-    pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
+    pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
+        self.wait_whole(|_| Until::Change, ready)
+    }
+
+    /// The same; `until` says what for other threads are to look, if there are any.
+    #[inline(always)]
+    pub(super) fn wait_whole<T>(
+        &self,
+        until: impl Fn(&Lane) -> Until,
+        mut ready: impl FnMut(&mut Lane) -> Option<T>,
+    ) -> T {
         let mut lane = self.lane.lock();
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
+            None if self.is_threaded() => self.wait_in_crew(lane, until, ready, Lane::turn_whole),
             None => self.take_turns(lane, ready, Lane::turn_whole),
         }
     }
 
     /// The same for who has the lane already; the turn ends as soon as `ready` answers, which is
-    /// asked whenever an operation has finished and must be quick.
+    /// asked whenever an operation has finished and must be quick. `until` says what for other
+    /// threads are to look, if there are any.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
         mut lane: Guard<'_, Lane>,
+        until: impl Fn(&Lane) -> Until,
         mut ready: impl FnMut(&mut Lane) -> Option<T>,
     ) -> T {
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
+            None if self.is_threaded() => self.wait_in_crew(lane, until, ready, Lane::turn_until),
             None => self.take_turns(lane, ready, Lane::turn_until),
         }
     }
@@ -77,20 +92,35 @@ impl Engine {
         mut ready: Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
     ) -> T {
+        self.turns_until::<false, _, _>(&mut lane, &mut ready, turn)
+    }
+
+    /// The same. `LEADS`: for other threads as well, which follow (`crew`).
+    #[inline(always)]
+    pub(super) fn turns_until<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
+        &self,
+        lane: &mut Guard<'_, Lane>,
+        ready: &mut Ready,
+        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
+    ) -> T {
         let mut now = self.clock.now();
         let mut begin = None;
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
-            if self.count_turn(&mut lane) {
+            if self.count_turn(lane) {
                 // Each turn of a busy program may end with what it waits for.
-                self.advance_if_due(&mut lane);
+                self.advance_if_due(lane);
             }
-            let (progress, answer) = turn(&mut lane, now, &mut ready);
+            let (progress, answer) = turn(lane, now, ready);
             if let Some(answer) = answer {
                 wait.end(&mut lane.habit);
                 return answer;
             }
-            let has_advanced = self.advance_if_due(&mut lane);
+            let has_advanced = self.advance_if_due(lane);
+            if LEADS {
+                lane.lead_crew(progress, now);
+                lane.give_way();
+            }
             let worked = progress == Progress::Delivered || has_advanced;
             looks += 1;
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
@@ -121,7 +151,7 @@ impl Engine {
                 }
                 Next::Sleep => {
                     wait.note_sleep();
-                    if let Some(answer) = self.sleep(&mut lane, since, &mut ready) {
+                    if let Some(answer) = self.sleep::<LEADS, _>(lane, since, ready) {
                         wait.end(&mut lane.habit);
                         return answer;
                     }
@@ -171,7 +201,9 @@ impl Engine {
         let mut lane = self.lane.lock();
         // As before and after a sleep, one looks who has come for the first time.
         lane.begin_sleep();
-        lane.end_sleep();
+        if !self.is_about_to_sleep() {
+            lane.end_sleep();
+        }
         for _ in 0..MOST_TURNS_TO_CATCH_UP {
             if lane.turn(self.clock.now()) != Progress::Delivered {
                 break;
@@ -186,7 +218,7 @@ impl Engine {
 
     /// Sleeps, unless there is something to do. Looks once more before that, now that others know
     /// whom they have to wake. Nothing has happened since `since`.
-    fn sleep<T>(
+    fn sleep<const LEADS: bool, T>(
         &self,
         lane: &mut Guard<'_, Lane>,
         since: Instant,
@@ -197,6 +229,13 @@ impl Engine {
             .taken
             .wants_room()
             .then(|| since.plus(LONG_WAIT));
+        if LEADS {
+            // Who looks sets it anew: another thread may have been the last one.
+            lane.look_again_at = None;
+            if let Some(answer) = ready(lane) {
+                return Some(answer);
+            }
+        }
         let wake_at = earliest([lane.wake_at(), more_at, lane.look_again_at]);
         if wake_at == Some(Instant::ZERO) {
             // There is something to do already, perhaps for somebody who needs this core first.
@@ -208,7 +247,13 @@ impl Engine {
         let answer = ready(lane);
         if is_quiet && answer.is_none() && !self.has_due_tasks() {
             lane.delivery.counters.sleeps += 1;
-            lane.unlocked(|| self.doze(wake_at));
+            if LEADS {
+                lane.begin_sleep_of_leader(wake_at);
+            }
+            lane.unlocked(|| self.doze(wake_at, &self.bell));
+            if LEADS {
+                lane.end_sleep_of_leader();
+            }
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
             lane.end_sleep();
@@ -216,10 +261,10 @@ impl Engine {
         answer
     }
 
-    /// Sleeps until a link has something, the bell rings, or `until`. Answers whether it was woken
+    /// Sleeps until a link has something, `bell` rings, or `until`. Answers whether it was woken
     /// before.
     #[expect(clippy::disallowed_methods, reason = "this file blocks")]
-    pub(super) fn doze(&self, until: Option<Instant>) -> bool {
+    pub(super) fn doze(&self, until: Option<Instant>, bell: &OwnedFd) -> bool {
         let timeout = until.map(|until| {
             let left = until.since(self.clock.now());
             Timespec::try_from(left).unwrap_or(Timespec {
@@ -227,7 +272,7 @@ impl Engine {
                 tv_nsec: 0,
             })
         });
-        let watched = self.doorbells.iter().chain([&self.bell]);
+        let watched = self.doorbells.iter().chain([bell]);
         let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         // Interrupted by a signal: the caller looks again.
         let woken = poll(&mut watched, timeout.as_ref()).unwrap_or(0);
@@ -239,7 +284,7 @@ impl Engine {
             .last()
             .is_some_and(|bell| !bell.revents().is_empty());
         if rung {
-            let _ = rustix::io::read(self.bell.as_fd(), &mut [0; 8]);
+            let _ = rustix::io::read(bell.as_fd(), &mut [0; 8]);
         }
         woken > 0
     }

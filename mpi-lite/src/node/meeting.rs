@@ -79,6 +79,8 @@ pub struct Meeting {
     pub(crate) me: usize,
     /// What all members get alike.
     pub(crate) board: &'static Sheet,
+    /// It may use the sheets of its members' ranks.
+    has_sheets: bool,
     is_crowded: bool,
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
@@ -124,6 +126,7 @@ impl Node {
             place,
             me,
             board: self.segment.board(place, first),
+            has_sheets: true,
             is_crowded: self.rest.is_crowded(),
             lines: match self.rest.is_crowded() {
                 true => AHEAD as u64,
@@ -168,6 +171,18 @@ impl Meeting {
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.is_crowded
+    }
+
+    /// A rank has its sheets once, whatever the communicator: where several threads may be in
+    /// collectives at once, only `MPI_COMM_WORLD` has them. All members say the same.
+    pub fn leave_sheets(&mut self) {
+        self.has_sheets = false;
+    }
+
+    /// Whether it may use sheets.
+    #[must_use]
+    pub fn has_sheets(&self) -> bool {
+        self.has_sheets
     }
 
     /// Whether `peer` is one of the members.

@@ -94,6 +94,14 @@ impl Process {
         })
     }
 
+    /// Lets several threads call at once, from now on. The thread that joined the job calls it.
+    ///
+    /// # Errors
+    /// `Start`: the system has no more file descriptors.
+    pub fn allow_threads(&self) -> Result<()> {
+        self.engine.allow_threads().map_err(failed)
+    }
+
     /// `MPI_COMM_WORLD`.
     #[must_use]
     pub fn world(&self) -> &Communicator {

@@ -1,11 +1,13 @@
 //! One thread at a time is inside.
 
-use super::lock::Lock;
+use super::lock::{Leave, Lock};
 use crate::memory::{Memory, Span};
 use crate::sync::{Bug, Role, check, interrupted};
 
 /// What only one thread may touch at a time.
 struct Lane(Span);
+
+impl Leave for Lane {}
 
 impl Lane {
     fn work(&mut self, by: u64) {
