@@ -130,20 +130,19 @@ fn an_unknown_case_of_gaps_is_a_usage_error() {
     assert!(figures(&outcome.stdout).is_empty(), "{}", outcome.report());
 }
 
-/// A library that gives less than MPI_THREAD_MULTIPLE is told so, and has no figure.
 #[test]
-fn threads_have_a_rate_each_way_or_are_refused() {
+fn threads_have_a_rate_each_way() {
     let scratch = Scratch::new("benches-threads");
     let job = Job::mpirun(2).arg(build("threads", &scratch));
     let outcome = job.args(["8", "2"]).run().expect_code(0);
-    let has = |words: &str| {
-        let mut lines = outcome.stdout.lines();
-        lines.any(|line| line.starts_with(words))
-    };
-    let names = ["one pair: ", "tags: ", "communicators: "];
-    let count = names.iter().filter(|name| has(name)).count();
-    let expected = if has("refused: MPI_THREAD_") { 0 } else { 3 };
-    assert_eq!(count, expected, "{}", outcome.report());
+    for name in ["one pair: ", "tags: ", "communicators: "] {
+        let mut rates = outcome
+            .stdout
+            .lines()
+            .filter_map(|line| line.strip_prefix(name));
+        let rate = rates.next().and_then(|rate| rate.parse::<f64>().ok());
+        assert!(rate.is_some_and(|rate| rate > 0.0), "{}", outcome.report());
+    }
 }
 
 #[test]

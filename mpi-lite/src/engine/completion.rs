@@ -300,7 +300,7 @@ impl Engine {
         lane: Guard<'_, Lane>,
         request: Option<Request>,
     ) -> Result<Completion> {
-        let until = request.map_or(Until::Change, Until::Finished);
+        let until = request.map_or(Until::Change, |request| Until::Finished(request.0));
         self.wait_in(lane, |_| until, |lane| lane.take(request).transpose())
     }
 

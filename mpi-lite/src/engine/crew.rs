@@ -1,33 +1,19 @@
-//! Several threads of the program that wait at once: one of them leads, the others follow.
-//!
-//! The leader takes turns for all, as a single thread would (`wait`); only it sleeps on the links'
-//! descriptors and on the bell. A follower says what it waits for, and sleeps until that may have
-//! happened, or until it is to lead. All of it is under the lane's lock: a follower is in the list
-//! before it leaves the lock under which it looked, and whoever leaves the lock wakes those for
-//! whom something has changed under it (`Lane::before_leave`). So no wakeup is lost, whoever it is
-//! that changes something: the leader, a thread that tests or sends, or the ticker.
-//!
-//! Programs that did not ask for `MPI_THREAD_MULTIPLE` have neither. Decision 0046.
+//! The threads of the program that wait, as the lane knows them: `lead` says what they do.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::Engine;
-use super::lane::Lane;
-use super::lock::{Guard, Leave};
-use super::request::{Request, Stand};
 use crate::clock::Instant;
-use crate::transport::Progress;
+use crate::slab::Key;
 
 /// What a follower waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// This operation has finished.
-    Finished(Request),
+    /// The operation of this request has finished.
+    Finished(Key),
     /// So many operations of the lane have finished.
     Count(u64),
     /// Anything has changed, in the lane or in the memory of the node. The leader sees no memory
@@ -35,27 +21,21 @@ pub(super) enum Until {
     Change,
 }
 
-/// How often a leader that does not sleep wakes those who wait for any change.
-const CALL: Duration = Duration::from_micros(100);
-
-/// So often who waits for any change looks before it sleeps.
-const LOOKS_OF_FOLLOWER: u32 = 16;
-
 /// On what a follower sleeps.
 #[derive(Debug, Default)]
-struct Bed {
+pub(super) struct Bed {
     is_called: Mutex<bool>,
     called: Condvar,
 }
 
 impl Bed {
-    fn call(&self) {
+    pub(super) fn call(&self) {
         *self.is_called.lock() = true;
         self.called.notify_one();
     }
 
     /// Sleeps until it is called, or for so long.
-    fn sleep(&self, most: Option<Duration>) {
+    pub(super) fn sleep(&self, most: Option<Duration>) {
         let mut is_called = self.is_called.lock();
         while !*is_called {
             let Some(most) = most else {
@@ -70,47 +50,47 @@ impl Bed {
 }
 
 #[derive(Debug)]
-struct Follower {
-    bed: Arc<Bed>,
-    until: Until,
+pub(super) struct Follower {
+    pub(super) bed: Arc<Bed>,
+    pub(super) until: Until,
 }
 
 /// What followers may wait for, as far as the lane knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
-    finished: u64,
-    unexpected: u64,
-    sends: usize,
-    lost: usize,
+pub(super) struct Seen {
+    pub(super) finished: u64,
+    pub(super) unexpected: u64,
+    pub(super) sends: usize,
+    pub(super) lost: usize,
 }
 
 /// What a leader knew when it went to sleep.
 #[derive(Clone, Copy, Debug)]
-struct Sleep {
-    until: Option<Instant>,
-    wants_room: bool,
+pub(super) struct Sleep {
+    pub(super) until: Option<Instant>,
+    pub(super) wants_room: bool,
 }
 
 /// The threads of the program that wait.
 #[derive(Debug, Default)]
 pub(super) struct Crew {
     /// One of them takes turns.
-    is_led: bool,
+    pub(super) is_led: bool,
     /// A follower was called that may lead, and has not come yet.
-    is_heir_called: bool,
-    followers: Vec<Follower>,
+    pub(super) is_heir_called: bool,
+    pub(super) followers: Vec<Follower>,
     /// What was known when followers were last called.
-    seen: Seen,
-    sleep: Option<Sleep>,
+    pub(super) seen: Seen,
+    pub(super) sleep: Option<Sleep>,
     /// When those who wait for any change were last called.
-    called_at: Option<Instant>,
+    pub(super) called_at: Option<Instant>,
     /// Wakes the leader. There is one if several threads may wait.
-    bell: Option<OwnedFd>,
+    pub(super) bell: Option<OwnedFd>,
 }
 
 impl Crew {
     /// Nobody leads any more, or who may have been called to lead has not: calls another one.
-    fn pass_on(&mut self) {
+    pub(super) fn pass_on(&mut self) {
         if self.is_led || self.is_heir_called {
             return;
         }
@@ -120,7 +100,7 @@ impl Crew {
         }
     }
 
-    fn call_if(&mut self, mut is_met: impl FnMut(Until) -> bool) {
+    pub(super) fn call_if(&mut self, mut is_met: impl FnMut(Until) -> bool) {
         self.followers.retain(|follower| {
             let is_met = is_met(follower.until);
             if is_met {
@@ -131,183 +111,7 @@ impl Crew {
     }
 
     /// Those look who wait for what the lane does not know.
-    fn call_to_look(&mut self) {
+    pub(super) fn call_to_look(&mut self) {
         self.call_if(|until| until == Until::Change);
     }
-}
-
-impl Leave for Lane {
-    #[inline]
-    fn before_leave(&mut self) {
-        if self.crew.is_led {
-            self.tell_crew();
-        }
-    }
-}
-
-impl Lane {
-    /// Who waits for so many more operations to finish looks when they have. One thread alone also
-    /// takes in so many before it looks; several would keep each other from looking.
-    pub(super) fn await_more(&mut self, count: u64) -> u64 {
-        let requests = &mut self.delivery.requests;
-        match self.crew.bell {
-            None => requests.await_more(count),
-            Some(_) => requests.finished() + count,
-        }
-    }
-
-    fn seen(&self) -> Seen {
-        Seen {
-            finished: self.delivery.requests.finished(),
-            unexpected: self.delivery.counters.unexpected,
-            sends: self.delivery.sends.len(),
-            lost: self.delivery.lost.len(),
-        }
-    }
-
-    /// Calls those followers for whom something may have changed; wakes a leader who sleeps and has
-    /// something to do.
-    #[cold]
-    fn tell_crew(&mut self) {
-        let seen = self.seen();
-        if seen != self.crew.seen {
-            self.crew.seen = seen;
-            let requests = &self.delivery.requests;
-            self.crew.call_if(|until| match until {
-                Until::Finished(one) => !matches!(requests.stand(one), Ok(Stand::Pending)),
-                Until::Count(count) => count <= seen.finished,
-                Until::Change => true,
-            });
-        }
-        let Some(sleep) = self.crew.sleep else {
-            return;
-        };
-        // Nobody else sends on what a thread held back that computes now.
-        self.flush();
-        let is_earlier = |at| sleep.until.is_none_or(|until| at < until);
-        let has_more = self.wake_at().is_some_and(is_earlier)
-            || self.delivery.requests.has_woken()
-            || (self.delivery.taken.wants_room() && !sleep.wants_room);
-        if has_more && let Some(bell) = &self.crew.bell {
-            self.crew.sleep = None;
-            let _ = rustix::io::write(bell.as_fd(), &1u64.to_ne_bytes());
-        }
-    }
-
-    /// After a turn of the leader.
-    pub(super) fn lead_crew(&mut self, progress: Progress, now: Instant) {
-        if progress != Progress::Idle {
-            self.tell_crew();
-        }
-        let is_due = |at: Instant| now.since(at) >= CALL;
-        if self.crew.called_at.is_none_or(is_due) {
-            self.crew.called_at = Some(now);
-            self.tell_crew();
-            self.crew.call_to_look();
-        }
-    }
-
-    /// The leader is about to sleep until then; neighbours know already that they are to wake it.
-    pub(super) fn begin_sleep_of_leader(&mut self, until: Option<Instant>) {
-        let wants_room = self.delivery.taken.wants_room();
-        self.crew.sleep = Some(Sleep { until, wants_room });
-        self.crew.call_to_look();
-    }
-
-    pub(super) fn end_sleep_of_leader(&mut self) {
-        self.crew.sleep = None;
-        self.crew.call_to_look();
-    }
-}
-
-impl Engine {
-    /// From now on several threads may be inside at once. The thread that made the engine calls it
-    /// before another one is inside.
-    ///
-    /// # Errors
-    /// The system has no more file descriptors.
-    pub fn allow_threads(&self) -> std::io::Result<()> {
-        let bell = self.bell.try_clone()?;
-        self.lane.share();
-        self.with(|lane| lane.crew.bell = Some(bell));
-        self.is_threaded.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Several threads may be inside at once.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_threaded(&self) -> bool {
-        self.is_threaded.load(Ordering::Relaxed)
-    }
-
-    /// Waits as one of several threads, after it has looked: leads, or follows.
-    #[inline(never)]
-    pub(super) fn wait_in_crew<T, Ready: FnMut(&mut Lane) -> Option<T>>(
-        &self,
-        mut lane: Guard<'_, Lane>,
-        until: impl Fn(&Lane) -> Until,
-        mut ready: Ready,
-        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
-    ) -> T {
-        loop {
-            if !lane.crew.is_led {
-                lane.crew.is_led = true;
-                let answer = self.turns_until::<true, _, _>(&mut lane, &mut ready, turn);
-                lane.tell_crew();
-                lane.crew.is_led = false;
-                lane.crew.pass_on();
-                return answer;
-            }
-            let until = until(&lane);
-            let early = match until {
-                Until::Change => look_again(&mut lane, &mut ready),
-                _ => None,
-            };
-            let answer = early.or_else(|| {
-                self.follow(&mut lane, until);
-                ready(&mut lane)
-            });
-            if let Some(answer) = answer {
-                lane.crew.pass_on();
-                return answer;
-            }
-        }
-    }
-
-    /// Sleeps as a follower.
-    fn follow(&self, lane: &mut Guard<'_, Lane>, until: Until) {
-        if !lane.crew.is_led {
-            return;
-        }
-        // Set by who looks, for itself.
-        let look_again_at = lane.look_again_at.take();
-        let most = look_again_at.filter(|_| until == Until::Change);
-        let most = most.map(|at| at.since(self.clock.now()));
-        let bed = Arc::new(Bed::default());
-        let follower = Follower {
-            bed: Arc::clone(&bed),
-            until,
-        };
-        lane.crew.followers.push(follower);
-        lane.delivery.counters.sleeps += 1;
-        lane.unlocked(|| bed.sleep(most));
-        lane.crew.is_heir_called = false;
-        let is_other = |follower: &Follower| !Arc::ptr_eq(&follower.bed, &bed);
-        lane.crew.followers.retain(is_other);
-    }
-}
-
-/// Looks a few times, with the lane left to others between.
-fn look_again<T>(
-    lane: &mut Guard<'_, Lane>,
-    ready: &mut impl FnMut(&mut Lane) -> Option<T>,
-) -> Option<T> {
-    for _ in 0..LOOKS_OF_FOLLOWER {
-        lane.unlocked(std::thread::yield_now);
-        if let Some(answer) = ready(lane) {
-            return Some(answer);
-        }
-    }
-    None
 }

@@ -191,7 +191,7 @@ impl Lane {
     }
 
     /// A turn, and what `ready` returns after it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turn_whole<T>(
         &mut self,
         now: Instant,
@@ -204,7 +204,7 @@ impl Lane {
     /// A turn that ends as soon as `ready` returns something: it is asked each time that an
     /// operation has finished, and at the end. What is left is for the next turn: who waits for a
     /// message wants to answer it, and tidying up can wait until there is nothing better to do.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turn_until<T>(
         &mut self,
         now: Instant,

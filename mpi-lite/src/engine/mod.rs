@@ -11,6 +11,9 @@ mod delivery;
 pub mod envelope;
 mod exchange;
 mod lane;
+mod lead;
+#[cfg(test)]
+mod lead_tests;
 mod lock;
 #[cfg(test)]
 mod lock_tests;
@@ -76,7 +79,7 @@ pub struct Engine {
     bell: OwnedFd,
     /// The node, if its ranks share memory.
     node: Option<Arc<Node>>,
-    /// Several threads of the program may be inside at once: see `crew`.
+    /// Several threads of the program may be inside at once: see `lead`.
     is_threaded: AtomicBool,
     /// Written to when the ticker is to end: it never takes the ring of the bell from a sleeper.
     end: OwnedFd,

@@ -1,4 +1,4 @@
-//! The only file that blocks.
+//! The only file that blocks, but for threads that follow another one (`lead`).
 //!
 //! Who waits takes turns itself: it spins for a while, because an answer within microseconds is
 //! the common case and waking a sleeping process costs ten times as much; then it gives the core
@@ -63,7 +63,7 @@ impl Engine {
         match ready(&mut lane) {
             Some(answer) => answer,
             None if self.is_threaded() => self.wait_in_crew(lane, until, ready, Lane::turn_whole),
-            None => self.take_turns(lane, ready, Lane::turn_whole),
+            None => self.take_turns::<false, _, _>(&mut lane, &mut ready, Lane::turn_whole),
         }
     }
 
@@ -81,23 +81,13 @@ impl Engine {
         match ready(&mut lane) {
             Some(answer) => answer,
             None if self.is_threaded() => self.wait_in_crew(lane, until, ready, Lane::turn_until),
-            None => self.take_turns(lane, ready, Lane::turn_until),
+            None => self.take_turns::<false, _, _>(&mut lane, &mut ready, Lane::turn_until),
         }
     }
 
+    /// Takes turns until one answers. `LEADS`: for other threads as well, which follow (`lead`).
     #[inline(never)]
-    fn take_turns<T, Ready: FnMut(&mut Lane) -> Option<T>>(
-        &self,
-        mut lane: Guard<'_, Lane>,
-        mut ready: Ready,
-        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
-    ) -> T {
-        self.turns_until::<false, _, _>(&mut lane, &mut ready, turn)
-    }
-
-    /// The same. `LEADS`: for other threads as well, which follow (`crew`).
-    #[inline(always)]
-    pub(super) fn turns_until<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
+    pub(super) fn take_turns<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
         lane: &mut Guard<'_, Lane>,
         ready: &mut Ready,

@@ -1,0 +1,98 @@
+//! Threads that wait at once: none is forgotten, whoever leads and in which order they end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::matching::Pattern;
+use super::{Engine, Lane, Patience, ReceivePlan, SendPlan, Survey};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::data::Area;
+use crate::ids::{Context, Mode};
+use crate::transport::{Link, Loopback, Peer};
+
+const THREADS: i32 = 6;
+const ROUNDS: u64 = 20;
+
+fn engine() -> Arc<Engine> {
+    let own = Link::Loopback(Loopback::new(Peer(0)));
+    let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["here".into()]);
+    let engine = Engine::new(lane, Clock::start(), Patience::BLOCKING).unwrap();
+    engine.allow_threads().unwrap();
+    engine
+}
+
+fn receive(engine: &Engine, tag: i32) -> u8 {
+    let mut byte = [0];
+    let pattern = Pattern {
+        context: Context::WORLD,
+        source: None,
+        tag: Some(tag),
+    };
+    let plan = ReceivePlan {
+        pattern: Some(pattern),
+        area: Area::of_bytes(&mut byte),
+    };
+    engine.receive(plan).unwrap().into_result().unwrap();
+    byte[0]
+}
+
+fn send(engine: &Engine, tag: i32) {
+    let plan = SendPlan {
+        to: Some(Peer(0)),
+        context: Context::WORLD,
+        source: 0,
+        tag,
+        mode: Mode::Standard,
+        area: Area::of_bytes(&mut [tag as u8]),
+    };
+    engine.with(|lane| lane.send(&plan)).unwrap();
+}
+
+/// Waits until all of the threads sleep: one leads, the others follow.
+fn await_sleepers(engine: &Engine) {
+    let clock = Clock::start();
+    let deadline = clock.now().plus(Duration::from_secs(60));
+    let sleep = |lane: &mut Lane| {
+        let sleeps = lane.crew.sleep.is_some();
+        sleeps && lane.crew.followers.len() as i32 == THREADS - 1
+    };
+    while !engine.with(sleep) {
+        assert!(clock.now() < deadline, "not all of them sleep");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn who_sends_wakes_the_leader_who_calls_those_that_are_concerned() {
+    let engine = engine();
+    for round in 0..ROUNDS {
+        std::thread::scope(|scope| {
+            for tag in 0..THREADS {
+                let engine = &engine;
+                scope.spawn(move || assert_eq!(receive(engine, tag), tag as u8));
+            }
+            await_sleepers(&engine);
+            // The leader is the first to end, the last, or one between.
+            for tag in 0..THREADS {
+                send(&engine, (tag + round as i32) % THREADS);
+            }
+        });
+        engine.with(|lane| {
+            assert!(!lane.crew.is_led && lane.crew.followers.is_empty());
+            assert_eq!(lane.survey(), Survey::default());
+        });
+    }
+}
+
+#[test]
+fn a_lane_that_is_not_shared_has_no_crew() {
+    let own = Link::Loopback(Loopback::new(Peer(0)));
+    let settings = Settings::default();
+    let lane = Lane::new(Peer(0), vec![own], settings, vec!["here".into()]);
+    let engine = Engine::new(lane, Clock::start(), Patience::BLOCKING).unwrap();
+    send(&engine, 1);
+    assert_eq!(receive(&engine, 1), 1);
+    assert!(!engine.is_threaded());
+    assert!(engine.with(|lane| !lane.crew.is_led && lane.crew.bell.is_none()));
+}
