@@ -38,13 +38,14 @@ fn receive(engine: &Engine, tag: i32) -> u8 {
 }
 
 fn send(engine: &Engine, tag: i32) {
+    let mut byte = [tag as u8];
     let plan = SendPlan {
         to: Some(Peer(0)),
         context: Context::WORLD,
         source: 0,
         tag,
         mode: Mode::Standard,
-        area: Area::of_bytes(&mut [tag as u8]),
+        area: Area::of_bytes(&mut byte),
     };
     engine.with(|lane| lane.send(&plan)).unwrap();
 }
