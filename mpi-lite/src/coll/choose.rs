@@ -54,8 +54,8 @@ pub(super) fn nearness(peers: &impl Peers) -> Nearness {
     }
 }
 
-/// What `choose` makes of how near they are. If that is `by_sheets`, and this communicator has none,
-/// as if they were apart.
+/// What `choose` makes of how near they are; as if they were apart if that is `by_sheets`, and this
+/// communicator has none.
 pub(super) fn unless_without_sheets<C: PartialEq>(
     peers: &impl Peers,
     by_sheets: C,
