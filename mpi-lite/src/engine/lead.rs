@@ -28,6 +28,13 @@ const CALL: Duration = Duration::from_micros(100);
 /// So often who waits for any change looks before it sleeps.
 const LOOKS_OF_FOLLOWER: u32 = 16;
 
+/// What a thread waits for answers something.
+// Not generic: a thread that is alone has the code of its turns to itself, as it must be quick.
+type Ready<'a, T> = &'a mut dyn FnMut(&mut Lane) -> Option<T>;
+
+/// How the leader takes a turn.
+type Turn<T> = fn(&mut Lane, Instant, &mut Ready<'_, T>) -> (Progress, Option<T>);
+
 impl Leave for Lane {
     #[inline]
     fn before_leave(&mut self) {
@@ -53,7 +60,7 @@ impl Lane {
             finished: self.delivery.requests.finished(),
             unexpected: self.delivery.counters.unexpected,
             sends: self.delivery.sends.len(),
-            lost: self.delivery.lost.len(),
+            lost: self.delivery.peers.lost().len(),
         }
     }
 
@@ -135,12 +142,12 @@ impl Engine {
 
     /// Waits as one of several threads, after it has looked: leads, or follows.
     #[inline(never)]
-    pub(super) fn wait_in_crew<T, Ready: FnMut(&mut Lane) -> Option<T>>(
+    pub(super) fn wait_in_crew<T>(
         &self,
         mut lane: Guard<'_, Lane>,
-        until: impl Fn(&Lane) -> Until,
-        mut ready: Ready,
-        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
+        until: &dyn Fn(&Lane) -> Until,
+        mut ready: Ready<'_, T>,
+        turn: Turn<T>,
     ) -> T {
         loop {
             if !lane.crew.is_led {

@@ -62,7 +62,11 @@ impl Engine {
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
-            None if self.is_threaded() => self.wait_in_crew(lane, until, ready, Lane::turn_whole),
+            None if self.is_threaded() => {
+                self.wait_in_crew(lane, &until, &mut ready, |lane, now, ready| {
+                    lane.turn_whole(now, ready)
+                })
+            }
             None => self.take_turns::<false, _, _>(&mut lane, &mut ready, Lane::turn_whole),
         }
     }
@@ -80,7 +84,11 @@ impl Engine {
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
-            None if self.is_threaded() => self.wait_in_crew(lane, until, ready, Lane::turn_until),
+            None if self.is_threaded() => {
+                self.wait_in_crew(lane, &until, &mut ready, |lane, now, ready| {
+                    lane.turn_until(now, ready)
+                })
+            }
             None => self.take_turns::<false, _, _>(&mut lane, &mut ready, Lane::turn_until),
         }
     }
