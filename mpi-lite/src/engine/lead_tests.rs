@@ -8,15 +8,20 @@ use super::{Engine, Lane, Patience, ReceivePlan, SendPlan, Survey};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::data::Area;
-use crate::ids::{Context, Mode};
-use crate::transport::{Link, Loopback, Peer};
+use crate::ids::{Context, Mode, PeerId};
+use crate::transport::{Link, Loopback};
 
 const THREADS: i32 = 6;
 const ROUNDS: u64 = 20;
 
 fn engine() -> Arc<Engine> {
-    let own = Link::Loopback(Loopback::new(Peer(0)));
-    let lane = Lane::new(Peer(0), vec![own], Settings::default(), vec!["here".into()]);
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
+    let lane = Lane::new(
+        PeerId(0),
+        vec![own],
+        Settings::default(),
+        vec!["here".into()],
+    );
     let engine = Engine::new(lane, Clock::start(), Patience::BLOCKING).unwrap();
     engine.allow_threads().unwrap();
     engine
@@ -40,7 +45,7 @@ fn receive(engine: &Engine, tag: i32) -> u8 {
 fn send(engine: &Engine, tag: i32) {
     let mut byte = [tag as u8];
     let plan = SendPlan {
-        to: Some(Peer(0)),
+        to: Some(PeerId(0)),
         context: Context::WORLD,
         source: 0,
         tag,
@@ -88,9 +93,9 @@ fn who_sends_wakes_the_leader_who_calls_those_that_are_concerned() {
 
 #[test]
 fn a_lane_that_is_not_shared_has_no_crew() {
-    let own = Link::Loopback(Loopback::new(Peer(0)));
+    let own = Link::Loopback(Loopback::new(PeerId(0)));
     let settings = Settings::default();
-    let lane = Lane::new(Peer(0), vec![own], settings, vec!["here".into()]);
+    let lane = Lane::new(PeerId(0), vec![own], settings, vec!["here".into()]);
     let engine = Engine::new(lane, Clock::start(), Patience::BLOCKING).unwrap();
     send(&engine, 1);
     assert_eq!(receive(&engine, 1), 1);
