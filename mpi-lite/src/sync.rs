@@ -7,7 +7,7 @@
 
 use core::sync::atomic::AtomicU32;
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence, fence};
-pub(crate) use std::thread::yield_now;
+pub(crate) use std::thread::{Thread, current as current_thread, yield_now};
 use std::time::Duration;
 
 pub(crate) use parking_lot::Mutex;

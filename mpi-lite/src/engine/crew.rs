@@ -1,13 +1,16 @@
-//! The threads of the program that wait, as the lane knows them: `lead` says what they do.
+//! Several threads of the program that wait at once: one of them leads, the others follow.
+//!
+//! The leader takes turns for all. A follower says what it waits for, and sleeps until that may
+//! have happened, or until it is to lead. All of it is under one lock: a follower is in the list
+//! before it leaves the lock under which it looked, and whoever leaves the lock calls those for
+//! whom something has changed under it. So no call is lost, whoever it is that changes something.
+//!
+//! What is behind the lock, and how one leads, `lead` says. Decision 0046.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex};
-
+use super::lock::{Guard, Leave};
 use crate::clock::Instant;
 use crate::slab::Key;
+use crate::sync::{Thread, current_thread, yield_now};
 
 /// What a follower waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,101 +20,134 @@ pub(super) enum Until {
     /// So many operations of the lane have finished.
     Count(u64),
     /// Anything has changed, in the lane or in the memory of the node. The leader sees no memory
-    /// for others: it wakes these before and after each sleep, and now and then.
+    /// for others: it calls these before and after each sleep, and now and then.
     Change,
 }
 
-/// On what a follower sleeps.
-#[derive(Debug, Default)]
-pub(super) struct Bed {
-    is_called: Mutex<bool>,
-    called: Condvar,
-}
+/// So often a thread that waits for any change looks before it sleeps.
+const LOOKS_OF_FOLLOWER: u32 = 16;
 
-impl Bed {
-    pub(super) fn call(&self) {
-        *self.is_called.lock() = true;
-        self.called.notify_one();
-    }
-
-    /// Sleeps until it is called, or for so long.
-    pub(super) fn sleep(&self, most: Option<Duration>) {
-        let mut is_called = self.is_called.lock();
-        while !*is_called {
-            let Some(most) = most else {
-                self.called.wait(&mut is_called);
-                continue;
-            };
-            if self.called.wait_for(&mut is_called, most).timed_out() {
-                break;
-            }
-        }
-    }
-}
-
+/// A thread that sleeps until it is called.
 #[derive(Debug)]
-pub(super) struct Follower {
-    pub(super) bed: Arc<Bed>,
-    pub(super) until: Until,
-}
-
-/// What followers may wait for, as far as the lane knows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) finished: u64,
-    pub(super) unexpected: u64,
-    pub(super) sends: usize,
-    pub(super) lost: usize,
-}
-
-/// What a leader knew when it went to sleep.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sleep {
-    pub(super) until: Option<Instant>,
-    pub(super) wants_room: bool,
+struct Follower {
+    thread: Thread,
+    until: Until,
 }
 
 /// The threads of the program that wait.
 #[derive(Debug, Default)]
 pub(super) struct Crew {
     /// One of them takes turns.
-    pub(super) is_led: bool,
+    is_led: bool,
     /// A follower was called that may lead, and has not come yet.
-    pub(super) is_heir_called: bool,
-    pub(super) followers: Vec<Follower>,
-    /// What was known when followers were last called.
-    pub(super) seen: Seen,
-    pub(super) sleep: Option<Sleep>,
-    /// When those who wait for any change were last called.
-    pub(super) called_at: Option<Instant>,
-    /// Wakes the leader. There is one if several threads may wait.
-    pub(super) bell: Option<OwnedFd>,
+    is_heir_called: bool,
+    followers: Vec<Follower>,
+}
+
+/// What a thread waits for answers something.
+// Not generic: a thread that is alone has the code of its turns to itself, as it must be quick.
+pub(super) type Ready<'a, L, T> = &'a mut dyn FnMut(&mut L) -> Option<T>;
+
+/// What is behind the lock under which threads wait.
+pub(super) trait Shared: Leave {
+    /// The threads that wait.
+    fn crew(&mut self) -> &mut Crew;
+
+    /// Calls those followers for whom something may have changed.
+    fn tell_crew(&mut self);
+
+    /// A follower that waits for `until` is about to sleep. Returns when it is to look at the
+    /// latest.
+    fn note_follower(&mut self, until: Until) -> Option<Instant>;
 }
 
 impl Crew {
-    /// Nobody leads any more, or who may have been called to lead has not: calls another one.
-    pub(super) fn pass_on(&mut self) {
-        if self.is_led || self.is_heir_called {
-            return;
-        }
-        if let Some(heir) = self.followers.pop() {
-            self.is_heir_called = true;
-            heir.bed.call();
-        }
+    /// Returns true if a thread leads.
+    #[inline]
+    pub(super) fn is_led(&self) -> bool {
+        self.is_led
     }
 
+    /// How many threads follow.
+    #[cfg(test)]
+    pub(super) fn followers(&self) -> usize {
+        self.followers.len()
+    }
+
+    /// Calls those followers that wait for something that `is_met`.
     pub(super) fn call_if(&mut self, mut is_met: impl FnMut(Until) -> bool) {
         self.followers.retain(|follower| {
             let is_met = is_met(follower.until);
             if is_met {
-                follower.bed.call();
+                follower.thread.unpark();
             }
             !is_met
         });
     }
 
-    /// Those look who wait for what the lane does not know.
-    pub(super) fn call_to_look(&mut self) {
-        self.call_if(|until| until == Until::Change);
+    /// Nobody leads any more, or the thread that may have been called to lead does not: calls
+    /// another one.
+    fn pass_on(&mut self) {
+        if self.is_led || self.is_heir_called {
+            return;
+        }
+        if let Some(heir) = self.followers.pop() {
+            self.is_heir_called = true;
+            heir.thread.unpark();
+        }
     }
+}
+
+/// Waits as one of several threads, after it has looked in vain. If no thread leads this one does,
+/// by `lead`, which returns what it is `ready` with; else it follows, and sleeps in `park`, which
+/// returns when the thread is unparked, at that time at the latest, or earlier.
+pub(super) fn wait<L: Shared, T>(
+    lane: &mut Guard<'_, L>,
+    until: &dyn Fn(&L) -> Until,
+    ready: Ready<'_, L, T>,
+    park: &dyn Fn(Option<Instant>),
+    lead: impl FnOnce(&mut Guard<'_, L>, Ready<'_, L, T>) -> T,
+) -> T {
+    while lane.crew().is_led {
+        let until = until(lane);
+        if let Some(answer) = follow(lane, until, ready, park) {
+            lane.crew().pass_on();
+            return answer;
+        }
+    }
+    lane.crew().is_led = true;
+    let answer = lead(lane, ready);
+    lane.tell_crew();
+    lane.crew().is_led = false;
+    lane.crew().pass_on();
+    answer
+}
+
+/// Sleeps as a follower, and looks.
+fn follow<L: Shared, T>(
+    lane: &mut Guard<'_, L>,
+    until: Until,
+    ready: Ready<'_, L, T>,
+    park: &dyn Fn(Option<Instant>),
+) -> Option<T> {
+    if until == Until::Change {
+        for _ in 0..LOOKS_OF_FOLLOWER {
+            lane.unlocked(yield_now);
+            if let Some(answer) = ready(lane) {
+                return Some(answer);
+            }
+        }
+        if !lane.crew().is_led {
+            return None;
+        }
+    }
+    let latest = lane.note_follower(until);
+    let thread = current_thread();
+    let me = thread.id();
+    lane.crew().followers.push(Follower { thread, until });
+    lane.unlocked(|| park(latest));
+    let crew = lane.crew();
+    crew.is_heir_called = false;
+    crew.followers.retain(|other| other.thread.id() != me);
+    ready(lane)
 }

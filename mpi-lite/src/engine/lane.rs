@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::crew::Crew;
 use super::delivery::{Delivery, Inlet, Target};
+use super::lead::Lead;
 use super::matching::{Body, Inbound};
 use super::patience::Habit;
 use super::request::{Request, Status};
@@ -82,6 +83,7 @@ pub struct Lane {
     pub(super) own_is_busy: bool,
     /// The threads that wait, if several may.
     pub(super) crew: Crew,
+    pub(super) lead: Lead,
     /// The links were told to keep bodies away.
     keeps_bodies_away: bool,
 }
@@ -118,6 +120,7 @@ impl Lane {
             look_again_at: None,
             own_is_busy: false,
             crew: Crew::default(),
+            lead: Lead::default(),
             keeps_bodies_away: false,
         }
     }

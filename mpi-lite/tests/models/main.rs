@@ -14,6 +14,18 @@ mod node;
 mod shm;
 mod sync;
 
+mod clock {
+    /// A time, of which models have none.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Instant;
+}
+
+mod slab {
+    /// The name of an operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Key(u32);
+}
+
 mod ids {
     /// A process.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,6 +52,8 @@ pub(crate) enum Bug {
     NoSecondLook,
     /// The other side is not told that there is something.
     NoWake,
+    /// A thread that is called sleeps on.
+    NoCall,
     /// Both sides begin with the baton.
     TwoBatons,
 }
@@ -261,54 +263,64 @@ impl AtomicUsize {
     }
 }
 
-/// A mutex that can be unlocked by who has forgotten its guard.
+/// A mutex that can be unlocked by who has forgotten its guard. Who waits for it is blocked, since
+/// loom would let threads that spin take turns for ever; but who passes the barriers of others goes
+/// on passing them.
 #[derive(Debug)]
 pub(crate) struct Mutex<T> {
-    is_locked: of_loom::AtomicBool,
+    is_locked: loom::sync::Mutex<bool>,
+    unlocked: loom::sync::Condvar,
     _value: T,
 }
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        let is_locked = of_loom::AtomicBool::new(false);
         Self {
-            is_locked,
+            is_locked: loom::sync::Mutex::new(false),
+            unlocked: loom::sync::Condvar::new(),
             _value: value,
         }
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard> {
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         interrupt();
-        let locked = self
-            .is_locked
-            .compare_exchange(false, true, Acquire, Relaxed);
-        locked.is_ok().then(|| MutexGuard)
+        let mut is_locked = self.is_locked.lock().expect("no panic");
+        let was_locked = std::mem::replace(&mut *is_locked, true);
+        (!was_locked).then(|| MutexGuard(self))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard {
-        loop {
-            match self.try_lock() {
-                Some(guard) => return guard,
-                None => loom::thread::yield_now(),
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        while IS_INTERRUPTED.with(Cell::get) {
+            if let Some(guard) = self.try_lock() {
+                return guard;
             }
+            loom::thread::yield_now();
         }
+        let mut is_locked = self.is_locked.lock().expect("no panic");
+        while *is_locked {
+            is_locked = self.unlocked.wait(is_locked).expect("no panic");
+        }
+        *is_locked = true;
+        MutexGuard(self)
     }
 
     /// # Safety
     /// None: a wrong call is a wrong model.
     pub(crate) unsafe fn force_unlock(&self) {
         interrupt();
-        self.is_locked.store(false, Release);
+        *self.is_locked.lock().expect("no panic") = false;
+        self.unlocked.notify_one();
     }
 }
 
-/// Is forgotten.
+/// Unlocks it, unless it is forgotten.
 #[derive(Debug)]
-pub(crate) struct MutexGuard;
+pub(crate) struct MutexGuard<'a, T>(&'a Mutex<T>);
 
-impl Drop for MutexGuard {
+impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        unreachable!("the lock forgets it");
+        // SAFETY: a model.
+        unsafe { self.0.force_unlock() };
     }
 }
 
@@ -320,6 +332,27 @@ pub(crate) fn yield_now() {
 /// A number of this thread, never 0.
 pub(crate) fn this_thread() -> usize {
     NUMBER.with(|number| *number)
+}
+
+/// A thread that may be parked.
+#[derive(Debug)]
+pub(crate) struct Thread(loom::thread::Thread);
+
+impl Thread {
+    pub(crate) fn unpark(&self) {
+        interrupt();
+        if !is_planted(Bug::NoCall) {
+            self.0.unpark();
+        }
+    }
+
+    pub(crate) fn id(&self) -> loom::thread::ThreadId {
+        self.0.id()
+    }
+}
+
+pub(crate) fn current_thread() -> Thread {
+    Thread(loom::thread::current())
 }
 
 /// The commands of membarrier(2).

@@ -1,0 +1,125 @@
+//! Of the threads that wait one leads, and none sleeps on when what it waits for has happened.
+
+use super::crew::{self, Crew, Ready, Shared, Until};
+use super::lock::{Guard, Leave, Lock};
+use crate::clock::Instant;
+use crate::memory::{Memory, Span};
+use crate::node::bells::Bells;
+use crate::sync::{Bug, check, is_planted};
+
+/// Messages that have come are finished by who leads, one after the other.
+struct Lane {
+    come: u64,
+    finished: u64,
+    crew: Crew,
+    is_leader_asleep: bool,
+    bells: Bells,
+    bytes: Span,
+}
+
+impl Leave for Lane {
+    fn before_leave(&mut self) {
+        if self.crew.is_led() {
+            self.tell_crew();
+        }
+    }
+}
+
+impl Shared for Lane {
+    fn crew(&mut self) -> &mut Crew {
+        &mut self.crew
+    }
+
+    fn tell_crew(&mut self) {
+        let finished = self.finished;
+        self.crew.call_if(|until| match until {
+            Until::Count(count) => count <= finished,
+            Until::Finished(_) | Until::Change => unreachable!("they wait for counts"),
+        });
+        if self.is_leader_asleep && self.come > 0 && !is_planted(Bug::NoWake) {
+            self.is_leader_asleep = false;
+            self.bells.ring(0);
+        }
+    }
+
+    fn note_follower(&mut self, _: Until) -> Option<Instant> {
+        None
+    }
+}
+
+fn lane() -> &'static Lock<Lane> {
+    let [bells, _] = Bells::of_two();
+    let lock = Lock::new(Lane {
+        come: 0,
+        finished: 0,
+        crew: Crew::default(),
+        is_leader_asleep: false,
+        bells,
+        bytes: Memory::at(1 << 40, 1, 1).span(),
+    });
+    lock.share();
+    Box::leak(Box::new(lock))
+}
+
+fn lead(lane: &mut Guard<'_, Lane>, ready: Ready<'_, Lane, ()>) {
+    loop {
+        if lane.come > 0 {
+            lane.come -= 1;
+            lane.finished += 1;
+            lane.bytes.fill(lane.finished);
+            lane.tell_crew();
+        }
+        if ready(lane).is_some() {
+            return;
+        }
+        if lane.come == 0 {
+            lane.is_leader_asleep = true;
+            let bells = lane.bells;
+            lane.unlocked(|| {
+                bells.wait();
+                bells.silence();
+            });
+            lane.is_leader_asleep = false;
+        }
+    }
+}
+
+/// Waits until so many messages are finished.
+fn wait_for(lock: &Lock<Lane>, count: u64) {
+    let mut ready = |lane: &mut Lane| (lane.finished >= count).then_some(());
+    let mut lane = lock.lock();
+    if ready(&mut lane).is_none() {
+        let park = |_: Option<Instant>| loom::thread::park();
+        let until = |_: &Lane| Until::Count(count);
+        crew::wait(&mut lane, &until, &mut ready, &park, lead);
+    }
+    assert!(lane.bytes.is(lane.finished));
+}
+
+fn threads_wait_for(counts: &'static [u64], messages: u64) {
+    let lock = lane();
+    let wait = |&count| loom::thread::spawn(move || wait_for(lock, count));
+    let waiting: Vec<_> = counts.iter().map(wait).collect();
+    for _ in 0..messages {
+        lock.lock().come += 1;
+    }
+    for thread in waiting {
+        thread.join().expect("it ends");
+    }
+    let mut lane = lock.lock();
+    assert!(!lane.crew.is_led() && lane.crew.followers() == 0);
+    assert!(lane.crew().followers() == 0 && lane.finished <= messages);
+}
+
+#[test]
+fn who_leads_passes_on_and_calls_those_whose_message_has_come() {
+    let bugs = [Bug::NoCall, Bug::NoWake];
+    check(&bugs, || threads_wait_for(&[1, 2], 2));
+}
+
+#[test]
+fn who_follows_leads_when_the_leader_has_what_it_waited_for() {
+    check(&[Bug::NoCall, Bug::NoWake], || {
+        threads_wait_for(&[1, 1, 2], 2)
+    });
+}
