@@ -7,7 +7,7 @@ BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
-.PHONY: demo test install stage build prerequisites bench compare plots check soak fuzz mutants miri doc clean
+.PHONY: demo test install stage build prerequisites bench compare plots check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -118,6 +118,10 @@ miri:
 	  { echo "miri: not installed; rustup +nightly component add miri rust-src"; exit 1; }
 	MIRIFLAGS="-Zmiri-ignore-leaks -Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-tree-borrows" \
 	  $(MIRI) test --package mpi-lite --lib -- transport::shm::tests memory:: slab:: pool::
+
+# What threads do at once under ThreadSanitizer. Needs the nightly toolchain and its rust-src.
+tsan: stage
+	@CARGO="$(CARGO)" MPILITE_PREFIX=$(STAGE) sh tests/tsan/run.sh
 
 clean:
 	$(CARGO) clean
