@@ -16,7 +16,7 @@ use mpi_lite::config::Settings;
 use mpi_lite::data::{Area, Basic, Buffer, Datatype};
 use mpi_lite::engine::envelope::{Envelope, Flags};
 use mpi_lite::engine::matching::{Body, Buffered, Pattern, Posted, Unexpected, UnexpectedMessage};
-use mpi_lite::engine::{Engine, Lane, Patience, ReceivePlan, Request, SendPlan};
+use mpi_lite::engine::{Engine, Lane, ReceivePlan, Request, SendPlan, WaitPolicy};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::memory::Span;
 use mpi_lite::node::{self, Node};
@@ -344,7 +344,7 @@ impl Neighbours {
             let hosts = vec!["a".to_owned(); 2];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
-            Engine::new(lane, Clock::start(), Patience::of(2, 2)).expect("a bell")
+            Engine::new(lane, Clock::start(), WaitPolicy::of(2, 2)).expect("a bell")
         };
         Self {
             engines: [0, 1].map(engine),

@@ -14,7 +14,7 @@ use crate::clock::{Clock, Instant};
 use crate::comm::{Call, Communicator, Operation, TaskPeers, go_on};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
-use crate::engine::{Completion, Engine, Lane, Patience, Request};
+use crate::engine::{Completion, Engine, Lane, Request, WaitPolicy};
 use crate::error::Cause;
 use crate::transport::shm::tests::Dice;
 use crate::transport::sim::Air;
@@ -36,7 +36,7 @@ impl World {
             let others = Link::Sim(air.join(PeerId(me), config));
             let hosts = vec!["here".into(); size];
             let lane = Lane::new(PeerId(me), vec![own, others], Settings::default(), hosts);
-            let engine = Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap();
+            let engine = Engine::new(lane, Clock::start(), WaitPolicy::of(1, 1)).unwrap();
             Communicator::predefined(&engine).0
         };
         let comms = (0..size as u32).map(join).collect();

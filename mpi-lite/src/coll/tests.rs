@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::comm::{Communicator, Operation, Peers, drive, finish};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
-use crate::engine::{Circle, Engine, Lane, Patience, Survey};
+use crate::engine::{Circle, Engine, Lane, Survey, WaitPolicy};
 use crate::error::{Cause, Result};
 use crate::memory::Scratch;
 use crate::transport::shm::tests::Dice;
@@ -230,8 +230,8 @@ fn join(road: Shm, me: u32, size: usize) -> Communicator {
     let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
     lane.join(node);
     // There are more threads than cores, whatever the ranks believe.
-    let patience = Patience::of(2, 1);
-    let engine = Engine::new(lane, Clock::start(), patience).unwrap();
+    let policy = WaitPolicy::of(2, 1);
+    let engine = Engine::new(lane, Clock::start(), policy).unwrap();
     Communicator::predefined(&engine).0
 }
 

@@ -7,9 +7,9 @@ use super::crew::Crew;
 use super::delivery::{Delivery, Inlet, Target};
 use super::lead::Lead;
 use super::matching::{Body, Inbound};
-use super::patience::Habit;
 use super::request::{Request, Status};
 use super::send::Burst;
+use super::wait_policy::WaitHistory;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -76,7 +76,7 @@ pub struct Lane {
     pub(super) burst: Burst,
     /// The number of the last send that may be taken back.
     pub(super) serial: u32,
-    pub(super) habit: Habit,
+    pub(super) history: WaitHistory,
     /// When who sleeps wants to look again, though nothing has come.
     pub(super) look_again_at: Option<Instant>,
     /// The link to this process may have something to do: nobody else gives it anything.
@@ -116,7 +116,7 @@ impl Lane {
             links,
             burst: Burst::default(),
             serial: 1,
-            habit: Habit::default(),
+            history: WaitHistory::default(),
             look_again_at: None,
             own_is_busy: false,
             crew: Crew::default(),

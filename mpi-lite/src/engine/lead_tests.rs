@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::matching::Pattern;
-use super::{Engine, Lane, Patience, ReceivePlan, SendPlan, Survey};
+use super::{Engine, Lane, ReceivePlan, SendPlan, Survey, WaitPolicy};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::data::Area;
@@ -22,7 +22,7 @@ fn engine() -> Arc<Engine> {
         Settings::default(),
         vec!["here".into()],
     );
-    let engine = Engine::new(lane, Clock::start(), Patience::BLOCKING).unwrap();
+    let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
     engine.allow_threads().unwrap();
     engine
 }
@@ -96,7 +96,7 @@ fn a_lane_that_is_not_shared_has_no_crew() {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let settings = Settings::default();
     let lane = Lane::new(PeerId(0), vec![own], settings, vec!["here".into()]);
-    let engine = Engine::new(lane, Clock::start(), Patience::BLOCKING).unwrap();
+    let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
     send(&engine, 1);
     assert_eq!(receive(&engine, 1), 1);
     assert!(!engine.is_threaded());

@@ -53,7 +53,7 @@ impl<'a> Circle<'a> {
     #[inline(always)]
     pub fn gather(&self, about: About) -> (Gathering<'a>, About) {
         let is_due = self.meeting.spot().last.is_multiple_of(GATHERINGS_PER_TURN);
-        let holds_back = if is_due && !self.engine.patience.hold.is_zero() {
+        let holds_back = if is_due && !self.engine.policy.spin.is_zero() {
             self.take_turn()
         } else {
             self.engine.with(|lane| {
@@ -77,7 +77,7 @@ impl<'a> Circle<'a> {
     /// `Cause::Stray` or `Cause::Parted` if a member is in another collective operation.
     #[inline]
     pub fn wait<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
-        let looks = match self.engine.patience.hold.is_zero() {
+        let looks = match self.engine.policy.spin.is_zero() {
             true => 1,
             false => LOOKS,
         };

@@ -1,7 +1,7 @@
 //! Matching, requests, protocol choice, progress and waiting: what moves messages.
 //!
 //! A [`Lane`] is one lock's worth of state and never blocks; the [`Engine`] around it is what
-//! blocks (`wait`, as `patience` says), keeps acknowledging while the program computes (`ticker`),
+//! blocks (`wait`, as `policy` says), keeps acknowledging while the program computes (`ticker`),
 //! and lets operations go on beside it (`tasks`).
 
 mod attached;
@@ -22,7 +22,6 @@ mod loss;
 mod loss_tests;
 pub mod matching;
 mod meet;
-mod patience;
 mod ports;
 pub mod protocol;
 mod receive;
@@ -38,6 +37,7 @@ mod tasks_tests;
 mod tests;
 mod ticker;
 mod wait;
+mod wait_policy;
 mod withdraw;
 
 use std::os::fd::OwnedFd;
@@ -50,13 +50,13 @@ pub use lane::{Counters, Lane, Survey};
 use lock::Lock;
 pub use loss::Leftovers;
 pub use meet::{Circle, agree, complain};
-pub use patience::Patience;
 pub use ports::{OpenPort, Port};
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};
 pub use send::SendPlan;
 pub use tasks::{Desk, Job, Make, Ordered, Recipe, TaskId, Work};
 pub use ticker::{Ticker, tick};
+pub use wait_policy::WaitPolicy;
 
 use tasks::Tasks;
 
@@ -70,7 +70,7 @@ use crate::transport::Transport;
 pub struct Engine {
     lane: Lock<Lane>,
     clock: Clock,
-    patience: Patience,
+    policy: WaitPolicy,
     /// How often a receive looks for its message before it becomes a request.
     looks: u32,
     /// What becomes readable when a link has something to do: copies of the links' descriptors.
@@ -99,7 +99,7 @@ impl Engine {
     ///
     /// # Errors
     /// The system has no more file descriptors.
-    pub fn new(lane: Lane, clock: Clock, patience: Patience) -> std::io::Result<Arc<Self>> {
+    pub fn new(lane: Lane, clock: Clock, policy: WaitPolicy) -> std::io::Result<Arc<Self>> {
         let doorbells = lane
             .links
             .iter()
@@ -110,10 +110,10 @@ impl Engine {
         Ok(Arc::new(Self {
             watch: node.as_deref().map(Node::watch),
             node,
-            looks: lane.looks(&patience),
+            looks: lane.looks(&policy),
             lane: Lock::new(lane),
             clock,
-            patience,
+            policy,
             doorbells,
             bell: wait::bell()?,
             is_threaded: AtomicBool::new(false),

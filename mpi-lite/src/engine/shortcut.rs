@@ -11,10 +11,10 @@ use super::envelope::{Envelope, Flags};
 use super::lane::Lane;
 use super::lock::Guard;
 use super::matching::{Inbound, Pattern};
-use super::patience::Patience;
 use super::receive::ReceivePlan;
 use super::request::{Completion, Request, Status};
 use super::send::SendPlan;
+use super::wait_policy::WaitPolicy;
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::ids::Mode;
@@ -203,10 +203,10 @@ const LOOKS_BESIDE_A_NETWORK: u32 = 16;
 
 impl Lane {
     /// How often a receive looks for its message before it becomes a request.
-    pub(super) fn looks(&self, patience: &Patience) -> u32 {
+    pub(super) fn looks(&self, policy: &WaitPolicy) -> u32 {
         let is_last = self.near.is_some_and(|near| near + 1 == self.links.len());
         match is_last {
-            _ if patience.hold.is_zero() => 1,
+            _ if policy.spin.is_zero() => 1,
             true => LOOKS,
             false => LOOKS_BESIDE_A_NETWORK,
         }

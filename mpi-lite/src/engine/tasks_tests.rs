@@ -19,7 +19,7 @@ fn engine() -> Arc<Engine> {
         Settings::default(),
         vec!["here".into()],
     );
-    Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap()
+    Engine::new(lane, Clock::start(), WaitPolicy::of(1, 1)).unwrap()
 }
 
 fn job(

@@ -258,7 +258,7 @@ fn engine() -> Arc<Engine> {
         Settings::default(),
         vec!["here".into()],
     );
-    Engine::new(lane, Clock::start(), Patience::of(1, 1)).unwrap()
+    Engine::new(lane, Clock::start(), WaitPolicy::of(1, 1)).unwrap()
 }
 
 #[test]
@@ -446,7 +446,7 @@ fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
             let hosts = vec!["here".into(); 3];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
-            Engine::new(lane, Clock::start(), Patience::of(3, 3)).unwrap()
+            Engine::new(lane, Clock::start(), WaitPolicy::of(3, 3)).unwrap()
         });
     let [receiver, flooder, other] = [(); 3].map(|()| engines.next().unwrap());
     let send = |engine: &Engine, source| {

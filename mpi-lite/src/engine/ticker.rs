@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Engine;
-use super::patience::sharers;
+use super::wait_policy::sharers;
 use crate::clock::Instant;
 use crate::transport::Progress;
 

@@ -3,7 +3,7 @@
 //! Who waits takes turns itself: it spins for a while, because an answer within microseconds is
 //! the common case and waking a sleeping process costs ten times as much; then it gives the core
 //! to others; then it sleeps on the links' descriptors until something arrives or a deadline of
-//! the protocol is due. When it does what, `patience` says.
+//! the protocol is due. When it does what, `policy` says.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -15,8 +15,8 @@ use super::Engine;
 use super::crew::Until;
 use super::lane::Lane;
 use super::lock::Guard;
-use super::patience::{Next, Wait};
 use super::taken::LONG_WAIT;
+use super::wait_policy::{Next, Wait};
 use crate::clock::Instant;
 use crate::transport::Progress;
 
@@ -111,7 +111,7 @@ impl Engine {
             }
             let (progress, answer) = turn(lane, now, ready);
             if let Some(answer) = answer {
-                wait.end(&mut lane.habit);
+                wait.end(&mut lane.history);
                 return answer;
             }
             let has_advanced = self.advance_if_due(lane);
@@ -126,7 +126,7 @@ impl Engine {
             }
             if worked {
                 begin = None;
-                wait.restart(&mut lane.habit);
+                wait.restart(&mut lane.history);
                 continue;
             }
             let since = *begin.get_or_insert(now);
@@ -134,23 +134,23 @@ impl Engine {
             if lane.delivery.taken.wants_room() {
                 lane.consider_more(waited);
             }
-            match wait.next(&self.patience, &lane.habit, waited) {
+            match wait.next(&self.policy, &lane.history, waited) {
                 // Asking the system is pause enough.
                 Next::Nothing => {}
                 _ if progress == Progress::Moved => {
                     begin = None;
-                    wait.restart(&mut lane.habit);
+                    wait.restart(&mut lane.history);
                 }
-                Next::Offer => {
+                Next::Yield => {
                     lane.unlocked(std::thread::yield_now);
                     let back = self.clock.now();
-                    wait.note_offer(&self.patience, &mut lane.habit, back.since(now));
+                    wait.note_yield(&self.policy, &mut lane.history, back.since(now));
                     now = back;
                 }
                 Next::Sleep => {
                     wait.note_sleep();
                     if let Some(answer) = self.sleep::<LEADS, _>(lane, since, ready) {
-                        wait.end(&mut lane.habit);
+                        wait.end(&mut lane.history);
                         return answer;
                     }
                     now = self.clock.now();
@@ -187,7 +187,7 @@ impl Engine {
         let now = self.clock.now();
         let worked = lane.turn(now) == Progress::Delivered;
         let worked = self.advance_if_due(&mut lane) || worked;
-        if !worked && self.patience.hold.is_zero() && lane.habit.is_tested_in_vain() {
+        if !worked && self.policy.spin.is_zero() && lane.history.is_tested_in_vain() {
             // A program that tests in a loop keeps those from their core that it waits for.
             lane.unlocked(std::thread::yield_now);
         }

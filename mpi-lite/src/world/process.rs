@@ -11,7 +11,7 @@ use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::{Call, Communicator};
 use crate::config::{Settings, Wait};
-use crate::engine::{Counters, Engine, Lane, Leftovers, Patience, Ticker, tick};
+use crate::engine::{Counters, Engine, Lane, Leftovers, Ticker, WaitPolicy, tick};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::machine;
@@ -67,14 +67,14 @@ impl Process {
         let mut links = vec![Link::Loopback(Loopback::new(me))];
         links.extend(node.clone().map(Shm::new).map(Link::Shm));
         links.extend(network.map(Link::Udp));
-        let patience = patience(&settings, local, cores);
+        let policy = wait_policy(&settings, local, cores);
         let least = Duration::from_millis(settings.tick_ms.max(1));
         let tick = tick(least, local, cores);
         let mut lane = Lane::new(me, links, settings, assignment.hosts.clone());
         if let Some(node) = node {
             lane.join(node);
         }
-        let engine = Engine::new(lane, clock, patience).map_err(failed)?;
+        let engine = Engine::new(lane, clock, policy).map_err(failed)?;
         let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
         let (world, own) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
@@ -285,15 +285,15 @@ fn crowd(assignment: &Assignment) -> u32 {
     assignment.local_size.div_ceil(cores).max(1)
 }
 
-fn patience(settings: &Settings, local: usize, cores: usize) -> Patience {
-    let mut patience = match settings.wait {
-        Wait::Auto => Patience::of(local, cores),
-        Wait::Spin => Patience::SPINNING,
-        Wait::Yield => Patience::YIELDING,
-        Wait::Block => Patience::BLOCKING,
+fn wait_policy(settings: &Settings, local: usize, cores: usize) -> WaitPolicy {
+    let mut policy = match settings.wait {
+        Wait::Auto => WaitPolicy::of(local, cores),
+        Wait::Spin => WaitPolicy::SPINNING,
+        Wait::Yield => WaitPolicy::YIELDING,
+        Wait::Block => WaitPolicy::BLOCKING,
     };
     if let Some(spin_us) = settings.spin_us {
-        patience.spin = Duration::from_micros(spin_us);
+        policy.awake = Duration::from_micros(spin_us);
     }
-    patience
+    policy
 }
