@@ -126,9 +126,9 @@ fn print(boot: &Boot) {
     );
 }
 
-/// Tries the memory and the bells of the node: all of it is new and works between its ranks.
+/// Tries the memory and the doorbells of the node: all of it is new and works between its ranks.
 fn share(boot: &mut Boot) {
-    let Some(Shared { memory, bells }) = boot.shared() else {
+    let Some(Shared { memory, doorbells }) = boot.shared() else {
         println!("nothing to share");
         return;
     };
@@ -151,18 +151,18 @@ fn share(boot: &mut Boot) {
     memory
         .write_all_at(&[mark(place)], place as u64)
         .expect("it is writable");
-    write(&bells[(place + 1) % ranks], &1_u64.to_ne_bytes()).expect("it is a bell");
-    let mut own = [PollFd::new(bells[place].as_fd(), PollFlags::POLLIN)];
-    poll(&mut own, PollTimeout::NONE).expect("the bell wakes");
+    write(&doorbells[(place + 1) % ranks], &1_u64.to_ne_bytes()).expect("it is a doorbell");
+    let mut own = [PollFd::new(doorbells[place].as_fd(), PollFlags::POLLIN)];
+    poll(&mut own, PollTimeout::NONE).expect("the doorbell wakes");
     exchange(boot);
     assert_eq!(read(), (0..ranks).map(mark).collect::<Vec<_>>());
     let about = memory.metadata().expect("it is open");
     for length in [0, about.len() - 1, about.len() + 1] {
         assert!(memory.set_len(length).is_err(), "it is sealed");
     }
-    let (inode, length, bells) = (about.ino(), about.len(), bells.len());
+    let (inode, length, doorbells) = (about.ino(), about.len(), doorbells.len());
     println!(
-        "memory {inode} of {length} bytes, {bells} bells{}",
+        "memory {inode} of {length} bytes, {doorbells} doorbells{}",
         inherited()
     );
 }

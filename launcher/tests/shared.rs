@@ -25,7 +25,7 @@ fn groups(lines: &[String]) -> Vec<usize> {
 
 #[track_caller]
 fn are_shared_by(lines: &[String], ranks: u32) {
-    let about = format!(" of {} bytes, {ranks} bells", segment_bytes(ranks));
+    let about = format!(" of {} bytes, {ranks} doorbells", segment_bytes(ranks));
     for line in lines {
         assert!(
             line.starts_with("memory ") && line.ends_with(&about),
@@ -35,7 +35,7 @@ fn are_shared_by(lines: &[String], ranks: u32) {
 }
 
 #[test]
-fn ranks_of_a_node_share_memory_and_bells_that_no_child_gets() {
+fn ranks_of_a_node_share_memory_and_doorbells_that_no_child_gets() {
     let program = boot_rank();
     for transport in ["auto", "shm"] {
         let line = ["-n", "5", "--transport", transport, &program, "share"];

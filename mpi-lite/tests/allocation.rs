@@ -323,13 +323,13 @@ impl Neighbours {
     fn new(copies_across: bool) -> Self {
         let memory = memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
         ftruncate(&memory, node::segment_bytes(2)).expect("room for two");
-        let bell = |_| eventfd(0, EventfdFlags::NONBLOCK).expect("a bell");
-        let bells = [0, 1].map(bell);
+        let doorbell = |_| eventfd(0, EventfdFlags::NONBLOCK).expect("a doorbell");
+        let doorbells = [0, 1].map(doorbell);
         let copy = |fd: &OwnedFd| fd.try_clone().expect("a descriptor");
         let engine = |me: u32| {
             let access = node::Access {
                 memory: copy(&memory),
-                bells: bells.iter().map(copy).collect(),
+                doorbells: doorbells.iter().map(copy).collect(),
                 ranks: vec![0, 1],
                 me,
                 cores: node::Cores {
@@ -344,7 +344,7 @@ impl Neighbours {
             let hosts = vec!["a".to_owned(); 2];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
-            Engine::new(lane, Clock::start(), WaitPolicy::of(2, 2)).expect("a bell")
+            Engine::new(lane, Clock::start(), WaitPolicy::of(2, 2)).expect("a doorbell")
         };
         Self {
             engines: [0, 1].map(engine),

@@ -68,8 +68,8 @@ fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
         .args(options)
         .arg("--callgrind-out-file=profile.0");
     let mut counts = profile(scratch, alone, ("benches/c/calls.c", CALLS));
-    // No turn is to be taken but by the calls: the thread that takes some sleeps, and no bell wakes
-    // it, because nobody else does.
+    // No turn is to be taken but by the calls: the thread that takes some sleeps, and no doorbell
+    // wakes it, because nobody else does.
     let near = Job::mpirun(2)
         .env("MPILITE_TICK_MS", "600000")
         .env("MPILITE_WAIT", "spin")

@@ -1,4 +1,4 @@
-//! What the ranks of one node share: a memory, and a bell for each rank.
+//! What the ranks of one node share: a memory, and a doorbell for each rank.
 //!
 //! It is made when the first rank of the node calls Init, anew for each round of Init, since a
 //! script may run several programs one after the other. It goes to the ranks over their boot
@@ -29,12 +29,12 @@ const ROUNDS_MAX: usize = 4;
 /// The descriptors of one round.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// The memory first, then the bells by local rank.
+    /// The memory first, then the doorbells by local rank.
     descriptors: Vec<OwnedFd>,
 }
 
 impl Segment {
-    /// Makes memory and bells for a node of so many ranks.
+    /// Makes memory and doorbells for a node of so many ranks.
     ///
     /// # Errors
     ///
@@ -44,13 +44,14 @@ impl Segment {
         let mut descriptors = vec![memory(segment_bytes(ranks)).map_err(because("a memory"))?];
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         for _ in 0..ranks {
-            let bell = EventFd::from_flags(flags).map_err(because("a bell for each rank"))?;
-            descriptors.push(bell.into());
+            let doorbell =
+                EventFd::from_flags(flags).map_err(because("a doorbell for each rank"))?;
+            descriptors.push(doorbell.into());
         }
         Ok(Segment { descriptors })
     }
 
-    /// The memory first, then the bells by local rank.
+    /// The memory first, then the doorbells by local rank.
     pub(super) fn descriptors(&self) -> impl ExactSizeIterator<Item = RawFd> {
         self.descriptors.iter().map(AsRawFd::as_raw_fd)
     }

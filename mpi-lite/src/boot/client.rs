@@ -365,7 +365,7 @@ mod tests {
             let (bytes, rest) = frame.split_at(pieces - 1);
             for (piece, bytes) in bytes.chunks(1).chain([rest]).enumerate() {
                 let values = (piece * each) as u32..((piece + 1) * each) as u32;
-                let descriptors: Vec<OwnedFd> = values.map(bell).collect();
+                let descriptors: Vec<OwnedFd> = values.map(doorbell).collect();
                 send_beside(&theirs, bytes, &descriptors);
             }
         };
@@ -375,7 +375,7 @@ mod tests {
         client
     }
 
-    fn bell(value: u32) -> OwnedFd {
+    fn doorbell(value: u32) -> OwnedFd {
         rustix::event::eventfd(value, rustix::event::EventfdFlags::NONBLOCK).unwrap()
     }
 
@@ -394,10 +394,10 @@ mod tests {
         // 257 descriptors; those of 3 ranks byte by byte; 253 in one message.
         for (ranks, pieces, each) in [(256, 257, 1), (3, 4, 1), (252, 1, 253), (9, 2, 5)] {
             let mut client = sharing(ranks, pieces, each).unwrap();
-            let Shared { memory, bells } = client.shared().unwrap();
+            let Shared { memory, doorbells } = client.shared().unwrap();
             assert!(client.shared().is_none());
-            assert_eq!(bells.len(), ranks as usize);
-            for (number, descriptor) in std::iter::once(&memory).chain(&bells).enumerate() {
+            assert_eq!(doorbells.len(), ranks as usize);
+            for (number, descriptor) in std::iter::once(&memory).chain(&doorbells).enumerate() {
                 let flags = rustix::io::fcntl_getfd(descriptor).unwrap();
                 assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
                 if number > 0 {

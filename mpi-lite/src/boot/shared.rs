@@ -20,14 +20,14 @@ const PER_MESSAGE_MAX: usize = 253;
 /// The most descriptors of a frame that are kept: those of a node of 65,536 ranks.
 const BESIDE_MAX: usize = 65_537;
 
-/// The memory of a node, and a bell for each of its ranks. All are closed by exec.
+/// The memory of a node, and a doorbell for each of its ranks. All are closed by exec.
 #[derive(Debug)]
 pub struct Shared {
     /// A file in memory of `node::segment_bytes` bytes, all zero at first, sealed: its
     /// length never changes.
     pub memory: OwnedFd,
     /// By local rank: what wakes that rank. An eventfd that never blocks.
-    pub bells: Vec<OwnedFd>,
+    pub doorbells: Vec<OwnedFd>,
 }
 
 /// Descriptors that came over the channel and do not yet belong to a frame.
@@ -74,7 +74,7 @@ impl Beside {
         let mut descriptors = self.descriptors.into_iter();
         Ok(descriptors.next().map(|memory| Shared {
             memory,
-            bells: descriptors.collect(),
+            doorbells: descriptors.collect(),
         }))
     }
 }

@@ -1,8 +1,8 @@
 //! How one of several threads that wait leads, and what the lane tells the others (`crew`).
 //!
 //! The leader takes turns as a single thread would (`wait`); only it sleeps on the links'
-//! descriptors and on the bell. Whoever leaves the lane by its mutex tells the crew: the leader, a
-//! thread that tests or sends, or the ticker.
+//! descriptors and on the doorbell. Whoever leaves the lane by its mutex tells the crew: the
+//! leader, a thread that tests or sends, or the ticker.
 //!
 //! Programs that did not ask for `MPI_THREAD_MULTIPLE` have neither. Decision 0046.
 
@@ -50,7 +50,7 @@ pub(super) struct Lead {
     /// When those who wait for any change were last called.
     called_at: Option<Instant>,
     /// Wakes the leader. There is one if several threads may wait.
-    bell: Option<OwnedFd>,
+    doorbell: Option<OwnedFd>,
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ impl Lead {
     }
 
     pub(super) fn has_bell(&self) -> bool {
-        self.bell.is_some()
+        self.own_doorbell.is_some()
     }
 }
 
@@ -101,9 +101,9 @@ impl Shared for Lane {
         let has_more = self.wake_at().is_some_and(is_earlier)
             || self.delivery.requests.has_woken()
             || (self.delivery.taken.wants_room() && !sleep.wants_room);
-        if has_more && let Some(bell) = &self.lead.bell {
+        if has_more && let Some(doorbell) = &self.lead.doorbell {
             self.lead.sleep = None;
-            let _ = rustix::io::write(bell.as_fd(), &1u64.to_ne_bytes());
+            let _ = rustix::io::write(doorbell.as_fd(), &1u64.to_ne_bytes());
         }
     }
 
@@ -120,7 +120,7 @@ impl Lane {
     /// takes in so many before it looks; several would keep each other from looking.
     pub(super) fn await_more(&mut self, count: u64) -> u64 {
         let requests = &mut self.delivery.requests;
-        match self.lead.bell {
+        match self.lead.doorbell {
             None => requests.await_more(count),
             Some(_) => requests.finished() + count,
         }
@@ -173,9 +173,9 @@ impl Engine {
     /// # Errors
     /// The system has no more file descriptors.
     pub fn allow_threads(&self) -> std::io::Result<()> {
-        let bell = self.bell.try_clone()?;
+        let doorbell = self.own_doorbell.try_clone()?;
         self.lane.share();
-        self.with(|lane| lane.lead.bell = Some(bell));
+        self.with(|lane| lane.lead.doorbell = Some(doorbell));
         self.is_threaded.store(true, Ordering::Relaxed);
         Ok(())
     }

@@ -62,7 +62,7 @@ use tasks::Tasks;
 
 use crate::clock::Clock;
 use crate::node::Node;
-use crate::node::rest::Watch;
+use crate::node::wakeup::Watch;
 use crate::transport::Transport;
 
 /// The lane of a process, and how its threads wait for it.
@@ -76,12 +76,13 @@ pub struct Engine {
     /// What becomes readable when a link has something to do: copies of the links' descriptors.
     doorbells: Vec<OwnedFd>,
     /// Written to when another thread has done what a sleeper waits for.
-    bell: OwnedFd,
+    own_doorbell: OwnedFd,
     /// The node, if its ranks share memory.
     node: Option<Arc<Node>>,
     /// Several threads of the program may be inside at once: see `lead`.
     is_threaded: AtomicBool,
-    /// Written to when the ticker is to end: it never takes the ring of the bell from a sleeper.
+    /// Written to when the ticker is to end: it never takes the ring of the doorbell from a
+    /// sleeper.
     end: OwnedFd,
     /// How the ticker sleeps, if there are local peers who may wake it.
     watch: Option<Watch<'static>>,
@@ -115,9 +116,9 @@ impl Engine {
             clock,
             policy,
             doorbells,
-            bell: wait::bell()?,
+            own_doorbell: wait::doorbell()?,
             is_threaded: AtomicBool::new(false),
-            end: wait::bell()?,
+            end: wait::doorbell()?,
             sleepers: AtomicU32::new(0),
             tasks: Tasks::default(),
             turns: AtomicU64::new(0),

@@ -142,7 +142,7 @@ fn take_turn(engine: &Engine) -> Next {
         return Next::Park;
     };
     if engine.sleepers.load(Ordering::SeqCst) == 0 {
-        // A bell that was rung too late for a sleeper must not wake us again and again.
+        // A doorbell that was rung too late for a sleeper must not wake us again and again.
         lane.end_sleep();
     }
     // Who sends something long rings from now on, and nobody silences that before the ticker has

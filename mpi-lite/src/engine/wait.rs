@@ -21,7 +21,7 @@ use crate::clock::Instant;
 use crate::transport::Progress;
 
 /// A descriptor on which threads sleep until another rings it.
-pub(super) fn bell() -> std::io::Result<OwnedFd> {
+pub(super) fn doorbell() -> std::io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
 }
 
@@ -248,7 +248,7 @@ impl Engine {
             if LEADS {
                 lane.begin_sleep_of_leader(wake_at);
             }
-            lane.unlocked(|| self.doze(wake_at, &self.bell));
+            lane.unlocked(|| self.doze(wake_at, &self.own_doorbell));
             if LEADS {
                 lane.end_sleep_of_leader();
             }
@@ -259,10 +259,10 @@ impl Engine {
         answer
     }
 
-    /// Sleeps until a link has something, `bell` rings, or `until`. Answers whether it was woken
-    /// before.
+    /// Sleeps until a link has something, `doorbell` rings, or `until`. Answers whether it was
+    /// woken before.
     #[expect(clippy::disallowed_methods, reason = "this file blocks")]
-    pub(super) fn doze(&self, until: Option<Instant>, bell: &OwnedFd) -> bool {
+    pub(super) fn doze(&self, until: Option<Instant>, doorbell: &OwnedFd) -> bool {
         let timeout = until.map(|until| {
             let left = until.since(self.clock.now());
             Timespec::try_from(left).unwrap_or(Timespec {
@@ -270,7 +270,7 @@ impl Engine {
                 tv_nsec: 0,
             })
         });
-        let watched = self.doorbells.iter().chain([bell]);
+        let watched = self.doorbells.iter().chain([doorbell]);
         let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         // Interrupted by a signal: the caller looks again.
         let woken = poll(&mut watched, timeout.as_ref()).unwrap_or(0);
@@ -280,9 +280,9 @@ impl Engine {
         }
         let rung = watched
             .last()
-            .is_some_and(|bell| !bell.revents().is_empty());
+            .is_some_and(|doorbell| !doorbell.revents().is_empty());
         if rung {
-            let _ = rustix::io::read(bell.as_fd(), &mut [0; 8]);
+            let _ = rustix::io::read(doorbell.as_fd(), &mut [0; 8]);
         }
         woken > 0
     }
@@ -303,7 +303,7 @@ impl Engine {
     /// Wakes all sleepers, if there are any.
     pub(super) fn ring(&self) {
         if self.sleepers.load(Ordering::SeqCst) > 0 {
-            let _ = rustix::io::write(self.bell.as_fd(), &1u64.to_ne_bytes());
+            let _ = rustix::io::write(self.own_doorbell.as_fd(), &1u64.to_ne_bytes());
         }
     }
 }

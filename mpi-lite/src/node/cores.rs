@@ -58,6 +58,6 @@ impl Node {
 
     /// Whether ranks of this node share cores; all of them say the same, before anything is sent.
     pub fn settle(&mut self, is_crowded: bool) {
-        self.rest.settle(is_crowded);
+        self.wakeup.settle(is_crowded);
     }
 }

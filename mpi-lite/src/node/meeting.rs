@@ -120,15 +120,15 @@ impl Node {
             })
         };
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
-        let needs_fence = |member: &Member| self.rest.must_fence(member.area);
+        let needs_fence = |member: &Member| self.wakeup.must_fence(member.area);
         let first = self.locals[group[0].0 as usize];
         Some(Meeting {
             place,
             me,
             board: self.segment.board(place, first),
             has_sheets: true,
-            is_crowded: self.rest.is_crowded(),
-            lines: match self.rest.is_crowded() {
+            is_crowded: self.wakeup.is_crowded(),
+            lines: match self.wakeup.is_crowded() {
                 true => AHEAD as u64,
                 false => FEW as u64,
             },
@@ -149,7 +149,7 @@ impl Node {
     pub fn rouse(&self, sleepers: &[PeerId]) {
         for peer in sleepers {
             let local = self.locals[peer.0 as usize];
-            self.rest.wake(local, self.segment.area(local), false);
+            self.wakeup.wake(local, self.segment.area(local), false);
         }
     }
 }

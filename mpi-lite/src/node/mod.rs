@@ -4,16 +4,16 @@
 //! The link between two of them (`transport::shm`) has a part of it; collectives need no link.
 
 mod about;
-mod bells;
 mod cores;
+mod doorbells;
 mod exchange;
 mod line;
 pub mod meeting;
 #[cfg(test)]
 mod meeting_tests;
 mod parted;
-pub(crate) mod rest;
 pub(crate) mod segment;
+pub(crate) mod wakeup;
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -21,11 +21,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bells::Bells;
 pub use cores::{CORES_MAX, Cores};
-use rest::{Rest, Watch};
+use doorbells::Doorbells;
 use segment::Segment;
 pub use segment::{RANKS_MAX, segment_bytes};
+use wakeup::{Wakeup, Watch};
 
 use crate::ids::PeerId;
 
@@ -35,7 +35,7 @@ pub struct Access {
     /// The node's memory.
     pub memory: OwnedFd,
     /// What wakes each rank of the node, by local rank.
-    pub bells: Vec<OwnedFd>,
+    pub doorbells: Vec<OwnedFd>,
     /// The rank in `MPI_COMM_WORLD` of each rank of the node, by local rank.
     pub ranks: Vec<u32>,
     /// This rank's local rank.
@@ -55,7 +55,7 @@ pub struct Node {
     /// The other way round.
     peers: Vec<PeerId>,
     segment: Segment,
-    rest: Rest,
+    wakeup: Wakeup,
     /// Collectives without messages so far.
     gatherings: Arc<AtomicU64>,
     /// A word that local peers read to find out whether they can read our memory.
@@ -83,14 +83,14 @@ impl Node {
     pub(crate) fn on(segment: Segment, access: Access, size: u32) -> Self {
         let Access {
             memory: _,
-            bells,
+            doorbells,
             ranks,
             me,
             cores,
             copies_across,
         } = access;
         let area = segment.area(me);
-        let rest = Rest::new(area, Bells::new(bells, me), false);
+        let wakeup = Wakeup::new(area, Doorbells::new(doorbells, me), false);
         let mut locals = vec![u32::MAX; size as usize];
         for (&rank, local) in ranks.iter().zip(0..) {
             locals[rank as usize] = local;
@@ -106,7 +106,7 @@ impl Node {
             locals,
             peers: ranks.into_iter().map(PeerId::of_world_rank).collect(),
             segment,
-            rest,
+            wakeup,
             gatherings: Arc::default(),
             _witness: witness,
         }
@@ -140,13 +140,13 @@ impl Node {
 
     /// How its ranks sleep and are woken.
     #[inline]
-    pub(crate) fn rest(&self) -> &Rest {
-        &self.rest
+    pub(crate) fn wakeup(&self) -> &Wakeup {
+        &self.wakeup
     }
 
     /// What the ticker of this rank needs to sleep.
     pub(crate) fn watch(&self) -> Watch<'static> {
-        self.rest.watch()
+        self.wakeup.watch()
     }
 
     /// Collectives without messages so far.

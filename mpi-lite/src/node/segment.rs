@@ -62,7 +62,7 @@ pub(crate) const ASLEEP: u32 = 1;
 /// Another one: the rank has no room for bodies that nobody waits for.
 pub(crate) const FULL: u32 = 2;
 
-/// Another one: the rank computes, and its ticker listens to the bell.
+/// Another one: the rank computes, and its ticker listens to the doorbell.
 pub(crate) const DOZES: u32 = 4;
 
 /// Another one: its ticker sleeps on this word, because the program was in MPI when it last looked.

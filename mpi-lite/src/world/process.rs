@@ -237,7 +237,7 @@ fn join_node(
     };
     let access = node::Access {
         memory: shared.memory,
-        bells: shared.bells,
+        doorbells: shared.doorbells,
         ranks: assignment.neighbours.clone(),
         me: assignment.local_rank,
         cores: cores(),

@@ -103,7 +103,7 @@ enum Act {
     Turn(bool, Landing),
     Land(bool, Landing),
     Away(bool, bool),
-    Rest(bool),
+    Wakeup(bool),
 }
 
 /// The child, whose memory is what ours was.
@@ -160,7 +160,7 @@ fn play(input: &[u8]) {
             Act::Turn(at, how) => rig.turn(at, how.into()),
             Act::Land(at, how) => rig.land(at, how.into()),
             Act::Away(at, away) => rig.keep_bodies_away(at, away),
-            Act::Rest(at) => rig.rest(at),
+            Act::Wakeup(at) => rig.rest(at),
         }
         if choices.is_empty() {
             break;

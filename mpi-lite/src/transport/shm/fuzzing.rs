@@ -130,9 +130,9 @@ pub struct Rig {
     sent: u32,
 }
 
-fn bells() -> io::Result<Vec<OwnedFd>> {
-    let bell = || Ok(eventfd(0, EventfdFlags::NONBLOCK)?);
-    (0..2).map(|_| bell()).collect()
+fn doorbells() -> io::Result<Vec<OwnedFd>> {
+    let doorbell = || Ok(eventfd(0, EventfdFlags::NONBLOCK)?);
+    (0..2).map(|_| doorbell()).collect()
 }
 
 impl Rig {
@@ -144,11 +144,11 @@ impl Rig {
     pub fn new(memory: &mut Memory, stand: Option<Stand>) -> io::Result<Self> {
         memory.wipe()?;
         let segment = memory.segment;
-        let bells = bells()?;
+        let doorbells = doorbells()?;
         let rank = |me| -> io::Result<Rank> {
             let access = Access {
                 memory: memory.memory.try_clone()?,
-                bells: bells
+                doorbells: doorbells
                     .iter()
                     .map(OwnedFd::try_clone)
                     .collect::<Result<_, _>>()?,

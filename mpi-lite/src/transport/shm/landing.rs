@@ -220,7 +220,7 @@ impl Shm {
         }
         for (from, looks) in &mut self.asking {
             if has_waited(looks) {
-                self.node.rest().knock(*from, self.segment.area(*from));
+                self.node.wakeup().knock(*from, self.segment.area(*from));
             }
         }
     }
@@ -234,7 +234,7 @@ impl Shm {
         let placed = transfer.filter(|transfer| transfer.has_place());
         let (Some(transfer), Some(body)) = (placed, message.body.span()) else {
             if message.asked.is_none() && has_waited(&mut message.looks) {
-                self.node.rest().knock(message.to, outward.area);
+                self.node.wakeup().knock(message.to, outward.area);
             }
             return;
         };
@@ -246,10 +246,10 @@ impl Shm {
         self.moved += bytes;
         // It may sleep until this is done.
         if bytes > 0 {
-            self.node.rest().rouse(message.to, outward.area);
+            self.node.wakeup().rouse(message.to, outward.area);
         } else {
             self.node
-                .rest()
+                .wakeup()
                 .wake(message.to, outward.area, outward.must_fence);
         }
     }

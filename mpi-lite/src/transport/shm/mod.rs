@@ -162,7 +162,7 @@ impl Shm {
     #[must_use]
     pub fn counters(&self) -> Shared {
         Shared {
-            woken: self.node.rest().rung(),
+            woken: self.node.wakeup().rung(),
             collectives: self.node.gatherings(),
             ..self.counters.clone()
         }
@@ -229,7 +229,7 @@ impl Transport for Shm {
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.node.rest().bell())
+        Some(self.node.wakeup().doorbell())
     }
 
     fn is_quiet(&self) -> bool {
@@ -237,7 +237,7 @@ impl Transport for Shm {
     }
 
     fn begin_sleep(&mut self) -> bool {
-        let is_sure = self.node.rest().begin();
+        let is_sure = self.node.wakeup().begin();
         if !is_sure {
             std::thread::yield_now();
         }
@@ -249,7 +249,7 @@ impl Transport for Shm {
     }
 
     fn end_sleep(&mut self) {
-        self.node.rest().end();
+        self.node.wakeup().end();
         // Who woke us may never have sent anything before.
         self.meet_callers();
     }

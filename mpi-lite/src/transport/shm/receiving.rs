@@ -133,7 +133,7 @@ impl Shm {
             self.asking.retain(|&(asked, _)| asked != from);
             // More of them may wait for room with a sender that computes.
             self.node
-                .rest()
+                .wakeup()
                 .rouse(from, self.outward[from as usize].area);
         }
         makes_sense
@@ -152,7 +152,7 @@ impl Shm {
     fn make_room_known(&self, sender: u32) {
         let outward = &self.outward[sender as usize];
         self.node
-            .rest()
+            .wakeup()
             .wake(sender, outward.area, outward.must_fence);
     }
 

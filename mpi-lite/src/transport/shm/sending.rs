@@ -31,16 +31,18 @@ impl Shm {
     pub(super) fn announce(&mut self, to: u32) {
         let outward = &mut self.outward[to as usize];
         if !outward.is_known {
-            outward.must_fence = self.node.rest().must_fence(outward.area);
+            outward.must_fence = self.node.wakeup().must_fence(outward.area);
             outward.introduce(self.me);
         }
-        self.node.rest().wake(to, outward.area, outward.must_fence);
+        self.node
+            .wakeup()
+            .wake(to, outward.area, outward.must_fence);
     }
 
     /// The same for what somebody at `to` has to do something about soon, even while it computes.
     fn call(&mut self, to: u32) {
         self.announce(to);
-        self.node.rest().rouse(to, self.outward[to as usize].area);
+        self.node.wakeup().rouse(to, self.outward[to as usize].area);
     }
 
     /// Writes a short message whole, if there is room: it is as good as with its receiver, its body

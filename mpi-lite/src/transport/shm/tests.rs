@@ -1,7 +1,7 @@
 //! What the road promises beyond the contract of all roads.
 #![expect(
     clippy::disallowed_methods,
-    reason = "looks whether a bell was rung; blocks nobody"
+    reason = "looks whether a doorbell was rung; blocks nobody"
 )]
 
 use super::body::Room;
@@ -56,12 +56,15 @@ fn neighbours_in(
     (copies_across, is_crowded): (bool, bool),
 ) -> Vec<Shm> {
     let segment = cfg!(miri).then(|| Segment::alone(count));
-    let bells: Vec<_> = (0..count)
+    let doorbells: Vec<_> = (0..count)
         .map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap())
         .collect();
     let access = |me| Access {
         memory: memory.try_clone().unwrap(),
-        bells: bells.iter().map(|bell| bell.try_clone().unwrap()).collect(),
+        doorbells: doorbells
+            .iter()
+            .map(|doorbell| doorbell.try_clone().unwrap())
+            .collect(),
         ranks: (0..count).collect(),
         me,
         cores: Cores {
@@ -335,9 +338,9 @@ fn nonsense_in_the_memory_ends_in_a_lost_neighbour_or_in_wrong_bytes_never_out_o
 }
 
 fn is_rung(road: &Shm) -> bool {
-    let bell = road.wake_on().unwrap();
+    let doorbell = road.wake_on().unwrap();
     let none = Timespec::default();
-    poll(&mut [PollFd::new(&bell, PollFlags::IN)], Some(&none)).unwrap() > 0
+    poll(&mut [PollFd::new(&doorbell, PollFlags::IN)], Some(&none)).unwrap() > 0
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::crew::{self, Crew, Ready, Shared, Until};
 use super::lock::{Guard, Leave, Lock};
 use crate::clock::Instant;
 use crate::memory::{Memory, Span};
-use crate::node::bells::Bells;
+use crate::node::doorbells::Doorbells;
 use crate::sync::{Bug, check, is_planted};
 
 /// Messages that have come are finished by who leads, one after the other.
@@ -13,7 +13,7 @@ struct Lane {
     finished: u64,
     crew: Crew,
     is_leader_asleep: bool,
-    bells: Bells,
+    doorbells: Doorbells,
     bytes: Span,
 }
 
@@ -38,7 +38,7 @@ impl Shared for Lane {
         });
         if self.is_leader_asleep && self.come > 0 && !is_planted(Bug::NoWake) {
             self.is_leader_asleep = false;
-            self.bells.ring(0);
+            self.doorbells.ring(0);
         }
     }
 
@@ -48,13 +48,13 @@ impl Shared for Lane {
 }
 
 fn lane() -> &'static Lock<Lane> {
-    let [bells, _] = Bells::of_two();
+    let [doorbells, _] = Doorbells::of_two();
     let lock = Lock::new(Lane {
         come: 0,
         finished: 0,
         crew: Crew::default(),
         is_leader_asleep: false,
-        bells,
+        doorbells,
         bytes: Memory::at(1 << 40, 1, 1).span(),
     });
     lock.share();
@@ -74,10 +74,10 @@ fn lead(lane: &mut Guard<'_, Lane>, ready: Ready<'_, Lane, ()>) {
         lane.tell_crew();
         if lane.come == 0 {
             lane.is_leader_asleep = true;
-            let bells = lane.bells;
+            let doorbells = lane.doorbells;
             lane.unlocked(|| {
-                bells.wait();
-                bells.silence();
+                doorbells.wait();
+                doorbells.silence();
             });
             lane.is_leader_asleep = false;
         }

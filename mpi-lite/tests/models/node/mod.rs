@@ -7,7 +7,7 @@
 )]
 pub(crate) mod segment;
 
-pub(crate) mod bells;
+pub(crate) mod doorbells;
 
 #[path = "../../../src/node/about.rs"]
 #[allow(
@@ -30,9 +30,9 @@ mod line;
     reason = "the models do not use all of it"
 )]
 mod meeting;
-#[path = "../../../src/node/rest.rs"]
+#[path = "../../../src/node/wakeup.rs"]
 #[allow(dead_code, reason = "the models do not use all of it")]
-pub(crate) mod rest;
+pub(crate) mod wakeup;
 
 mod sheets;
 

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicU64;
 
 use loom::thread::yield_now;
 
-use super::bells::Bells;
+use super::doorbells::Doorbells;
 use super::meeting::{About, Gathering, Look, Meeting, Spot};
-use super::rest::Rest;
 use super::segment::{PART_BYTES, Segment};
+use super::wakeup::Wakeup;
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::sync::{Bug, Role, check};
@@ -18,7 +18,7 @@ use crate::sync::{Bug, Role, check};
 pub(super) struct Node {
     pub(super) segment: Segment,
     pub(super) locals: Vec<u32>,
-    pub(super) rest: Rest,
+    pub(super) wakeup: Wakeup,
     pub(super) gatherings: Arc<AtomicU64>,
 }
 
@@ -28,12 +28,12 @@ fn meetings(ranks: usize) -> Vec<Meeting> {
     let segment = Segment::leak(ranks);
     let locals: Vec<u32> = (0..ranks as u32).collect();
     let group: Vec<PeerId> = locals.iter().copied().map(PeerId).collect();
-    let [bell, _] = Bells::of_two();
+    let [doorbell, _] = Doorbells::of_two();
     let meeting = |me: usize| {
         let node = Node {
             segment,
             locals: locals.clone(),
-            rest: Rest::new(segment.area(me as u32), bell, true),
+            wakeup: Wakeup::new(segment.area(me as u32), doorbell, true),
             gatherings: Arc::default(),
         };
         let spot = Spot { place: 0, last: 0 };

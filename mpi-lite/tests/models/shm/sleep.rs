@@ -7,16 +7,16 @@ use loom::sync::atomic::Ordering::{Acquire, Release};
 
 use super::baton::Baton;
 use super::ring::{Consumer, Note, Producer};
-use crate::node::bells::Bells;
-use crate::node::rest::Rest;
+use crate::node::doorbells::Doorbells;
 use crate::node::segment::{Area, Pair, SLOTS};
+use crate::node::wakeup::Wakeup;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
 const NOTE: Note = Note::new(1, 0);
 
 /// How a rank wakes the one that sleeps.
 struct Waker {
-    rest: Rest,
+    wakeup: Wakeup,
     area: &'static Area,
     must_fence: bool,
 }
@@ -24,13 +24,13 @@ struct Waker {
 impl Waker {
     fn wake(&self) {
         if !is_planted(Bug::NoWake) {
-            self.rest.wake(1, self.area, self.must_fence);
+            self.wakeup.wake(1, self.area, self.must_fence);
         }
     }
 
     fn rouse(&self) {
         if !is_planted(Bug::NoWake) {
-            self.rest.rouse(1, self.area);
+            self.wakeup.rouse(1, self.area);
         }
     }
 
@@ -47,33 +47,33 @@ impl Waker {
 }
 
 struct Sleeper {
-    rest: Rest,
-    bell: Bells,
+    wakeup: Wakeup,
+    doorbell: Doorbells,
 }
 
 impl Sleeper {
     /// Sleeps until `is_there`, as `Engine::sleep` does.
     fn sleep_until(&self, mut is_there: impl FnMut() -> bool) {
         while !is_there() {
-            self.rest.begin();
+            self.wakeup.begin();
             if is_planted(Bug::NoSecondLook) || !is_there() {
-                self.bell.wait();
+                self.doorbell.wait();
             }
-            self.rest.end();
+            self.wakeup.end();
         }
     }
 
     /// The same while the program computes, as the ticker does.
     fn doze_until(&self, mut is_there: impl FnMut() -> bool) {
-        let watch = self.rest.watch();
+        let watch = self.wakeup.watch();
         loop {
             watch.begin();
             if !is_planted(Bug::NoSecondLook) && is_there() {
                 return;
             }
-            self.bell.wait();
+            self.doorbell.wait();
             watch.end();
-            self.bell.silence();
+            self.doorbell.silence();
             if is_there() {
                 return;
             }
@@ -83,19 +83,19 @@ impl Sleeper {
 
 /// Two ranks: one that wakes, one that sleeps.
 fn two(is_crowded: bool) -> (Waker, Sleeper) {
-    let bells = Bells::of_two();
+    let doorbells = Doorbells::of_two();
     let areas = [0, 1].map(|_| Area::leak());
-    let [waker, sleeper] = [0, 1].map(|me| Rest::new(areas[me], bells[me], is_crowded));
+    let [waker, sleeper] = [0, 1].map(|me| Wakeup::new(areas[me], doorbells[me], is_crowded));
     let must_fence = waker.must_fence(areas[1]);
     assert_eq!(must_fence, is_crowded);
     let waker = Waker {
-        rest: waker,
+        wakeup: waker,
         area: areas[1],
         must_fence,
     };
     let sleeper = Sleeper {
-        rest: sleeper,
-        bell: bells[1],
+        wakeup: sleeper,
+        doorbell: doorbells[1],
     };
     (waker, sleeper)
 }
@@ -162,7 +162,7 @@ fn wait_for_room(is_crowded: bool) {
 /// A ticker that is parked when it is told to end, or about to be.
 fn end_while_parked() {
     let (_, sleeper) = two(true);
-    let watch = sleeper.rest.watch();
+    let watch = sleeper.wakeup.watch();
     let is_over: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
     let ender = loom::thread::spawn(move || {
         is_over.store(1, Release);

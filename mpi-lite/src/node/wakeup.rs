@@ -14,15 +14,15 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use super::bells::Bells;
+use super::doorbells::Doorbells;
 use super::segment::{ASLEEP, Area, DOZES, PARKED};
 use crate::sync::{Barrier, compiler_fence, fence, membarrier, sleep_on, wake_from};
 
 /// How this rank sleeps, and how it wakes others.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub(crate) struct Wakeup {
     area: &'static Area,
-    bells: Bells,
+    doorbells: Doorbells,
     /// Ranks share cores.
     is_crowded: bool,
     /// This rank's senders do not fence: it does, before it sleeps.
@@ -33,15 +33,15 @@ pub(crate) struct Rest {
     rung: AtomicU64,
 }
 
-impl Rest {
+impl Wakeup {
     /// `is_crowded`: ranks share cores.
-    pub(crate) fn new(area: &'static Area, bells: Bells, is_crowded: bool) -> Self {
+    pub(crate) fn new(area: &'static Area, doorbells: Doorbells, is_crowded: bool) -> Self {
         let is_registered = membarrier(Barrier::JoinEverybody);
         let pays = is_registered && !is_crowded;
         area.needs_fence.store(u64::from(!pays), SeqCst);
         Self {
             area,
-            bells,
+            doorbells,
             is_crowded,
             pays,
             is_registered,
@@ -64,8 +64,8 @@ impl Rest {
         self.rung.load(Relaxed)
     }
 
-    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
-        self.bells.mine()
+    pub(crate) fn doorbell(&self) -> BorrowedFd<'_> {
+        self.doorbells.mine()
     }
 
     /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
@@ -73,7 +73,7 @@ impl Rest {
         self.is_crowded || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
-    /// From now on senders ring the bell. The caller looks once more before it sleeps. Answers
+    /// From now on senders ring the doorbell. The caller looks once more before it sleeps. Answers
     /// whether that is sure: if the system has refused the barrier, who is about to send may not
     /// ring, and the caller must not sleep.
     pub(crate) fn begin(&self) -> bool {
@@ -88,7 +88,7 @@ impl Rest {
     pub(crate) fn end(&self) {
         self.area.attention.fetch_and(!ASLEEP, SeqCst);
         // Rung or not: whoever rings after this finds nobody asleep.
-        self.bells.silence();
+        self.doorbells.silence();
     }
 
     /// Wakes the neighbour of `area` if it sleeps; what it shall see is written.
@@ -128,7 +128,7 @@ impl Rest {
         // The first who sees it rings.
         if area.attention.fetch_and(!ANYBODY, SeqCst) & ANYBODY != 0 {
             self.rung.fetch_add(1, Relaxed);
-            self.bells.ring(neighbour);
+            self.doorbells.ring(neighbour);
         }
     }
 
@@ -149,8 +149,8 @@ impl<'a> Watch<'a> {
         Self { area }
     }
 
-    /// The program computes: from now on, who sends something long rings the bell. The ticker looks
-    /// once more before it sleeps.
+    /// The program computes: from now on, who sends something long rings the doorbell. The ticker
+    /// looks once more before it sleeps.
     pub(crate) fn begin(self) {
         self.area.attention.fetch_or(DOZES, SeqCst);
         fence(SeqCst);

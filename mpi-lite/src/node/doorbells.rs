@@ -1,0 +1,35 @@
+//! What wakes a rank that sleeps: an eventfd for each rank of the node.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The doorbells of a node, as one rank sees them.
+#[derive(Debug)]
+pub(crate) struct Doorbells {
+    doorbells: Vec<OwnedFd>,
+    me: usize,
+}
+
+impl Doorbells {
+    /// `doorbells` by local rank; this rank is `me`.
+    pub(crate) fn new(doorbells: Vec<OwnedFd>, me: u32) -> Self {
+        let me = me as usize;
+        Self { doorbells, me }
+    }
+
+    /// What becomes readable when this rank's doorbell is rung.
+    pub(crate) fn mine(&self) -> BorrowedFd<'_> {
+        self.doorbells[self.me].as_fd()
+    }
+
+    /// This rank's doorbell has been heard.
+    pub(crate) fn silence(&self) {
+        let _ = rustix::io::read(self.mine(), &mut [0; 8]);
+    }
+
+    /// Rings that of a neighbour.
+    pub(crate) fn ring(&self, neighbour: u32) {
+        if let Some(doorbell) = self.doorbells.get(neighbour as usize) {
+            let _ = rustix::io::write(doorbell, &1_u64.to_ne_bytes());
+        }
+    }
+}
