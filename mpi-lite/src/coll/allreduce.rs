@@ -79,21 +79,21 @@ pub(super) fn allreduce(
 /// pairs of neighbours, of which the upper one takes part. So a partial result always covers
 /// neighbouring ranks, and the operands stay in the order of the ranks.
 async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
-    let crew = Crew::of(peers.all());
+    let group = PowerOfTwo::of(peers.all());
     let mut result = Partial::begin(own, receive)?;
     let mut incoming = Partial::room(own)?;
-    let Some(place) = crew.place(peers.here()) else {
+    let Some(place) = group.place(peers.here()) else {
         peers.send(peers.here() + 1, result.buffer()).await?;
         return peers.receive(peers.here() + 1, receive).await;
     };
-    let spared = crew.is_doubled(peers.here()).then(|| peers.here() - 1);
+    let spared = group.is_doubled(peers.here()).then(|| peers.here() - 1);
     if let Some(spared) = spared {
         peers.receive(spared, incoming.buffer()).await?;
         result.fold_left(&incoming, op)?;
     }
     let mut bit = 1;
-    while bit < crew.size {
-        let partner = crew.rank(place ^ bit);
+    while bit < group.size {
+        let partner = group.rank(place ^ bit);
         peers
             .exchange((partner, result.buffer()), (partner, incoming.buffer()))
             .await?;
@@ -111,14 +111,14 @@ async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -
 }
 
 /// The greatest power of two of processes; the others are each doubled by their upper neighbour.
-pub(super) struct Crew {
+pub(super) struct PowerOfTwo {
     /// A power of two.
     pub(super) size: usize,
     /// How many members stand for two.
     doubled: usize,
 }
 
-impl Crew {
+impl PowerOfTwo {
     pub(super) fn of(all: usize) -> Self {
         let size = 1 << all.ilog2();
         Self {

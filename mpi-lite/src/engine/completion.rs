@@ -5,10 +5,10 @@
 use std::cell::RefCell;
 
 use super::Engine;
-use super::crew::Until;
 use super::lane::Lane;
 use super::lock::Guard;
-use super::request::{Completion, Request, Stand};
+use super::request::{Completion, CompletionState, Request};
+use super::waiters::Until;
 use crate::error::{Cause, Result};
 
 /// The program's array of requests.
@@ -126,10 +126,10 @@ impl Lane {
         let (mut active, mut finished, mut any_failed) = (0, 0, false);
         for request in requests.iter() {
             if let (true, Some(request)) = (self.is_active(request)?, request) {
-                let stand = self.delivery.requests.stand(request)?;
+                let state = self.delivery.requests.state(request)?;
                 active += 1;
-                finished += usize::from(stand != Stand::Pending);
-                any_failed |= stand == Stand::Failed;
+                finished += usize::from(state != CompletionState::Pending);
+                any_failed |= state == CompletionState::Failed;
             }
         }
         if finished > 0 {
@@ -175,8 +175,8 @@ impl Sweep {
     fn go_on(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         while self.seen < requests.count() {
             if let Some(request) = requests.at(self.seen) {
-                match lane.delivery.requests.stand(request)? {
-                    Stand::Pending => {
+                match lane.delivery.requests.state(request)? {
+                    CompletionState::Pending => {
                         if self.is_patient && self.due <= self.finished {
                             let pending = self.pending_in_a_row(lane, requests)?;
                             self.due = lane.await_more(pending);
@@ -184,8 +184,8 @@ impl Sweep {
                         self.is_patient = true;
                         return Ok(false);
                     }
-                    Stand::Done => {}
-                    Stand::Failed => self.any_failed = true,
+                    CompletionState::Done => {}
+                    CompletionState::Failed => self.any_failed = true,
                 }
             }
             self.seen += 1;
@@ -202,7 +202,7 @@ impl Sweep {
     fn pending_in_a_row(&self, lane: &Lane, requests: impl Array) -> Result<u64> {
         let mut pending = 0;
         for request in (self.seen..requests.count()).filter_map(|index| requests.at(index)) {
-            if lane.delivery.requests.stand(request)? != Stand::Pending {
+            if lane.delivery.requests.state(request)? != CompletionState::Pending {
                 break;
             }
             pending += 1;
@@ -330,14 +330,14 @@ impl Engine {
         let mut sweep = Sweep::default();
         let lane = self.lane.lock();
         if self.is_threaded() {
-            return self.wait_all_in_crew(lane, requests, tell);
+            return self.wait_all_with_others(lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
         self.wait_in(lane, |_| Until::Change, take)
     }
 
     #[inline(never)]
-    fn wait_all_in_crew(
+    fn wait_all_with_others(
         &self,
         lane: Guard<'_, Lane>,
         requests: impl Array,

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::crew::Crew;
 use super::delivery::{Delivery, Inlet, Target};
 use super::lead::Lead;
 use super::matching::{Body, Inbound};
 use super::request::{Request, Status};
 use super::send::Burst;
 use super::wait_policy::WaitHistory;
+use super::waiters::Waiters;
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -82,10 +82,10 @@ pub struct Lane {
     /// The link to this process may have something to do: nobody else gives it anything.
     pub(super) own_is_busy: bool,
     /// The threads that wait, if several may.
-    pub(super) crew: Crew,
+    pub(super) waiters: Waiters,
     pub(super) lead: Lead,
     /// The links were told to keep bodies away.
-    keeps_bodies_away: bool,
+    pushes_back: bool,
 }
 
 /// What a link did, of which [`Lane::pass`] tells.
@@ -119,9 +119,9 @@ impl Lane {
             history: WaitHistory::default(),
             look_again_at: None,
             own_is_busy: false,
-            crew: Crew::default(),
+            waiters: Waiters::default(),
             lead: Lead::default(),
-            keeps_bodies_away: false,
+            pushes_back: false,
         }
     }
 
@@ -273,9 +273,9 @@ impl Lane {
             self.give_notice(notice);
         }
         let is_full = self.delivery.taken.is_full();
-        if core::mem::replace(&mut self.keeps_bodies_away, is_full) != is_full {
+        if core::mem::replace(&mut self.pushes_back, is_full) != is_full {
             for link in &mut self.links {
-                link.keep_bodies_away(is_full);
+                link.push_back(is_full);
             }
         }
     }

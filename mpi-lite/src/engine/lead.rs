@@ -1,8 +1,8 @@
-//! How one of several threads that wait leads, and what the lane tells the others (`crew`).
+//! How one of several threads that wait leads, and what the lane tells the others (`waiters`).
 //!
 //! The leader takes turns as a single thread would (`wait`); only it sleeps on the links'
-//! descriptors and on the doorbell. Whoever leaves the lane by its mutex tells the crew: the
-//! leader, a thread that tests or sends, or the ticker.
+//! descriptors and on the doorbell. Whoever leaves the lane by its mutex tells the threads that
+//! wait: the leader, a thread that tests or sends, or the ticker.
 //!
 //! Programs that did not ask for `MPI_THREAD_MULTIPLE` have neither. Decision 0046.
 
@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Engine;
-use super::crew::{self, Crew, Ready, Shared, Until};
 use super::lane::Lane;
 use super::lock::{Guard, Leave};
-use super::request::{Request, Stand};
+use super::request::{CompletionState, Request};
+use super::waiters::{self, Ready, Shared, Until, Waiters};
 use crate::clock::Instant;
 use crate::transport::Progress;
 
@@ -60,34 +60,36 @@ impl Lead {
     }
 
     pub(super) fn has_bell(&self) -> bool {
-        self.own_doorbell.is_some()
+        self.doorbell.is_some()
     }
 }
 
 impl Leave for Lane {
     #[inline]
     fn before_leave(&mut self) {
-        if self.crew.is_led() {
-            self.tell_crew();
+        if self.waiters.is_led() {
+            self.tell_waiters();
         }
     }
 }
 
 impl Shared for Lane {
-    fn crew(&mut self) -> &mut Crew {
-        &mut self.crew
+    fn waiters(&mut self) -> &mut Waiters {
+        &mut self.waiters
     }
 
     /// Calls those followers for whom something may have changed; wakes a leader who sleeps and has
     /// something to do.
     #[cold]
-    fn tell_crew(&mut self) {
+    fn tell_waiters(&mut self) {
         let seen = self.seen();
         if seen != self.lead.seen {
             self.lead.seen = seen;
             let requests = &self.delivery.requests;
-            self.crew.call_if(|until| match until {
-                Until::Finished(one) => !matches!(requests.stand(Request(one)), Ok(Stand::Pending)),
+            self.waiters.call_if(|until| match until {
+                Until::Finished(one) => {
+                    !matches!(requests.state(Request(one)), Ok(CompletionState::Pending))
+                }
                 Until::Count(count) => count <= seen.finished,
                 Until::Change => true,
             });
@@ -137,18 +139,18 @@ impl Lane {
 
     /// Those look who wait for what the lane does not know.
     fn call_to_look(&mut self) {
-        self.crew.call_if(|until| until == Until::Change);
+        self.waiters.call_if(|until| until == Until::Change);
     }
 
     /// After a turn of the leader.
-    pub(super) fn lead_crew(&mut self, progress: Progress, now: Instant) {
+    pub(super) fn tell_after_turn(&mut self, progress: Progress, now: Instant) {
         if progress != Progress::Idle {
-            self.tell_crew();
+            self.tell_waiters();
         }
         let is_due = |at: Instant| now.since(at) >= CALL;
         if self.lead.called_at.is_none_or(is_due) {
             self.lead.called_at = Some(now);
-            self.tell_crew();
+            self.tell_waiters();
             self.call_to_look();
         }
     }
@@ -189,7 +191,7 @@ impl Engine {
 
     /// Waits as one of several threads, after it has looked in vain: leads, or follows.
     #[inline(never)]
-    pub(super) fn wait_in_crew<T>(
+    pub(super) fn wait_with_others<T>(
         &self,
         mut lane: Guard<'_, Lane>,
         until: &dyn Fn(&Lane) -> Until,
@@ -200,7 +202,7 @@ impl Engine {
             None => std::thread::park(),
             Some(at) => std::thread::park_timeout(at.since(self.clock.now())),
         };
-        crew::wait(&mut lane, until, ready, &park, |lane, mut ready| {
+        waiters::wait(&mut lane, until, ready, &park, |lane, mut ready| {
             self.take_turns::<true, _, _>(lane, &mut ready, turn)
         })
     }

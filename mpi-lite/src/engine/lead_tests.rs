@@ -61,7 +61,7 @@ fn await_sleepers(engine: &Engine) {
     let deadline = clock.now().plus(Duration::from_secs(60));
     let sleep = |lane: &mut Lane| {
         let sleeps = lane.lead.is_asleep();
-        sleeps && lane.crew.followers() as i32 == THREADS - 1
+        sleeps && lane.waiters.followers() as i32 == THREADS - 1
     };
     while !engine.with(sleep) {
         assert!(clock.now() < deadline, "not all of them sleep");
@@ -85,7 +85,7 @@ fn who_sends_wakes_the_leader_who_calls_those_that_are_concerned() {
             }
         });
         engine.with(|lane| {
-            assert!(!lane.crew.is_led() && lane.crew.followers() == 0);
+            assert!(!lane.waiters.is_led() && lane.waiters.followers() == 0);
             assert_eq!(lane.survey(), Survey::default());
         });
     }
@@ -100,5 +100,5 @@ fn a_lane_that_is_not_shared_has_no_crew() {
     send(&engine, 1);
     assert_eq!(receive(&engine, 1), 1);
     assert!(!engine.is_threaded());
-    assert!(engine.with(|lane| !lane.crew.is_led() && !lane.lead.has_bell()));
+    assert!(engine.with(|lane| !lane.waiters.is_led() && !lane.lead.has_bell()));
 }

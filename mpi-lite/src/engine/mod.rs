@@ -6,7 +6,6 @@
 
 mod attached;
 mod completion;
-mod crew;
 mod delivery;
 pub mod envelope;
 mod exchange;
@@ -38,6 +37,7 @@ mod tests;
 mod ticker;
 mod wait;
 mod wait_policy;
+mod waiters;
 mod withdraw;
 
 use std::os::fd::OwnedFd;

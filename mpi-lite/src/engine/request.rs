@@ -126,7 +126,7 @@ impl Plan {
 
 /// How far an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum CompletionState {
     /// Not finished.
     Pending,
     /// Finished or inactive.
@@ -498,14 +498,14 @@ impl Requests {
 
     /// How far the operation is.
     #[inline]
-    pub(super) fn stand(&self, request: Request) -> Result<Stand> {
+    pub(super) fn state(&self, request: Request) -> Result<CompletionState> {
         let Some(operation) = self.table.get(request.0) else {
-            return self.sent(request).map(|_| Stand::Done);
+            return self.sent(request).map(|_| CompletionState::Done);
         };
         Ok(match operation.phase {
-            Phase::Active(_) => Stand::Pending,
-            Phase::Done(_) if operation.error().is_some() => Stand::Failed,
-            Phase::Done(_) | Phase::Inactive => Stand::Done,
+            Phase::Active(_) => CompletionState::Pending,
+            Phase::Done(_) if operation.error().is_some() => CompletionState::Failed,
+            Phase::Done(_) | Phase::Inactive => CompletionState::Done,
         })
     }
 

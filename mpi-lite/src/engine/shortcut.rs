@@ -5,7 +5,6 @@
 //! What it finds that is not for it goes the usual way, and so does the receive after a while.
 
 use super::Engine;
-use super::crew::Until;
 use super::delivery::{Inlet, Target};
 use super::envelope::{Envelope, Flags};
 use super::lane::Lane;
@@ -15,6 +14,7 @@ use super::receive::ReceivePlan;
 use super::request::{Completion, Request, Status};
 use super::send::SendPlan;
 use super::wait_policy::WaitPolicy;
+use super::waiters::Until;
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::ids::Mode;

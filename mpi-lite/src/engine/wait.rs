@@ -12,11 +12,11 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::Engine;
-use super::crew::Until;
 use super::lane::Lane;
 use super::lock::Guard;
 use super::taken::LONG_WAIT;
 use super::wait_policy::{Next, Wait};
+use super::waiters::Until;
 use crate::clock::Instant;
 use crate::transport::Progress;
 
@@ -63,7 +63,7 @@ impl Engine {
         match ready(&mut lane) {
             Some(answer) => answer,
             None if self.is_threaded() => {
-                self.wait_in_crew(lane, &until, &mut ready, |lane, now, ready| {
+                self.wait_with_others(lane, &until, &mut ready, |lane, now, ready| {
                     lane.turn_whole(now, ready)
                 })
             }
@@ -85,7 +85,7 @@ impl Engine {
         match ready(&mut lane) {
             Some(answer) => answer,
             None if self.is_threaded() => {
-                self.wait_in_crew(lane, &until, &mut ready, |lane, now, ready| {
+                self.wait_with_others(lane, &until, &mut ready, |lane, now, ready| {
                     lane.turn_until(now, ready)
                 })
             }
@@ -116,7 +116,7 @@ impl Engine {
             }
             let has_advanced = self.advance_if_due(lane);
             if LEADS {
-                lane.lead_crew(progress, now);
+                lane.tell_after_turn(progress, now);
                 lane.give_way();
             }
             let worked = progress == Progress::Delivered || has_advanced;

@@ -80,7 +80,7 @@ pub trait Transport {
     /// Back pressure: from now on bodies stay with their senders until their messages land, or may
     /// come along again. What is on its way still comes. A link on which `Landing::Later` does the
     /// same need not listen.
-    fn keep_bodies_away(&mut self, _away: bool) {}
+    fn push_back(&mut self, _away: bool) {}
 
     /// Returns true if everything that was sent is with its receivers.
     fn is_quiet(&self) -> bool;

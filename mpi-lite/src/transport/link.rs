@@ -140,8 +140,8 @@ impl Transport for Link {
         each!(self, road => road.end_sleep());
     }
 
-    fn keep_bodies_away(&mut self, away: bool) {
-        each!(self, road => road.keep_bodies_away(away));
+    fn push_back(&mut self, away: bool) {
+        each!(self, road => road.push_back(away));
     }
 
     fn is_quiet(&self) -> bool {

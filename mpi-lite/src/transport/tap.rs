@@ -131,8 +131,8 @@ impl<L: Transport> Transport for Tap<L> {
         self.link.end_sleep();
     }
 
-    fn keep_bodies_away(&mut self, away: bool) {
-        self.link.keep_bodies_away(away);
+    fn push_back(&mut self, away: bool) {
+        self.link.push_back(away);
     }
 
     fn is_quiet(&self) -> bool {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use mpi_lite::transport::shm::fuzzing::{How, Memory, Rig, Stand, Target};
+use mpi_lite::transport::shm::fuzzing::{How, Memory, Rig, State, Target};
 use mpi_lite_fuzz::memory::peak_of;
 
 /// Most acts of an input, and most bytes of memory: each act may begin a message of 1 MiB that is
@@ -107,8 +107,8 @@ enum Act {
 }
 
 /// The child, whose memory is what ours was.
-fn stand() -> Stand {
-    static STAND: OnceLock<Stand> = OnceLock::new();
+fn stand() -> State {
+    static STAND: OnceLock<State> = OnceLock::new();
     *STAND.get_or_init(|| {
         let witness = Box::leak(Box::new(0x5eed_5eed_5eed_5eed_u64));
         let parent = std::process::id();
@@ -125,7 +125,7 @@ fn stand() -> Stand {
                 libc::_exit(0);
             }
         }
-        Stand {
+        State {
             process: process.cast_unsigned(),
             witness_at: std::ptr::from_ref(witness).addr() as u64,
             witness: *witness,
@@ -159,7 +159,7 @@ fn play(input: &[u8]) {
             }
             Act::Turn(at, how) => rig.turn(at, how.into()),
             Act::Land(at, how) => rig.land(at, how.into()),
-            Act::Away(at, away) => rig.keep_bodies_away(at, away),
+            Act::Away(at, away) => rig.push_back(at, away),
             Act::Wakeup(at) => rig.rest(at),
         }
         if choices.is_empty() {

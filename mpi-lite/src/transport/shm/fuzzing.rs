@@ -31,7 +31,7 @@ const SENDS: usize = 64;
 
 /// A process whose memory stands in for that of both ranks, and what is written where in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Stand {
+pub struct State {
     /// Its number. Whatever a mad neighbour has copied into a process goes there.
     pub process: u32,
     /// Where in its memory the word is.
@@ -126,7 +126,7 @@ impl Memory {
 pub struct Rig {
     ranks: [Rank; 2],
     segment: Segment,
-    stand: Option<Stand>,
+    state: Option<State>,
     sent: u32,
 }
 
@@ -141,7 +141,7 @@ impl Rig {
     ///
     /// # Errors
     /// The system has no memory or no descriptors left.
-    pub fn new(memory: &mut Memory, stand: Option<Stand>) -> io::Result<Self> {
+    pub fn new(memory: &mut Memory, state: Option<State>) -> io::Result<Self> {
         memory.wipe()?;
         let segment = memory.segment;
         let doorbells = doorbells()?;
@@ -169,7 +169,7 @@ impl Rig {
         let rig = Self {
             ranks,
             segment,
-            stand,
+            state,
             sent: 0,
         };
         rig.present();
@@ -181,8 +181,8 @@ impl Rig {
     fn present(&self) {
         for rank in 0..2 {
             let area = self.segment.area(rank);
-            match self.stand {
-                Some(stand) => area.present(stand.process, (stand.witness_at, stand.witness)),
+            match self.state {
+                Some(state) => area.present(state.process, (state.witness_at, state.witness)),
                 None => area.present(0, (0, 0)),
             }
         }
@@ -278,8 +278,8 @@ impl Rig {
     }
 
     /// Rank `at` has no room for bodies, or has room again.
-    pub fn keep_bodies_away(&mut self, at: bool, away: bool) {
-        self.ranks[usize::from(at)].road.keep_bodies_away(away);
+    pub fn push_back(&mut self, at: bool, away: bool) {
+        self.ranks[usize::from(at)].road.push_back(away);
     }
 
     /// Rank `at` goes to sleep, and is awake again.

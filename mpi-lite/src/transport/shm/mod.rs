@@ -254,7 +254,7 @@ impl Transport for Shm {
         self.meet_callers();
     }
 
-    fn keep_bodies_away(&mut self, away: bool) {
+    fn push_back(&mut self, away: bool) {
         self.segment.area(self.me).set_full(away);
     }
 }

@@ -452,7 +452,7 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
     const MANY: u64 = if cfg!(miri) { 20 } else { 500 };
     for copies_across in [true, false] {
         let mut roads = ends(2, copies_across);
-        roads[1].keep_bodies_away(true);
+        roads[1].push_back(true);
         let mut bodies: Vec<_> = (0..MANY).map(|number| body(number, 100)).collect();
         for (number, body) in bodies.iter_mut().enumerate() {
             send(&mut roads[0], 1, number as u64, body);
@@ -472,7 +472,7 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
         let kept = roads[1].incoming.iter();
         let kept = kept.filter(|(_, message)| is_kept(&message.room)).count();
         assert_eq!(kept, 0, "bodies came all the same");
-        roads[1].keep_bodies_away(false);
+        roads[1].push_back(false);
         let mut come = Vec::new();
         for arrival in waiting {
             roads[1].land(arrival, 100, &mut come);

@@ -115,7 +115,7 @@ impl Inbox {
         while self.has_more_in_stretch() {
             let (start, end) = (self.slot * SLOT_BYTES, self.lens[self.slot]);
             let left = &self.slots[start + self.at..start + end];
-            let from = self.sift(left, ends, (seal, counters));
+            let from = self.validate(left, ends, (seal, counters));
             let begin = start + self.at;
             let Some((from, bytes)) = from else {
                 // Nobody knows where the next one would begin.
@@ -145,7 +145,7 @@ impl Inbox {
 
     /// Sender and length of the datagram that `left` begins with, if it is one of this job's.
     #[inline]
-    fn sift(
+    fn validate(
         &self,
         left: &[u8],
         ends: &Ends,

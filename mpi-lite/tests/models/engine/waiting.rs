@@ -1,7 +1,7 @@
 //! Of the threads that wait one leads, and none sleeps on when what it waits for has happened.
 
-use super::crew::{self, Crew, Ready, Shared, Until};
 use super::lock::{Guard, Leave, Lock};
+use super::waiters::{self, Ready, Shared, Until, Waiters};
 use crate::clock::Instant;
 use crate::memory::{Memory, Span};
 use crate::node::doorbells::Doorbells;
@@ -11,7 +11,7 @@ use crate::sync::{Bug, check, is_planted};
 struct Lane {
     come: u64,
     finished: u64,
-    crew: Crew,
+    waiters: Waiters,
     is_leader_asleep: bool,
     doorbells: Doorbells,
     bytes: Span,
@@ -19,20 +19,20 @@ struct Lane {
 
 impl Leave for Lane {
     fn before_leave(&mut self) {
-        if self.crew.is_led() {
-            self.tell_crew();
+        if self.waiters.is_led() {
+            self.tell_waiters();
         }
     }
 }
 
 impl Shared for Lane {
-    fn crew(&mut self) -> &mut Crew {
-        &mut self.crew
+    fn waiters(&mut self) -> &mut Waiters {
+        &mut self.waiters
     }
 
-    fn tell_crew(&mut self) {
+    fn tell_waiters(&mut self) {
         let finished = self.finished;
-        self.crew.call_if(|until| match until {
+        self.waiters.call_if(|until| match until {
             Until::Count(count) => count <= finished,
             Until::Finished(_) | Until::Change => unreachable!("they wait for counts"),
         });
@@ -52,7 +52,7 @@ fn lane() -> &'static Lock<Lane> {
     let lock = Lock::new(Lane {
         come: 0,
         finished: 0,
-        crew: Crew::default(),
+        waiters: Waiters::default(),
         is_leader_asleep: false,
         doorbells,
         bytes: Memory::at(1 << 40, 1, 1).span(),
@@ -71,7 +71,7 @@ fn lead(lane: &mut Guard<'_, Lane>, ready: Ready<'_, Lane, ()>) {
         if ready(lane).is_some() {
             return;
         }
-        lane.tell_crew();
+        lane.tell_waiters();
         if lane.come == 0 {
             lane.is_leader_asleep = true;
             let doorbells = lane.doorbells;
@@ -91,7 +91,7 @@ fn wait_for(lock: &Lock<Lane>, count: u64) {
     if ready(&mut lane).is_none() {
         let park = |_: Option<Instant>| loom::thread::park();
         let until = |_: &Lane| Until::Count(count);
-        crew::wait(&mut lane, &until, &mut ready, &park, lead);
+        waiters::wait(&mut lane, &until, &mut ready, &park, lead);
     }
     assert!(lane.bytes.is(lane.finished));
 }
@@ -109,7 +109,7 @@ fn threads_wait_for(counts: &'static [u64], messages: u64, last: u64) {
         thread.join().expect("it ends");
     }
     let lane = lock.lock();
-    assert!(!lane.crew.is_led() && lane.crew.followers() == 0);
+    assert!(!lane.waiters.is_led() && lane.waiters.followers() == 0);
 }
 
 const BUGS: [Bug; 2] = [Bug::NoCall, Bug::NoWake];

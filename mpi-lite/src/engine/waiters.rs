@@ -36,7 +36,7 @@ struct Follower {
 
 /// The threads of the program that wait.
 #[derive(Debug, Default)]
-pub(super) struct Crew {
+pub(super) struct Waiters {
     /// One of them takes turns.
     is_led: bool,
     /// A follower was called that may lead, and has not come yet.
@@ -51,17 +51,17 @@ pub(super) type Ready<'a, L, T> = &'a mut dyn FnMut(&mut L) -> Option<T>;
 /// What is behind the lock under which threads wait.
 pub(super) trait Shared: Leave {
     /// The threads that wait.
-    fn crew(&mut self) -> &mut Crew;
+    fn waiters(&mut self) -> &mut Waiters;
 
     /// Calls those followers for whom something may have changed.
-    fn tell_crew(&mut self);
+    fn tell_waiters(&mut self);
 
     /// A follower that waits for `until` is about to sleep. Returns when it is to look at the
     /// latest.
     fn note_follower(&mut self, until: Until) -> Option<Instant>;
 }
 
-impl Crew {
+impl Waiters {
     /// Returns true if a thread leads.
     #[inline]
     pub(super) fn is_led(&self) -> bool {
@@ -108,18 +108,18 @@ pub(super) fn wait<L: Shared, T>(
     park: &dyn Fn(Option<Instant>),
     lead: impl FnOnce(&mut Guard<'_, L>, Ready<'_, L, T>) -> T,
 ) -> T {
-    while lane.crew().is_led {
+    while lane.waiters().is_led {
         let until = until(lane);
         if let Some(answer) = follow(lane, until, ready, park) {
-            lane.crew().pass_on();
+            lane.waiters().pass_on();
             return answer;
         }
     }
-    lane.crew().is_led = true;
+    lane.waiters().is_led = true;
     let answer = lead(lane, ready);
-    lane.tell_crew();
-    lane.crew().is_led = false;
-    lane.crew().pass_on();
+    lane.tell_waiters();
+    lane.waiters().is_led = false;
+    lane.waiters().pass_on();
     answer
 }
 
@@ -137,17 +137,17 @@ fn follow<L: Shared, T>(
                 return Some(answer);
             }
         }
-        if !lane.crew().is_led {
+        if !lane.waiters().is_led {
             return None;
         }
     }
     let latest = lane.note_follower(until);
     let thread = current_thread();
     let me = thread.id();
-    lane.crew().followers.push(Follower { thread, until });
+    lane.waiters().followers.push(Follower { thread, until });
     lane.unlocked(|| park(latest));
-    let crew = lane.crew();
-    crew.is_heir_called = false;
-    crew.followers.retain(|other| other.thread.id() != me);
+    let waiters = lane.waiters();
+    waiters.is_heir_called = false;
+    waiters.followers.retain(|other| other.thread.id() != me);
     ready(lane)
 }
