@@ -33,8 +33,8 @@ build:
 stage:
 	@$(MAKE) --no-print-directory install PREFIX=$(STAGE)
 
-# Contract: PREFIX/bin, PREFIX/lib/libmpi_abi.{so.1,so,a}, PREFIX/include/mpi.h, PREFIX/lib/pkgconfig,
-# PREFIX/share/doc/mpilite, of which messages of the library speak.
+# Contract: PREFIX/bin, PREFIX/lib/libmpi_abi.{so.1,so,a}, PREFIX/include/mpi.h,
+# PREFIX/lib/pkgconfig, PREFIX/share/doc/mpilite, of which messages of the library speak.
 install: build
 	install -d $(PREFIX)/bin $(PREFIX)/include $(PREFIX)/lib/pkgconfig $(PREFIX)/lib/mpilite/compat/pkgconfig
 	install $(BUILT)/mpirun $(BUILT)/mpicc $(PREFIX)/bin
@@ -109,9 +109,10 @@ fuzz:
 mutants:
 	@CARGO="$(CARGO)" sh tests/mutants.sh
 
-# Unit tests under Miri, which finds undefined behaviour: those of what mpi-lite does with raw memory,
-# the roads of shared memory above all; the core has no unsafe code. There, ranks share a heap instead
-# of a mapping; and a Box whose word a neighbour reads is no aliasing that stacked borrows knows.
+# Unit tests under Miri, which finds undefined behaviour: those of what mpi-lite does with raw
+# memory, the channels of shared memory above all; the core has no unsafe code. There, ranks share a
+# heap instead of a mapping; and a Box whose word a local peer reads is no aliasing that stacked
+# borrows knows.
 MIRI = $(CARGO) +nightly miri
 miri:
 	@$(MIRI) --version >/dev/null 2>&1 || \

@@ -125,8 +125,8 @@ impl Bench {
         own.chain(self.peers.iter().cloned()).collect()
     }
 
-    /// The other MPIs on the road that they choose on one machine, installed or not; with `BEFORE`
-    /// the other mpi-lite instead. The first call installs those that come from PyPI.
+    /// The other MPIs on the transport that they choose on one machine, installed or not; with
+    /// `BEFORE` the other mpi-lite instead. The first call installs those that come from PyPI.
     #[must_use]
     pub fn neighbours(&self) -> &[Contender] {
         let other = self.options.before.as_ref();

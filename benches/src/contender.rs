@@ -91,7 +91,7 @@ pub fn kernel(name: &str, protocol: &'static str) -> Contender {
     }
 }
 
-/// mpi-lite with the road that it chooses itself: `auto`.
+/// mpi-lite with the transport that it chooses itself: `auto`.
 #[must_use]
 pub fn auto() -> Contender {
     Contender {
@@ -110,7 +110,7 @@ pub fn rmpp() -> Contender {
     }
 }
 
-/// Another mpi-lite, installed at `prefix`, on the same road as ours: `before`.
+/// Another mpi-lite, installed at `prefix`, on the same transport as ours: `before`.
 #[must_use]
 pub(crate) fn before(prefix: &Path, ours: Contender) -> Contender {
     Contender {
@@ -136,7 +136,7 @@ fn is_installed(compiler: &Path, launcher: &Path) -> bool {
 pub fn peers() -> Vec<Contender> {
     let open_mpi = Contender {
         name: "Open MPI tcp".to_owned(),
-        // Without `lo` it finds no road in a network that has nothing else.
+        // Without `lo` it finds no transport in a network that has nothing else.
         words: &[
             "--oversubscribe",
             "--mca",
@@ -164,8 +164,8 @@ pub fn peers() -> Vec<Contender> {
     vec![open_mpi, mpich]
 }
 
-/// The other MPIs on the road that they choose themselves, which on one machine is shared memory:
-/// those of the system, and the newest ones from PyPI.
+/// The other MPIs on the transport that they choose themselves, which on one machine is shared
+/// memory: those of the system, and the newest ones from PyPI.
 #[must_use]
 pub fn neighbours() -> Vec<Contender> {
     let newest = |name: &str, who: Contender| match wheels::install(name) {

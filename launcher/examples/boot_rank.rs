@@ -136,7 +136,7 @@ fn share(boot: &mut Boot) {
         boot.assignment().local_rank as usize,
         boot.assignment().local_size as usize,
     );
-    assert_eq!(boot.assignment().neighbours.len(), ranks);
+    assert_eq!(boot.assignment().local_peers.len(), ranks);
     assert!(boot.shared().is_none());
     let memory = File::from(memory);
     let read = || {

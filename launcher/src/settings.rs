@@ -43,7 +43,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_TRANSPORT",
         default: "auto",
-        meaning: "The road of messages, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
+        meaning: "How messages go, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
     },
     Setting {
         variable: "MPILITE_CC",

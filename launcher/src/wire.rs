@@ -74,7 +74,7 @@ pub struct Start {
     pub key: JobKey,
     /// How the ranks guard their datagrams at least.
     pub secure: Secure,
-    /// Which road the ranks take.
+    /// Which transport the ranks take.
     pub transport: String,
     /// The address for the ranks' sockets, if the user or `mpirun` chose it.
     pub interface: Option<Asked>,

@@ -123,7 +123,7 @@ fn enter(categories: &mut Vec<Category>, name: &str, about: &str) -> usize {
 
 fn about(part: &str) -> &'static str {
     match part {
-        "mpi" => "Messages, whatever road they take.",
+        "mpi" => "Messages, whatever transport they take.",
         "rmpp" => "The protocol between machines.",
         "udp" => "Datagrams and the system calls for them.",
         _ => "A part of the library.",

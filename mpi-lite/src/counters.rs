@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub use rmpp_core::{Bytes, Measure, Peak, Repeats, Row, Rows};
 
 rmpp_core::tally! {
-    /// What the engine counts, whatever road a message takes.
+    /// What the engine counts, whatever transport a message takes.
     pub struct Messages ["mpi"] {
         /// Messages sent: those of collective operations and those to oneself included.
         pub messages_sent: u64,
@@ -34,7 +34,7 @@ rmpp_core::tally! {
 }
 
 rmpp_core::tally! {
-    /// What the road through shared memory counts.
+    /// What the transport through shared memory counts.
     pub struct Shared ["shm"] {
         /// Messages sent.
         pub messages_sent: u64,

@@ -126,7 +126,7 @@ fn to_rank() -> Vec<(&'static str, ToRank)> {
         local_rank: 1,
         local_size: 2,
         node: 0,
-        neighbours: vec![0, 1],
+        local_peers: vec![0, 1],
         shares_memory: false,
         host: "n1".into(),
         bind: [127, 0, 0, 1].into(),

@@ -313,13 +313,13 @@ fn messages_that_were_held_leave_no_memory_behind() {
 }
 
 /// Two processes of one thread that share memory. All of their calls are those of a program.
-struct Neighbours {
+struct LocalPeers {
     engines: [Arc<Engine>; 2],
     out: Vec<u8>,
     room: Vec<u8>,
 }
 
-impl Neighbours {
+impl LocalPeers {
     fn new(copies_across: bool) -> Self {
         let memory = memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
         ftruncate(&memory, node::segment_bytes(2)).expect("room for two");
@@ -339,8 +339,11 @@ impl Neighbours {
                 copies_across,
             };
             let node = Arc::new(Node::join(access, 2).expect("a mapping"));
-            let road = Shm::new(Arc::clone(&node));
-            let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(road)];
+            let channel = Shm::new(Arc::clone(&node));
+            let links = vec![
+                Link::Loopback(Loopback::new(PeerId(me))),
+                Link::Shm(channel),
+            ];
             let hosts = vec!["a".to_owned(); 2];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
@@ -438,9 +441,9 @@ const NEAR_WINDOW: usize = 8;
 const THROUGH_THE_RING: [usize; 5] = [0, 8, 40, 3_000, 16_384];
 
 #[test]
-fn blocking_calls_between_neighbours_do_not_allocate() {
+fn blocking_calls_between_local_peers_do_not_allocate() {
     for bytes in THROUGH_THE_RING {
-        let mut job = Neighbours::new(true);
+        let mut job = LocalPeers::new(true);
         assert_eq!(
             allocations_of(|| job.send_and_receive(bytes)),
             0,
@@ -450,9 +453,9 @@ fn blocking_calls_between_neighbours_do_not_allocate() {
 }
 
 #[test]
-fn started_calls_between_neighbours_do_not_allocate() {
+fn started_calls_between_local_peers_do_not_allocate() {
     for bytes in THROUGH_THE_RING {
-        let mut job = Neighbours::new(true);
+        let mut job = LocalPeers::new(true);
         assert_eq!(
             allocations_of(|| job.exchange(bytes, true)),
             0,
@@ -464,7 +467,7 @@ fn started_calls_between_neighbours_do_not_allocate() {
 #[test]
 fn messages_that_both_sides_copy_do_not_allocate() {
     for receives_first in [true, false] {
-        let mut job = Neighbours::new(true);
+        let mut job = LocalPeers::new(true);
         let count = allocations_of(|| job.exchange(LONG_BYTES, receives_first));
         assert_eq!(count, 0, "receives first: {receives_first}");
     }
@@ -473,16 +476,16 @@ fn messages_that_both_sides_copy_do_not_allocate() {
 #[test]
 fn long_messages_through_the_ring_do_not_allocate() {
     for receives_first in [true, false] {
-        let mut job = Neighbours::new(false);
+        let mut job = LocalPeers::new(false);
         let count = allocations_of(|| job.exchange(LONG_BYTES, receives_first));
         assert_eq!(count, 0, "receives first: {receives_first}");
     }
 }
 
 #[test]
-fn what_neighbours_find_before_it_is_asked_for_does_not_allocate() {
+fn what_local_peers_find_before_it_is_asked_for_does_not_allocate() {
     for bytes in THROUGH_THE_RING {
-        let mut job = Neighbours::new(true);
+        let mut job = LocalPeers::new(true);
         let blocking = allocations_of(|| job.send_and_find(bytes));
         assert_eq!(blocking, 0, "{bytes} bytes");
         let started = allocations_of(|| job.exchange(bytes, false));
@@ -496,7 +499,7 @@ fn long_messages_with_gaps_are_packed_nowhere() {
     let gaps = gaps.and_then(|one| one.resized(0, 100)).expect("a vector");
     gaps.commit();
     for copies_across in [true, false] {
-        let mut job = Neighbours::new(copies_across);
+        let mut job = LocalPeers::new(copies_across);
         let place = |bytes: &mut [u8]| {
             let count = bytes.len() as u64 / 100;
             let buffer = Buffer::at(Span::of(bytes).origin(0), count, gaps.clone());

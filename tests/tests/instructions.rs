@@ -45,7 +45,7 @@ const NEAR_CALLS: &[&str] = &[
 ];
 
 const HEAD: &str = "\
-# Instructions of one call, with the road below it, under callgrind: benches/c/calls.c over the
+# Instructions of one call, with the transport below it, under callgrind: benches/c/calls.c over the
 # loopback, benches/c/near_calls.c over shared memory.
 # UPDATE=1 cargo test --package mpi-lite-tests --test instructions
 ";

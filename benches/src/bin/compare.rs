@@ -1,7 +1,7 @@
 //! `make compare`: mpi-lite beside the MPIs of this machine and beside the kernel alone.
 //!
 //! Two parts: `network`, where everybody goes over UDP or TCP, each section at several packet
-//! sizes, and `node`, where everybody takes the road that it chooses on one machine.
+//! sizes, and `node`, where everybody takes the transport that it chooses on one machine.
 //!
 //! Rounds, everybody back to back in each of them; the figures are medians over the rounds, the
 //! ratios are taken within a round. `COMPARE=quick` makes fewer and shorter rounds,

@@ -33,7 +33,7 @@ pub struct Section {
 enum Measure {
     /// Ranks that reach each other over a network, measured on each of [`NETWORKS`].
     Network(fn(&Bench, &mut Report, Network) -> Result<(), String>),
-    /// Ranks on one machine, each MPI by the road that it chooses.
+    /// Ranks on one machine, each MPI by the transport that it chooses.
     Node(fn(&Bench, &mut Report) -> Result<(), String>),
 }
 

@@ -215,7 +215,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         local_rank: 0,
         local_size: count(start.ranks.len()),
         node: start.node,
-        neighbours: start.ranks.clone(),
+        local_peers: start.ranks.clone(),
         shares_memory: false,
         host: String::new(),
         bind: bind_address(start)?,

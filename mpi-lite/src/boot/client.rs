@@ -327,15 +327,15 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_do_not_fit_are_refused() {
+    fn local_peers_that_do_not_fit_are_refused() {
         let possible = two_ranks();
         let wrong: [fn(&mut Assignment); 7] = [
-            |it| it.neighbours.clear(),
-            |it| it.neighbours = vec![1],
-            |it| it.neighbours = vec![0, 1],
-            |it| (it.local_size, it.neighbours) = (2, vec![0, 0]),
-            |it| (it.local_size, it.neighbours) = (2, vec![0, 2]),
-            |it| (it.local_size, it.neighbours) = (3, vec![0, 1, 2]),
+            |it| it.local_peers.clear(),
+            |it| it.local_peers = vec![1],
+            |it| it.local_peers = vec![0, 1],
+            |it| (it.local_size, it.local_peers) = (2, vec![0, 0]),
+            |it| (it.local_size, it.local_peers) = (2, vec![0, 2]),
+            |it| (it.local_size, it.local_peers) = (3, vec![0, 1, 2]),
             |it| it.shares_memory = true,
         ];
         assert!(possible.is_possible());
@@ -352,7 +352,7 @@ mod tests {
         let assignment = Assignment {
             size: ranks,
             local_size: ranks,
-            neighbours: (0..ranks).collect(),
+            local_peers: (0..ranks).collect(),
             hosts: vec!["n".into(); ranks as usize],
             shares_memory: true,
             ..two_ranks()

@@ -50,7 +50,7 @@ pub struct Assignment {
     /// Number of the node, 0 for the first.
     pub node: u32,
     /// The ranks in `MPI_COMM_WORLD` of all ranks on the same node, by local rank; ascending.
-    pub neighbours: Vec<u32>,
+    pub local_peers: Vec<u32>,
     /// Whether descriptors come beside this frame, see [`super::Shared`]: all ranks of the node
     /// get them, or none.
     pub shares_memory: bool,
@@ -62,7 +62,7 @@ pub struct Assignment {
     pub key: Secret,
     /// How datagrams are guarded at least, whatever the rank's environment says.
     pub secure: Secure,
-    /// Which road to take: `auto`, `shm`, `rmpp` or `loopback`.
+    /// Which transport to take: `auto`, `shm`, `rmpp` or `loopback`.
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
     pub hosts: Vec<String>,
@@ -120,14 +120,14 @@ impl Assignment {
     /// Says whether the numbers fit together. The launcher is our own, but a mix of versions must
     /// end in words, not in a panic later.
     pub(super) fn is_possible(&self) -> bool {
-        let neighbours = &self.neighbours;
+        let local_peers = &self.local_peers;
         self.rank < self.size
             && self.local_size <= self.size
             && self.hosts.len() == self.size as usize
-            && neighbours.len() == self.local_size as usize
-            && neighbours.get(self.local_rank as usize) == Some(&self.rank)
-            && neighbours.is_sorted_by(|a, b| a < b)
-            && neighbours.last().is_some_and(|last| *last < self.size)
+            && local_peers.len() == self.local_size as usize
+            && local_peers.get(self.local_rank as usize) == Some(&self.rank)
+            && local_peers.is_sorted_by(|a, b| a < b)
+            && local_peers.last().is_some_and(|last| *last < self.size)
             && (self.local_size > 1 || !self.shares_memory)
     }
 }
@@ -141,7 +141,7 @@ impl fmt::Debug for Assignment {
             .field("local_rank", &self.local_rank)
             .field("local_size", &self.local_size)
             .field("node", &self.node)
-            .field("neighbours", &self.neighbours)
+            .field("local_peers", &self.local_peers)
             .field("shares_memory", &self.shares_memory)
             .field("host", &self.host)
             .field("bind", &self.bind)

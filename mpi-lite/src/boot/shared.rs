@@ -58,7 +58,7 @@ impl Beside {
     /// Says which is which, once the assignment is complete.
     pub(super) fn sort(self, assignment: &Assignment) -> Result<Option<Shared>, BootError> {
         let needed = match assignment.shares_memory {
-            true => assignment.neighbours.len() + 1,
+            true => assignment.local_peers.len() + 1,
             false => 0,
         };
         if self.is_cut {

@@ -22,7 +22,7 @@ impl Single {
                 local_rank: 0,
                 local_size: 1,
                 node: 0,
-                neighbours: vec![0],
+                local_peers: vec![0],
                 shares_memory: false,
                 hosts: vec![host.clone()],
                 host,

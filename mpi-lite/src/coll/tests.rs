@@ -197,13 +197,13 @@ const NEAR_SIZES: [usize; 6] = [1, 2, 3, 5, 8, 13];
 
 /// Runs `program` in `size` ranks of a node; checks that no message is left over.
 pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicator) + Sync)) {
-    let roads = shm::tests::crowd(size as u32, false, is_crowded);
+    let links = shm::tests::crowd(size as u32, false, is_crowded);
     thread::scope(|scope| {
         let (done, ends) = channel();
-        for (road, me) in roads.into_iter().zip(0..) {
+        for (link, me) in links.into_iter().zip(0..) {
             let done = done.clone();
             scope.spawn(move || {
-                let world = join(road, me, size);
+                let world = join(link, me, size);
                 let engine = Arc::clone(world.engine());
                 program(world);
                 // A message that nobody receives would keep this rank for ever.
@@ -223,9 +223,9 @@ pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicato
 }
 
 /// `MPI_COMM_WORLD` of rank `me`.
-fn join(road: Shm, me: u32, size: usize) -> Communicator {
-    let node = Arc::clone(road.node());
-    let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(road)];
+fn join(link: Shm, me: u32, size: usize) -> Communicator {
+    let node = Arc::clone(link.node());
+    let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(link)];
     let hosts = vec!["here".to_owned(); size];
     let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
     lane.join(node);

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use super::delivery::{Delivery, Inlet, Target};
-use super::lead::Lead;
 use super::matching::{Body, Inbound};
 use super::request::{Request, Status};
 use super::send::Burst;
 use super::wait_policy::WaitHistory;
-use super::waiters::Waiters;
+use super::waiters::{Lead, Waiters};
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
@@ -48,7 +47,7 @@ pub struct Counters {
     /// The engine's part.
     pub messages: Messages,
     /// The transports' part.
-    pub roads: Tallies,
+    pub transports: Tallies,
 }
 
 impl Counters {
@@ -56,7 +55,7 @@ impl Counters {
     #[must_use]
     pub fn rows(&self) -> Rows {
         let mut rows = self.messages.rows();
-        rows.extend(self.roads.rows());
+        rows.extend(self.transports.rows());
         rows
     }
 }
@@ -320,7 +319,7 @@ impl Lane {
     pub fn counters(&self) -> Counters {
         Counters {
             messages: self.delivery.counters.clone(),
-            roads: Tallies::of(&self.links),
+            transports: Tallies::of(&self.links),
         }
     }
 

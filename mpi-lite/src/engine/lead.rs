@@ -6,7 +6,7 @@
 //!
 //! Programs that did not ask for `MPI_THREAD_MULTIPLE` have neither. Decision 0046.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::Engine;
 use super::lane::Lane;
 use super::lock::{Guard, Leave};
 use super::request::{CompletionState, Request};
-use super::waiters::{self, Ready, Shared, Until, Waiters};
+use super::waiters::{self, Ready, Seen, Shared, Sleep, Until, Waiters};
 use crate::clock::Instant;
 use crate::transport::Progress;
 
@@ -23,46 +23,6 @@ const CALL: Duration = Duration::from_micros(100);
 
 /// How the leader takes a turn.
 type Turn<T> = fn(&mut Lane, Instant, &mut Ready<'_, Lane, T>) -> (Progress, Option<T>);
-
-/// What followers may wait for, as far as the lane knows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
-    finished: u64,
-    unexpected: u64,
-    sends: usize,
-    lost: usize,
-}
-
-/// What a leader knew when it went to sleep.
-#[derive(Clone, Copy, Debug)]
-struct Sleep {
-    until: Option<Instant>,
-    wants_room: bool,
-}
-
-/// What the leader keeps in the lane.
-#[derive(Debug, Default)]
-pub(super) struct Lead {
-    /// What was known when followers were last called.
-    seen: Seen,
-    /// The leader sleeps, and a change of this is to wake it.
-    sleep: Option<Sleep>,
-    /// When those who wait for any change were last called.
-    called_at: Option<Instant>,
-    /// Wakes the leader. There is one if several threads may wait.
-    doorbell: Option<OwnedFd>,
-}
-
-#[cfg(test)]
-impl Lead {
-    pub(super) fn is_asleep(&self) -> bool {
-        self.sleep.is_some()
-    }
-
-    pub(super) fn has_bell(&self) -> bool {
-        self.doorbell.is_some()
-    }
-}
 
 impl Leave for Lane {
     #[inline]
@@ -155,7 +115,7 @@ impl Lane {
         }
     }
 
-    /// The leader is about to sleep until then; neighbours know already that they are to wake it.
+    /// The leader is about to sleep until then; local peers know already that they are to wake it.
     pub(super) fn begin_sleep_of_leader(&mut self, until: Option<Instant>) {
         let wants_room = self.delivery.taken.wants_room();
         self.lead.sleep = Some(Sleep { until, wants_room });

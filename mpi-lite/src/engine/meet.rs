@@ -240,7 +240,7 @@ impl Lane {
         (!has_come).then(|| stray.into())
     }
 
-    /// Whether messages to ranks of this node are not all in their roads, or not all done with.
+    /// Whether messages to ranks of this node are not all in their channels, or not all done with.
     #[inline]
     fn holds_back(&self) -> bool {
         self.near.is_some_and(|near| !self.links[near].is_quiet())

@@ -421,7 +421,7 @@ mod tests {
     use crate::ids::Mode;
     use crate::transport::{Link, Loopback, PeerId, Transport};
 
-    /// To copy more pays for a call that waits, over a road that waits for an acknowledgement.
+    /// To copy more pays for a call that waits, over a transport that waits for an acknowledgement.
     #[test]
     fn a_call_that_waits_copies_no_more_where_nothing_is_acknowledged() {
         let settings = Settings::default();

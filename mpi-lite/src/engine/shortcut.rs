@@ -229,7 +229,7 @@ impl Engine {
         self.wait_with(lane, Some(request))
     }
 
-    /// Looks for the message of a receive where messages of neighbours come first.
+    /// Looks for the message of a receive where messages of local peers come first.
     #[inline(always)]
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
@@ -242,7 +242,7 @@ impl Engine {
 
     /// Receives a message of a collective from a member that may have gone on without sending it:
     /// `None` then, and nothing is received. `has_gone_on` says whether it has, and that all it
-    /// sent before lies in its road.
+    /// sent before lies in its channel.
     ///
     /// # Errors
     /// As [`Engine::receive`].

@@ -433,16 +433,16 @@ fn what_one_process_counts_as_sent_the_other_counts_as_received() {
     assert_eq!(row(&left, "udp_datagrams_sent"), 0, "there is no socket");
 }
 
-/// Receives of any message at rank 0, while `flooder` always has another one on its road. Answers
+/// Receives of any message at rank 0, while `flooder` always has another one under way. Answers
 /// whether what rank 2 sent, later than the first of these, is among so many.
 fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
     const ENOUGH: usize = 2000;
     let mut engines = crowd(3, false, false)
         .into_iter()
         .zip(0..)
-        .map(|(road, me)| {
-            let node = Arc::clone(road.node());
-            let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(road)];
+        .map(|(link, me)| {
+            let node = Arc::clone(link.node());
+            let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(link)];
             let hosts = vec!["here".into(); 3];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);
@@ -477,7 +477,7 @@ fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
 }
 
 #[test]
-fn a_neighbour_that_never_stops_does_not_keep_others_from_a_rank_that_receives() {
+fn a_local_peer_that_never_stops_does_not_keep_others_from_a_rank_that_receives() {
     let status = |completion: Completion| completion.into_result().unwrap();
     assert!(
         hears_of_another(|engine, plan| status(engine.receive(plan).unwrap())),

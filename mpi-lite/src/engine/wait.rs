@@ -33,7 +33,7 @@ const LOOKS_PER_TIME: u32 = 8;
 /// that no program always has it in the same place.
 const TURNS_PER_LOOK_AROUND: u32 = 61;
 
-/// Enough for the rings of a thousand neighbours.
+/// Enough for the rings of a thousand local peers.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
 
 /// The earliest of some times, of which there may be none.
@@ -161,7 +161,7 @@ impl Engine {
 
     /// Notes that somebody takes a turn; who has the lane is the only one who writes. The ticker
     /// relies on it, so it looks around now and then: most turns end with the message that was
-    /// waited for, and a neighbour that sends one after the other would keep all others waiting.
+    /// waited for, and a local peer that sends one after the other would keep all others waiting.
     /// Returns true if it did.
     #[inline]
     pub(super) fn count_turn(&self, lane: &mut Lane) -> bool {

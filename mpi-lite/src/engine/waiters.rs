@@ -7,6 +7,8 @@
 //!
 //! What is behind the lock, and how one leads, `lead` says. Decision 0046.
 
+use std::os::fd::OwnedFd;
+
 use super::lock::{Guard, Leave};
 use crate::clock::Instant;
 use crate::slab::Key;
@@ -42,6 +44,46 @@ pub(super) struct Waiters {
     /// A follower was called that may lead, and has not come yet.
     is_heir_called: bool,
     followers: Vec<Follower>,
+}
+
+/// What followers may wait for, as far as the lane knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) finished: u64,
+    pub(super) unexpected: u64,
+    pub(super) sends: usize,
+    pub(super) lost: usize,
+}
+
+/// What a leader knew when it went to sleep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sleep {
+    pub(super) until: Option<Instant>,
+    pub(super) wants_room: bool,
+}
+
+/// What the leader keeps in the lane.
+#[derive(Debug, Default)]
+pub(super) struct Lead {
+    /// What was known when followers were last called.
+    pub(super) seen: Seen,
+    /// The leader sleeps, and a change of this is to wake it.
+    pub(super) sleep: Option<Sleep>,
+    /// When those who wait for any change were last called.
+    pub(super) called_at: Option<Instant>,
+    /// Wakes the leader. There is one if several threads may wait.
+    pub(super) doorbell: Option<OwnedFd>,
+}
+
+#[cfg(test)]
+impl Lead {
+    pub(super) fn is_asleep(&self) -> bool {
+        self.sleep.is_some()
+    }
+
+    pub(super) fn has_bell(&self) -> bool {
+        self.doorbell.is_some()
+    }
 }
 
 /// What a thread waits for answers something.

@@ -23,7 +23,7 @@ pub struct Cores {
     pub most: u32,
 }
 
-/// The same where neighbours read it.
+/// The same where local peers read it.
 #[repr(C)]
 pub(crate) struct Seen {
     allowed: [AtomicU64; WORDS],

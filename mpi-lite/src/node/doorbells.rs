@@ -26,9 +26,9 @@ impl Doorbells {
         let _ = rustix::io::read(self.mine(), &mut [0; 8]);
     }
 
-    /// Rings that of a neighbour.
-    pub(crate) fn ring(&self, neighbour: u32) {
-        if let Some(doorbell) = self.doorbells.get(neighbour as usize) {
+    /// Rings that of a local peer.
+    pub(crate) fn ring(&self, local_peer: u32) {
+        if let Some(doorbell) = self.doorbells.get(local_peer as usize) {
             let _ = rustix::io::write(doorbell, &1_u64.to_ne_bytes());
         }
     }

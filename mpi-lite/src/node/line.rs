@@ -53,7 +53,7 @@ pub(crate) fn put(
     line.stamp.store(stamp, Release);
 }
 
-/// Reads what `put` has written. What neighbours can write is copied before it is used.
+/// Reads what `put` has written. What local peers can write is copied before it is used.
 #[inline]
 pub(crate) fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
     if bag.len() > LINE_BYTES {

@@ -145,7 +145,7 @@ impl Node {
         })
     }
 
-    /// Wakes these neighbours, if they still sleep.
+    /// Wakes these local peers, if they still sleep.
     pub fn rouse(&self, sleepers: &[PeerId]) {
         for peer in sleepers {
             let local = self.locals[peer.0 as usize];
@@ -198,7 +198,7 @@ impl Meeting {
     }
 
     /// The next gathering, and what it is about for who knows what the one before was.
-    /// `holds_back`: some messages of this member did not fit their roads yet.
+    /// `holds_back`: some messages of this member did not fit their channels yet.
     #[inline(always)]
     pub fn gather(&self, about: About, holds_back: bool) -> (Gathering<'_>, About) {
         let at = self.at.load(Relaxed) + 1;

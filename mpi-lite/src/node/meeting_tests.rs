@@ -11,12 +11,12 @@ use crate::transport::shm::tests::crowd;
 
 const SPOT: Spot = Spot { place: 3, last: 40 };
 
-/// What two ranks know of the place at which they meet, and their roads.
+/// What two ranks know of the place at which they meet, and their channels.
 fn pair(is_crowded: bool) -> (Vec<Shm>, [Meeting; 2]) {
-    let roads = crowd(2, false, is_crowded);
-    let meetings = [0, 1].map(|me| roads[me].node().meeting(SPOT, &[0, 1].map(PeerId), me));
+    let channels = crowd(2, false, is_crowded);
+    let meetings = [0, 1].map(|me| channels[me].node().meeting(SPOT, &[0, 1].map(PeerId), me));
     (
-        roads,
+        channels,
         meetings.map(|meeting| meeting.expect("both are here")),
     )
 }
@@ -27,7 +27,7 @@ fn about(bytes: usize) -> About {
 
 #[test]
 fn what_one_brings_the_other_reads_whatever_its_length() {
-    let (_roads, [here, there]) = pair(false);
+    let (_transports, [here, there]) = pair(false);
     for len in [0, 1, 8, 47, 48, 49, 1000, BRING_BYTES] {
         let (come, seen) = (
             here.gather(about(0), false).0,
@@ -46,7 +46,7 @@ fn what_one_brings_the_other_reads_whatever_its_length() {
 
 #[test]
 fn who_has_still_to_read_keeps_the_other_from_writing() {
-    let (_roads, [here, there]) = pair(false);
+    let (_transports, [here, there]) = pair(false);
     for _ in 0..2 {
         let come = here.gather(about(0), false).0;
         assert_eq!(come.is_free(), Some(Ok(())));
@@ -61,7 +61,7 @@ fn who_has_still_to_read_keeps_the_other_from_writing() {
 
 #[test]
 fn who_shares_cores_brings_so_much_ahead_and_no_more() {
-    let (_roads, [here, there]) = pair(true);
+    let (_transports, [here, there]) = pair(true);
     for number in 0..AHEAD {
         let come = here.gather(about(0), false).0;
         assert_eq!(come.is_free(), Some(Ok(())), "gathering {number}");
@@ -81,7 +81,7 @@ fn who_shares_cores_brings_so_much_ahead_and_no_more() {
 
 #[test]
 fn a_place_is_left_when_all_have_left_it() {
-    let (_roads, [here, there]) = pair(true);
+    let (_transports, [here, there]) = pair(true);
     here.gather(about(0), false);
     here.leave();
     assert!(!here.is_over());
@@ -93,7 +93,7 @@ fn a_place_is_left_when_all_have_left_it() {
 
 #[test]
 fn numbers_that_cannot_be_are_nonsense() {
-    let (_roads, [here, there]) = pair(true);
+    let (_transports, [here, there]) = pair(true);
     let (come, seen) = (
         here.gather(about(0), false).0,
         there.gather(about(0), false).0,
@@ -128,7 +128,7 @@ fn random_words_in_a_seat_lead_nowhere_else() {
             word ^= word << 17;
             word >> (word % 64)
         };
-        let (_roads, [here, _there]) = pair(seed % 2 == 0);
+        let (_transports, [here, _there]) = pair(seed % 2 == 0);
         let seat = here.members[1].seat;
         let lines = seat.brought.iter().chain(&seat.results);
         for place in lines.flat_map(|line| line.words.iter().chain([&line.stamp])) {
@@ -146,7 +146,7 @@ fn random_words_in_a_seat_lead_nowhere_else() {
 
 #[test]
 fn who_parted_from_the_others_is_found_out_at_the_next_gathering() {
-    let (_roads, [here, there]) = pair(false);
+    let (_transports, [here, there]) = pair(false);
     let of_root = |root| about(0).with_root(root);
     for (member, root) in [(&here, 0), (&there, 1)] {
         let (gathering, mine) = member.gather(of_root(root), false);
@@ -164,7 +164,7 @@ fn who_parted_from_the_others_is_found_out_at_the_next_gathering() {
 
 #[test]
 fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
-    let (_roads, [here, there]) = pair(true);
+    let (_transports, [here, there]) = pair(true);
     assert!(!here.has_gone_on(1));
     there.gather(about(0), true);
     assert!(!here.has_gone_on(1), "a message may still come");
@@ -181,7 +181,7 @@ fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
 
 #[test]
 fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_gathering_later() {
-    let (_roads, [here, there]) = pair(true);
+    let (_transports, [here, there]) = pair(true);
     let [one, other] = [1, 2].map(|kind| About::new(kind, 0, 4));
     let (_, mine) = here.gather(one, false);
     assert_eq!(here.parted(mine), None, "nobody has come");
@@ -198,10 +198,10 @@ fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_gathering_later()
 
 #[test]
 fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
-    let (roads, [_, there]) = pair(true);
+    let (channels, [_, there]) = pair(true);
     let (gathering, theirs) = there.gather(about(0), false);
     gathering.bring(theirs, Who::Nobody, |_| ());
-    let next = roads[0]
+    let next = channels[0]
         .node()
         .meeting(there.spot(), &[0, 1].map(PeerId), 0)
         .expect("both");

@@ -7,7 +7,7 @@ use crate::sync::fence;
 
 impl Meeting {
     /// Whether the member of `rank` has come to a gathering to which this member has not, and all
-    /// messages that it sent before lie in their roads.
+    /// messages that it sent before lie in their channels.
     #[must_use]
     pub fn has_gone_on(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  area of rank 0 | area of rank 1 | ...      what everybody may look at
-//!  pair 0 -> 0    | pair 0 -> 1    | ...      one road for each ordered pair
+//!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
 //!  place 0: seat of rank 0 | of rank 1 | ...   where communicators meet (`meeting`)
 //!  place 0: bags of rank 0 | of rank 1 | ...   what does not fit a seat's line
 //!  sheets of rank 0 | of rank 1 | ...          what a rank exchanges with all others (`exchange`)
@@ -99,14 +99,14 @@ pub(crate) struct Transfer {
     pub(crate) failed: AtomicU32,
 }
 
-/// The road from one rank to another.
+/// The channel from one rank to another.
 #[repr(C, align(4096))]
 pub(crate) struct Pair {
     pub(crate) taken: Taken,
     pub(crate) transfers: [Transfer; TRANSFERS],
     pub(crate) slots: [Slot; SLOTS],
     pub(crate) bodies: Bodies,
-    /// Used on the road from the lower to the higher of two ranks, for both directions.
+    /// Used on the channel from the lower to the higher of two ranks, for both directions.
     pub(crate) relay: Relay,
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct Seat {
     /// Who has brought something to this rank alone.
     pub(crate) given: [Count; AHEAD],
     /// The gathering to which the rank came last, times two, and one more if it holds messages back
-    /// that did not fit their roads.
+    /// that did not fit their channels.
     pub(crate) at: Count,
     /// The gathering with which the rank has left its last communicator here.
     pub(crate) left: Count,
@@ -413,7 +413,7 @@ impl Segment {
         unsafe { &*self.base.0.cast::<Area>().add(rank as usize) }
     }
 
-    /// The road from local rank `from` to local rank `to`.
+    /// The channel from local rank `from` to local rank `to`.
     pub(crate) fn pair(self, from: u32, to: u32) -> &'static Pair {
         assert!(from < self.ranks && to < self.ranks, "ranks of this node");
         let number = from as usize * self.ranks as usize + to as usize;

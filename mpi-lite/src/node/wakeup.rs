@@ -3,7 +3,7 @@
 //! Who goes to sleep says so in its area, and then looks once more. Who sends writes its slot, and
 //! then looks whether the receiver sleeps. One of the two must see the other, so between writing
 //! and looking both need a barrier. The sender's would cost as much as the message itself; so the
-//! sleeper pays for both: membarrier(2) makes every running neighbour pass one. Where the system
+//! sleeper pays for both: membarrier(2) makes every running local peer pass one. Where the system
 //! does not know that, or ranks share cores and sleep all the time, senders fence.
 //!
 //! While the program computes, the ticker sees to long messages: it sleeps as well, and those who
@@ -91,44 +91,44 @@ impl Wakeup {
         self.doorbells.silence();
     }
 
-    /// Wakes the neighbour of `area` if it sleeps; what it shall see is written.
+    /// Wakes the local peer of `area` if it sleeps; what it shall see is written.
     #[inline]
-    pub(crate) fn wake(&self, neighbour: u32, area: &Area, must_fence: bool) {
+    pub(crate) fn wake(&self, local_peer: u32, area: &Area, must_fence: bool) {
         if must_fence {
             fence(SeqCst);
         } else {
             compiler_fence(SeqCst);
         }
         if area.attention.load(Relaxed) & ASLEEP != 0 {
-            self.ring(neighbour, area);
+            self.ring(local_peer, area);
         }
     }
 
-    /// Wakes the neighbour of `area` if it sleeps, or its ticker if it computes; what it shall see
+    /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes; what it shall see
     /// is written. For what is long, and for what somebody has to do before it can go on.
-    pub(crate) fn rouse(&self, neighbour: u32, area: &Area) {
+    pub(crate) fn rouse(&self, local_peer: u32, area: &Area) {
         fence(SeqCst);
         if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {
-            self.ring(neighbour, area);
+            self.ring(local_peer, area);
         }
     }
 
-    /// Wakes the ticker of the neighbour of `area`, which has not noticed yet that its program
-    /// computes: nothing was heard of the neighbour for a while.
-    pub(crate) fn knock(&self, neighbour: u32, area: &Area) {
-        self.rouse(neighbour, area);
+    /// Wakes the ticker of the local peer of `area`, which has not noticed yet that its program
+    /// computes: nothing was heard of the local peer for a while.
+    pub(crate) fn knock(&self, local_peer: u32, area: &Area) {
+        self.rouse(local_peer, area);
         if area.attention.load(Relaxed) & PARKED != 0 {
             Watch::of(area).unpark();
         }
     }
 
     #[cold]
-    fn ring(&self, neighbour: u32, area: &Area) {
+    fn ring(&self, local_peer: u32, area: &Area) {
         const ANYBODY: u32 = ASLEEP | DOZES;
         // The first who sees it rings.
         if area.attention.fetch_and(!ANYBODY, SeqCst) & ANYBODY != 0 {
             self.rung.fetch_add(1, Relaxed);
-            self.doorbells.ring(neighbour);
+            self.doorbells.ring(local_peer);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::clock::Instant;
 use crate::counters::{Datagrams, Rows, Shared};
 use crate::memory::Span;
 
-/// A transport, one of the roads we have.
+/// A transport, one of the transports we have.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -35,8 +35,8 @@ pub enum Link {
     Tap(Box<Tap<Link>>),
 }
 
-/// What the roads of a process have counted. A road that it does not use has counted nothing, so
-/// that the rows are the same for all processes.
+/// What the transports of a process have counted. A transport that it does not use has counted
+/// nothing, so that the rows are the same for all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Tallies {
     shm: Shared,
@@ -81,70 +81,70 @@ impl Tallies {
 }
 
 macro_rules! each {
-    ($link:expr, $road:ident => $call:expr) => {
+    ($link:expr, $inner:ident => $call:expr) => {
         match $link {
-            Link::Loopback($road) => $call,
-            Link::Shm($road) => $call,
-            Link::Udp($road) => $call,
+            Link::Loopback($inner) => $call,
+            Link::Shm($inner) => $call,
+            Link::Udp($inner) => $call,
             #[cfg(feature = "sim")]
-            Link::Sim($road) => $call,
+            Link::Sim($inner) => $call,
             #[cfg(feature = "sim")]
-            Link::Tap($road) => $call,
+            Link::Tap($inner) => $call,
         }
     };
 }
 
 impl Transport for Link {
     fn capabilities(&self) -> Capabilities {
-        each!(self, road => road.capabilities())
+        each!(self, link => link.capabilities())
     }
 
     #[inline(always)]
     fn offer(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
-        each!(self, road => road.offer(to, envelope, body))
+        each!(self, link => link.offer(to, envelope, body))
     }
 
     #[inline]
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
-        each!(self, road => road.send(to, message))
+        each!(self, link => link.send(to, message))
     }
 
     #[inline]
     fn flush(&mut self) {
-        each!(self, road => road.flush());
+        each!(self, link => link.flush());
     }
 
     #[inline]
     fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
-        each!(self, road => road.land(arrival, landing))
+        each!(self, link => link.land(arrival, landing))
     }
 
     #[inline(always)]
     fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
-        each!(self, road => road.progress(now, sink))
+        each!(self, link => link.progress(now, sink))
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        each!(self, road => road.wake_at())
+        each!(self, link => link.wake_at())
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
-        each!(self, road => road.wake_on())
+        each!(self, link => link.wake_on())
     }
 
     fn begin_sleep(&mut self) -> bool {
-        each!(self, road => road.begin_sleep())
+        each!(self, link => link.begin_sleep())
     }
 
     fn end_sleep(&mut self) {
-        each!(self, road => road.end_sleep());
+        each!(self, link => link.end_sleep());
     }
 
     fn push_back(&mut self, away: bool) {
-        each!(self, road => road.push_back(away));
+        each!(self, link => link.push_back(away));
     }
 
     fn is_quiet(&self) -> bool {
-        each!(self, road => road.is_quiet())
+        each!(self, link => link.is_quiet())
     }
 }

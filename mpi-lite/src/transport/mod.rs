@@ -1,4 +1,4 @@
-//! The contract of a transport, and the roads that keep it.
+//! The contract of a transport, and the transports that keep it.
 //!
 //! A transport carries whole messages between processes, reliably and in order per pair. A message
 //! is an envelope, which only the engine understands, and a body, which lies in the user's memory

@@ -1,4 +1,4 @@
-//! One conformance suite over every road: what the engine relies on.
+//! One conformance suite over every transport: what the engine relies on.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use crate::config::{Secure, Settings};
 use crate::data::{Area, Basic, Datatype};
 use crate::memory::Span;
 
-/// Two ends of one road, and how time passes there.
+/// Two ends of one transport, and how time passes there.
 struct Rig {
     links: Vec<Link>,
     clock: Clock,
@@ -138,7 +138,7 @@ fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
 
 /// Two ranks that share memory, though both are this process.
 fn shared(copies_across: bool) -> Rig {
-    let links = shm::tests::neighbours(2, copies_across)
+    let links = shm::tests::local_peers(2, copies_across)
         .into_iter()
         .map(Link::Shm);
     Rig {
@@ -169,7 +169,7 @@ fn caps(profile: &str) -> Caps {
     Caps::parse(profile).unwrap()
 }
 
-/// Every road, by name.
+/// Every transport, by name.
 fn rigs() -> Vec<(&'static str, Rig)> {
     let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
     let mut rigs = vec![
@@ -228,7 +228,7 @@ const SEALS: [(&str, Secure); 2] = [
     ("udp, encrypted", Secure::Encrypt),
 ];
 
-/// Profiles of the protocol that all roads are tried with.
+/// Profiles of the protocol that all transports are tried with.
 const PROFILES: [(&str, &str); 3] = [
     ("classic", "classic"),
     ("packets share datagrams", "classic,+coalesce"),

@@ -238,7 +238,7 @@ fn join_node(
     let access = node::Access {
         memory: shared.memory,
         doorbells: shared.doorbells,
-        ranks: assignment.neighbours.clone(),
+        ranks: assignment.local_peers.clone(),
         me: assignment.local_rank,
         cores: cores(),
         copies_across: settings.copy_across,

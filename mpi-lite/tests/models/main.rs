@@ -3,7 +3,7 @@
 //!
 //! The code is that of the library, included by its path; what it stands on is the model's own:
 //! `sync` for atomics, fences and barriers, `memory` for bytes that must never be touched by two
-//! at once, `shm` and `node` for a road of two slots. Each model is run with planted mistakes as
+//! at once, `shm` and `node` for a channel of two slots. Each model is run with planted mistakes as
 //! well, which it must find: else it would not show anything. Decision 0024.
 //!
 //! `LOOM_MAX_PREEMPTIONS=n` (2 if not set) tries orders with more interruptions of each side.

@@ -1,5 +1,5 @@
 //! What may name what inside mpi-lite, file by file. The layers of modules are in `layers.rs`.
 
 mod circles;
-mod roads;
 mod source;
+mod transports;

@@ -13,7 +13,7 @@ use mpi_lite::transport::shm::fuzzing::{How, Memory, Rig, State, Target};
 use mpi_lite_fuzz::memory::peak_of;
 
 /// Most acts of an input, and most bytes of memory: each act may begin a message of 1 MiB that is
-/// in the road's buffer, in the sender's and in the receiver's.
+/// in the transport's buffer, in the sender's and in the receiver's.
 const ACTS: usize = 64;
 const MOST_BYTES: usize = ACTS * (3 << 20);
 

@@ -1,5 +1,5 @@
-//! Ranks on one machine: everybody takes the road that it chooses there itself, and mpi-lite is
-//! also measured over RMPP.
+//! Ranks on one machine: everybody takes the transport that it chooses there itself, and mpi-lite
+//! is also measured over RMPP.
 
 mod collectives;
 mod crowd;
@@ -26,7 +26,7 @@ use crate::contender::{Contender, auto, rmpp};
 use crate::machine;
 use crate::report::Report;
 
-/// The names of ours: by the road it chooses, and over RMPP.
+/// The names of ours: by the transport it chooses, and over RMPP.
 const AUTO: &str = "auto";
 const RMPP: &str = "rmpp";
 

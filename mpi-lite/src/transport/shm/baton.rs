@@ -23,7 +23,7 @@ fn order(number: u32, slots: u64) -> u64 {
     u64::from(number & 0xffff) << 16 | slots & 0xffff
 }
 
-/// One side's view, which its two ends of the road share.
+/// One side's view, which its two ends of the channel share.
 #[derive(Debug)]
 pub(super) struct Baton {
     relay: &'static Relay,

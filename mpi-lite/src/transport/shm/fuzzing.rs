@@ -1,8 +1,8 @@
 //! Two ranks that share memory, under the hand of a fuzzer or a test: both send and receive, and
-//! meanwhile anything may be written into the memory, as a neighbour that has gone mad would do.
+//! meanwhile anything may be written into the memory, as a local peer that has gone mad would do.
 //!
 //! Whatever is written, nothing may panic or touch memory that is not of the segment or of a
-//! message; each send ends at most once, and nothing is heard of a neighbour that is lost.
+//! message; each send ends at most once, and nothing is heard of a local peer that is lost.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ const SENDS: usize = 64;
 /// A process whose memory stands in for that of both ranks, and what is written where in it.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// Its number. Whatever a mad neighbour has copied into a process goes there.
+    /// Its number. Whatever a mad local peer has copied into a process goes there.
     pub process: u32,
     /// Where in its memory the word is.
     pub witness_at: u64,
@@ -43,13 +43,13 @@ pub struct State {
 /// Where something is written.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
-    /// A slot of the road to the rank, by number: its stamp.
+    /// A slot of the channel to the rank, by number: its stamp.
     Stamp(u8),
     /// A word of such a slot.
     Word(u8, u8),
     /// How many slots the rank has taken, or how many bytes.
     Taken(bool),
-    /// A word of a transfer on the road to the rank.
+    /// A word of a transfer on the channel to the rank.
     Transfer(u8, u8),
     /// A word of what the rank says of itself.
     Area(u8),
@@ -73,7 +73,7 @@ pub enum How {
 
 /// One of the two ranks, with what the program has given it.
 struct Rank {
-    road: Shm,
+    link: Shm,
     program: Program,
 }
 
@@ -161,7 +161,7 @@ impl Rig {
                 copies_across: false,
             };
             Ok(Rank {
-                road: Shm::new(Arc::new(Node::on(segment, access, 2))),
+                link: Shm::new(Arc::new(Node::on(segment, access, 2))),
                 program: Program::default(),
             })
         };
@@ -198,7 +198,7 @@ impl Rig {
         let envelope = [self.sent as u8; ENVELOPE_BYTES];
         let mut body = vec![self.sent as u8; len as usize];
         let span = Span::of(&mut body);
-        if !needs_match && rank.road.offer(to, &envelope, span) {
+        if !needs_match && rank.link.offer(to, &envelope, span) {
             return;
         }
         let message = Outbound {
@@ -208,14 +208,14 @@ impl Rig {
             is_awaited: false,
             needs_match,
         };
-        if rank.road.send(to, message).is_ok() {
+        if rank.link.send(to, message).is_ok() {
             rank.program.sending.push((self.sent, body));
         }
     }
 
     /// Rank `from` says something that has the right stamp and is otherwise as it likes.
     pub fn forge(&mut self, from: bool, kind: u8, bytes: u32, words: [u64; WORDS]) {
-        let outward = &mut self.ranks[usize::from(from)].road.outward[usize::from(!from)];
+        let outward = &mut self.ranks[usize::from(from)].link.outward[usize::from(!from)];
         let note = Note::new(kind, bytes as usize & 0x7f_ffff);
         outward.forge(note, words);
         self.segment
@@ -253,10 +253,10 @@ impl Rig {
     /// Rank `at` takes a turn; what arrives lands like this.
     pub fn turn(&mut self, at: bool, how: How) {
         let rank = &mut self.ranks[usize::from(at)];
-        // A neighbour that writes without end could keep it busy without end.
+        // A local peer that writes without end could keep it busy without end.
         for _ in 0..4 * SLOTS {
             (rank.program.how, rank.program.left) = (how, 1);
-            rank.road.progress(Instant::ZERO, &mut rank.program);
+            rank.link.progress(Instant::ZERO, &mut rank.program);
             if rank.program.left > 0 {
                 break;
             }
@@ -271,7 +271,7 @@ impl Rig {
                 rank.program.held.push((arrival, len));
                 continue;
             };
-            if !rank.road.land(arrival, landing) {
+            if !rank.link.land(arrival, landing) {
                 rank.program.landing.push((arrival, memory));
             }
         }
@@ -279,18 +279,18 @@ impl Rig {
 
     /// Rank `at` has no room for bodies, or has room again.
     pub fn push_back(&mut self, at: bool, away: bool) {
-        self.ranks[usize::from(at)].road.push_back(away);
+        self.ranks[usize::from(at)].link.push_back(away);
     }
 
     /// Rank `at` goes to sleep, and is awake again.
     pub fn rest(&mut self, at: bool) {
-        let road = &mut self.ranks[usize::from(at)].road;
-        let _ = road.begin_sleep();
-        road.end_sleep();
-        let _ = (road.is_quiet(), road.wake_at());
+        let link = &mut self.ranks[usize::from(at)].link;
+        let _ = link.begin_sleep();
+        link.end_sleep();
+        let _ = (link.is_quiet(), link.wake_at());
     }
 
-    /// Bytes that the two roads hold for messages.
+    /// Bytes that the two channels hold for messages.
     #[must_use]
     pub fn held(&self) -> usize {
         self.ranks.iter().map(|rank| rank.program.held.len()).sum()
@@ -306,7 +306,7 @@ impl Sink for Program {
             ..
         } = message;
         self.left -= 1;
-        assert!(!self.is_lost, "a message of a lost neighbour");
+        assert!(!self.is_lost, "a message of a lost local peer");
         let Some((landing, memory)) = place(self.how, len) else {
             self.held.push((arrival, len));
             return Landing::Later;

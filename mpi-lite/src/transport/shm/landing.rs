@@ -166,7 +166,7 @@ impl Shm {
         };
         let (from, bytes) = (message.from, message.len);
         let outward = &mut self.outward[from as usize];
-        let Some(neighbour) = outward.reach().filter(|_| bytes > 0) else {
+        let Some(local_peer) = outward.reach().filter(|_| bytes > 0) else {
             self.ask(index);
             return;
         };
@@ -174,7 +174,7 @@ impl Shm {
         let transfer = transfers.get(source.transfer as usize);
         let there = (source.address, bytes);
         let side = Side::of(self.me, from);
-        let copying = Copying::begin((from, neighbour, side), there, place, transfer);
+        let copying = Copying::begin((from, local_peer, side), there, place, transfer);
         self.copying.push_back((index, copying));
     }
 
@@ -238,10 +238,10 @@ impl Shm {
             }
             return;
         };
-        let Some(neighbour) = outward.reach() else {
+        let Some(local_peer) = outward.reach() else {
             return;
         };
-        let bytes = transfer::help((neighbour, Side::of(self.me, message.to)), body, transfer);
+        let bytes = transfer::help((local_peer, Side::of(self.me, message.to)), body, transfer);
         self.counters.bytes_written += bytes;
         self.moved += bytes;
         // It may sleep until this is done.
@@ -307,7 +307,7 @@ impl Shm {
         self.outgoing.shrink();
     }
 
-    /// Neighbours that have sent something for the first time.
+    /// Local peers that have sent something for the first time.
     pub(super) fn meet_callers(&mut self) {
         let area = self.segment.area(self.me);
         for (word, callers) in area

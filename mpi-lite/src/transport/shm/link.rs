@@ -1,4 +1,4 @@
-//! What a rank knows of its road to a neighbour, and of the road from it.
+//! What a rank knows of its channel to a local peer, and of the channel from it.
 
 use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
 use super::message::Outgoing;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::super::{EnvelopeBytes, PeerId};
 use super::baton::Baton;
-use super::neighbour::Neighbour;
+use super::local_peer::LocalPeer;
 use super::note::{Kind, words_of};
 use super::ring::{Consumer, INLINE_BYTES, Note, Producer, RegisteredWords};
 
@@ -24,16 +24,16 @@ fn asked_piece_bytes(len: usize) -> usize {
     eighth.clamp(EAGER_PIECE_BYTES, EAGER_BYTES)
 }
 
-/// The road to a neighbour.
+/// The channel to a local peer.
 #[derive(Debug)]
 pub(super) struct Outward {
     pub(super) area: &'static Area,
     pub(super) pair: &'static Pair,
     ring: Producer,
     pub(super) must_fence: bool,
-    /// The neighbour knows that it has to listen to us.
+    /// The local peer knows that it has to listen to us.
     pub(super) is_known: bool,
-    /// The neighbour wrote what made no sense: nothing goes there any more, nobody listens to it.
+    /// The local peer wrote what made no sense: nothing goes there any more, nobody listens to it.
     pub(super) is_closed: bool,
     /// Answers that found no room.
     pub(super) answers: VecDeque<(Kind, [u64; 2])>,
@@ -43,8 +43,8 @@ pub(super) struct Outward {
     pub(super) asked: VecDeque<u32>,
     /// Transfers in use.
     transfers: [bool; TRANSFERS],
-    /// Whether the system copies from and to the neighbour's memory, once somebody has asked.
-    reach: Option<Option<Neighbour>>,
+    /// Whether the system copies from and to the local peer's memory, once somebody has asked.
+    reach: Option<Option<LocalPeer>>,
 }
 
 impl Outward {
@@ -75,7 +75,7 @@ impl Outward {
         self.answers.len() + self.waiting.len() + self.asked.len() > 0
     }
 
-    /// Whether a short message cannot go at once: others are before it, the neighbour has no room
+    /// Whether a short message cannot go at once: others are before it, the local peer has no room
     /// for bodies, or it is lost.
     #[inline]
     pub(super) fn is_shut(&self) -> bool {
@@ -98,7 +98,7 @@ impl Outward {
         self.waiting.clear();
     }
 
-    /// Tells the neighbour to listen to `me`.
+    /// Tells the local peer to listen to `me`.
     #[cold]
     pub(super) fn introduce(&mut self, me: u32) {
         self.area.introduce(me);
@@ -206,9 +206,9 @@ impl Outward {
         self.transfers[number as usize] = false;
     }
 
-    /// The neighbour's process, if its memory can be reached.
-    pub(super) fn reach(&mut self) -> Option<Neighbour> {
-        *self.reach.get_or_insert_with(|| Neighbour::of(self.area))
+    /// The local peer's process, if its memory can be reached.
+    pub(super) fn reach(&mut self) -> Option<LocalPeer> {
+        *self.reach.get_or_insert_with(|| LocalPeer::of(self.area))
     }
 
     /// It cannot any more.
@@ -217,7 +217,7 @@ impl Outward {
     }
 }
 
-/// The road from a neighbour.
+/// The channel from a local peer.
 #[derive(Debug)]
 pub(super) struct Inward {
     /// Its rank in `MPI_COMM_WORLD`.

@@ -1,4 +1,4 @@
-//! The road between ranks of one node: shared memory.
+//! The transport between ranks of one node: shared memory.
 //!
 //! A short message is one cache line, written once. A longer one goes through a ring of bytes, in
 //! pieces, so that both sides copy at the same time. A long one stays where it is until the
@@ -12,8 +12,8 @@ pub mod fuzzing;
 mod landing;
 mod limits;
 mod link;
+mod local_peer;
 mod message;
-mod neighbour;
 mod note;
 mod receiving;
 mod ring;
@@ -64,11 +64,11 @@ pub struct Shm {
     pool: Pool,
     /// Incoming messages that are being copied.
     copying: VecDeque<(u32, Copying)>,
-    /// Neighbours that something waits for to be sent to.
+    /// Local peers that something waits for to be sent to.
     behind: Vec<u32>,
     /// Outgoing messages that both sides may copy.
     shared: Vec<u32>,
-    /// Neighbours that were asked for a message and have sent nothing of it yet, and how often one
+    /// Local peers that were asked for a message and have sent nothing of it yet, and how often one
     /// has looked for it in vain.
     asking: Vec<(u32, u32)>,
     events: VecDeque<Event>,
@@ -90,14 +90,14 @@ impl Shm {
             Baton::new(&pair.relay, me < other)
         };
         let batons: Vec<Arc<Baton>> = (0..count).map(baton).collect();
-        let roads = (0..).zip(&batons).map(|(other, baton)| {
+        let channels = (0..).zip(&batons).map(|(other, baton)| {
             let (area, out) = (segment.area(other), segment.pair(me, other));
             let outward = Outward::new(area, out, Arc::clone(baton), count);
             let (peer, pair) = (node.peers()[other as usize], segment.pair(other, me));
             let inward = Inward::new(peer, pair, Arc::clone(baton), count);
             (outward, inward)
         });
-        let (outward, inward) = roads.unzip();
+        let (outward, inward) = channels.unzip();
         Self {
             node,
             me,

@@ -1,4 +1,4 @@
-//! What the slots of neighbours tell.
+//! What the slots of local peers tell.
 
 use super::super::sink::Event;
 use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
@@ -216,8 +216,8 @@ impl Shm {
         self.events.push_back(Event::Arrived(Arrival(index)));
     }
 
-    /// What a neighbour wrote makes no sense: it has gone mad, and nothing that it said or will say
-    /// can be relied on.
+    /// What a local peer wrote makes no sense: it has gone mad, and nothing that it said or will
+    /// say can be relied on.
     #[cold]
     pub(super) fn garbled(&mut self, from: u32) {
         let inward = &mut self.inward[from as usize];

@@ -1,5 +1,5 @@
-//! One road between two ranks: slots of a cache line each, and a ring of bytes for bodies that do
-//! not fit a slot.
+//! One channel between two ranks: slots of a cache line each, and a ring of bytes for bodies that
+//! do not fit a slot.
 //!
 //! The sender writes a slot's words and then its stamp (release); the receiver, who knows which
 //! stamp comes next, reads the stamp (acquire) and then the words. Nobody clears anything: an old
@@ -7,10 +7,11 @@
 //! time: that line travels once for a quarter of the ring.
 //!
 //! The ring of bytes is used as far as it is needed: beyond its reach the receiver tells when all
-//! is taken, and the sender then starts over. So most of a road with little on it is never touched.
+//! is taken, and the sender then starts over. So most of a channel with little on it is never
+//! touched.
 //!
 //! What the other side writes is checked before it is used: lengths against the ring, kinds against
-//! those there are. A neighbour that has gone mad gets an error, never memory of ours.
+//! those there are. A local peer that has gone mad gets an error, never memory of ours.
 #![expect(
     unsafe_code,
     reason = "bodies lie in memory that another process shares"
@@ -92,9 +93,9 @@ fn stamp(at: u64, says: u32) -> u64 {
 /// A part of the ring of bodies: the other side hears of each that is done with.
 const QUARTER: u64 = BODIES as u64 / 4;
 
-/// How far into the ring of bodies a road between two of `ranks` ranks goes, before the sender
+/// How far into the ring of bodies a channel between two of `ranks` ranks goes, before the sender
 /// starts over if all is taken: half of it between a few, because to write lines that the receiver
-/// still has close by takes longer; less where there are many roads, whose pages add up.
+/// still has close by takes longer; less where there are many channels, whose pages add up.
 pub(super) fn reach(ranks: u32) -> u64 {
     const FEW: u64 = 4;
     const LEAST: u64 = 16 * 1024;
@@ -172,7 +173,7 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    /// Of a road between two of `ranks` ranks.
+    /// Of a channel between two of `ranks` ranks.
     pub(super) fn new(pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
         Self {
             pair,
@@ -352,7 +353,7 @@ pub(super) struct Consumer {
 }
 
 impl Consumer {
-    /// Of a road between two of `ranks` ranks.
+    /// Of a channel between two of `ranks` ranks.
     pub(super) fn new(pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
         Self {
             pair,

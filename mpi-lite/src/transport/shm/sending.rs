@@ -10,7 +10,7 @@ use super::ring::REGISTERED_BYTES;
 use crate::memory::Span;
 use crate::node::segment::TRANSFERS;
 
-/// What was written to a neighbour and not yet made known.
+/// What was written to a local peer and not yet made known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     is_something: bool,
@@ -117,13 +117,14 @@ impl Shm {
         true
     }
 
-    /// Writes a message to its road, if there is room. Answers whether somebody has to do something
-    /// about it soon: the message itself is still here, or its sender waits for the match.
+    /// Writes a message to its channel, if there is room. Answers whether somebody has to do
+    /// something about it soon: the message itself is still here, or its sender waits for the
+    /// match.
     fn send_now(&mut self, index: u32) -> Option<bool> {
         let message = self
             .outgoing
             .get_mut(index)
-            .expect("it waits in the road's queue");
+            .expect("it waits in the channel's queue");
         let outward = &mut self.outward[message.to as usize];
         let (envelope, len) = (message.envelope, message.bytes());
         let span = message.body.span();
@@ -171,7 +172,7 @@ impl Shm {
         let message = self
             .outgoing
             .get_mut(index)
-            .expect("it waits in the road's queue");
+            .expect("it waits in the channel's queue");
         let outward = &mut self.outward[message.to as usize];
         let name = message.asked.expect("the receiver has asked");
         while message.gone < message.bytes() {

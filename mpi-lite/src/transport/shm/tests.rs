@@ -1,4 +1,4 @@
-//! What the road promises beyond the contract of all roads.
+//! What the channel promises beyond the contract of all transports.
 #![expect(
     clippy::disallowed_methods,
     reason = "looks whether a doorbell was rung; blocks nobody"
@@ -30,13 +30,13 @@ use crate::node::{Access, Cores, Node, segment_bytes};
 const MORE_THAN_FIT: usize = SLOTS + 40;
 
 /// `count` ranks that share memory, though all are this process.
-pub(in super::super) fn neighbours(count: u32, copies_across: bool) -> Vec<Shm> {
+pub(in super::super) fn local_peers(count: u32, copies_across: bool) -> Vec<Shm> {
     crowd(count, copies_across, false)
 }
 
 /// The same; perhaps they say that they share cores.
 pub(crate) fn crowd(count: u32, copies_across: bool, is_crowded: bool) -> Vec<Shm> {
-    neighbours_in(&memory(count), count, (copies_across, is_crowded))
+    local_peers_in(&memory(count), count, (copies_across, is_crowded))
 }
 
 /// Memory for so many ranks.
@@ -50,7 +50,7 @@ fn memory(count: u32) -> OwnedFd {
     memory
 }
 
-fn neighbours_in(
+fn local_peers_in(
     memory: &OwnedFd,
     count: u32,
     (copies_across, is_crowded): (bool, bool),
@@ -73,7 +73,7 @@ fn neighbours_in(
         },
         copies_across,
     };
-    let road = |me| {
+    let link = |me| {
         let mut node = match segment {
             Some(segment) => Node::on(segment, access(me), count),
             None => Node::join(access(me), count).unwrap(),
@@ -81,7 +81,7 @@ fn neighbours_in(
         node.settle(is_crowded);
         Shm::new(Arc::new(node))
     };
-    (0..count).map(road).collect()
+    (0..count).map(link).collect()
 }
 
 /// Numbers that look random: the same for the same seed.
@@ -108,9 +108,9 @@ fn body(number: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
+fn send(link: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
     let envelope = [number as u8; ENVELOPE_BYTES];
-    if road.offer(PeerId(to), &envelope, Span::of(body)) {
+    if link.offer(PeerId(to), &envelope, Span::of(body)) {
         return;
     }
     let message = Outbound {
@@ -120,12 +120,12 @@ fn send(road: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
         is_awaited: false,
         needs_match: number.is_multiple_of(5),
     };
-    let _ = road.send(PeerId(to), message);
+    let _ = link.send(PeerId(to), message);
 }
 
 /// A rank, and what comes to it.
 struct End {
-    road: Shm,
+    link: Shm,
     /// Bodies of messages that are not complete, by name.
     coming: BTreeMap<u32, Vec<u8>>,
 }
@@ -134,27 +134,27 @@ impl core::ops::Deref for End {
     type Target = Shm;
 
     fn deref(&self) -> &Shm {
-        &self.road
+        &self.link
     }
 }
 
 impl core::ops::DerefMut for End {
     fn deref_mut(&mut self) -> &mut Shm {
-        &mut self.road
+        &mut self.link
     }
 }
 
 /// `count` ranks that share memory, and what comes to them.
 fn ends(count: u32, copies_across: bool) -> Vec<End> {
-    listening(neighbours(count, copies_across))
+    listening(local_peers(count, copies_across))
 }
 
-fn listening(roads: Vec<Shm>) -> Vec<End> {
-    let end = |road| End {
-        road,
+fn listening(links: Vec<Shm>) -> Vec<End> {
+    let end = |link| End {
+        link,
         coming: BTreeMap::new(),
     };
-    roads.into_iter().map(end).collect()
+    links.into_iter().map(end).collect()
 }
 
 impl End {
@@ -162,7 +162,7 @@ impl End {
     /// that is complete to `whole`.
     fn next(&mut self, whole: &mut Vec<Vec<u8>>) -> Option<Told> {
         let mut buffer = None;
-        let told = told::next(&mut self.road, Instant::ZERO, |message| {
+        let told = told::next(&mut self.link, Instant::ZERO, |message| {
             if message.len > 1 << 20 {
                 return Landing::NOWHERE;
             }
@@ -185,7 +185,7 @@ impl End {
     fn land(&mut self, arrival: Arrival, len: usize, whole: &mut Vec<Vec<u8>>) {
         let mut room = vec![0; len];
         let landing = Landing::Into(Span::of(&mut room).into());
-        if self.road.land(arrival, landing) {
+        if self.link.land(arrival, landing) {
             whole.push(room);
         } else {
             self.coming.insert(arrival.0, room);
@@ -194,8 +194,8 @@ impl End {
 }
 
 /// What is told next; what arrives is held.
-fn held(road: &mut Shm) -> Option<Told> {
-    told::next(road, Instant::ZERO, |_| Landing::Later)
+fn held(link: &mut Shm) -> Option<Told> {
+    told::next(link, Instant::ZERO, |_| Landing::Later)
 }
 
 /// Takes in what is there. Returns the bodies that are whole, and whether the sender is lost.
@@ -211,18 +211,18 @@ fn receive(end: &mut End) -> (Vec<Vec<u8>>, bool) {
 
 #[test]
 #[cfg_attr(miri, ignore = "it counts the pages of a memfd")]
-fn a_road_with_little_on_it_touches_little_more_than_its_reach() {
+fn a_channel_with_little_on_it_touches_little_more_than_its_reach() {
     for ranks in [2, 16, 40] {
         let memory = memory(ranks);
-        let mut roads = listening(neighbours_in(&memory, ranks, (false, false)));
+        let mut links = listening(local_peers_in(&memory, ranks, (false, false)));
         let touched = || fstat(&memory).unwrap().st_blocks * 512;
         let before = touched();
         for number in 0..1000 {
             let mut body = body(number, 1 + number as usize * 7 % EAGER_BYTES);
-            send(&mut roads[0], 1, number * 5 + 1, &mut body);
+            send(&mut links[0], 1, number * 5 + 1, &mut body);
             let mut come = Vec::new();
             while come.is_empty() {
-                come = receive(&mut roads[1]).0;
+                come = receive(&mut links[1]).0;
             }
             assert!(come == [body], "message {number}");
         }
@@ -238,7 +238,7 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
     const MESSAGES: u64 = if cfg!(miri) { 12 } else { 300 };
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);
-        let mut roads = ends(2, seed % 2 == 0);
+        let mut links = ends(2, seed % 2 == 0);
         let mut bodies: Vec<_> = (0..MESSAGES)
             .map(|number| body(number, dice.len()))
             .collect();
@@ -249,15 +249,15 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
             assert!(turns < 1_000_000, "seed {seed}: nothing moves any more");
             for _ in 0..dice.roll(20) {
                 if sent < bodies.len() {
-                    send(&mut roads[0], 1, sent as u64, &mut bodies[sent]);
+                    send(&mut links[0], 1, sent as u64, &mut bodies[sent]);
                     sent += 1;
                 }
             }
             if dice.roll(3) == 0 {
-                assert!(!receive(&mut roads[0]).1, "seed {seed}");
+                assert!(!receive(&mut links[0]).1, "seed {seed}");
             }
             if dice.roll(3) == 0 {
-                let (whole, is_lost) = receive(&mut roads[1]);
+                let (whole, is_lost) = receive(&mut links[1]);
                 assert!(!is_lost, "seed {seed}");
                 come.extend(whole);
             }
@@ -271,13 +271,13 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
             sorted(come) == sorted(bodies.clone()),
             "seed {seed}: bytes differ"
         );
-        while !roads[0].is_quiet() {
-            roads.iter_mut().for_each(|road| drop(receive(road)));
+        while !links[0].is_quiet() {
+            links.iter_mut().for_each(|link| drop(receive(link)));
         }
     }
 }
 
-/// Writes nonsense somewhere into a road, or into what the rank at its end says of itself.
+/// Writes nonsense somewhere into a channel, or into what the rank at its end says of itself.
 fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
     let word = match dice.roll(3) {
         0 => dice.roll(u64::MAX),
@@ -310,35 +310,35 @@ fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
-fn nonsense_in_the_memory_ends_in_a_lost_neighbour_or_in_wrong_bytes_never_out_of_bounds() {
+fn nonsense_in_the_memory_ends_in_a_lost_local_peer_or_in_wrong_bytes_never_out_of_bounds() {
     const SEEDS: u64 = 2000;
     let mut lost = 0;
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);
         // Not with copies straight from one to the other: both ranks are this process, and who has
         // gone mad would write into it.
-        let mut roads = ends(2, false);
+        let mut links = ends(2, false);
         let mut bodies: Vec<_> = (0..24).map(|number| body(number, dice.len())).collect();
         for (number, body) in bodies.iter_mut().enumerate() {
-            send(&mut roads[0], 1, number as u64, body);
+            send(&mut links[0], 1, number as u64, body);
             if dice.roll(2) == 0 {
                 let to = dice.roll(2) as u32;
-                let segment = roads[0].segment;
+                let segment = links[0].segment;
                 corrupt(segment.pair(1 - to, to), segment.area(to), &mut dice);
             }
             if dice.roll(4) == 0 {
-                lost += u64::from(receive(&mut roads[1]).1);
+                lost += u64::from(receive(&mut links[1]).1);
             }
         }
         for turn in 0..60 {
-            lost += u64::from(receive(&mut roads[turn % 2]).1);
+            lost += u64::from(receive(&mut links[turn % 2]).1);
         }
     }
     assert!(lost > SEEDS / 20, "only {lost} of {SEEDS} were noticed");
 }
 
-fn is_rung(road: &Shm) -> bool {
-    let doorbell = road.wake_on().unwrap();
+fn is_rung(link: &Shm) -> bool {
+    let doorbell = link.wake_on().unwrap();
     let none = Timespec::default();
     poll(&mut [PollFd::new(&doorbell, PollFlags::IN)], Some(&none)).unwrap() > 0
 }
@@ -346,52 +346,52 @@ fn is_rung(road: &Shm) -> bool {
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn who_sleeps_is_woken_by_a_message_and_by_room() {
-    let mut roads = ends(2, true);
-    assert!(roads[1].begin_sleep());
-    send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
-    assert!(is_rung(&roads[1]));
-    roads[1].end_sleep();
-    assert!(!is_rung(&roads[1]));
+    let mut links = ends(2, true);
+    assert!(links[1].begin_sleep());
+    send(&mut links[0], 1, 1, &mut [1, 2, 3]);
+    assert!(is_rung(&links[1]));
+    links[1].end_sleep();
+    assert!(!is_rung(&links[1]));
     // Something is there: no sleep.
-    assert!(!roads[1].begin_sleep());
-    roads[1].end_sleep();
-    assert_eq!(receive(&mut roads[1]).0, [[1, 2, 3]]);
+    assert!(!links[1].begin_sleep());
+    links[1].end_sleep();
+    assert_eq!(receive(&mut links[1]).0, [[1, 2, 3]]);
     let mut many = vec![[7; 3]; MORE_THAN_FIT];
     for (number, body) in many.iter_mut().enumerate() {
-        send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+        send(&mut links[0], 1, number as u64 * 5 + 1, body);
     }
-    assert!(!roads[0].is_quiet() && roads[0].begin_sleep());
-    let first = receive(&mut roads[1]).0.len();
-    assert!(is_rung(&roads[0]), "{first} were taken");
-    roads[0].end_sleep();
-    assert!(receive(&mut roads[0]).0.is_empty());
-    assert_eq!(first + receive(&mut roads[1]).0.len(), MORE_THAN_FIT);
+    assert!(!links[0].is_quiet() && links[0].begin_sleep());
+    let first = receive(&mut links[1]).0.len();
+    assert!(is_rung(&links[0]), "{first} were taken");
+    links[0].end_sleep();
+    assert!(receive(&mut links[0]).0.is_empty());
+    assert_eq!(first + receive(&mut links[1]).0.len(), MORE_THAN_FIT);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
     for copies_across in [true, false] {
-        let mut roads = ends(2, copies_across);
-        roads[1].node().watch().begin();
+        let mut links = ends(2, copies_across);
+        links[1].node().watch().begin();
         let (mut short, mut middle, mut long) = ([1], body(1, 5000), body(2, 100_000));
-        send(&mut roads[0], 1, 1, &mut short);
-        send(&mut roads[0], 1, 1, &mut middle);
-        assert!(!is_rung(&roads[1]));
-        send(&mut roads[0], 1, 1, &mut long);
-        assert!(is_rung(&roads[1]));
-        roads[1].end_sleep();
+        send(&mut links[0], 1, 1, &mut short);
+        send(&mut links[0], 1, 1, &mut middle);
+        assert!(!is_rung(&links[1]));
+        send(&mut links[0], 1, 1, &mut long);
+        assert!(is_rung(&links[1]));
+        links[1].end_sleep();
         // Now it is the sender that computes, and the pieces of the message that ring.
         let mut rung = [false; 2];
         let mut come = Vec::new();
         while come.len() < 3 {
             for (rank, is_rung_once) in rung.iter_mut().enumerate() {
-                roads[rank].node().watch().begin();
-                let (whole, is_lost) = receive(&mut roads[1 - rank]);
+                links[rank].node().watch().begin();
+                let (whole, is_lost) = receive(&mut links[1 - rank]);
                 assert!(!is_lost);
                 come.extend(whole);
-                *is_rung_once |= is_rung(&roads[rank]);
-                roads[rank].end_sleep();
+                *is_rung_once |= is_rung(&links[rank]);
+                links[rank].end_sleep();
             }
         }
         assert_eq!(rung, [!copies_across; 2]);
@@ -402,17 +402,17 @@ fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
 #[cfg_attr(miri, ignore = "it has no futex")]
 fn who_waits_in_vain_wakes_a_ticker_that_is_parked() {
     for copies_across in [true, false] {
-        let mut roads = ends(2, copies_across);
+        let mut links = ends(2, copies_across);
         let mut long = body(2, 100_000);
         // The sender waits for the place of a message, the receiver for what it asked for.
-        send(&mut roads[0], 1, 1, &mut long);
+        send(&mut links[0], 1, 1, &mut long);
         for (waits, computes) in [(0, 1), (1, 0)] {
-            let attention = &roads[computes].segment.area(computes as u32).attention;
+            let attention = &links[computes].segment.area(computes as u32).attention;
             attention.fetch_or(PARKED, Relaxed);
-            assert!(receive(&mut roads[waits]).0.is_empty() || copies_across);
+            assert!(receive(&mut links[waits]).0.is_empty() || copies_across);
             assert_ne!(attention.load(Relaxed) & PARKED, 0, "at once");
             for _ in 0..LOOKS_PER_KNOCK + 20 {
-                receive(&mut roads[waits]);
+                receive(&mut links[waits]);
             }
             let is_parked = attention.load(Relaxed) & PARKED != 0;
             assert_eq!(is_parked, copies_across && waits == 1);
@@ -422,23 +422,23 @@ fn who_waits_in_vain_wakes_a_ticker_that_is_parked() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
-fn many_neighbours_hear_each_other() {
+fn many_local_peers_hear_each_other() {
     const RANKS: u32 = 70;
-    let mut roads = ends(RANKS, true);
+    let mut links = ends(RANKS, true);
     for from in 0..RANKS {
         for to in (0..RANKS).filter(|&to| to != from) {
             send(
-                &mut roads[from as usize],
+                &mut links[from as usize],
                 to,
                 1,
                 &mut [from as u8, to as u8],
             );
         }
     }
-    for (me, road) in roads.iter_mut().enumerate() {
+    for (me, link) in links.iter_mut().enumerate() {
         let mut come = Vec::new();
         for _ in 0..100 {
-            come.extend(receive(road).0);
+            come.extend(receive(link).0);
         }
         come.sort();
         let others = (0..RANKS as u8).filter(|&from| usize::from(from) != me);
@@ -451,16 +451,16 @@ fn many_neighbours_hear_each_other() {
 fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
     const MANY: u64 = if cfg!(miri) { 20 } else { 500 };
     for copies_across in [true, false] {
-        let mut roads = ends(2, copies_across);
-        roads[1].push_back(true);
+        let mut links = ends(2, copies_across);
+        links[1].push_back(true);
         let mut bodies: Vec<_> = (0..MANY).map(|number| body(number, 100)).collect();
         for (number, body) in bodies.iter_mut().enumerate() {
-            send(&mut roads[0], 1, number as u64, body);
+            send(&mut links[0], 1, number as u64, body);
         }
         let mut waiting = Vec::new();
         for _ in 0..200 {
-            assert!(!receive(&mut roads[0]).1);
-            while let Some(told) = held(&mut roads[1]) {
+            assert!(!receive(&mut links[0]).1);
+            while let Some(told) = held(&mut links[1]) {
                 let Told::Arriving(message) = told else {
                     panic!("nothing has landed: {told:?}");
                 };
@@ -469,17 +469,17 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
         }
         assert_eq!(waiting.len(), bodies.len());
         let is_kept = |room: &Room| matches!(room, Room::Kept(bytes) if !bytes.is_empty());
-        let kept = roads[1].incoming.iter();
+        let kept = links[1].incoming.iter();
         let kept = kept.filter(|(_, message)| is_kept(&message.room)).count();
         assert_eq!(kept, 0, "bodies came all the same");
-        roads[1].push_back(false);
+        links[1].push_back(false);
         let mut come = Vec::new();
         for arrival in waiting {
-            roads[1].land(arrival, 100, &mut come);
+            links[1].land(arrival, 100, &mut come);
         }
         while come.len() < bodies.len() {
-            come.extend(receive(&mut roads[1]).0);
-            assert!(!receive(&mut roads[0]).1);
+            come.extend(receive(&mut links[1]).0);
+            assert!(!receive(&mut links[0]).1);
         }
         come.sort();
         bodies.sort();
@@ -487,10 +487,10 @@ fn bodies_stay_with_their_senders_while_the_receiver_is_full() {
     }
 }
 
-/// The sends that a road has finished.
-fn finished(road: &mut Shm) -> Vec<Token> {
+/// The sends that a channel has finished.
+fn finished(link: &mut Shm) -> Vec<Token> {
     // It does not look for new callers each time.
-    let told = (0..20).filter_map(|_| held(road));
+    let told = (0..20).filter_map(|_| held(link));
     let sent = told.map(|told| match told {
         Told::Sent(token) => token,
         other => panic!("nothing was sent here: {other:?}"),
@@ -501,7 +501,7 @@ fn finished(road: &mut Shm) -> Vec<Token> {
 #[test]
 fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
     for len in 0..=REGISTERED_BYTES {
-        let mut roads = ends(2, true);
+        let mut links = ends(2, true);
         let mut body = body(1, len);
         let message = Outbound {
             envelope: &[3; ENVELOPE_BYTES],
@@ -510,48 +510,48 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
             is_awaited: true,
             needs_match: true,
         };
-        roads[0].send(PeerId(1), message).unwrap();
-        let (arrival, announced_len) = announced(&mut roads[1]);
+        links[0].send(PeerId(1), message).unwrap();
+        let (arrival, announced_len) = announced(&mut links[1]);
         assert_eq!(announced_len, len as u64);
-        assert!(held(&mut roads[1]).is_none());
-        assert_eq!(finished(&mut roads[0]), []);
+        assert!(held(&mut links[1]).is_none());
+        assert_eq!(finished(&mut links[0]), []);
         // The receive has room for one byte less, or for more.
         let room = if len % 2 == 0 { len + 9 } else { len - 1 };
         let mut place = vec![0xee; room];
         let landing = Landing::Into(Span::of(&mut place).into());
-        assert!(roads[1].road.land(arrival, landing), "it is complete");
+        assert!(links[1].link.land(arrival, landing), "it is complete");
         let come = len.min(room);
         assert_eq!(place[..come], body[..come]);
         assert!(place[come..].iter().all(|&byte| byte == 0xee), "{place:?}");
-        assert_eq!(finished(&mut roads[0]), [Token(7)]);
-        assert_eq!(roads[1].counters().bytes_read, 0, "it was not fetched");
-        assert!(roads[0].is_quiet() && roads[1].incoming.is_empty());
+        assert_eq!(finished(&mut links[0]), [Token(7)]);
+        assert_eq!(links[1].counters().bytes_read, 0, "it was not fetched");
+        assert!(links[0].is_quiet() && links[1].incoming.is_empty());
     }
 }
 
 #[test]
 fn an_answer_to_a_message_that_was_not_announced_is_nonsense() {
     for kind in [Kind::Done, Kind::Ask] {
-        let mut roads = ends(3, true);
+        let mut links = ends(3, true);
         let mut bodies = vec![[7; 3]; MORE_THAN_FIT];
         for (number, body) in bodies.iter_mut().enumerate() {
-            send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+            send(&mut links[0], 1, number as u64 * 5 + 1, body);
         }
-        assert!(!roads[0].is_quiet(), "some wait for room");
-        roads[1].answer(0, kind, [0, 0]);
-        let is_lost = (0..20).any(|_| receive(&mut roads[0]).1);
+        assert!(!links[0].is_quiet(), "some wait for room");
+        links[1].answer(0, kind, [0, 0]);
+        let is_lost = (0..20).any(|_| receive(&mut links[0]).1);
         assert!(is_lost, "{kind:?}");
         // And nothing is sent there as if nothing had happened.
-        assert!(!roads[0].offer(PeerId(1), &[0; ENVELOPE_BYTES], Span::EMPTY));
-        send(&mut roads[0], 2, 1, &mut [1]);
-        let heard: Vec<_> = (0..20).flat_map(|_| receive(&mut roads[2]).0).collect();
+        assert!(!links[0].offer(PeerId(1), &[0; ENVELOPE_BYTES], Span::EMPTY));
+        send(&mut links[0], 2, 1, &mut [1]);
+        let heard: Vec<_> = (0..20).flat_map(|_| receive(&mut links[2]).0).collect();
         assert_eq!(heard, [[1]]);
     }
 }
 
 /// The message that is announced next, and held.
-fn announced(road: &mut Shm) -> (Arrival, u64) {
-    let announced = (0..20).find_map(|_| held(road));
+fn announced(link: &mut Shm) -> (Arrival, u64) {
+    let announced = (0..20).find_map(|_| held(link));
     let Some(Told::Arriving(message)) = announced else {
         panic!("a message is announced, not {announced:?}");
     };
@@ -560,7 +560,7 @@ fn announced(road: &mut Shm) -> (Arrival, u64) {
 
 /// A long message that both sides may copy, and where it goes.
 struct LongMessage {
-    roads: Vec<End>,
+    links: Vec<End>,
     body: Vec<u8>,
     place: Vec<u8>,
 }
@@ -569,12 +569,12 @@ impl LongMessage {
     /// The receiver knows where it goes, and has copied nothing.
     fn landed(bytes: usize) -> Self {
         let (body, place) = (body(1, bytes), vec![0; bytes]);
-        let roads = ends(2, true);
-        let mut this = Self { roads, body, place };
-        send(&mut this.roads[0], 1, 1, &mut this.body);
-        let arrival = announced(&mut this.roads[1]).0;
+        let links = ends(2, true);
+        let mut this = Self { links, body, place };
+        send(&mut this.links[0], 1, 1, &mut this.body);
+        let arrival = announced(&mut this.links[1]).0;
         let landing = Landing::Into(Span::of(&mut this.place).into());
-        assert!(!this.roads[1].road.land(arrival, landing));
+        assert!(!this.links[1].link.land(arrival, landing));
         this
     }
 }
@@ -584,9 +584,9 @@ impl LongMessage {
 fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
     let mut message = LongMessage::landed(16 << 20);
     for rank in [0, 1] {
-        let before = message.roads[rank].moved;
-        assert!(held(&mut message.roads[rank]).is_none());
-        let copied = message.roads[rank].moved - before;
+        let before = message.links[rank].moved;
+        assert!(held(&mut message.links[rank]).is_none());
+        let copied = message.links[rank].moved - before;
         assert!((1..=1 << 20).contains(&copied), "{copied} bytes");
     }
 }
@@ -595,13 +595,13 @@ fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
 #[cfg_attr(miri, ignore = "it cannot reach into another process")]
 fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
     let mut message = LongMessage::landed(1 << 20);
-    let transfer = &message.roads[0].outward[1].pair.transfers[0];
+    let transfer = &message.links[0].outward[1].pair.transfers[0];
     // The sender has taken all, and was stopped before it had copied anything.
     let chunks = Cut::of(1 << 20).chunks();
     let claims = transfer.claims.swap(u64::from(chunks) << 32, Relaxed);
     assert_eq!(claims, 0, "nobody has begun");
-    let [sender, receiver] = &mut message.roads[..] else {
-        unreachable!("two roads");
+    let [sender, receiver] = &mut message.links[..] else {
+        unreachable!("two links");
     };
     assert!(held(receiver).is_none());
     assert_eq!(receiver.wake_at(), None);
@@ -620,23 +620,23 @@ fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
 fn a_sender_writes_nothing_to_a_place_for_something_shorter() {
     const BYTES: usize = 1 << 20;
     let mut message = LongMessage::landed(BYTES);
-    let transfer = &message.roads[0].outward[1].pair.transfers[0];
+    let transfer = &message.links[0].outward[1].pair.transfers[0];
     // As if its receiver had taken it for another one.
     assert_eq!(transfer.bytes.swap(1000, Relaxed), BYTES as u64);
-    assert!(held(&mut message.roads[0]).is_none());
-    assert_eq!(message.roads[0].moved, 0);
+    assert!(held(&mut message.links[0]).is_none());
+    assert_eq!(message.links[0].moved, 0);
     transfer.bytes.store(BYTES as u64, Relaxed);
-    assert!(held(&mut message.roads[0]).is_none());
-    assert_ne!(message.roads[0].moved, 0);
+    assert!(held(&mut message.links[0]).is_none());
+    assert_ne!(message.links[0].moved, 0);
 }
 
 #[test]
 fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
     // Each rank may use a core of its own, all together three.
     for (ranks, cores) in [(1, 1), (2, 2), (5, 3)] {
-        let roads = ends(ranks, true);
+        let links = ends(ranks, true);
         assert!(
-            roads.iter().all(|road| road.node().cores() == cores),
+            links.iter().all(|link| link.node().cores() == cores),
             "{ranks}"
         );
     }
@@ -647,15 +647,15 @@ fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
 fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stamp_lasts() {
     // Passes of the baton and slots of the ring are told by 16 bits each.
     const ROUNDS: u64 = (1 << 16) + 100;
-    let mut roads = ends(2, true);
+    let mut links = ends(2, true);
     let mut numbers = [0_u64; 2];
-    let mut say = |roads: &mut [End], from: usize| {
+    let mut say = |links: &mut [End], from: usize| {
         let number = numbers[from].to_ne_bytes();
         let mut envelope = [0; ENVELOPE_BYTES];
         envelope[..8].copy_from_slice(&number);
-        assert!(roads[from].offer(PeerId(1 - from as u32), &envelope, Span::EMPTY));
-        let road = &mut roads[1 - from].road;
-        let next = |_| told::next(road, Instant::ZERO, |_| Landing::NOWHERE);
+        assert!(links[from].offer(PeerId(1 - from as u32), &envelope, Span::EMPTY));
+        let link = &mut links[1 - from].link;
+        let next = |_| told::next(link, Instant::ZERO, |_| Landing::NOWHERE);
         let arriving = (0..20).find_map(next);
         let Some(Told::Arriving(heard)) = arriving else {
             panic!("message {} of {from}: {arriving:?}", numbers[from]);
@@ -666,17 +666,17 @@ fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stam
         numbers[from] += 1;
     };
     for round in 0..ROUNDS {
-        (0..=round % 5).for_each(|_| say(&mut roads, 0));
-        say(&mut roads, 1);
+        (0..=round % 5).for_each(|_| say(&mut links, 0));
+        say(&mut links, 1);
     }
 }
 
 /// The length of the next message, which lands in `place` and is there whole; `None` if it is not,
 /// or nothing comes.
-fn taken(road: &mut Shm, place: &mut [u8]) -> Option<usize> {
+fn taken(link: &mut Shm, place: &mut [u8]) -> Option<usize> {
     let span = Span::of(place);
-    let next = |_| told::next(road, Instant::ZERO, |_| Landing::Into(span.into()));
-    // New neighbours are looked for now and then.
+    let next = |_| told::next(link, Instant::ZERO, |_| Landing::Into(span.into()));
+    // New local peers are looked for now and then.
     match (0..20).find_map(next) {
         Some(Told::Arriving(message)) if message.is_whole => Some(message.len as usize),
         _ => None,
@@ -685,26 +685,26 @@ fn taken(road: &mut Shm, place: &mut [u8]) -> Option<usize> {
 
 #[test]
 fn a_message_that_is_there_whole_is_taken_at_once_however_long_it_is() {
-    let mut roads = ends(2, true);
+    let mut links = ends(2, true);
     for round in 0..3 {
         for len in [0, 1, 40, 41, 64, 2048, 2049, EAGER_PIECE_BYTES] {
             let mut sent = body(round, len);
-            send(&mut roads[0], 1, 1, &mut sent);
+            send(&mut links[0], 1, 1, &mut sent);
             let mut place = vec![0; len + 1];
-            assert_eq!(taken(&mut roads[1], &mut place), Some(len));
+            assert_eq!(taken(&mut links[1], &mut place), Some(len));
             assert_eq!((&place[..len], place[len]), (&sent[..], 0));
             // Back, so that it comes both with the baton and without.
             if round > 0 {
-                send(&mut roads[1], 0, 1, &mut sent);
-                assert_eq!(taken(&mut roads[0], &mut place), Some(len));
+                send(&mut links[1], 0, 1, &mut sent);
+                assert_eq!(taken(&mut links[0], &mut place), Some(len));
             }
         }
     }
     let mut sent = body(1, 64);
-    send(&mut roads[0], 1, 1, &mut sent);
+    send(&mut links[0], 1, 1, &mut sent);
     let mut short = [0; 7];
     assert_eq!(
-        taken(&mut roads[1], &mut short),
+        taken(&mut links[1], &mut short),
         Some(64),
         "its rest is left out"
     );
@@ -719,14 +719,14 @@ fn nonsense_is_not_taken_at_once() {
         (64, 63),
         (EAGER_BYTES + 8, EAGER_BYTES + 8),
     ] {
-        let mut roads = ends(2, true);
+        let mut links = ends(2, true);
         let mut first = [1];
-        send(&mut roads[0], 1, 1, &mut first);
-        assert_eq!(taken(&mut roads[1], &mut [0]), Some(1));
+        send(&mut links[0], 1, 1, &mut first);
+        assert_eq!(taken(&mut links[1], &mut [0]), Some(1));
         let words = [0, 0, says as u64];
-        assert!(roads[0].outward[1].push_slot(Kind::Body.note(bytes), words));
+        assert!(links[0].outward[1].push_slot(Kind::Body.note(bytes), words));
         let mut place = vec![0; 2 * EAGER_BYTES];
-        assert_eq!(taken(&mut roads[1], &mut place), None, "{bytes} of {says}");
+        assert_eq!(taken(&mut links[1], &mut place), None, "{bytes} of {says}");
         assert!(place.iter().all(|&byte| byte == 0));
     }
 }
@@ -738,17 +738,17 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
     for (body, count) in [(short, MORE_THAN_FIT), (long, BODIES / BODY + 1)] {
         let is_short = body.len() < BODY;
         let mut bodies = vec![body; count];
-        let mut roads = ends(2, false);
+        let mut links = ends(2, false);
         for (number, body) in bodies.iter_mut().enumerate() {
-            send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+            send(&mut links[0], 1, number as u64 * 5 + 1, body);
         }
-        assert!(!roads[0].is_quiet(), "some wait for room");
-        let taken = &roads[0].segment.pair(0, 1).taken;
+        assert!(!links[0].is_quiet(), "some wait for room");
+        let taken = &links[0].segment.pair(0, 1).taken;
         let claimed = if is_short { &taken.slots } else { &taken.bytes };
         claimed.store(1 << 40, Relaxed);
-        assert!(receive(&mut roads[0]).0.is_empty());
+        assert!(receive(&mut links[0]).0.is_empty());
         assert!(
-            !roads[0].is_quiet(),
+            !links[0].is_quiet(),
             "short {is_short}: they went all the same"
         );
     }
@@ -757,33 +757,33 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn who_was_woken_and_each_gathering_are_counted() {
-    let mut roads = ends(2, true);
-    assert!(roads[1].begin_sleep());
-    send(&mut roads[0], 1, 1, &mut [1, 2, 3]);
-    roads[1].end_sleep();
+    let mut links = ends(2, true);
+    assert!(links[1].begin_sleep());
+    send(&mut links[0], 1, 1, &mut [1, 2, 3]);
+    links[1].end_sleep();
     assert_eq!(
-        (roads[0].counters().woken, roads[1].counters().woken),
+        (links[0].counters().woken, links[1].counters().woken),
         (1, 0)
     );
     let spot = Spot { place: 0, last: 0 };
-    let meeting = roads[0]
+    let meeting = links[0]
         .node()
         .meeting(spot, &[0, 1].map(PeerId), 0)
         .unwrap();
     for _ in 0..3 {
         let _ = meeting.gather(About::new(1, 0, 0), false);
     }
-    assert_eq!(roads[0].counters().collectives, 3);
+    assert_eq!(links[0].counters().collectives, 3);
 }
 
 /// Sends so many messages that some wait for room, and takes those that came.
-fn overfill(roads: &mut [End], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
+fn overfill(links: &mut [End], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
     for (number, body) in bodies.iter_mut().enumerate() {
-        send(&mut roads[0], 1, number as u64 * 5 + 1, body);
+        send(&mut links[0], 1, number as u64 * 5 + 1, body);
     }
     let mut come = Vec::new();
     while come.is_empty() {
-        come = receive(&mut roads[1]).0;
+        come = receive(&mut links[1]).0;
     }
     assert!(come.len() < bodies.len(), "none waits for room");
     come
@@ -791,14 +791,14 @@ fn overfill(roads: &mut [End], bodies: &mut [Vec<u8>]) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_message_does_not_overtake_those_that_wait_for_room() {
-    let mut roads = ends(2, true);
+    let mut links = ends(2, true);
     let mut bodies: Vec<_> = (0..=MORE_THAN_FIT as u64).map(|n| body(n, 8)).collect();
     let (last, others) = bodies.split_last_mut().unwrap();
-    let mut come = overfill(&mut roads, others);
-    send(&mut roads[0], 1, 1, last);
+    let mut come = overfill(&mut links, others);
+    send(&mut links[0], 1, 1, last);
     while come.len() < bodies.len() {
-        come.extend(receive(&mut roads[1]).0);
-        assert!(!receive(&mut roads[0]).1);
+        come.extend(receive(&mut links[1]).0);
+        assert!(!receive(&mut links[0]).1);
     }
     assert!(come == bodies, "the last one came before others");
 }
@@ -806,8 +806,8 @@ fn a_message_does_not_overtake_those_that_wait_for_room() {
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn who_has_room_for_what_waits_does_not_sleep() {
-    let mut roads = ends(2, true);
-    let _ = overfill(&mut roads, &mut vec![vec![7; 3]; MORE_THAN_FIT]);
-    assert!(!roads[0].begin_sleep());
-    roads[0].end_sleep();
+    let mut links = ends(2, true);
+    let _ = overfill(&mut links, &mut vec![vec![7; 3]; MORE_THAN_FIT]);
+    assert!(!links[0].begin_sleep());
+    links[0].end_sleep();
 }

@@ -12,7 +12,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::io;
 
-use super::neighbour::Neighbour;
+use super::local_peer::LocalPeer;
 use crate::memory::Span;
 use crate::node::segment::Transfer;
 
@@ -143,7 +143,7 @@ pub(super) struct Copying {
     /// Whose message it is.
     pub(super) from: u32,
     side: Side,
-    neighbour: Neighbour,
+    local_peer: LocalPeer,
     /// Where the message is in the sender's memory.
     address: u64,
     place: Span,
@@ -158,7 +158,7 @@ pub(super) struct Copying {
 impl Copying {
     /// `place` takes in a message of `bytes` bytes at `address`; what does not fit is left out.
     pub(super) fn begin(
-        (from, neighbour, side): (u32, Neighbour, Side),
+        (from, local_peer, side): (u32, LocalPeer, Side),
         (address, bytes): (u64, u64),
         place: Span,
         transfer: Option<&'static Transfer>,
@@ -179,7 +179,7 @@ impl Copying {
         Self {
             from,
             side,
-            neighbour,
+            local_peer,
             address,
             place,
             cut,
@@ -222,9 +222,9 @@ impl Copying {
 
     fn copy(&self, number: u32) -> io::Result<()> {
         let (at, len) = self.cut.chunk(number);
-        // What a neighbour says of its own memory is for the system to judge.
+        // What a local peer says of its own memory is for the system to judge.
         let there = self.address.wrapping_add(at as u64);
-        self.neighbour.read(there, self.place.part(at, len))
+        self.local_peer.read(there, self.place.part(at, len))
     }
 
     fn finish(&self) -> Progress {
@@ -255,7 +255,7 @@ impl Copying {
 
 /// The sender's part: copies a chunk of `body`, if the receiver has said where the message goes
 /// and one is left. Answers the bytes copied.
-pub(super) fn help((neighbour, side): (Neighbour, Side), body: Span, transfer: &Transfer) -> u64 {
+pub(super) fn help((local_peer, side): (LocalPeer, Side), body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
     let is_meant = transfer.bytes.load(Relaxed) == body.len() as u64;
     if place == 0 || !is_meant || transfer.failed.load(Relaxed) != 0 {
@@ -267,7 +267,7 @@ pub(super) fn help((neighbour, side): (Neighbour, Side), body: Span, transfer: &
     };
     let (at, len) = cut.chunk(number);
     let there = place.wrapping_add(at as u64);
-    if neighbour.write(there, body.part(at, len)).is_err() {
+    if local_peer.write(there, body.part(at, len)).is_err() {
         transfer.failed.store(1, Release);
         return 0;
     }

@@ -674,7 +674,7 @@ mod tests {
         let (mut sender, mut receiver) = pair(Secure::Encrypt);
         let all: Vec<_> = (0..6000).map(|_| closed(&mut sender, 36, 0)).collect();
         let mut open = |number: usize| receiver.open(1, &mut all[number].clone()).map(drop);
-        // Neighbours change places, some come only much later, all come twice.
+        // Local peers change places, some come only much later, all come twice.
         for number in (0..3000).map(|number: usize| number ^ 7) {
             if number % 5 != 0 {
                 assert_eq!(open(number), Ok(()), "{number}");

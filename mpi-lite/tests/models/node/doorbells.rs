@@ -36,8 +36,8 @@ impl Doorbells {
         *self.doorbells[self.me].rings.lock().expect("no panic") = 0;
     }
 
-    pub(crate) fn ring(&self, neighbour: u32) {
-        let doorbell = &self.doorbells[neighbour as usize];
+    pub(crate) fn ring(&self, local_peer: u32) {
+        let doorbell = &self.doorbells[local_peer as usize];
         *doorbell.rings.lock().expect("no panic") += 1;
         doorbell.rung.notify_one();
     }

@@ -5,7 +5,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::yield_now;
 
-use super::neighbour::Neighbour;
+use super::local_peer::LocalPeer;
 use super::transfer::{Copying, Progress, Side, help};
 use crate::memory::{Memory, Span};
 use crate::node::segment::Transfer;
@@ -34,14 +34,14 @@ fn send(
     transfer: &Transfer,
     notes: &Notes,
     messages: u32,
-    (neighbour, side): (Neighbour, Side),
+    (local_peer, side): (LocalPeer, Side),
 ) {
     for number in 1..=messages {
         body.fill(u64::from(number));
         transfer.reset();
         notes.told.store(number, Release);
         while notes.done.load(Acquire) < number {
-            help((neighbour, side), body, transfer);
+            help((local_peer, side), body, transfer);
             yield_now();
         }
     }
@@ -52,12 +52,12 @@ fn send(
 /// written.
 fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32, side: Side) -> Vec<u32> {
     let room = Memory::at(ROOM, BYTES, PIECE);
-    let neighbour = Neighbour { writable_from: 0 };
+    let local_peer = LocalPeer { writable_from: 0 };
     for number in 1..=messages {
         room.span().fill(0);
         wait_for(&notes.told, number);
         let there = (BODY as u64, BYTES as u64);
-        let from = (0, neighbour, side);
+        let from = (0, local_peer, side);
         let mut copying = Copying::begin(from, there, room.span(), Some(transfer));
         loop {
             match copying.go_on() {
@@ -82,11 +82,11 @@ fn copy(messages: u32, writable_from: usize, (me, other): (u32, u32)) -> Vec<u32
         told: AtomicU32::new(0),
         done: AtomicU32::new(0),
     }));
-    let neighbour = Neighbour {
+    let local_peer = LocalPeer {
         writable_from: writable_from as u64,
     };
     let sender = loom::thread::spawn(move || {
-        let helper = (neighbour, Side::of(other, me));
+        let helper = (local_peer, Side::of(other, me));
         send(body, transfer, notes, messages, helper);
     });
     let writes = receive(transfer, notes, messages, Side::of(me, other));

@@ -1,6 +1,6 @@
-//! The roads between ranks of one node: the library's files on the model's ground.
+//! The channels between ranks of one node: the library's files on the model's ground.
 
-mod neighbour;
+mod local_peer;
 
 #[path = "../../../src/transport/shm/baton.rs"]
 mod baton;

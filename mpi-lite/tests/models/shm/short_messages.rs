@@ -61,7 +61,7 @@ fn pass(bodies: &'static [usize]) {
     sender.join().expect("it ends");
 }
 
-/// One side of two that talk: its ends of the roads from and to the other one.
+/// One side of two that talk: its ends of the channels from and to the other one.
 fn side([out, back]: [&'static Pair; 2], is_first: bool) -> (Producer, Consumer) {
     let relay = if is_first { &out.relay } else { &back.relay };
     let baton = Baton::new(relay, is_first || is_planted(Bug::TwoBatons));

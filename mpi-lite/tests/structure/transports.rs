@@ -1,4 +1,4 @@
-//! What stands above `transport/` knows the contract, and no road by its name.
+//! What stands above `transport/` knows the contract, and no transport by its name.
 //!
 //! `world/` may name them, since it makes the links.
 
@@ -12,21 +12,21 @@ use super::source::{files_of, is_apart};
 
 const ABOVE: [&str; 3] = ["engine", "comm", "coll"];
 
-/// Modules and types of the roads.
-const ROADS: [&str; 10] = [
+/// Modules and types of the transports.
+const TRANSPORTS: [&str; 10] = [
     "shm", "udp", "rmpp", "loopback", "sim", "tap", "Shm", "Udp", "Loopback", "Sim",
 ];
 
-/// How often each file names a road today. This list only shrinks; each line says for what.
+/// How often each file names a transport today. This list only shrinks; each line says for what.
 const STANDING: &[(&str, usize)] = &[];
 
-/// The names of roads in a file.
+/// The names of transports in a file.
 #[derive(Default)]
 struct Names(Vec<String>);
 
 impl Names {
     fn look_at(&mut self, ident: &Ident) {
-        if ROADS.iter().any(|road| ident == road) {
+        if TRANSPORTS.iter().any(|transport| ident == transport) {
             self.0.push(ident.to_string());
         }
     }
@@ -89,7 +89,7 @@ fn names_in(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_module_above_the_transport_names_a_road_but_those_that_stand() {
+fn no_module_above_the_transport_names_a_channel_but_those_that_stand() {
     let files = files_of(&ABOVE);
     let count = |(file, text): &(String, String)| (file.clone(), names_in(text).len());
     let found: BTreeMap<String, usize> = files.iter().map(count).filter(|it| it.1 > 0).collect();
@@ -104,7 +104,7 @@ fn no_module_above_the_transport_names_a_road_but_those_that_stand() {
 }
 
 #[test]
-fn a_road_is_found_however_it_is_named() {
+fn a_transport_is_found_however_it_is_named() {
     for text in [
         "use crate::transport::shm::Watch;",
         "use crate::transport::{Link, sim};",

@@ -9,9 +9,9 @@ use crate::node::segment::Area;
 
 /// A process whose memory can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Neighbour(libc::pid_t);
+pub(super) struct LocalPeer(libc::pid_t);
 
-impl Neighbour {
+impl LocalPeer {
     /// The process of `area`, if the system lets us copy from and to its memory. It is asked once:
     /// what is read must be what the process says is written there, so that a number of another
     /// process (in another container) is not mistaken for it.

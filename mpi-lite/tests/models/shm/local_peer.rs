@@ -5,12 +5,12 @@ use std::io;
 use crate::memory::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Neighbour {
+pub(super) struct LocalPeer {
     /// Below this address the system does not write.
     pub(super) writable_from: u64,
 }
 
-impl Neighbour {
+impl LocalPeer {
     pub(super) fn read(self, address: u64, to: Span) -> io::Result<()> {
         to.copy_from(Span::at(address, to.len()));
         Ok(())
