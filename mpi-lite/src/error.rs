@@ -159,7 +159,7 @@ pub enum Cause {
         theirs: Box<str>,
     },
     /// A message of a collective operation came from a process that should have come to a
-    /// gathering. What this process came for is a word of the memory that they share.
+    /// epoch. What this process came for is a word of the memory that they share.
     #[error("a message of another collective operation came from rank {source_rank}")]
     Stray {
         /// Its rank in the communicator.
@@ -169,7 +169,7 @@ pub enum Cause {
         /// What this process came for.
         mine: u64,
     },
-    /// A process came to a gathering of the communicator for another collective operation. What
+    /// A process came to an epoch of the communicator for another collective operation. What
     /// the two came for are words of the memory that they share.
     #[error("a process of the communicator is in another collective operation")]
     Parted {

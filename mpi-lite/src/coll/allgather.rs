@@ -1,4 +1,4 @@
-//! Gathering to all processes. Source: MPI 5.0, 6.7.
+//! Epoch to all processes. Source: MPI 5.0, 6.7.
 
 use super::buffers::{Input, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Spread};
@@ -7,7 +7,7 @@ use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Gathering to all.
+/// Epoch to all.
 impl Communicator {
     /// Collects everybody's `send` in everybody's `receive`, which counts elements *per process*.
     /// In place, the own block lies where it belongs already.
@@ -48,9 +48,9 @@ pub(super) fn allgather(
     let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
         choose::spread(bytes, peers.all(), nearness)
     });
-    match (choice, peers.circle()) {
-        (Spread::All, Some(circle)) => exchange::allgather_by_all(circle, &places)?,
-        (Spread::Last, Some(circle)) => exchange::allgather_by_last(circle, &places)?,
+    match (choice, peers.at_site()) {
+        (Spread::All, Some(at_site)) => exchange::allgather_by_all(at_site, &places)?,
+        (Spread::Last, Some(at_site)) => exchange::allgather_by_last(at_site, &places)?,
         _ => {
             return Ok(Some(async move {
                 match choice {
@@ -81,8 +81,8 @@ pub(super) fn allgatherv(
     let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
         choose::spread_unequal(total, peers.all(), nearness)
     });
-    if let (Spread::Last, Some(circle)) = (choice, peers.circle()) {
-        exchange::allgather_by_last(circle, places)?;
+    if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
+        exchange::allgather_by_last(at_site, places)?;
         return Ok(None);
     }
     Ok(Some(ring(peers, places)))

@@ -5,7 +5,7 @@ use super::choose::{self, Reduction, nearness};
 
 use super::partial::{Partial, fold};
 
-use super::{allgather, meeting};
+use super::{allgather, shared};
 use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::{Buffer, Op};
 use crate::engine::Request;
@@ -59,9 +59,9 @@ pub(super) fn allreduce(
     }
     let vector = (own.count(), bytes, op.is_commutative());
     let choice = choose::reduction(vector, peers.all(), nearness(peers));
-    match (choice, peers.circle()) {
-        (Reduction::All, Some(circle)) => meeting::allreduce_by_all(circle, &own, receive, op)?,
-        (Reduction::Last, Some(circle)) => meeting::allreduce_by_last(circle, &own, receive, op)?,
+    match (choice, peers.at_site()) {
+        (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, &own, receive, op)?,
+        (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, &own, receive, op)?,
         _ => {
             return Ok(Some(async move {
                 if choice == Reduction::Ring {

@@ -49,12 +49,12 @@ pub(super) fn alltoall(
     let choice = choose::unless_without_sheets(peers, Exchange::Last, |nearness| {
         choose::exchange(bytes, peers.all(), nearness)
     });
-    match (choice, peers.circle()) {
-        (Exchange::All, Some(circle)) => {
-            exchange::alltoall_by_all(circle, &whole(&own), &places)?;
+    match (choice, peers.at_site()) {
+        (Exchange::All, Some(at_site)) => {
+            exchange::alltoall_by_all(at_site, &whole(&own), &places)?;
         }
-        (Exchange::Last, Some(circle)) => {
-            exchange::alltoall_by_last(circle, &whole(&own), &whole(receive))?;
+        (Exchange::Last, Some(at_site)) => {
+            exchange::alltoall_by_last(at_site, &whole(&own), &whole(receive))?;
         }
         _ => {
             return Ok(Some(async move {
@@ -78,9 +78,9 @@ pub(super) fn alltoallw<'a>(
 ) -> Begun<impl Future<Output = Result<()>>> {
     let places = one_per_process(receive, peers.all())?;
     let own = one_per_process(send.unwrap_or(receive), peers.all())?;
-    if let (Nearness::Crowded, Some(circle)) = (nearness(peers), peers.circle())
-        && circle.meeting().has_sheets()
-        && exchange::alltoallw_by_last(circle, own, places)?
+    if let (Nearness::Crowded, Some(at_site)) = (nearness(peers), peers.at_site())
+        && at_site.site().has_sheets()
+        && exchange::alltoallw_by_last(at_site, own, places)?
     {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
 use super::choose::{self, Synchronisation, nearness};
-use super::meeting;
+use super::shared;
 use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::Buffer;
 use crate::engine::Request;
@@ -36,9 +36,9 @@ pub(super) fn barrier(peers: &impl Peers) -> Begun<impl Future<Output = Result<(
     if peers.all() == 1 {
         return Ok(None);
     }
-    match (choose::barrier(nearness(peers)), peers.circle()) {
-        (Synchronisation::Rounds, Some(circle)) => meeting::barrier_in_rounds(circle)?,
-        (Synchronisation::Count, Some(circle)) => meeting::barrier_by_count(circle)?,
+    match (choose::barrier(nearness(peers)), peers.at_site()) {
+        (Synchronisation::Rounds, Some(at_site)) => shared::barrier_in_rounds(at_site)?,
+        (Synchronisation::Count, Some(at_site)) => shared::barrier_by_count(at_site)?,
         _ => return Ok(Some(dissemination(peers))),
     }
     Ok(None)

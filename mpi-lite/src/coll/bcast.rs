@@ -3,7 +3,7 @@
 use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
 use super::tree::lowest_bit;
-use super::{allgather, meeting, scatter};
+use super::{allgather, scatter, shared};
 use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
 use crate::data::Buffer;
 use crate::engine::Request;
@@ -52,8 +52,8 @@ pub(super) fn broadcast(
         return Ok(None);
     }
     let choice = choose::broadcast(bytes, peers.all(), nearness(peers));
-    if let (Broadcast::Meeting, Some(circle)) = (choice, peers.circle()) {
-        meeting::broadcast(circle, buffer, root)?;
+    if let (Broadcast::Site, Some(at_site)) = (choice, peers.at_site()) {
+        shared::broadcast(at_site, buffer, root)?;
         return Ok(None);
     }
     Ok(Some(async move {

@@ -4,7 +4,7 @@
 //! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
-use super::meeting::MEETING_BYTES;
+use super::shared::MEETING_BYTES;
 use crate::comm::Peers;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
@@ -47,9 +47,9 @@ pub(super) enum Nearness {
 
 /// How near they are to each other. All of them know the same.
 pub(super) fn nearness(peers: &impl Peers) -> Nearness {
-    match peers.circle() {
+    match peers.at_site() {
         None => Nearness::Apart,
-        Some(circle) if circle.meeting().is_crowded() => Nearness::Crowded,
+        Some(at_site) if at_site.site().is_crowded() => Nearness::Crowded,
         Some(_) => Nearness::Beside,
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn unless_without_sheets<C: PartialEq>(
     choose: impl Fn(Nearness) -> C,
 ) -> C {
     let choice = choose(nearness(peers));
-    let lacks_sheets = || peers.circle().is_some_and(|it| !it.meeting().has_sheets());
+    let lacks_sheets = || peers.at_site().is_some_and(|it| !it.site().has_sheets());
     if choice == by_sheets && lacks_sheets() {
         return choose(Nearness::Apart);
     }
@@ -147,7 +147,7 @@ pub(super) enum Broadcast {
     /// In parts: scattered, then gathered around a ring.
     Parts,
     /// In shared memory: all look at what the root brings.
-    Meeting,
+    Site,
 }
 
 /// How reduce collects what it reduces.
@@ -156,7 +156,7 @@ pub(super) enum Collection {
     /// Along a binomial tree.
     Tree,
     /// In shared memory: the root looks at what all bring.
-    Meeting,
+    Site,
 }
 
 /// For barrier.
@@ -242,7 +242,7 @@ pub(super) fn prefix(bytes: u64, size: usize, nearness: Nearness) -> Prefix {
 /// For reduce of `bytes` bytes.
 pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collection {
     match meets(bytes, size, nearness) {
-        true => Collection::Meeting,
+        true => Collection::Site,
         false => Collection::Tree,
     }
 }
@@ -260,7 +260,7 @@ fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
 /// For bcast of `bytes` bytes.
 pub(super) fn broadcast(bytes: u64, size: usize, nearness: Nearness) -> Broadcast {
     if meets(bytes, size, nearness) {
-        return Broadcast::Meeting;
+        return Broadcast::Site;
     }
     if size > 3 && bytes >= BCAST_TREE_BYTES {
         Broadcast::Parts

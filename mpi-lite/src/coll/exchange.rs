@@ -4,34 +4,34 @@
 //! one who comes sort it for all (`engine::exchange`).
 
 use super::buffers::{keep, lay_down};
-use super::meeting::{check, pack, wait};
+use super::shared::{check, pack, wait};
 use crate::comm::{Operation, in_words};
 use crate::data::Buffer;
-use crate::engine::Circle;
+use crate::engine::AtSite;
 use crate::error::Result;
 use crate::memory::{Span, Way};
-use crate::node::meeting::{Gathering, Who};
+use crate::node::site::{Epoch, Who};
 
 /// All-gather where each looks at all others: the own block lies in its place already.
-pub(super) fn allgather_by_all(circle: Circle<'_>, places: &[Buffer]) -> Result<()> {
-    let own = &places[circle.meeting().me()];
+pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
+    let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
-    look_at_all(circle, Operation::Allgather, own, |gathering, rank| {
-        take_part(gathering, (rank, block, 0, block), &places[rank])
+    look_at_all(at_site, Operation::Allgather, own, |epoch, rank| {
+        take_part(epoch, (rank, block, 0, block), &places[rank])
     })
 }
 
 /// The same where the last who comes joins the blocks, which may have any length.
-pub(super) fn allgather_by_last(circle: Circle<'_>, places: &[Buffer]) -> Result<()> {
+pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let mut starts = vec![0];
     for place in places {
         starts.push(starts[starts.len() - 1] + place.bytes()? as usize);
     }
     let total = starts[places.len()];
     let about = Operation::Allgather.about(0, total as u64);
-    let own = &places[circle.meeting().me()];
+    let own = &places[at_site.site().me()];
     let mut rank = 0;
-    let done = circle.concatenate(
+    let done = at_site.concatenate(
         about,
         |rank| starts[rank],
         own,
@@ -51,77 +51,77 @@ pub(super) fn allgather_by_last(circle: Circle<'_>, places: &[Buffer]) -> Result
             }
         },
     );
-    done.map_err(|error| in_words(circle, error))
+    done.map_err(|error| in_words(at_site, error))
 }
 
 /// All-to-all where each looks at all others. `own` holds the blocks of all ranks, one after the
 /// other, and may be the same memory as `places`.
-pub(super) fn alltoall_by_all(circle: Circle<'_>, own: &Buffer, places: &[Buffer]) -> Result<()> {
-    let (me, size) = (circle.meeting().me(), places.len());
+pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffer]) -> Result<()> {
+    let (me, size) = (at_site.site().me(), places.len());
     let total = own.bytes()? as usize;
     let count = own.count() / size as u64;
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
-    look_at_all(circle, Operation::Alltoall, own, |gathering, rank| {
+    look_at_all(at_site, Operation::Alltoall, own, |epoch, rank| {
         let len = total / size;
-        take_part(gathering, (rank, total, me * len, len), &places[rank])
+        take_part(epoch, (rank, total, me * len, len), &places[rank])
     })
 }
 
 /// The same where the last who comes sorts the blocks.
-pub(super) fn alltoall_by_last(circle: Circle<'_>, own: &Buffer, receive: &Buffer) -> Result<()> {
-    let size = circle.meeting().size();
+pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buffer) -> Result<()> {
+    let size = at_site.site().size();
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };
     let (len, room) = (block(own)?, block(receive)?);
     let about = Operation::Alltoall.about(0, len as u64);
-    let done = circle.transpose(about, (own, len), (receive, room));
-    done.map_err(|error| in_words(circle, error))
+    let done = at_site.transpose(about, (own, len), (receive, room));
+    done.map_err(|error| in_words(at_site, error))
 }
 
 /// The same with blocks of any lengths. Answers whether it was done: else they are too long.
 pub(super) fn alltoallw_by_last(
-    circle: Circle<'_>,
+    at_site: AtSite<'_>,
     send: &[Buffer],
     places: &[Buffer],
 ) -> Result<bool> {
     let about = Operation::Alltoallv.about(0, 0);
-    let done = circle.transpose_blocks(about, send, |rank, block| lay_down(&places[rank], block));
-    done.map_err(|error| in_words(circle, error))
+    let done = at_site.transpose_blocks(about, send, |rank, block| lay_down(&places[rank], block));
+    done.map_err(|error| in_words(at_site, error))
 }
 
 /// Brings `own`, and gives `take` each other rank that has come.
 fn look_at_all(
-    circle: Circle<'_>,
+    at_site: AtSite<'_>,
     kind: Operation,
     own: &Buffer,
-    mut take: impl FnMut(Gathering<'_>, usize) -> Result<()>,
+    mut take: impl FnMut(Epoch<'_>, usize) -> Result<()>,
 ) -> Result<()> {
-    let (me, size) = (circle.meeting().me(), circle.meeting().size());
-    let (gathering, about) = circle.gather(kind.about(0, own.bytes()?));
-    wait(circle, about, || gathering.is_free())?;
-    gathering.bring(about, Who::Others, |bytes| pack(own, bytes));
-    gathering.is_to_be_read_for(Who::Others);
-    circle.rouse(Who::Others);
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?));
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.is_to_be_read_for(Who::Others);
+    at_site.rouse(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
-        let theirs = wait(circle, about, || gathering.has_come(rank))?;
-        check(circle, (rank, theirs), about)?;
-        take(gathering, rank)?;
+        let theirs = wait(at_site, about, || epoch.has_come(rank))?;
+        check(at_site, (rank, theirs), about)?;
+        take(epoch, rank)?;
     }
-    gathering.is_complete();
+    epoch.is_complete();
     Ok(())
 }
 
 /// Lays down a part of the `bytes` bytes that the member of `rank` has brought: the `len` bytes
 /// that begin at `from`.
 fn take_part(
-    gathering: Gathering<'_>,
+    epoch: Epoch<'_>,
     (rank, bytes, from, len): (usize, usize, usize, usize),
     place: &Buffer,
 ) -> Result<()> {
     if let Some(span) = place.contiguous().filter(|span| span.len() == len) {
-        gathering.copy_part(rank, (bytes, from), span);
+        epoch.copy_part(rank, (bytes, from), span);
         return Ok(());
     }
     let mut block = vec![0; len];
-    gathering.copy_part(rank, (bytes, from), Span::of(&mut block));
+    epoch.copy_part(rank, (bytes, from), Span::of(&mut block));
     lay_down(place, &block)
 }

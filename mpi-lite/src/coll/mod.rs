@@ -1,5 +1,5 @@
 //! Collective operations: over point-to-point messages in the communicator's second context, and
-//! small ones of ranks that share memory without messages (`meeting`).
+//! small ones of ranks that share memory without messages (`site`).
 //!
 //! Each file holds one operation: its algorithms, written against `Peers`, and its method of
 //! `Communicator`. `choose` says which algorithm is taken when.
@@ -18,19 +18,19 @@ mod buffers;
 mod choose;
 mod exchange;
 mod gather;
-mod meeting;
 mod partial;
 mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+mod shared;
 mod tree;
 
 pub use buffers::Input;
 pub use reduce::reduce_local;
 
 #[cfg(test)]
-mod meeting_tests;
+mod shared_tests;
 #[cfg(all(test, feature = "sim"))]
 mod tasks_tests;
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use super::buffers::{Input, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
-use super::meeting;
 use super::partial::{Partial, fold};
+use super::shared;
 use super::tree::lowest_bit;
 
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
-use crate::engine::Circle;
+use crate::engine::AtSite;
 use crate::error::Result;
 
 /// Reduction to one process.
@@ -55,8 +55,8 @@ pub(super) fn reduce(
     if own.count() == 0 {
         return Ok(None);
     }
-    if let Some(circle) = where_to_meet(peers, &own)? {
-        meeting::reduce(circle, &own, place, (op, root))?;
+    if let Some(at_site) = where_to_meet(peers, &own)? {
+        shared::reduce(at_site, &own, place, (op, root))?;
         return Ok(None);
     }
     Ok(Some(async move {
@@ -78,17 +78,17 @@ pub(super) async fn to_root(
     if own.count() == 0 {
         return Ok(None);
     }
-    if let Some(circle) = where_to_meet(peers, own)? {
-        return meeting::reduce(circle, own, None, (op, root));
+    if let Some(at_site) = where_to_meet(peers, own)? {
+        return shared::reduce(at_site, own, None, (op, root));
     }
     by_messages(peers, own, None, (op, root)).await
 }
 
 /// Where they meet, if they share memory and there is little to reduce.
-fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<Circle<'a>>> {
+fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<AtSite<'a>>> {
     let choice = choose::collection(own.bytes()?, peers.all(), nearness(peers));
     Ok(match choice {
-        Collection::Meeting => peers.circle(),
+        Collection::Site => peers.at_site(),
         Collection::Tree => None,
     })
 }

@@ -4,7 +4,7 @@ use super::buffers::{Input, check_counts, keep};
 use super::choose::{self, Prefix, nearness};
 use super::partial::Partial;
 
-use super::meeting;
+use super::shared;
 use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
@@ -98,9 +98,9 @@ fn begin(
         return Ok(None);
     };
     let choice = choose::prefix(own.bytes()?, peers.all(), nearness(peers));
-    match (choice, peers.circle()) {
-        (Prefix::All, Some(circle)) => meeting::prefix_by_all(circle, kind, &own, result)?,
-        (Prefix::Last, Some(circle)) => meeting::prefix_by_last(circle, kind, &own, result)?,
+    match (choice, peers.at_site()) {
+        (Prefix::All, Some(at_site)) => shared::prefix_by_all(at_site, kind, &own, result)?,
+        (Prefix::Last, Some(at_site)) => shared::prefix_by_last(at_site, kind, &own, result)?,
         _ => return Ok(Some(own)),
     }
     Ok(None)

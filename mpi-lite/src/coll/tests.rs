@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::comm::{Communicator, Operation, Peers, drive, finish};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
-use crate::engine::{Circle, Engine, Lane, Survey, WaitPolicy};
+use crate::engine::{AtSite, Engine, Lane, Survey, WaitPolicy};
 use crate::error::{Cause, Result};
 use crate::memory::Scratch;
 use crate::transport::shm::tests::Dice;
@@ -135,10 +135,10 @@ impl Peers for Process {
         }
     }
 
-    fn circle(&self) -> Option<Circle<'_>> {
+    fn at_site(&self) -> Option<AtSite<'_>> {
         match self {
             Self::Strict(_) => None,
-            Self::Near(world) => Communicator::circle(world),
+            Self::Near(world) => Communicator::at_site(world),
         }
     }
 }

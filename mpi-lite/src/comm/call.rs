@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use crate::engine::Circle;
+use crate::engine::AtSite;
 use crate::error::{Cause, Error};
-use crate::node::meeting::{About, Before};
+use crate::node::site::{About, Before};
 
 /// Bits of the operation in a tag; the root is above them.
 const KIND_BITS: u32 = 5;
@@ -94,8 +94,8 @@ impl Call {
         Self { form, ..self }
     }
 
-    /// What a member came to a gathering for, in words.
-    pub(crate) fn of_gathering(about: About) -> String {
+    /// What a member came to an epoch for, in words.
+    pub(crate) fn of_epoch(about: About) -> String {
         let Some(operation) = Operation::of(about.kind().into()) else {
             return "another operation".into();
         };
@@ -113,7 +113,7 @@ impl Call {
         }
     }
 
-    /// What the gathering before was, in words.
+    /// What the epoch before was, in words.
     pub(crate) fn of_before(before: Before) -> String {
         match Operation::of(before.kind().into()) {
             None => "nothing".into(),
@@ -172,27 +172,27 @@ pub(crate) fn mismatch((me, mine): (u32, &str), (other, theirs): (u32, &str)) ->
     .into()
 }
 
-/// An error of a gathering; in words that name calls and ranks if members came for different
+/// An error of an epoch; in words that name calls and ranks if members came for different
 /// operations.
 #[cold]
-pub(crate) fn in_words(circle: Circle<'_>, error: Error) -> Error {
-    let meeting = circle.meeting();
-    let me = meeting.me() as u32;
+pub(crate) fn in_words(at_site: AtSite<'_>, error: Error) -> Error {
+    let site = at_site.site();
+    let me = site.me() as u32;
     match *error.cause() {
         Cause::Stray {
             source_rank,
             tag,
             mine,
         } => {
-            let mine = Call::of_gathering(About::decode(mine));
+            let mine = Call::of_epoch(About::decode(mine));
             mismatch((me, &mine), (source_rank, &Call::name_of(tag)))
         }
         Cause::Parted { rank, mine, theirs } => {
             let [mine, theirs] = [mine, theirs].map(About::decode);
             // Who is only told that somebody parted looks for it. All have been counted then.
-            let silent = || (0..meeting.size()).find(|&rank| !meeting.has_come(rank));
+            let silent = || (0..site.size()).find(|&rank| !site.has_come(rank));
             let found = || {
-                let found = meeting.parted(mine);
+                let found = site.parted(mine);
                 found.or_else(|| silent().map(|rank| (rank, About::NONE)))
             };
             let known = rank.map(|rank| (rank, theirs));
@@ -215,9 +215,9 @@ pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) ->
     let theirs = match theirs {
         // No other operation counts its members without a line from each.
         About::NONE => Call::of_all(Operation::Barrier).to_string(),
-        theirs => Call::of_gathering(theirs),
+        theirs => Call::of_epoch(theirs),
     };
-    mismatch((me, &Call::of_gathering(mine)), (other, &theirs))
+    mismatch((me, &Call::of_epoch(mine)), (other, &theirs))
 }
 
 /// The same for what the last who came has said; which rank that is nobody knows.
@@ -225,7 +225,7 @@ fn parted_somewhere(mine: About, theirs: About) -> Error {
     if have_parted_before(mine, theirs) {
         return mismatch_before("another rank", mine, theirs);
     }
-    let [mine, theirs] = [mine, theirs].map(Call::of_gathering);
+    let [mine, theirs] = [mine, theirs].map(Call::of_epoch);
     let why = format!(
         "this process called {mine} but another rank called {theirs}: all processes of the \
          communicator must call the same collective operations in the same order, with the same \
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_gathering_are_told_once_and_only_if_they_are_known() {
+    fn the_bytes_of_a_epoch_are_told_once_and_only_if_they_are_known() {
         for (operation, bytes, words) in [
             (Operation::Allgather, 4, "MPI_Allgather of 4 bytes"),
             (Operation::Alltoallv, 0, "MPI_Alltoallv or MPI_Alltoallw"),
@@ -313,7 +313,7 @@ mod tests {
             (Operation::Create, 64, "the creation of a communicator"),
         ] {
             let about = About::new(operation as u8, 3, bytes);
-            assert_eq!(Call::of_gathering(about), words);
+            assert_eq!(Call::of_epoch(about), words);
         }
     }
 

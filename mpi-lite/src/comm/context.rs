@@ -19,10 +19,10 @@ use parking_lot::Mutex;
 use super::places::{Offer, Places};
 use super::{Communicator, Group, Operation, Peers, in_words};
 use crate::data::Buffer;
-use crate::engine::Circle;
+use crate::engine::AtSite;
 use crate::error::Result;
 use crate::ids::Context;
-use crate::node::meeting::{About, Meeting, Spot};
+use crate::node::site::{About, Site, SiteId};
 
 /// What the members of a communicator come for when they agree where they meet.
 const AGREEMENT: About = About::new(Operation::Create as u8, 0, WORD_BYTES as u32);
@@ -94,8 +94,8 @@ impl Default for Contexts {
 
 impl Contexts {
     /// A communicator is freed that met here.
-    pub(super) fn leave(&self, meeting: Meeting) {
-        self.places.lock().leave(meeting);
+    pub(super) fn leave(&self, site: Site) {
+        self.places.lock().leave(site);
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Agreement<'a> {
     /// By rank in the parent.
     all: Vec<Word>,
     offered: Offer,
-    taken: Cell<Option<Spot>>,
+    taken: Cell<Option<SiteId>>,
     /// Left when it is settled what was taken.
     queued: Option<Queued<'a>>,
 }
@@ -148,20 +148,20 @@ impl Agreement<'_> {
     /// Where those of `group` meet: what `open` makes of a place that is free for all of them.
     pub(super) fn meet(
         &self,
-        open: impl FnOnce(Spot) -> Option<Meeting>,
+        open: impl FnOnce(SiteId) -> Option<Site>,
         group: &Group,
-    ) -> Option<Meeting> {
+    ) -> Option<Site> {
         let mut chosen = group.members().to_vec();
         chosen.sort_unstable();
         let members = self.parent.group().members().iter().zip(&self.all);
         let mine = members.filter(|&(member, _)| chosen.binary_search(member).is_ok());
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
-        let mut meeting = open(common.spot()?)?;
+        let mut site = open(common.site_id()?)?;
         if self.queued.is_some() {
-            meeting.leave_sheets();
+            site.leave_sheets();
         }
-        self.taken.set(common.spot());
-        Some(meeting)
+        self.taken.set(common.site_id());
+        Some(site)
     }
 }
 
@@ -216,19 +216,19 @@ impl Communicator {
 
 /// All-gather of one word per process, without messages where the processes meet.
 async fn gather_words(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
-    if let Some(circle) = peers.circle()
-        && circle.meeting().has_sheets()
+    if let Some(at_site) = peers.at_site()
+        && at_site.site().has_sheets()
     {
-        return gather_words_together(circle, mine);
+        return gather_words_together(at_site, mine);
     }
     gather_words_by_messages(peers, mine).await
 }
 
-fn gather_words_together(circle: Circle<'_>, mine: Word) -> Result<Vec<Word>> {
-    let mut all = vec![0; circle.meeting().size() * WORD_BYTES];
+fn gather_words_together(at_site: AtSite<'_>, mine: Word) -> Result<Vec<Word>> {
+    let mut all = vec![0; at_site.site().size() * WORD_BYTES];
     let mut mine = mine.encode();
     let own = Buffer::of_bytes(&mut mine);
-    let done = circle.concatenate(
+    let done = at_site.concatenate(
         AGREEMENT,
         |rank| rank * WORD_BYTES,
         &own,
@@ -236,7 +236,7 @@ fn gather_words_together(circle: Circle<'_>, mine: Word) -> Result<Vec<Word>> {
             piece.read_into(&mut all[from..]);
         },
     );
-    done.map_err(|error| in_words(circle, error))?;
+    done.map_err(|error| in_words(at_site, error))?;
     Ok(all.as_chunks().0.iter().map(Word::decode).collect())
 }
 

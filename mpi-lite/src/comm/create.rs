@@ -101,7 +101,10 @@ impl Communicator {
         let engine = Arc::clone(&self.inner.engine);
         let contexts = Arc::clone(&self.inner.contexts);
         let context = agreement.context();
-        let meeting = agreement.meet(|spot| engine.meeting(spot, group.members(), rank), &group);
+        let site = agreement.meet(
+            |site_id| engine.site(site_id, group.members(), rank),
+            &group,
+        );
         let port = open_port(&engine, context, &group);
         Self {
             inner: Arc::new(Inner {
@@ -110,7 +113,7 @@ impl Communicator {
                 context,
                 group,
                 rank,
-                meeting,
+                site,
                 _port: port,
                 window: Mutex::default(),
             }),

@@ -23,10 +23,10 @@ pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
 pub use probe::Matched;
 pub(crate) use tasks::TaskPeers;
 
-use crate::engine::{Circle, Engine, OpenPort, Port};
+use crate::engine::{AtSite, Engine, OpenPort, Port};
 use crate::error::Result;
 use crate::ids::Context;
-use crate::node::meeting::Meeting;
+use crate::node::site::Site;
 
 /// An intra-communicator. Clones name the same communicator.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ struct Inner {
     group: Group,
     rank: u32,
     /// Where its members meet, if they share memory.
-    meeting: Option<Meeting>,
+    site: Option<Site>,
     /// Tells the engine whose messages have its contexts.
     _port: OpenPort,
     /// Its nonblocking collectives.
@@ -51,8 +51,8 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(meeting) = self.meeting.take() {
-            self.contexts.leave(meeting);
+        if let Some(site) = self.site.take() {
+            self.contexts.leave(site);
         }
     }
 }
@@ -82,7 +82,7 @@ impl Communicator {
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>) -> (Self, Self) {
         let contexts = Arc::new(context::Contexts::default());
-        let make = |context, group, rank, meeting| {
+        let make = |context, group, rank, site| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
             let port = open_port(&engine, context, &group);
             Self {
@@ -92,7 +92,7 @@ impl Communicator {
                     context,
                     group,
                     rank,
-                    meeting,
+                    site,
                     _port: port,
                     window: Mutex::default(),
                 }),
@@ -100,8 +100,8 @@ impl Communicator {
         };
         let (me, all) = engine.with(|lane| (lane.me(), Group::from_members(lane.peers())));
         let rank = all.rank_of(me).expect("a process is in its world");
-        let meeting = engine.meeting(places::WORLD, all.members(), rank);
-        let world = make(Context::WORLD, all, rank, meeting);
+        let site = engine.site(places::WORLD, all.members(), rank);
+        let world = make(Context::WORLD, all, rank, site);
         let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
         (world, own)
     }
@@ -141,21 +141,21 @@ impl Communicator {
 
     /// Where its members meet, if they share memory.
     #[inline]
-    pub(crate) fn circle(&self) -> Option<Circle<'_>> {
-        let meeting = self.inner.meeting.as_ref()?;
+    pub(crate) fn at_site(&self) -> Option<AtSite<'_>> {
+        let site = self.inner.site.as_ref()?;
         let context = self.inner.context.collective();
-        Some(Circle::new(&self.inner.engine, meeting, context))
+        Some(AtSite::new(&self.inner.engine, site, context))
     }
 
     /// Whether, after the last operation of all, the members agree what that was.
     ///
     /// # Errors
     /// `Cause::Mismatch` if one was in another one or had another root.
-    pub(crate) fn check_last_gathering(&self) -> Result<()> {
-        let Some(meeting) = self.inner.meeting.as_ref() else {
+    pub(crate) fn check_last_epoch(&self) -> Result<()> {
+        let Some(site) = self.inner.site.as_ref() else {
             return Ok(());
         };
-        let Some((mine, (other, theirs))) = meeting.disagreement() else {
+        let Some((mine, (other, theirs))) = site.disagreement() else {
             return Ok(());
         };
         Err(parted((self.rank(), mine), (other as u32, theirs)))

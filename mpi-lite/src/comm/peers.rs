@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::{Call, Communicator, Operation};
 use crate::data::Buffer;
-use crate::engine::Circle;
+use crate::engine::AtSite;
 use crate::error::{Cause, Result};
 
 /// The processes of a communicator, seen from one of them.
@@ -33,9 +33,9 @@ pub(crate) trait Peers {
     /// Both at once.
     async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
 
-    /// Where they meet without messages, if they do. Who comes to a gathering stays until it is
+    /// Where they meet without messages, if they do. Who comes to an epoch stays until it is
     /// over: the future that does so blocks.
-    fn circle(&self) -> Option<Circle<'_>> {
+    fn at_site(&self) -> Option<AtSite<'_>> {
         None
     }
 
@@ -127,8 +127,8 @@ impl Peers for Caller<'_> {
         self.communicator.size() as usize
     }
 
-    fn circle(&self) -> Option<Circle<'_>> {
-        self.communicator.circle()
+    fn at_site(&self) -> Option<AtSite<'_>> {
+        self.communicator.at_site()
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {

@@ -1,16 +1,16 @@
 //! At which place of the node's memory the members of a communicator meet.
 //!
 //! Each process knows which places it may use. When a communicator is made its members tell each
-//! other (`context`), and take the first that is free for all of them. Seats belong to ranks of the
+//! other (`context`), and take the first that is free for all of them. Slots belong to ranks of the
 //! node, so groups without a common member may take the same.
 //!
 //! Who has left a place may use it again when all others have left it too: until then one of them
 //! may still have to read what this process brought there.
 
-use crate::node::meeting::{Meeting, PLACES, Spot};
+use crate::node::site::{PLACES, Site, SiteId};
 
 /// The place of `MPI_COMM_WORLD`.
-pub(super) const WORLD: Spot = Spot { place: 0, last: 0 };
+pub(super) const WORLD: SiteId = SiteId { place: 0, last: 0 };
 
 const _: () = assert!(PLACES == u64::BITS);
 
@@ -19,7 +19,7 @@ const _: () = assert!(PLACES == u64::BITS);
 pub(super) struct Offer {
     /// Places that it may use, a bit each.
     pub(super) free: u64,
-    /// It has seen no greater number of a gathering at any of them.
+    /// It has seen no greater number of an epoch at any of them.
     pub(super) last: u64,
 }
 
@@ -42,10 +42,10 @@ impl Offer {
     }
 
     /// Where they meet, if there is a place free for all of them.
-    pub(super) fn spot(self) -> Option<Spot> {
+    pub(super) fn site_id(self) -> Option<SiteId> {
         let place = self.free.trailing_zeros();
         let last = self.last;
-        (place < PLACES).then_some(Spot { place, last })
+        (place < PLACES).then_some(SiteId { place, last })
     }
 }
 
@@ -54,7 +54,7 @@ impl Offer {
 pub(super) struct Places {
     offer: Offer,
     /// Left by this process.
-    left: Vec<Meeting>,
+    left: Vec<Site>,
 }
 
 impl Default for Places {
@@ -72,10 +72,10 @@ impl Places {
     /// What may be used. Until `settle` nobody else is offered anything.
     pub(super) fn offer(&mut self) -> Offer {
         let offer = &mut self.offer;
-        self.left.retain(|meeting| {
-            let is_over = meeting.is_over();
+        self.left.retain(|site| {
+            let is_over = site.is_over();
             if is_over {
-                let Spot { place, last } = meeting.spot();
+                let SiteId { place, last } = site.site_id();
                 offer.free |= 1 << place;
                 offer.last = offer.last.max(last);
             }
@@ -87,14 +87,14 @@ impl Places {
     }
 
     /// Of what was offered this was taken.
-    pub(super) fn settle(&mut self, offered: Offer, taken: Option<Spot>) {
-        let taken = taken.map_or(0, |spot| 1 << spot.place);
+    pub(super) fn settle(&mut self, offered: Offer, taken: Option<SiteId>) {
+        let taken = taken.map_or(0, |site_id| 1 << site_id.place);
         self.offer.free |= offered.free & !taken;
     }
 
-    /// This process comes to `meeting` no more.
-    pub(super) fn leave(&mut self, meeting: Meeting) {
-        meeting.leave();
-        self.left.push(meeting);
+    /// This process comes to `site` no more.
+    pub(super) fn leave(&mut self, site: Site) {
+        site.leave();
+        self.left.push(site);
     }
 }

@@ -6,7 +6,7 @@ use crate::engine::matching::Pattern;
 use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Dest, Mode, Source, TagSelector};
-use crate::node::meeting::About;
+use crate::node::site::About;
 use crate::transport::PeerId;
 
 impl Communicator {
@@ -139,8 +139,8 @@ impl Communicator {
     /// that share memory can see.
     #[inline]
     fn has_gone_on(&self, from: usize) -> bool {
-        let circle = self.circle();
-        circle.is_some_and(|circle| circle.meeting().has_gone_on(from))
+        let at_site = self.at_site();
+        at_site.is_some_and(|at_site| at_site.site().has_gone_on(from))
     }
 
     /// The message must have been sent, and of the same operation: what is wrong else with it does
@@ -167,9 +167,9 @@ impl Communicator {
     /// collective without having sent it.
     #[cold]
     fn left_alone(&self, (buffer, from): (&Buffer, usize), call: Call) -> Error {
-        let circle = self.circle();
-        let next = circle.and_then(|circle| circle.meeting().next_of(from));
-        let theirs = Call::of_gathering(next.unwrap_or(About::NONE));
+        let at_site = self.at_site();
+        let next = at_site.and_then(|at_site| at_site.site().next_of(from));
+        let theirs = Call::of_epoch(next.unwrap_or(About::NONE));
         let bytes = buffer.bytes().unwrap_or_default();
         let mine = format!("{call} of {bytes} bytes");
         mismatch((self.rank(), &mine), (from as u32, &theirs))

@@ -3,13 +3,13 @@
 //!
 //! With n members an exchange by messages takes each of them n - 1 waits, and where they share
 //! cores each wait is a switch to another process. Here each member waits once, however many
-//! there are. What does not fit the sheets goes in several gatherings.
+//! there are. What does not fit the sheets goes in several epochs.
 
-use super::meet::{Circle, agree, complain};
+use super::at_site::{AtSite, agree, complain};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
-use crate::node::meeting::{About, Gathering, Nonsense, SHEET_BYTES, Who};
+use crate::node::site::{About, Epoch, Nonsense, SHEET_BYTES, Who};
 
 /// Columns that are written at a time: so many pages, and lines of them, stay near.
 const COLUMNS: usize = 64;
@@ -20,7 +20,7 @@ const LENGTH_BYTES: usize = 4;
 /// Its blocks do not fit a row.
 const TOO_LONG: u32 = u32::MAX;
 
-impl<'a> Circle<'a> {
+impl<'a> AtSite<'a> {
     /// Everybody comes for `about` and brings a row; the last one works for all. Answers with what
     /// it says of its work: `about`, with a root if `work` answers yes.
     ///
@@ -30,35 +30,33 @@ impl<'a> Circle<'a> {
     fn combine(
         self,
         about: About,
-        bring: impl FnOnce(Gathering<'_>),
-        work: impl FnOnce(Gathering<'_>) -> Result<bool>,
-    ) -> Result<(Gathering<'a>, bool)> {
-        let (gathering, about) = self.gather(about);
-        self.wait(about, || gathering.is_free())?;
-        bring(gathering);
-        gathering.come(about);
+        bring: impl FnOnce(Epoch<'_>),
+        work: impl FnOnce(Epoch<'_>) -> Result<bool>,
+    ) -> Result<(Epoch<'a>, bool)> {
+        let (epoch, about) = self.begin_epoch(about);
+        self.wait(about, || epoch.is_free())?;
+        bring(epoch);
+        epoch.come(about);
         let yes = about.with_root(1);
-        let is_last = gathering.count().map_err(complain)?;
+        let is_last = epoch.count().map_err(complain)?;
         let said = if is_last {
-            let outcome = self
-                .check_all(gathering, about)
-                .and_then(|()| work(gathering));
+            let outcome = self.check_all(epoch, about).and_then(|()| work(epoch));
             let said = match outcome {
                 Ok(true) => yes,
                 Ok(false) => about,
                 Err(_) => About::NONE,
             };
-            gathering.release_sheets(said);
+            epoch.release_sheets(said);
             self.rouse(Who::Others);
             outcome.map(|_| said)?
         } else {
-            self.wait(about, || gathering.is_released())?
+            self.wait(about, || epoch.is_released())?
         };
-        gathering.is_over();
+        epoch.is_over();
         if said != yes {
             agree(about, (None, said))?;
         }
-        Ok((gathering, said == yes))
+        Ok((epoch, said == yes))
     }
 
     /// All-gather of parts of any length: `take` is given what all have brought, one after the
@@ -75,7 +73,7 @@ impl<'a> Circle<'a> {
         own: &Buffer,
         mut take: impl FnMut(usize, Span),
     ) -> Result<()> {
-        let (me, size) = (self.meeting().me(), self.meeting().size());
+        let (me, size) = (self.site().me(), self.site().size());
         let total = start(size);
         for from in (0..total).step_by(SHEET_BYTES) {
             let end = total.min(from + SHEET_BYTES);
@@ -84,27 +82,25 @@ impl<'a> Circle<'a> {
                 let (first, behind) = (start(rank).max(from), start(rank + 1).min(end));
                 (first, behind.saturating_sub(first))
             };
-            let bring = |gathering: Gathering<'_>| {
+            let bring = |epoch: Epoch<'_>| {
                 let (first, len) = piece(me);
                 if len > 0 {
                     let done = (first - start(me)) as u64;
-                    own.copy(done, gathering.row().part(0, len), Way::Out);
+                    own.copy(done, epoch.row().part(0, len), Way::Out);
                 }
             };
-            let work = |gathering: Gathering<'_>| {
-                let board = gathering.board();
+            let work = |epoch: Epoch<'_>| {
+                let board = epoch.board();
                 for rank in 0..size {
                     let (first, len) = piece(rank);
                     if len > 0 {
-                        board
-                            .part(first - from, len)
-                            .copy_from(gathering.row_of(rank));
+                        board.part(first - from, len).copy_from(epoch.row_of(rank));
                     }
                 }
                 Ok(false)
             };
-            let (gathering, _) = self.combine(about, bring, work)?;
-            take(from, gathering.board().part(0, end - from));
+            let (epoch, _) = self.combine(about, bring, work)?;
+            take(from, epoch.board().part(0, end - from));
         }
         Ok(())
     }
@@ -121,7 +117,7 @@ impl<'a> Circle<'a> {
         (send, block): (&Buffer, usize),
         (receive, room): (&Buffer, usize),
     ) -> Result<()> {
-        let size = self.meeting().size();
+        let size = self.site().size();
         let most = SHEET_BYTES / size;
         for from in (0..block).step_by(most) {
             let len = most.min(block - from);
@@ -132,19 +128,19 @@ impl<'a> Circle<'a> {
             } else {
                 (size, len)
             };
-            let bring = |gathering: Gathering<'_>| {
+            let bring = |epoch: Epoch<'_>| {
                 for rank in 0..runs {
-                    let part = gathering.row().part(rank * len, run);
+                    let part = epoch.row().part(rank * len, run);
                     send.copy((rank * block + from) as u64, part, Way::Out);
                 }
             };
-            let work = |gathering: Gathering<'_>| {
-                sort_blocks(gathering, size, len);
+            let work = |epoch: Epoch<'_>| {
+                sort_blocks(epoch, size, len);
                 Ok(false)
             };
-            let (gathering, _) = self.combine(about, bring, work)?;
+            let (epoch, _) = self.combine(about, bring, work)?;
             for rank in 0..runs {
-                let part = gathering.column().part(rank * len, run);
+                let part = epoch.column().part(rank * len, run);
                 let part = if is_whole {
                     part
                 } else {
@@ -172,20 +168,20 @@ impl<'a> Circle<'a> {
         send: &[Buffer],
         mut take: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        let size = self.meeting().size();
+        let size = self.site().size();
         let lengths: Vec<u64> = send.iter().map(Buffer::bytes).collect::<Result<_>>()?;
-        let bring = |gathering: Gathering<'_>| bring_blocks(gathering.row(), send, &lengths);
-        let work = |gathering: Gathering<'_>| sort_lengths(gathering, size);
-        let (gathering, is_done) = self.combine(about, bring, work)?;
+        let bring = |epoch: Epoch<'_>| bring_blocks(epoch.row(), send, &lengths);
+        let work = |epoch: Epoch<'_>| sort_lengths(epoch, size);
+        let (epoch, is_done) = self.combine(about, bring, work)?;
         if !is_done {
             return Ok(false);
         }
         let mut at = size * LENGTH_BYTES;
         let mut block = Vec::new();
         for rank in 0..size {
-            let len = read_length(gathering.column(), rank);
+            let len = read_length(epoch.column(), rank);
             block.clear();
-            gathering.column().part(at, len).append_to(&mut block);
+            epoch.column().part(at, len).append_to(&mut block);
             if block.len() < len {
                 return Err(complain(Nonsense));
             }
@@ -197,12 +193,12 @@ impl<'a> Circle<'a> {
 }
 
 /// Block d of row s becomes block s of column d; all have `len` bytes.
-fn sort_blocks(gathering: Gathering<'_>, size: usize, len: usize) {
+fn sort_blocks(epoch: Epoch<'_>, size: usize, len: usize) {
     for first in (0..size).step_by(COLUMNS) {
         let some = first..size.min(first + COLUMNS);
-        let columns: Vec<Span> = some.clone().map(|rank| gathering.column_of(rank)).collect();
+        let columns: Vec<Span> = some.clone().map(|rank| epoch.column_of(rank)).collect();
         for source in 0..size {
-            let row = gathering.row_of(source);
+            let row = epoch.row_of(source);
             for (column, rank) in columns.iter().zip(some.clone()) {
                 let block = row.part(rank * len, len);
                 column.part(source * len, len).copy_from(block);
@@ -230,11 +226,11 @@ fn bring_blocks(row: Span, send: &[Buffer], lengths: &[u64]) {
 }
 
 /// Sorts blocks of any lengths; answers no if those of a row or of a column do not fit.
-fn sort_lengths(gathering: Gathering<'_>, size: usize) -> Result<bool> {
+fn sort_lengths(epoch: Epoch<'_>, size: usize) -> Result<bool> {
     let mut ends = vec![size * LENGTH_BYTES; size];
     let mut all = Vec::with_capacity(size * size);
     for source in 0..size {
-        let row = gathering.row_of(source);
+        let row = epoch.row_of(source);
         let lengths = (0..size).map(|rank| read_length(row, rank));
         let before = all.len();
         all.extend(lengths);
@@ -254,10 +250,10 @@ fn sort_lengths(gathering: Gathering<'_>, size: usize) -> Result<bool> {
     }
     let mut to = vec![size * LENGTH_BYTES; size];
     for (source, lengths) in all.chunks_exact(size).enumerate() {
-        let row = gathering.row_of(source);
+        let row = epoch.row_of(source);
         let mut from = size * LENGTH_BYTES;
         for (rank, &len) in lengths.iter().enumerate() {
-            let column = gathering.column_of(rank);
+            let column = epoch.column_of(rank);
             write_length(column, source, len as u32);
             column.part(to[rank], len).copy_from(row.part(from, len));
             to[rank] += len;

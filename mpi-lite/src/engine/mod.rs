@@ -4,6 +4,7 @@
 //! blocks (`wait`, as `policy` says), keeps acknowledging while the program computes (`ticker`),
 //! and lets operations go on beside it (`tasks`).
 
+mod at_site;
 mod attached;
 mod completion;
 mod delivery;
@@ -20,7 +21,6 @@ mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
 pub mod matching;
-mod meet;
 mod ports;
 pub mod protocol;
 mod receive;
@@ -44,12 +44,12 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Once};
 
+pub use at_site::{AtSite, agree, complain};
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 pub use completion::{Any, Array, Indexed, Tell};
 pub use lane::{Counters, Lane, Survey};
 use lock::Lock;
 pub use loss::Leftovers;
-pub use meet::{Circle, agree, complain};
 pub use ports::{OpenPort, Port};
 pub use receive::{Message, ReceivePlan};
 pub use request::{Completion, Plan, Request, Status};

@@ -1,17 +1,17 @@
-//! What members of a gathering say of it, and of each other, as words of the shared memory.
+//! What members of an epoch say of it, and of each other, as words of the shared memory.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::RANKS_MAX;
 
-/// What a gathering is about: all members must say the same. It is a word of the shared memory as
-/// it stands there: the operation and the root, the same two of the gathering before, and above
+/// What an epoch is about: all members must say the same. It is a word of the shared memory as
+/// it stands there: the operation and the root, the same two of the epoch before, and above
 /// them 32 bits for the bytes that a member brings. So a register holds it, and one look compares.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct About(u64);
 
-/// Which gathering was before, in a quarter of a word: its operation and its root, 0 if there was
+/// Which epoch was before, in a quarter of a word: its operation and its root, 0 if there was
 /// none. By this, members that parted there without noticing are found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before(u16);
@@ -21,7 +21,7 @@ const KIND_BITS: u32 = 5;
 
 const _: () = assert!(RANKS_MAX < 1 << (u16::BITS - KIND_BITS));
 
-/// Where the gathering before begins in a word.
+/// Where the epoch before begins in a word.
 const BEFORE_AT: u32 = 16;
 
 /// Where the bytes begin in a word.
@@ -73,7 +73,7 @@ impl About {
         (self.0 >> BYTES_AT) as u32
     }
 
-    /// The gathering before.
+    /// The epoch before.
     #[must_use]
     pub fn before(self) -> Before {
         Before((self.0 >> BEFORE_AT) as u16)
@@ -93,12 +93,12 @@ impl About {
         Self(now.0 | u64::from(self.before().0) << BEFORE_AT)
     }
 
-    /// What later gatherings say of this one.
+    /// What later epochs say of this one.
     pub(crate) fn now(self) -> Before {
         Before(self.0 as u16)
     }
 
-    /// The same for the next gathering; `word` is kept between the two.
+    /// The same for the next epoch; `word` is kept between the two.
     #[inline]
     pub(crate) fn after(self, word: &AtomicU64) -> Self {
         let before = word.load(Relaxed);
@@ -106,12 +106,12 @@ impl About {
         Self(self.0 | before)
     }
 
-    /// Whether both are the same operation with the same root, and so were the gatherings before.
+    /// Whether both are the same operation with the same root, and so were the epochs before.
     pub(crate) fn is_as(self, other: Self) -> bool {
         self.with_bytes(0) == other.with_bytes(0)
     }
 
-    /// The same, had `before` been the gathering before.
+    /// The same, had `before` been the epoch before.
     pub(crate) fn with_before(self, before: Self) -> Self {
         let cleared = self.0 & !(u64::from(u16::MAX) << BEFORE_AT);
         Self(cleared | u64::from(before.now().0) << BEFORE_AT)

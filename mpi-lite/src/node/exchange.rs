@@ -1,20 +1,20 @@
-//! Sheets: what members of a communicator exchange that fits no bag.
+//! Sheets: what members of a communicator exchange that fits no payload.
 //!
 //! Each rank has two sheets of the node's memory, whatever the communicator: in its row lies what
 //! it gives, in its column what it gets. A third one belongs to a place: its board, with what all
-//! members get alike. A gathering hands them over: each member writes its row and is counted; the
+//! members get alike. An epoch hands them over: each member writes its row and is counted; the
 //! last one who comes reads all rows, writes columns or the board, and releases the others, who
 //! read.
 //!
-//! So nothing is written before it was read. A row is read before the gathering is released, and
+//! So nothing is written before it was read. A row is read before the epoch is released, and
 //! its owner stays until then. Columns and the board are written when all have come, and who has
-//! come to this gathering has read what the one before gave it.
+//! come to this epoch has read what the one before gave it.
 
 use super::line::put;
-use super::meeting::{About, Gathering};
+use super::site::{About, Epoch};
 use crate::memory::Span;
 
-impl Gathering<'_> {
+impl Epoch<'_> {
     /// What this member gives: it may write it until it comes.
     #[must_use]
     pub fn row(&self) -> Span {
@@ -24,10 +24,10 @@ impl Gathering<'_> {
     /// What the member of `rank` gives: the last who comes may read it until it releases.
     #[must_use]
     pub fn row_of(&self, rank: usize) -> Span {
-        self.meeting.members[rank].row.span()
+        self.site.members[rank].row.span()
     }
 
-    /// What this member gets: it may read it once the gathering is released.
+    /// What this member gets: it may read it once the epoch is released.
     #[must_use]
     pub fn column(&self) -> Span {
         self.myself().column.span()
@@ -36,24 +36,24 @@ impl Gathering<'_> {
     /// What the member of `rank` gets: the last who comes may write it until it releases.
     #[must_use]
     pub fn column_of(&self, rank: usize) -> Span {
-        self.meeting.members[rank].column.span()
+        self.site.members[rank].column.span()
     }
 
     /// What all get: the last who comes may write it until it releases, then all may read it.
     #[must_use]
     pub fn board(&self) -> Span {
-        self.meeting.board.span()
+        self.site.board.span()
     }
 
-    /// Comes; what this member brings lies in its row. [`Gathering::is_free`] has said that it may.
+    /// Comes; what this member brings lies in its row. [`Epoch::is_free`] has said that it may.
     pub fn come(&self, about: About) {
-        let line = &self.myself().seat.brought[self.turn()];
+        let line = &self.myself().slot.brought[self.turn()];
         put(line, Span::EMPTY, self.stamp(0), (about, |_| ()));
     }
 
-    /// Ends a gathering at which all were counted; what it gives lies in the sheets.
+    /// Ends an epoch at which all were counted; what it gives lies in the sheets.
     pub fn release_sheets(&self, about: About) {
-        let line = &self.meeting.members[0].seat.results[self.result_turn()];
+        let line = &self.site.members[0].slot.results[self.result_turn()];
         put(line, Span::EMPTY, self.stamp(0), (about, |_| ()));
     }
 }

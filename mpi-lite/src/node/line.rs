@@ -1,4 +1,4 @@
-//! Lines of the shared memory: what a member of a gathering says in one, and what does not fit it.
+//! Lines of the shared memory: what a member of an epoch says in one, and what does not fit it.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -34,19 +34,19 @@ impl Line {
     }
 }
 
-/// Writes a line, or a bag that is told of by the line.
+/// Writes a line, or a payload that is told of by the line.
 #[inline]
 pub(crate) fn put(
     line: &Slot,
-    bag: Span,
+    payload: Span,
     stamp: u64,
     (about, fill): (About, impl FnOnce(&mut [u8])),
 ) {
-    if bag.len() > LINE_BYTES {
-        bag.update(fill);
-    } else if !bag.is_empty() {
+    if payload.len() > LINE_BYTES {
+        payload.update(fill);
+    } else if !payload.is_empty() {
         let mut words = Line([0; LINE_BYTES]);
-        fill(&mut words.0[..bag.len()]);
+        fill(&mut words.0[..payload.len()]);
         words.write(line);
     }
     line.words[0].store(about.encode(), Relaxed);
@@ -55,11 +55,11 @@ pub(crate) fn put(
 
 /// Reads what `put` has written. What local peers can write is copied before it is used.
 #[inline]
-pub(crate) fn get<R>(line: &Slot, bag: Span, read: impl FnOnce(&[u8]) -> R) -> R {
-    if bag.len() > LINE_BYTES {
-        let mut copy = Vec::with_capacity(bag.len());
-        bag.append_to(&mut copy);
+pub(crate) fn get<R>(line: &Slot, payload: Span, read: impl FnOnce(&[u8]) -> R) -> R {
+    if payload.len() > LINE_BYTES {
+        let mut copy = Vec::with_capacity(payload.len());
+        payload.append_to(&mut copy);
         return read(&copy);
     }
-    read(&Line::read(line).0[..bag.len()])
+    read(&Line::read(line).0[..payload.len()])
 }

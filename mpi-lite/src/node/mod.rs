@@ -8,11 +8,11 @@ mod cores;
 mod doorbells;
 mod exchange;
 mod line;
-pub mod meeting;
-#[cfg(test)]
-mod meeting_tests;
 mod parted;
 pub(crate) mod segment;
+pub mod site;
+#[cfg(test)]
+mod site_tests;
 pub(crate) mod wakeup;
 
 use core::sync::atomic::AtomicU64;
@@ -57,7 +57,7 @@ pub struct Node {
     segment: Segment,
     wakeup: Wakeup,
     /// Collectives without messages so far.
-    gatherings: Arc<AtomicU64>,
+    epochs: Arc<AtomicU64>,
     /// A word that local peers read to find out whether they can read our memory.
     _witness: Box<u64>,
 }
@@ -107,7 +107,7 @@ impl Node {
             peers: ranks.into_iter().map(PeerId::of_world_rank).collect(),
             segment,
             wakeup,
-            gatherings: Arc::default(),
+            epochs: Arc::default(),
             _witness: witness,
         }
     }
@@ -150,7 +150,7 @@ impl Node {
     }
 
     /// Collectives without messages so far.
-    pub(crate) fn gatherings(&self) -> u64 {
-        self.gatherings.load(Relaxed)
+    pub(crate) fn epochs(&self) -> u64 {
+        self.epochs.load(Relaxed)
     }
 }

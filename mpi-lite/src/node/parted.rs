@@ -1,31 +1,31 @@
-//! Members that are not in the same collective: what their seats tell of it.
+//! Members that are not in the same collective: what their slots tell of it.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::meeting::{About, Before, Meeting, Member, ROUND_BITS};
+use super::site::{About, Before, Member, ROUND_BITS, Site};
 use crate::sync::fence;
 
-impl Meeting {
-    /// Whether the member of `rank` has come to a gathering to which this member has not, and all
+impl Site {
+    /// Whether the member of `rank` has come to an epoch to which this member has not, and all
     /// messages that it sent before lie in their channels.
     #[must_use]
     pub fn has_gone_on(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
         let is_ahead = |member: &Member| {
-            let word = member.seat.at.0.load(Acquire);
+            let word = member.slot.at.0.load(Acquire);
             word >> 1 > at && word & 1 == 0
         };
         self.members.get(rank).is_some_and(is_ahead)
     }
 
-    /// What the member of `rank` came for at the first gathering to which this one has not come, if
+    /// What the member of `rank` came for at the first epoch to which this one has not come, if
     /// its line still says that.
     #[must_use]
     pub fn next_of(&self, rank: usize) -> Option<About> {
         self.came_for(rank, self.at.load(Relaxed) + 1)
     }
 
-    /// What this member brought to its last gathering, and a rank that brought something else to
+    /// What this member brought to its last epoch, and a rank that brought something else to
     /// the same. Nobody gathers any more.
     #[must_use]
     pub fn disagreement(&self) -> Option<(About, (usize, About))> {
@@ -35,7 +35,7 @@ impl Meeting {
         Some((mine, self.differs(at, differs)?))
     }
 
-    /// A rank that came to this member's last gathering for something else than `mine`, or to the
+    /// A rank that came to this member's last epoch for something else than `mine`, or to the
     /// one before for something else than this member did; and what for. What it came for before
     /// stands in [`About::before`].
     #[must_use]
@@ -54,16 +54,16 @@ impl Meeting {
             .or_else(before)
     }
 
-    /// A rank that came to gathering `at` for what differs, and what for.
+    /// A rank that came to epoch `at` for what differs, and what for.
     fn differs(&self, at: u64, differs: impl Fn(About) -> bool) -> Option<(usize, About)> {
         let ranks = 0..self.members.len();
         let mut all = ranks.filter_map(|rank| Some((rank, self.came_for(rank, at)?)));
         all.find(|&(_, theirs)| differs(theirs))
     }
 
-    /// What the member of `rank` came for at gathering `at`, if its line still says that.
+    /// What the member of `rank` came for at epoch `at`, if its line still says that.
     fn came_for(&self, rank: usize, at: u64) -> Option<About> {
-        let line = &self.members[rank].seat.brought[self.turn_of(at)];
+        let line = &self.members[rank].slot.brought[self.turn_of(at)];
         if line.stamp.load(Acquire) >> ROUND_BITS != at {
             return None;
         }

@@ -3,8 +3,8 @@
 //! ```text
 //!  area of rank 0 | area of rank 1 | ...      what everybody may look at
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
-//!  place 0: seat of rank 0 | of rank 1 | ...   where communicators meet (`meeting`)
-//!  place 0: bags of rank 0 | of rank 1 | ...   what does not fit a seat's line
+//!  place 0: slot of rank 0 | of rank 1 | ...   where communicators meet (`site`)
+//!  place 0: payloads of rank 0 | of rank 1 | ...   what does not fit a slot's line
 //!  sheets of rank 0 | of rank 1 | ...          what a rank exchanges with all others (`exchange`)
 //! ```
 //! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
@@ -43,14 +43,14 @@ pub(crate) const TRANSFERS: usize = 3;
 /// once it is used.
 pub const PLACES: u32 = 64;
 
-/// Gatherings in a row to which a rank can bring something before the first of them is read.
+/// Epochs in a row to which a rank can bring something before the first of them is read.
 pub(crate) const AHEAD: usize = 16;
 
-/// Bytes of a bag.
-pub(crate) const BAG_BYTES: usize = 4096;
+/// Bytes of a payload.
+pub(crate) const PAYLOAD_BYTES: usize = 4096;
 
-/// Bags of a rank at a place: for what it brings, and two for results.
-pub(crate) const BAGS: usize = AHEAD + 2;
+/// Payloads of a rank at a place: for what it brings, and two for results.
+pub(crate) const PAYLOADS: usize = AHEAD + 2;
 
 /// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
 /// ranks that a node can have.
@@ -144,22 +144,22 @@ impl Bodies {
     }
 }
 
-/// What a rank has at a place. Lines and counters go in pairs: `meeting` says which is whose turn.
+/// What a rank has at a place. Lines and counters go in pairs: `site` says which is whose turn.
 #[repr(C, align(128))]
-pub(crate) struct Seat {
+pub(crate) struct MemberSlot {
     /// What the rank brings: it writes, the others read.
     pub(crate) brought: [Slot; AHEAD],
-    /// What comes out of it: at the seat of the first member, or where each gets something else at
-    /// the seat of each; written by the last who comes.
+    /// What comes out of it: at the slot of the first member, or where each gets something else at
+    /// the slot of each; written by the last who comes.
     pub(crate) results: [Slot; 2],
-    /// Who has come: at the seat of the first member, counted by all.
+    /// Who has come: at the slot of the first member, counted by all.
     pub(crate) come: Count,
     /// Who has brought something to this rank alone.
     pub(crate) given: [Count; AHEAD],
-    /// The gathering to which the rank came last, times two, and one more if it holds messages back
+    /// The epoch to which the rank came last, times two, and one more if it holds messages back
     /// that did not fit their channels.
     pub(crate) at: Count,
-    /// The gathering with which the rank has left its last communicator here.
+    /// The epoch with which the rank has left its last communicator here.
     pub(crate) left: Count,
 }
 
@@ -167,9 +167,9 @@ pub(crate) struct Seat {
 #[repr(C, align(64))]
 pub(crate) struct Count(pub(crate) AtomicU64);
 
-impl core::fmt::Debug for Seat {
+impl core::fmt::Debug for MemberSlot {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Seat")
+        f.debug_struct("MemberSlot")
             .field("come", &self.come.0)
             .field("left", &self.left.0)
             .finish_non_exhaustive()
@@ -178,25 +178,28 @@ impl core::fmt::Debug for Seat {
 
 /// Room for what does not fit a line.
 #[repr(C, align(4096))]
-pub(crate) struct Bags(UnsafeCell<[[u8; BAG_BYTES]; BAGS]>);
+pub(crate) struct Payloads(UnsafeCell<[[u8; PAYLOAD_BYTES]; PAYLOADS]>);
 
-// SAFETY: both sides reach the bytes through raw pointers only; a bag is written before the stamp
-// of the line that tells of it, and read after.
-unsafe impl Sync for Bags {}
+// SAFETY: both sides reach the bytes through raw pointers only; a payload is written before the
+// stamp of the line that tells of it, and read after.
+unsafe impl Sync for Payloads {}
 
-impl Bags {
-    /// The first `bytes` bytes of a bag, or all.
-    pub(crate) fn span(&self, bag: usize, bytes: usize) -> Span {
-        assert!(bag < BAGS && bytes <= BAG_BYTES, "within a bag");
+impl Payloads {
+    /// The first `bytes` bytes of a payload, or all.
+    pub(crate) fn span(&self, payload: usize, bytes: usize) -> Span {
+        assert!(
+            payload < PAYLOADS && bytes <= PAYLOAD_BYTES,
+            "within a payload"
+        );
         let start = self.0.get().cast::<u8>();
-        // SAFETY: within the bags. `meeting` hands them over by the stamps of the lines.
-        unsafe { Span::new(start.add(bag * BAG_BYTES), bytes) }
+        // SAFETY: within the payloads. `site` hands them over by the stamps of the lines.
+        unsafe { Span::new(start.add(payload * PAYLOAD_BYTES), bytes) }
     }
 }
 
-impl core::fmt::Debug for Bags {
+impl core::fmt::Debug for Payloads {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Bags").finish_non_exhaustive()
+        f.debug_struct("Payloads").finish_non_exhaustive()
     }
 }
 
@@ -206,7 +209,7 @@ impl core::fmt::Debug for Bags {
 pub(crate) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; who may touch them is settled by
-// the counters and stamps of the gathering (`exchange`).
+// the counters and stamps of the epoch (`exchange`).
 unsafe impl Sync for Sheet {}
 
 impl Sheet {
@@ -313,28 +316,30 @@ impl Area {
 }
 
 const _: () = assert!(size_of::<Pair>() == 8192 + BODIES + 4096 && size_of::<Area>() == 448);
-const _: () =
-    assert!(size_of::<Seat>() == (2 * AHEAD + 6) * 64 && size_of::<Bags>() == BAGS * BAG_BYTES);
+const _: () = assert!(
+    size_of::<MemberSlot>() == (2 * AHEAD + 6) * 64
+        && size_of::<Payloads>() == PAYLOADS * PAYLOAD_BYTES
+);
 
 /// Bytes of the areas, in whole pages.
 const fn area_bytes(ranks: u32) -> u64 {
     (ranks as u64 * size_of::<Area>() as u64).next_multiple_of(4096)
 }
 
-/// Where the seats begin.
-const fn seats_at(ranks: u32) -> u64 {
+/// Where the slots begin.
+const fn slots_at(ranks: u32) -> u64 {
     area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
 }
 
-/// Where the bags begin.
+/// Where the payloads begin.
 const fn bags_at(ranks: u32) -> u64 {
-    let seats = PLACES as u64 * ranks as u64 * size_of::<Seat>() as u64;
-    seats_at(ranks) + seats.next_multiple_of(4096)
+    let slots = PLACES as u64 * ranks as u64 * size_of::<MemberSlot>() as u64;
+    slots_at(ranks) + slots.next_multiple_of(4096)
 }
 
 /// Where the sheets begin: rows, columns, then those of the places.
 const fn sheets_at(ranks: u32) -> u64 {
-    bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Bags>() as u64
+    bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Payloads>() as u64
 }
 
 /// Bytes of the memory that `ranks` ranks share.
@@ -428,20 +433,20 @@ impl Segment {
         place as usize * self.ranks as usize + rank as usize
     }
 
-    /// The seat of local rank `rank` at `place`.
-    pub(crate) fn seat(self, place: u32, rank: u32) -> &'static Seat {
+    /// The slot of local rank `rank` at `place`.
+    pub(crate) fn slot(self, place: u32, rank: u32) -> &'static MemberSlot {
         let number = self.at_place(place, rank);
-        let seats = seats_at(self.ranks) as usize;
-        // SAFETY: as above; any bytes are a valid seat.
-        unsafe { &*self.base.0.add(seats).cast::<Seat>().add(number) }
+        let slots = slots_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid slot.
+        unsafe { &*self.base.0.add(slots).cast::<MemberSlot>().add(number) }
     }
 
-    /// The bags of local rank `rank` at `place`.
-    pub(crate) fn bags(self, place: u32, rank: u32) -> &'static Bags {
+    /// The payloads of local rank `rank` at `place`.
+    pub(crate) fn payloads(self, place: u32, rank: u32) -> &'static Payloads {
         let number = self.at_place(place, rank);
-        let bags = bags_at(self.ranks) as usize;
-        // SAFETY: as above; any bytes are valid bags.
-        unsafe { &*self.base.0.add(bags).cast::<Bags>().add(number) }
+        let payloads = bags_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are valid payloads.
+        unsafe { &*self.base.0.add(payloads).cast::<Payloads>().add(number) }
     }
 
     /// What local rank `rank` gives to all others.

@@ -181,7 +181,7 @@ impl Process {
             );
             return Err(Cause::Collective(why.into()).into());
         }
-        self.world.check_last_gathering()?;
+        self.world.check_last_epoch()?;
         let is_asked = self.engine.with(|lane| lane.settings().check);
         if is_asked && (left.messages, left.requests) != (0, 0) {
             eprintln!("{}", self.tell(&left));

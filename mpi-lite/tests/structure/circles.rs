@@ -233,7 +233,7 @@ fn way<'a>(
 }
 
 /// The shortest circle.
-fn circle<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Option<Vec<&'a str>> {
+fn at_site<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Option<Vec<&'a str>> {
     let files: BTreeSet<&str> = edges.iter().map(|edge| edge.0).collect();
     let circles = files
         .into_iter()
@@ -256,12 +256,12 @@ fn no_circle_of_files_but_those_that_stand() {
             "{edge:?} is gone: take it off the list"
         );
     }
-    assert_eq!(circle(&others), None, "a new circle of files");
+    assert_eq!(at_site(&others), None, "a new at_site of files");
     for edge @ (from, to) in STANDING {
         let way = way(&others, (to, from));
         assert!(
             way.is_some(),
-            "{edge:?} closes no circle: take it off the list"
+            "{edge:?} closes no at_site: take it off the list"
         );
     }
 }
@@ -313,9 +313,9 @@ fn the_shortest_circle_is_found() {
             .filter_map(|edge| edge.split_once('>'))
             .collect()
     };
-    assert_eq!(circle(&edges("a>b b>c a>c c>d")), None);
+    assert_eq!(at_site(&edges("a>b b>c a>c c>d")), None);
     assert_eq!(
-        circle(&edges("a>b b>c c>a b>d d>b")),
+        at_site(&edges("a>b b>c c>a b>d d>b")),
         Some(vec!["b", "d", "b"])
     );
 }

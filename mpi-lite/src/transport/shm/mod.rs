@@ -163,7 +163,7 @@ impl Shm {
     pub fn counters(&self) -> Shared {
         Shared {
             woken: self.node.wakeup().rung(),
-            collectives: self.node.gatherings(),
+            collectives: self.node.epochs(),
             ..self.counters.clone()
         }
     }

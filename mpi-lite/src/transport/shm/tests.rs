@@ -22,8 +22,8 @@ use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
 use crate::clock::Instant;
 use crate::memory::Span;
-use crate::node::meeting::{About, Spot};
 use crate::node::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
+use crate::node::site::{About, SiteId};
 use crate::node::{Access, Cores, Node, segment_bytes};
 
 /// More short messages than a ring has room for.
@@ -756,7 +756,7 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
-fn who_was_woken_and_each_gathering_are_counted() {
+fn who_was_woken_and_each_epoch_are_counted() {
     let mut links = ends(2, true);
     assert!(links[1].begin_sleep());
     send(&mut links[0], 1, 1, &mut [1, 2, 3]);
@@ -765,13 +765,13 @@ fn who_was_woken_and_each_gathering_are_counted() {
         (links[0].counters().woken, links[1].counters().woken),
         (1, 0)
     );
-    let spot = Spot { place: 0, last: 0 };
-    let meeting = links[0]
+    let site_id = SiteId { place: 0, last: 0 };
+    let site = links[0]
         .node()
-        .meeting(spot, &[0, 1].map(PeerId), 0)
+        .site(site_id, &[0, 1].map(PeerId), 0)
         .unwrap();
     for _ in 0..3 {
-        let _ = meeting.gather(About::new(1, 0, 0), false);
+        let _ = site.begin_epoch(About::new(1, 0, 0), false);
     }
     assert_eq!(links[0].counters().collectives, 3);
 }

@@ -22,14 +22,14 @@ mod exchange;
 #[path = "../../../src/node/line.rs"]
 #[allow(unreachable_pub, reason = "the library says more of it to others")]
 mod line;
-#[path = "../../../src/node/meeting.rs"]
+#[path = "../../../src/node/site.rs"]
 #[allow(
     dead_code,
     unreachable_pub,
     unused_imports,
     reason = "the models do not use all of it"
 )]
-mod meeting;
+mod site;
 #[path = "../../../src/node/wakeup.rs"]
 #[allow(dead_code, reason = "the models do not use all of it")]
 pub(crate) mod wakeup;

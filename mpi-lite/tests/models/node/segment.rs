@@ -14,7 +14,7 @@ pub(crate) const RELAY_BYTES: usize = 64;
 pub(crate) const AHEAD: usize = 2;
 pub const PLACES: u32 = 1;
 pub const RANKS_MAX: u32 = 1024;
-pub(crate) const BAG_BYTES: usize = 64;
+pub(crate) const PAYLOAD_BYTES: usize = 64;
 
 /// Bytes of a sheet's part for each rank: watched by itself.
 pub(crate) const PART_BYTES: usize = 64;
@@ -138,7 +138,7 @@ impl Area {
 pub(crate) struct Count(pub(crate) AtomicU64);
 
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct MemberSlot {
     pub(crate) brought: [Slot; AHEAD],
     pub(crate) results: [Slot; 2],
     pub(crate) come: Count,
@@ -149,9 +149,9 @@ pub(crate) struct Seat {
 
 /// The models bring nothing that needs one.
 #[derive(Debug)]
-pub(crate) struct Bags;
+pub(crate) struct Payloads;
 
-impl Bags {
+impl Payloads {
     pub(crate) fn span(&self, _: usize, bytes: usize) -> Span {
         assert_eq!(bytes, 0, "the models bring sheets alone");
         Span::EMPTY
@@ -178,8 +178,8 @@ impl Sheet {
 #[derive(Debug)]
 struct Own {
     area: &'static Area,
-    seat: Seat,
-    bags: Bags,
+    slot: MemberSlot,
+    payloads: Payloads,
     row: &'static Sheet,
     column: &'static Sheet,
     board: &'static Sheet,
@@ -194,7 +194,7 @@ impl Segment {
         let count = |role| Count(AtomicU64::new(role));
         let own = |_| Own {
             area: Area::leak(),
-            seat: Seat {
+            slot: MemberSlot {
                 brought: from_fn(|_| Slot::new()),
                 results: from_fn(|_| Slot::new()),
                 come: count(Role::Come),
@@ -202,7 +202,7 @@ impl Segment {
                 at: count(Role::Count),
                 left: count(Role::Count),
             },
-            bags: Bags,
+            payloads: Payloads,
             row: Sheet::leak(),
             column: Sheet::leak(),
             board: Sheet::leak(),
@@ -218,12 +218,12 @@ impl Segment {
         self.own(rank).area
     }
 
-    pub(crate) fn seat(self, _: u32, rank: u32) -> &'static Seat {
-        &self.own(rank).seat
+    pub(crate) fn slot(self, _: u32, rank: u32) -> &'static MemberSlot {
+        &self.own(rank).slot
     }
 
-    pub(crate) fn bags(self, _: u32, rank: u32) -> &'static Bags {
-        &self.own(rank).bags
+    pub(crate) fn payloads(self, _: u32, rank: u32) -> &'static Payloads {
+        &self.own(rank).payloads
     }
 
     pub(crate) fn row(self, rank: u32) -> &'static Sheet {

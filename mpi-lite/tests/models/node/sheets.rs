@@ -1,5 +1,5 @@
 //! Exchanges by sheets: what the last who comes reads and writes nobody else touches at that time,
-//! and everybody gets what the others gave in the same gathering.
+//! and everybody gets what the others gave in the same epoch.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU64;
 use loom::thread::yield_now;
 
 use super::doorbells::Doorbells;
-use super::meeting::{About, Gathering, Look, Meeting, Spot};
 use super::segment::{PART_BYTES, Segment};
+use super::site::{About, Epoch, Look, Site, SiteId};
 use super::wakeup::Wakeup;
 use crate::ids::PeerId;
 use crate::memory::Span;
@@ -19,28 +19,28 @@ pub(super) struct Node {
     pub(super) segment: Segment,
     pub(super) locals: Vec<u32>,
     pub(super) wakeup: Wakeup,
-    pub(super) gatherings: Arc<AtomicU64>,
+    pub(super) epochs: Arc<AtomicU64>,
 }
 
 const ABOUT: About = About::new(6, 0, 8);
 
-fn meetings(ranks: usize) -> Vec<Meeting> {
+fn sites(ranks: usize) -> Vec<Site> {
     let segment = Segment::leak(ranks);
     let locals: Vec<u32> = (0..ranks as u32).collect();
     let group: Vec<PeerId> = locals.iter().copied().map(PeerId).collect();
     let [doorbell, _] = Doorbells::of_two();
-    let meeting = |me: usize| {
+    let site = |me: usize| {
         let node = Node {
             segment,
             locals: locals.clone(),
             wakeup: Wakeup::new(segment.area(me as u32), doorbell, true),
-            gatherings: Arc::default(),
+            epochs: Arc::default(),
         };
-        let spot = Spot { place: 0, last: 0 };
-        let meeting = node.meeting(spot, &group, me);
-        meeting.expect("all are on this node")
+        let site_id = SiteId { place: 0, last: 0 };
+        let site = node.site(site_id, &group, me);
+        site.expect("all are on this node")
     };
-    (0..ranks).map(meeting).collect()
+    (0..ranks).map(site).collect()
 }
 
 fn wait<T>(mut look: impl FnMut() -> Look<T>) -> T {
@@ -57,94 +57,94 @@ fn part(sheet: Span, rank: usize) -> Span {
 }
 
 /// What the member of rank `from` gives that of rank `to`.
-fn letter(gathering: usize, from: usize, to: usize) -> u64 {
-    (gathering * 100 + from * 10 + to) as u64
+fn letter(epoch: usize, from: usize, to: usize) -> u64 {
+    (epoch * 100 + from * 10 + to) as u64
 }
 
-/// A gathering as `engine::exchange` does it, by one of `size` members.
+/// An epoch as `engine::exchange` does it, by one of `size` members.
 fn combine<'a>(
-    meeting: &'a Meeting,
-    bring: impl FnOnce(Gathering<'_>),
-    work: impl FnOnce(Gathering<'_>),
-) -> Gathering<'a> {
-    let (gathering, about) = meeting.gather(ABOUT, false);
-    wait(|| gathering.is_free());
-    bring(gathering);
-    gathering.come(about);
-    if gathering.count().expect("it makes sense") {
-        for rank in 0..meeting.size() {
-            assert_eq!(gathering.has_come(rank), Some(Ok(about)));
+    site: &'a Site,
+    bring: impl FnOnce(Epoch<'_>),
+    work: impl FnOnce(Epoch<'_>),
+) -> Epoch<'a> {
+    let (epoch, about) = site.begin_epoch(ABOUT, false);
+    wait(|| epoch.is_free());
+    bring(epoch);
+    epoch.come(about);
+    if epoch.count().expect("it makes sense") {
+        for rank in 0..site.size() {
+            assert_eq!(epoch.has_come(rank), Some(Ok(about)));
         }
-        work(gathering);
-        gathering.release_sheets(about);
+        work(epoch);
+        epoch.release_sheets(about);
     } else {
-        assert_eq!(wait(|| gathering.is_released()), about);
+        assert_eq!(wait(|| epoch.is_released()), about);
     }
-    gathering.is_over();
-    gathering
+    epoch.is_over();
+    epoch
 }
 
 /// All-to-all by rows and columns.
-fn transpose(meeting: &Meeting, gatherings: usize) {
-    let (me, size) = (meeting.me(), meeting.size());
-    for number in 1..=gatherings {
-        let bring = |gathering: Gathering<'_>| {
+fn transpose(site: &Site, epochs: usize) {
+    let (me, size) = (site.me(), site.size());
+    for number in 1..=epochs {
+        let bring = |epoch: Epoch<'_>| {
             for to in 0..size {
-                part(gathering.row(), to).fill(letter(number, me, to));
+                part(epoch.row(), to).fill(letter(number, me, to));
             }
         };
-        let work = |gathering: Gathering<'_>| {
+        let work = |epoch: Epoch<'_>| {
             for from in 0..size {
                 for to in 0..size {
-                    let block = part(gathering.row_of(from), to);
-                    part(gathering.column_of(to), from).copy_from(block);
+                    let block = part(epoch.row_of(from), to);
+                    part(epoch.column_of(to), from).copy_from(block);
                 }
             }
         };
-        let gathering = combine(meeting, bring, work);
+        let epoch = combine(site, bring, work);
         for from in 0..size {
-            let block = part(gathering.column(), from);
+            let block = part(epoch.column(), from);
             assert!(block.is(letter(number, from, me)), "from {from} to {me}");
         }
     }
 }
 
 /// All-gather by rows and the board.
-fn concatenate(meeting: &Meeting, gatherings: usize) {
-    let (me, size) = (meeting.me(), meeting.size());
-    for number in 1..=gatherings {
-        let bring = |gathering: Gathering<'_>| part(gathering.row(), 0).fill(letter(number, me, 0));
-        let work = |gathering: Gathering<'_>| {
+fn concatenate(site: &Site, epochs: usize) {
+    let (me, size) = (site.me(), site.size());
+    for number in 1..=epochs {
+        let bring = |epoch: Epoch<'_>| part(epoch.row(), 0).fill(letter(number, me, 0));
+        let work = |epoch: Epoch<'_>| {
             for from in 0..size {
-                part(gathering.board(), from).copy_from(part(gathering.row_of(from), 0));
+                part(epoch.board(), from).copy_from(part(epoch.row_of(from), 0));
             }
         };
-        let gathering = combine(meeting, bring, work);
+        let epoch = combine(site, bring, work);
         for from in 0..size {
-            let block = part(gathering.board(), from);
+            let block = part(epoch.board(), from);
             assert!(block.is(letter(number, from, 0)), "from {from}");
         }
     }
 }
 
 /// Only what leads to the last one, who does not tell.
-fn hand_over(meeting: &Meeting, _: usize) {
-    let (gathering, _) = meeting.gather(ABOUT, false);
-    part(gathering.row(), 0).fill(letter(1, meeting.me(), 0));
-    if gathering.count().expect("it makes sense") {
-        for from in 0..meeting.size() {
-            assert!(part(gathering.row_of(from), 0).is(letter(1, from, 0)));
+fn hand_over(site: &Site, _: usize) {
+    let (epoch, _) = site.begin_epoch(ABOUT, false);
+    part(epoch.row(), 0).fill(letter(1, site.me(), 0));
+    if epoch.count().expect("it makes sense") {
+        for from in 0..site.size() {
+            assert!(part(epoch.row_of(from), 0).is(letter(1, from, 0)));
         }
     }
 }
 
-/// Each of `ranks` members does `act` for so many gatherings.
-fn gather(ranks: usize, act: fn(&Meeting, usize), gatherings: usize) {
-    let mut all = meetings(ranks).into_iter();
+/// Each of `ranks` members does `act` for so many epochs.
+fn gather(ranks: usize, act: fn(&Site, usize), epochs: usize) {
+    let mut all = sites(ranks).into_iter();
     let first = all.next().expect("somebody is there");
-    let run = |meeting: Meeting| loom::thread::spawn(move || act(&meeting, gatherings));
+    let run = |site: Site| loom::thread::spawn(move || act(&site, epochs));
     let others: Vec<_> = all.map(run).collect();
-    act(&first, gatherings);
+    act(&first, epochs);
     for other in others {
         other.join().expect("it ends");
     }
@@ -176,11 +176,11 @@ fn the_last_of_three_sees_what_all_gave() {
 }
 
 #[test]
-fn rows_and_columns_are_used_again_by_the_next_gathering() {
+fn rows_and_columns_are_used_again_by_the_next_epoch() {
     check(BUGS, || gather(2, transpose, 3));
 }
 
 #[test]
-fn the_board_is_used_again_by_the_next_gathering() {
+fn the_board_is_used_again_by_the_next_epoch() {
     check(BUGS, || gather(2, concatenate, 3));
 }

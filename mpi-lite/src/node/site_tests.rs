@@ -1,24 +1,21 @@
-//! What gatherings promise, and that nonsense in them does no harm.
+//! What epochs promise, and that nonsense in them does no harm.
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::meeting::{About, BRING_BYTES, Before, Meeting, Nonsense, Spot, Who};
 use super::segment::AHEAD;
+use super::site::{About, BRING_BYTES, Before, Nonsense, Site, SiteId, Who};
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::transport::Shm;
 use crate::transport::shm::tests::crowd;
 
-const SPOT: Spot = Spot { place: 3, last: 40 };
+const SITE_ID: SiteId = SiteId { place: 3, last: 40 };
 
 /// What two ranks know of the place at which they meet, and their channels.
-fn pair(is_crowded: bool) -> (Vec<Shm>, [Meeting; 2]) {
+fn pair(is_crowded: bool) -> (Vec<Shm>, [Site; 2]) {
     let channels = crowd(2, false, is_crowded);
-    let meetings = [0, 1].map(|me| channels[me].node().meeting(SPOT, &[0, 1].map(PeerId), me));
-    (
-        channels,
-        meetings.map(|meeting| meeting.expect("both are here")),
-    )
+    let sites = [0, 1].map(|me| channels[me].node().site(SITE_ID, &[0, 1].map(PeerId), me));
+    (channels, sites.map(|site| site.expect("both are here")))
 }
 
 fn about(bytes: usize) -> About {
@@ -30,8 +27,8 @@ fn what_one_brings_the_other_reads_whatever_its_length() {
     let (_transports, [here, there]) = pair(false);
     for len in [0, 1, 8, 47, 48, 49, 1000, BRING_BYTES] {
         let (come, seen) = (
-            here.gather(about(0), false).0,
-            there.gather(about(0), false).0,
+            here.begin_epoch(about(0), false).0,
+            there.begin_epoch(about(0), false).0,
         );
         assert_eq!(seen.has_come(0), None);
         let byte = len as u8 ^ 0x5a;
@@ -48,14 +45,14 @@ fn what_one_brings_the_other_reads_whatever_its_length() {
 fn who_has_still_to_read_keeps_the_other_from_writing() {
     let (_transports, [here, there]) = pair(false);
     for _ in 0..2 {
-        let come = here.gather(about(0), false).0;
+        let come = here.begin_epoch(about(0), false).0;
         assert_eq!(come.is_free(), Some(Ok(())));
         come.bring(about(8), Who::Others, |bytes| bytes.fill(1));
     }
-    let third = here.gather(about(0), false).0;
-    there.gather(about(0), false).0.reach(about(0), 0);
+    let third = here.begin_epoch(about(0), false).0;
+    there.begin_epoch(about(0), false).0.reach(about(0), 0);
     assert_eq!(third.is_free(), None, "the other may still be reading");
-    there.gather(about(0), false).0.reach(about(0), 0);
+    there.begin_epoch(about(0), false).0.reach(about(0), 0);
     assert_eq!(third.is_free(), Some(Ok(())));
 }
 
@@ -63,16 +60,16 @@ fn who_has_still_to_read_keeps_the_other_from_writing() {
 fn who_shares_cores_brings_so_much_ahead_and_no_more() {
     let (_transports, [here, there]) = pair(true);
     for number in 0..AHEAD {
-        let come = here.gather(about(0), false).0;
-        assert_eq!(come.is_free(), Some(Ok(())), "gathering {number}");
+        let come = here.begin_epoch(about(0), false).0;
+        assert_eq!(come.is_free(), Some(Ok(())), "epoch {number}");
         come.bring(about(8), Who::Others, |bytes| bytes.fill(number as u8));
     }
-    let next = here.gather(about(0), false).0;
+    let next = here.begin_epoch(about(0), false).0;
     assert_eq!(next.is_free(), None, "nothing has been read");
     for number in 0..AHEAD {
-        let seen = there.gather(about(0), false).0;
+        let seen = there.begin_epoch(about(0), false).0;
         let is_right = |bytes: &[u8]| bytes.iter().all(|&byte| byte == number as u8);
-        assert!(seen.read(0, 8, is_right), "gathering {number}");
+        assert!(seen.read(0, 8, is_right), "epoch {number}");
         assert_eq!(seen.has_come(0), Some(Ok(about(8))));
         seen.reach(about(0), 0);
         assert_eq!(next.is_free().is_some(), number > 0);
@@ -82,44 +79,50 @@ fn who_shares_cores_brings_so_much_ahead_and_no_more() {
 #[test]
 fn a_place_is_left_when_all_have_left_it() {
     let (_transports, [here, there]) = pair(true);
-    here.gather(about(0), false);
+    here.begin_epoch(about(0), false);
     here.leave();
     assert!(!here.is_over());
-    there.gather(about(0), false);
+    there.begin_epoch(about(0), false);
     there.leave();
     assert!(here.is_over() && there.is_over());
-    assert_eq!(here.spot(), Spot { last: 41, ..SPOT });
+    assert_eq!(
+        here.site_id(),
+        SiteId {
+            last: 41,
+            ..SITE_ID
+        }
+    );
 }
 
 #[test]
 fn numbers_that_cannot_be_are_nonsense() {
     let (_transports, [here, there]) = pair(true);
     let (come, seen) = (
-        here.gather(about(0), false).0,
-        there.gather(about(0), false).0,
+        here.begin_epoch(about(0), false).0,
+        there.begin_epoch(about(0), false).0,
     );
     come.bring(about(8), Who::Nobody, |_| ());
-    let line = &here.members[0].seat.brought[come.turn()];
+    let line = &here.members[0].slot.brought[come.turn()];
     line.stamp.store(u64::MAX, Relaxed);
     assert_eq!(seen.has_come(0), Some(Err(Nonsense)), "too late");
     for count in [u64::MAX, 2, 7] {
-        here.members[0].seat.come.0.store(count, Relaxed);
+        here.members[0].slot.come.0.store(count, Relaxed);
         assert_eq!(
-            here.gather(about(0), false).0.count(),
+            here.begin_epoch(about(0), false).0.count(),
             Err(Nonsense),
             "{count} have come"
         );
         here.counted.store(0, Relaxed);
     }
-    let gathering = here.gather(about(0), false).0;
-    let all = gathering.all_given();
-    let given = &here.members[0].seat.given[gathering.turn()].0;
+    let epoch = here.begin_epoch(about(0), false).0;
+    let all = epoch.all_given();
+    let given = &here.members[0].slot.given[epoch.turn()].0;
     given.store(all + 1, Relaxed);
-    assert_eq!(gathering.has_been_given(all), Some(Err(Nonsense)));
+    assert_eq!(epoch.has_been_given(all), Some(Err(Nonsense)));
 }
 
 #[test]
-fn random_words_in_a_seat_lead_nowhere_else() {
+fn random_words_in_a_slot_lead_nowhere_else() {
     for seed in 1..=200_u64 {
         let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut roll = || {
@@ -129,33 +132,33 @@ fn random_words_in_a_seat_lead_nowhere_else() {
             word >> (word % 64)
         };
         let (_transports, [here, _there]) = pair(seed % 2 == 0);
-        let seat = here.members[1].seat;
-        let lines = seat.brought.iter().chain(&seat.results);
+        let slot = here.members[1].slot;
+        let lines = slot.brought.iter().chain(&slot.results);
         for place in lines.flat_map(|line| line.words.iter().chain([&line.stamp])) {
             place.store(roll(), Relaxed);
         }
-        let gathering = here.gather(about(0), false).0;
-        gathering.is_free();
-        gathering.has_reached(1, 3);
-        if let Some(Ok(about)) = gathering.has_come(1) {
+        let epoch = here.begin_epoch(about(0), false).0;
+        epoch.is_free();
+        epoch.has_reached(1, 3);
+        if let Some(Ok(about)) = epoch.has_come(1) {
             let len = about.bytes() as usize;
-            assert_eq!(gathering.read(1, len, <[u8]>::len), len, "seed {seed}");
+            assert_eq!(epoch.read(1, len, <[u8]>::len), len, "seed {seed}");
         }
     }
 }
 
 #[test]
-fn who_parted_from_the_others_is_found_out_at_the_next_gathering() {
+fn who_parted_from_the_others_is_found_out_at_the_next_epoch() {
     let (_transports, [here, there]) = pair(false);
     let of_root = |root| about(0).with_root(root);
     for (member, root) in [(&here, 0), (&there, 1)] {
-        let (gathering, mine) = member.gather(of_root(root), false);
-        gathering.bring(mine, Who::Nobody, |_| ());
+        let (epoch, mine) = member.begin_epoch(of_root(root), false);
+        epoch.bring(mine, Who::Nobody, |_| ());
         assert_eq!(mine.before(), Before::default());
     }
-    let (come, mine) = here.gather(about(0), false);
+    let (come, mine) = here.begin_epoch(about(0), false);
     come.bring(mine, Who::Nobody, |_| ());
-    let (seen, other) = there.gather(about(0), false);
+    let (seen, other) = there.begin_epoch(about(0), false);
     assert_eq!(seen.has_come(0), Some(Ok(mine)));
     assert_ne!(mine, other);
     assert_eq!((mine.before().kind(), mine.before().root()), (9, 0));
@@ -166,45 +169,45 @@ fn who_parted_from_the_others_is_found_out_at_the_next_gathering() {
 fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
     let (_transports, [here, there]) = pair(true);
     assert!(!here.has_gone_on(1));
-    there.gather(about(0), true);
+    there.begin_epoch(about(0), true);
     assert!(!here.has_gone_on(1), "a message may still come");
-    let (gathering, mine) = there.gather(about(8), false);
+    let (epoch, mine) = there.begin_epoch(about(8), false);
     assert!(here.has_gone_on(1));
-    here.gather(about(0), false);
+    here.begin_epoch(about(0), false);
     assert!(here.has_gone_on(1) && !there.has_gone_on(0));
     assert_eq!(here.next_of(1), None, "its line is still to be written");
-    gathering.bring(mine, Who::Nobody, |_| ());
+    epoch.bring(mine, Who::Nobody, |_| ());
     assert_eq!(here.next_of(1), Some(mine));
-    here.gather(about(0), false);
+    here.begin_epoch(about(0), false);
     assert!(!here.has_gone_on(1));
 }
 
 #[test]
-fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_gathering_later() {
+fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_epoch_later() {
     let (_transports, [here, there]) = pair(true);
     let [one, other] = [1, 2].map(|kind| About::new(kind, 0, 4));
-    let (_, mine) = here.gather(one, false);
+    let (_, mine) = here.begin_epoch(one, false);
     assert_eq!(here.parted(mine), None, "nobody has come");
-    let (gathering, theirs) = there.gather(other, false);
-    gathering.bring(theirs, Who::Nobody, |_| ());
+    let (epoch, theirs) = there.begin_epoch(other, false);
+    epoch.bring(theirs, Who::Nobody, |_| ());
     assert_eq!(here.parted(mine), Some((1, theirs)));
     // Both come to the next for the same, and bring nothing.
-    let [(_, mine), (_, theirs)] = [&here, &there].map(|member| member.gather(one, false));
+    let [(_, mine), (_, theirs)] = [&here, &there].map(|member| member.begin_epoch(one, false));
     assert_eq!(here.parted(mine), Some((1, theirs)));
-    let _ = here.gather(one, false);
-    let (_, mine) = here.gather(one, false);
+    let _ = here.begin_epoch(one, false);
+    let (_, mine) = here.begin_epoch(one, false);
     assert_eq!(here.parted(mine), None, "that was long ago");
 }
 
 #[test]
 fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
     let (channels, [_, there]) = pair(true);
-    let (gathering, theirs) = there.gather(about(0), false);
-    gathering.bring(theirs, Who::Nobody, |_| ());
+    let (epoch, theirs) = there.begin_epoch(about(0), false);
+    epoch.bring(theirs, Who::Nobody, |_| ());
     let next = channels[0]
         .node()
-        .meeting(there.spot(), &[0, 1].map(PeerId), 0)
+        .site(there.site_id(), &[0, 1].map(PeerId), 0)
         .expect("both");
-    let (_, mine) = next.gather(About::new(1, 0, 0), false);
+    let (_, mine) = next.begin_epoch(About::new(1, 0, 0), false);
     assert_eq!(next.parted(mine), None);
 }

@@ -1,20 +1,20 @@
-//! Where the members of a communicator meet: small collectives without messages.
+//! Where the members of a communicator do small collectives without messages.
 //!
-//! At each place of the node's memory each rank has a seat: lines that it alone writes. The members
-//! of a communicator have agreed on a place when it was made, and know each other's seats there;
-//! groups without a common member may use the same place.
+//! The node's memory has places for collective sites. At each of them each rank has a slot: lines
+//! that it alone writes. The members of a communicator have agreed on a place when it was made, and
+//! know each other's slots there; groups without a common member may use the same place.
 //!
-//! Gatherings are numbered. A member comes to one by writing its line: what it brings, then a stamp
-//! with the number. Lines are used in turn: two where each member has a core of its own, 16 where
-//! members share cores, so that a root does not wait for each of those who do not run. So who comes
-//! to a gathering writes over what it brought two, or 16, before: that must have been read by then.
-//! It has been, if its readers have come to the gathering after that one. Often that is known,
-//! because a later one was over only when all had come; otherwise [`Gathering::is_free`] looks at
-//! their stamps.
+//! Each collective is an epoch of the site, and epochs are numbered. A member enters one by writing
+//! its line: what it contributes, then the sequence word with the number. Lines are used in turn:
+//! two where each member has a core of its own, 16 where members share cores, so that a root does
+//! not wait for each member that does not run. A member that enters an epoch overwrites what it
+//! contributed two, or 16, epochs before: its readers must be done with that. They are, if they
+//! have entered the epoch after it. Often that is known, because a later epoch ended only when all
+//! had entered it; otherwise [`Epoch::is_free`] looks at their sequence words.
 //!
-//! Numbers only grow, those of a place's next communicator too, so that nothing is ever cleared.
-//! What others write is checked before it is used: numbers against what can be, lengths against
-//! the room there is.
+//! Numbers only grow, also from one communicator of a place to the next, so nothing is ever
+//! cleared. What others write is checked before it is used: numbers against what is possible,
+//! lengths against the room.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use super::Node;
 use super::line::{get, put};
-use super::segment::{AHEAD, ASLEEP, Area, BAG_BYTES, Bags, Seat, Sheet, Slot};
+use super::segment::{AHEAD, ASLEEP, Area, MemberSlot, PAYLOAD_BYTES, Payloads, Sheet, Slot};
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::sync::{compiler_fence, fence};
@@ -32,13 +32,13 @@ pub use super::line::{LINE_BYTES, Line};
 pub use super::segment::{PLACES, SHEET_BYTES};
 
 /// The most bytes that a member can bring.
-pub const BRING_BYTES: usize = BAG_BYTES;
+pub const BRING_BYTES: usize = PAYLOAD_BYTES;
 
-/// Low bits of a stamp: the round within the gathering. 2^15 members need no more.
+/// Low bits of a stamp: the round within the epoch. 2^15 members need no more.
 pub(crate) const ROUND_BITS: u32 = 4;
 
-/// The first of the two bags for results; before them are those for what the rank brings.
-const RESULT_BAGS: usize = AHEAD;
+/// The first of the two payloads for results; before them are those for what the rank brings.
+const RESULT_PAYLOADS: usize = AHEAD;
 
 /// Lines that are used in turn where each member has a core of its own: nobody gets far ahead
 /// there, and few lines stay near.
@@ -51,9 +51,9 @@ pub struct Nonsense;
 /// What a look finds: nothing yet, or what one looked for.
 pub type Look<T> = Option<Result<T, Nonsense>>;
 
-/// A place, and the number of the last gathering there.
+/// A place, and the number of the last epoch there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct SiteId {
     /// Below [`PLACES`].
     pub place: u32,
     /// No member has seen a greater number there.
@@ -63,17 +63,17 @@ pub struct Spot {
 #[derive(Debug)]
 pub(crate) struct Member {
     peer: PeerId,
-    pub(crate) seat: &'static Seat,
-    bags: &'static Bags,
+    pub(crate) slot: &'static MemberSlot,
+    payloads: &'static Payloads,
     area: &'static Area,
     pub(crate) row: &'static Sheet,
     pub(crate) column: &'static Sheet,
 }
 
 /// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
-/// but one thread at a time gathers, as MPI demands.
+/// but one thread at a time is in a collective of one communicator, as MPI demands.
 #[derive(Debug)]
-pub struct Meeting {
+pub struct Site {
     place: u32,
     pub(crate) members: Box<[Member]>,
     pub(crate) me: usize,
@@ -85,7 +85,7 @@ pub struct Meeting {
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
     lines: u64,
-    /// The gathering to which this member came last.
+    /// The epoch to which this member came last.
     pub(crate) at: AtomicU64,
     /// What that one is about.
     before: AtomicU64,
@@ -93,27 +93,27 @@ pub struct Meeting {
     complete: AtomicU64,
     /// Who may still have to read what this member brought, by turn.
     owed: [AtomicU64; AHEAD],
-    /// Who may wait for this member to come to the next gathering, to write its line anew.
+    /// Who may wait for this member to come to the next epoch, to write its line anew.
     awaited_by: AtomicU64,
-    /// How many have come to the gatherings at which one counts.
+    /// How many have come to the epochs at which one counts.
     pub(crate) counted: AtomicU64,
     /// How many have brought something to this member alone, by turn.
     given: [AtomicU64; AHEAD],
-    /// All gatherings of the process.
-    gatherings: Arc<AtomicU64>,
+    /// All epochs of the process.
+    epochs: Arc<AtomicU64>,
 }
 
 impl Node {
     /// Where the process with rank `me` of `group`, its members by rank, meets the others; `None`
     /// if not all of them are on this node.
-    pub fn meeting(&self, spot: Spot, group: &[PeerId], me: usize) -> Option<Meeting> {
-        let Spot { place, last } = spot;
+    pub fn site(&self, site_id: SiteId, group: &[PeerId], me: usize) -> Option<Site> {
+        let SiteId { place, last } = site_id;
         let member = |&peer: &PeerId| {
             let local = *self.locals.get(peer.0 as usize)?;
             (local != u32::MAX).then(|| Member {
                 peer,
-                seat: self.segment.seat(place, local),
-                bags: self.segment.bags(place, local),
+                slot: self.segment.slot(place, local),
+                payloads: self.segment.payloads(place, local),
                 area: self.segment.area(local),
                 row: self.segment.row(local),
                 column: self.segment.column(local),
@@ -122,7 +122,7 @@ impl Node {
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
         let needs_fence = |member: &Member| self.wakeup.must_fence(member.area);
         let first = self.locals[group[0].0 as usize];
-        Some(Meeting {
+        Some(Site {
             place,
             me,
             board: self.segment.board(place, first),
@@ -141,7 +141,7 @@ impl Node {
             awaited_by: AtomicU64::new(0),
             counted: AtomicU64::new(0),
             given: [0; AHEAD].map(AtomicU64::new),
-            gatherings: Arc::clone(&self.gatherings),
+            epochs: Arc::clone(&self.epochs),
         })
     }
 
@@ -154,7 +154,7 @@ impl Node {
     }
 }
 
-impl Meeting {
+impl Site {
     /// How many members there are.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -191,36 +191,36 @@ impl Meeting {
         self.members.iter().any(|member| member.peer == peer)
     }
 
-    /// Which of the lines and bags has its turn at this gathering.
+    /// Which of the lines and payloads has its turn at this epoch.
     #[inline]
     pub(crate) fn turn_of(&self, at: u64) -> usize {
         (at & (self.lines - 1)) as usize
     }
 
-    /// The next gathering, and what it is about for who knows what the one before was.
+    /// The next epoch, and what it is about for who knows what the one before was.
     /// `holds_back`: some messages of this member did not fit their channels yet.
     #[inline(always)]
-    pub fn gather(&self, about: About, holds_back: bool) -> (Gathering<'_>, About) {
+    pub fn begin_epoch(&self, about: About, holds_back: bool) -> (Epoch<'_>, About) {
         let at = self.at.load(Relaxed) + 1;
         self.at.store(at, Relaxed);
-        let seat = self.members[self.me].seat;
-        seat.at.0.store(at << 1 | u64::from(holds_back), Release);
-        let gatherings = self.gatherings.load(Relaxed);
-        self.gatherings.store(gatherings + 1, Relaxed);
+        let slot = self.members[self.me].slot;
+        slot.at.0.store(at << 1 | u64::from(holds_back), Release);
+        let epochs = self.epochs.load(Relaxed);
+        self.epochs.store(epochs + 1, Relaxed);
         let awaited_by = Who::decode(self.awaited_by.load(Relaxed));
         self.awaited_by.store(Who::Nobody.encode(), Relaxed);
-        let gathering = Gathering {
-            meeting: self,
+        let epoch = Epoch {
+            site: self,
             at,
             awaited_by,
         };
-        (gathering, about.after(&self.before))
+        (epoch, about.after(&self.before))
     }
 
-    /// Its place, and the number of its last gathering.
+    /// Its place, and the number of its last epoch.
     #[must_use]
-    pub fn spot(&self) -> Spot {
-        Spot {
+    pub fn site_id(&self) -> SiteId {
+        SiteId {
             place: self.place,
             last: self.at.load(Relaxed),
         }
@@ -228,23 +228,23 @@ impl Meeting {
 
     /// This member comes no more. Others may still have to read what it brought.
     pub fn leave(&self) {
-        let seat = self.members[self.me].seat;
-        // All that is counted here is over before this member's last gathering is.
-        for count in seat.given.iter().chain([&seat.come]) {
+        let slot = self.members[self.me].slot;
+        // All that is counted here is over before this member's last epoch is.
+        for count in slot.given.iter().chain([&slot.come]) {
             count.0.store(0, Relaxed);
         }
-        seat.left.0.store(self.at.load(Relaxed), Release);
+        slot.left.0.store(self.at.load(Relaxed), Release);
     }
 
     /// Whether all members have left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let at = self.at.load(Relaxed);
-        let has_left = |member: &Member| member.seat.left.0.load(Acquire) >= at;
+        let has_left = |member: &Member| member.slot.left.0.load(Acquire) >= at;
         self.members.iter().all(has_left)
     }
 
-    /// Whether the member of `rank` has come to the gathering to which this one came last.
+    /// Whether the member of `rank` has come to the epoch to which this one came last.
     #[must_use]
     pub fn has_come(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
@@ -252,10 +252,10 @@ impl Meeting {
         member.is_some_and(|member| self.has_come_to(at, member))
     }
 
-    /// Whether `member` has come to gathering `at` or a later one.
+    /// Whether `member` has come to epoch `at` or a later one.
     #[inline]
     fn has_come_to(&self, at: u64, member: &Member) -> bool {
-        let line = &member.seat.brought[self.turn_of(at)];
+        let line = &member.slot.brought[self.turn_of(at)];
         line.stamp.load(Acquire) >> ROUND_BITS >= at
     }
 
@@ -300,51 +300,51 @@ impl Member {
 
 /// One collective, seen by one member.
 #[derive(Clone, Copy, Debug)]
-pub struct Gathering<'a> {
-    pub(crate) meeting: &'a Meeting,
+pub struct Epoch<'a> {
+    pub(crate) site: &'a Site,
     at: u64,
     awaited_by: Who,
 }
 
-impl Gathering<'_> {
+impl Epoch<'_> {
     #[inline]
     pub(crate) fn turn(&self) -> usize {
-        self.meeting.turn_of(self.at)
+        self.site.turn_of(self.at)
     }
 
-    /// Which of the lines and bags for results has its turn.
+    /// Which of the lines and payloads for results has its turn.
     #[inline]
     pub(crate) fn result_turn(&self) -> usize {
         (self.at % 2) as usize
     }
 
-    /// The first gathering after the one whose line is to be written anew.
+    /// The first epoch after the one whose line is to be written anew.
     #[inline]
     fn first_after(&self) -> u64 {
-        self.at.saturating_sub(self.meeting.lines - 1)
+        self.at.saturating_sub(self.site.lines - 1)
     }
 
     pub(crate) fn myself(&self) -> &Member {
-        &self.meeting.members[self.meeting.me]
+        &self.site.members[self.site.me]
     }
 
-    /// Who may wait for this member to come, because of what was brought to the gathering before.
+    /// Who may wait for this member to come, because of what was brought to the epoch before.
     #[inline]
     pub fn awaited_by(&self) -> Who {
         self.awaited_by
     }
 
-    /// This gathering can be over for `who` before it is for this member: who wants to come to the
+    /// This epoch can be over for `who` before it is for this member: who wants to come to the
     /// next but one has to wait for this member to come to the next.
     #[inline]
     pub fn is_to_be_read_for(&self, who: Who) {
-        self.meeting.awaited_by.store(who.encode(), Relaxed);
+        self.site.awaited_by.store(who.encode(), Relaxed);
     }
 
     /// Whether this member may bring something: what it brought before has been read.
     #[inline]
     pub fn is_free(&self) -> Look<()> {
-        let Meeting { complete, owed, .. } = self.meeting;
+        let Site { complete, owed, .. } = self.site;
         let readers = Who::decode(owed[self.turn()].load(Relaxed));
         let is_known = readers == Who::Nobody || complete.load(Relaxed) >= self.first_after();
         if is_known || self.has_been_read_by(readers) {
@@ -356,12 +356,12 @@ impl Gathering<'_> {
     #[inline(never)]
     fn has_been_read_by(&self, readers: Who) -> bool {
         let after = self.first_after();
-        let has_come = |member: &Member| self.meeting.has_come_to(after, member);
-        let others = || self.meeting.members.iter().enumerate();
+        let has_come = |member: &Member| self.site.has_come_to(after, member);
+        let others = || self.site.members.iter().enumerate();
         match readers {
             Who::Nobody => true,
-            Who::One(rank) => has_come(&self.meeting.members[rank]),
-            Who::Others => others().all(|(rank, one)| rank == self.meeting.me || has_come(one)),
+            Who::One(rank) => has_come(&self.site.members[rank]),
+            Who::Others => others().all(|(rank, one)| rank == self.site.me || has_come(one)),
         }
     }
 
@@ -370,20 +370,20 @@ impl Gathering<'_> {
     #[inline]
     pub fn bring(&self, about: About, readers: Who, fill: impl FnOnce(&mut [u8])) {
         let member = self.myself();
-        let bag = member.bags.span(self.turn(), about.bytes() as usize);
-        self.meeting.owed[self.turn()].store(readers.encode(), Relaxed);
+        let payload = member.payloads.span(self.turn(), about.bytes() as usize);
+        self.site.owed[self.turn()].store(readers.encode(), Relaxed);
         put(
-            &member.seat.brought[self.turn()],
-            bag,
+            &member.slot.brought[self.turn()],
+            payload,
             self.stamp(0),
             (about, fill),
         );
     }
 
-    /// Tells that this member, which came for `about`, has got as far as `round` of the gathering.
+    /// Tells that this member, which came for `about`, has got as far as `round` of the epoch.
     #[inline]
     pub fn reach(&self, about: About, round: u32) {
-        let line = &self.myself().seat.brought[self.turn()];
+        let line = &self.myself().slot.brought[self.turn()];
         line.words[0].store(about.encode(), Relaxed);
         line.stamp.store(self.stamp(round), Release);
     }
@@ -397,7 +397,7 @@ impl Gathering<'_> {
     /// still says that.
     #[inline]
     pub fn has_reached(&self, rank: usize, round: u32) -> Look<Option<About>> {
-        let line = &self.meeting.members[rank].seat.brought[self.turn()];
+        let line = &self.site.members[rank].slot.brought[self.turn()];
         let stamp = line.stamp.load(Acquire);
         if stamp < self.stamp(round) {
             return None;
@@ -414,10 +414,10 @@ impl Gathering<'_> {
     /// member has read what it brought. Its length may be anything.
     #[inline]
     pub fn has_come(&self, rank: usize) -> Look<About> {
-        self.look_at(&self.meeting.members[rank].seat.brought[self.turn()])
+        self.look_at(&self.site.members[rank].slot.brought[self.turn()])
     }
 
-    /// What a line says for this gathering. Its length may be anything.
+    /// What a line says for this epoch. Its length may be anything.
     #[inline]
     pub(crate) fn look_at(&self, line: &Slot) -> Look<About> {
         let at = line.stamp.load(Acquire) >> ROUND_BITS;
@@ -432,15 +432,15 @@ impl Gathering<'_> {
     /// [`BRING_BYTES`].
     #[inline]
     pub fn read<R>(&self, rank: usize, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
-        let member = &self.meeting.members[rank];
-        let bag = member.bags.span(self.turn(), bytes);
-        get(&member.seat.brought[self.turn()], bag, read)
+        let member = &self.site.members[rank];
+        let payload = member.payloads.span(self.turn(), bytes);
+        get(&member.slot.brought[self.turn()], payload, read)
     }
 
     /// The line that the member of `rank` has brought.
     #[inline]
     pub fn line(&self, rank: usize) -> Line {
-        Line::read(&self.meeting.members[rank].seat.brought[self.turn()])
+        Line::read(&self.site.members[rank].slot.brought[self.turn()])
     }
 
     /// Copies the `bytes` bytes that the member of `rank` has brought.
@@ -449,7 +449,7 @@ impl Gathering<'_> {
         if bytes <= LINE_BYTES {
             to.write(0, &self.line(rank).0[..bytes]);
         } else {
-            to.copy_from(self.meeting.members[rank].bags.span(self.turn(), bytes));
+            to.copy_from(self.site.members[rank].payloads.span(self.turn(), bytes));
         }
     }
 
@@ -461,35 +461,35 @@ impl Gathering<'_> {
             let line = self.line(rank).0;
             to.copy_from(Span::of_read(&line[from..bytes]));
         } else {
-            let bag = self.meeting.members[rank].bags.span(self.turn(), bytes);
-            to.copy_from(bag.part(from, to.len()));
+            let payload = self.site.members[rank].payloads.span(self.turn(), bytes);
+            to.copy_from(payload.part(from, to.len()));
         }
     }
 
     /// All have come.
     #[inline]
     pub fn is_complete(&self) {
-        self.meeting.complete.store(self.at, Relaxed);
+        self.site.complete.store(self.at, Relaxed);
     }
 
     /// All have come, and nobody has to read any more what this member brought, now or before.
     #[inline]
     pub fn is_over(&self) {
         self.is_complete();
-        self.meeting.owed[self.turn()].store(Who::Nobody.encode(), Relaxed);
+        self.site.owed[self.turn()].store(Who::Nobody.encode(), Relaxed);
     }
 
     /// Comes by being counted. Answers whether this member is the last: then it releases the
     /// others.
     #[inline]
     pub fn count(&self) -> Result<bool, Nonsense> {
-        let Meeting {
+        let Site {
             members, counted, ..
-        } = self.meeting;
+        } = self.site;
         let before = counted.load(Relaxed);
         let all = before + members.len() as u64;
         counted.store(all, Relaxed);
-        let number = members[0].seat.come.0.fetch_add(1, AcqRel).wrapping_add(1);
+        let number = members[0].slot.come.0.fetch_add(1, AcqRel).wrapping_add(1);
         if number <= before || number > all {
             return Err(Nonsense);
         }
@@ -500,8 +500,8 @@ impl Gathering<'_> {
     /// all now.
     #[inline]
     pub fn give(&self, rank: usize) -> bool {
-        let members = &self.meeting.members;
-        let given = &members[rank].seat.given[self.turn()].0;
+        let members = &self.site.members;
+        let given = &members[rank].slot.given[self.turn()].0;
         // Who was given something the last time has counted it by now: whole rounds are over.
         let number = given.fetch_add(1, AcqRel).wrapping_add(1);
         number.is_multiple_of(members.len() as u64 - 1)
@@ -509,52 +509,54 @@ impl Gathering<'_> {
 
     /// How many gave something to this member when all have.
     pub fn all_given(&self) -> u64 {
-        let given = &self.meeting.given[self.turn()];
-        let all = given.load(Relaxed) + self.meeting.members.len() as u64 - 1;
+        let given = &self.site.given[self.turn()];
+        let all = given.load(Relaxed) + self.site.members.len() as u64 - 1;
         given.store(all, Relaxed);
         all
     }
 
     /// Whether `all` that others bring for this member is there.
     pub fn has_been_given(&self, all: u64) -> Look<()> {
-        let given = self.myself().seat.given[self.turn()].0.load(Acquire);
+        let given = self.myself().slot.given[self.turn()].0.load(Acquire);
         let is_right = if given > all { Err(Nonsense) } else { Ok(()) };
         (given >= all).then_some(is_right)
     }
 
-    /// Ends a gathering at which all were counted, with what `fill` writes.
+    /// Ends an epoch at which all were counted, with what `fill` writes.
     #[inline]
     pub fn release(&self, about: About, fill: impl FnOnce(&mut [u8])) {
         self.release_one(0, about, fill);
     }
 
-    /// Ends a gathering at which all were counted for the member of `rank` alone, with what `fill`
-    /// writes for it. A gathering is ended for all at once, or for each alone.
+    /// Ends an epoch at which all were counted for the member of `rank` alone, with what `fill`
+    /// writes for it. An epoch is ended for all at once, or for each alone.
     #[inline]
     pub fn release_one(&self, rank: usize, about: About, fill: impl FnOnce(&mut [u8])) {
-        let member = &self.meeting.members[rank];
+        let member = &self.site.members[rank];
         let turn = self.result_turn();
-        let bag = member.bags.span(RESULT_BAGS + turn, about.bytes() as usize);
-        let line = &member.seat.results[turn];
-        put(line, bag, self.stamp(0), (about, fill));
+        let payload = member
+            .payloads
+            .span(RESULT_PAYLOADS + turn, about.bytes() as usize);
+        let line = &member.slot.results[turn];
+        put(line, payload, self.stamp(0), (about, fill));
     }
 
-    /// Whether the gathering has ended. The length that it tells may be anything.
+    /// Whether the epoch has ended. The length that it tells may be anything.
     #[inline]
     pub fn is_released(&self) -> Look<About> {
-        self.look_at(&self.meeting.members[0].seat.results[self.result_turn()])
+        self.look_at(&self.site.members[0].slot.results[self.result_turn()])
     }
 
-    /// Whether the gathering has ended for this member alone. The length may be anything.
+    /// Whether the epoch has ended for this member alone. The length may be anything.
     #[inline]
     pub fn is_released_alone(&self) -> Look<About> {
-        self.look_at(&self.myself().seat.results[self.result_turn()])
+        self.look_at(&self.myself().slot.results[self.result_turn()])
     }
 
     /// Gives `read` the `bytes` bytes of the result.
     #[inline]
     pub fn read_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
-        self.read_result_of(&self.meeting.members[0], bytes, read)
+        self.read_result_of(&self.site.members[0], bytes, read)
     }
 
     /// The same for the result that is this member's alone.
@@ -566,7 +568,7 @@ impl Gathering<'_> {
     #[inline]
     fn read_result_of<R>(&self, member: &Member, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         let turn = self.result_turn();
-        let bag = member.bags.span(RESULT_BAGS + turn, bytes);
-        get(&member.seat.results[turn], bag, read)
+        let payload = member.payloads.span(RESULT_PAYLOADS + turn, bytes);
+        get(&member.slot.results[turn], payload, read)
     }
 }

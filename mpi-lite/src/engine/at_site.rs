@@ -12,47 +12,47 @@ use super::matching::Pattern;
 use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, PeerId};
-use crate::node::meeting::{About, Gathering, Look, Meeting, Nonsense, Spot, Who};
+use crate::node::site::{About, Epoch, Look, Nonsense, Site, SiteId, Who};
 use crate::transport::Transport;
 
 /// How often a waiting process looks before it takes turns.
 const LOOKS: u32 = 500;
 
-/// After so many gatherings a process takes a turn, though it may never have had to wait: messages
+/// After so many epochs a process takes a turn, though it may never have had to wait: messages
 /// of others are to move too.
-const GATHERINGS_PER_TURN: u64 = 32;
+const EPOCHS_PER_TURN: u64 = 32;
 
 /// Where a process meets others, and what moves its messages meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub struct Circle<'a> {
+pub struct AtSite<'a> {
     engine: &'a Engine,
-    meeting: &'a Meeting,
+    site: &'a Site,
     /// Of the collectives of the communicator.
     context: Context,
 }
 
-impl<'a> Circle<'a> {
-    /// The members of `meeting` by way of `engine`; their collectives' messages have `context`.
+impl<'a> AtSite<'a> {
+    /// The members of `site` by way of `engine`; their collectives' messages have `context`.
     #[must_use]
-    pub fn new(engine: &'a Engine, meeting: &'a Meeting, context: Context) -> Self {
+    pub fn new(engine: &'a Engine, site: &'a Site, context: Context) -> Self {
         Self {
             engine,
-            meeting,
+            site,
             context,
         }
     }
 
     /// Who meets.
     #[must_use]
-    pub fn meeting(&self) -> &'a Meeting {
-        self.meeting
+    pub fn site(&self) -> &'a Site {
+        self.site
     }
 
-    /// The next gathering, and what it is about with what the one before was.
+    /// The next epoch, and what it is about with what the one before was.
     // Inlined always: what it returns stays in registers then.
     #[inline(always)]
-    pub fn gather(&self, about: About) -> (Gathering<'a>, About) {
-        let is_due = self.meeting.spot().last.is_multiple_of(GATHERINGS_PER_TURN);
+    pub fn begin_epoch(&self, about: About) -> (Epoch<'a>, About) {
+        let is_due = self.site.site_id().last.is_multiple_of(EPOCHS_PER_TURN);
         let holds_back = if is_due && !self.engine.policy.spin.is_zero() {
             self.take_turn()
         } else {
@@ -61,7 +61,7 @@ impl<'a> Circle<'a> {
                 lane.holds_back()
             })
         };
-        self.meeting.gather(about, holds_back)
+        self.site.begin_epoch(about, holds_back)
     }
 
     /// Takes a turn, and answers whether messages are held back.
@@ -70,7 +70,7 @@ impl<'a> Circle<'a> {
         self.engine.look(|lane| lane.holds_back())
     }
 
-    /// Waits until `look` finds something, in the gathering for which this process came: `mine`.
+    /// Waits until `look` finds something, in the epoch for which this process came: `mine`.
     ///
     /// # Errors
     /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense;
@@ -96,7 +96,7 @@ impl<'a> Circle<'a> {
             if let Some(found) = look() {
                 return Some(found.map_err(complain));
             }
-            let wrong = lane.loss_among(self.meeting);
+            let wrong = lane.loss_among(self.site);
             let wrong = wrong.or_else(|| lane.stray_of(self, mine));
             let wrong = wrong.or_else(|| round.parted(lane, mine))?;
             // Who was right may have gone on between the two looks.
@@ -110,9 +110,9 @@ impl<'a> Circle<'a> {
     ///
     /// # Errors
     /// `Cause::Parted` if not; `Cause::System` if what others wrote makes no sense.
-    pub fn check_all(&self, gathering: Gathering<'_>, mine: About) -> Result<()> {
-        for rank in 0..self.meeting.size() {
-            let come = gathering.has_come(rank).unwrap_or(Ok(About::NONE));
+    pub fn check_all(&self, epoch: Epoch<'_>, mine: About) -> Result<()> {
+        for rank in 0..self.site.size() {
+            let come = epoch.has_come(rank).unwrap_or(Ok(About::NONE));
             agree(mine, (Some(rank), come.map_err(complain)?))?;
         }
         Ok(())
@@ -121,7 +121,7 @@ impl<'a> Circle<'a> {
     /// Wakes those of `who` who sleep: what they wait for is written.
     #[inline]
     pub fn rouse(&self, who: Who) {
-        if self.meeting.has_sleepers(who) {
+        if self.site.has_sleepers(who) {
             self.ring(who);
         }
     }
@@ -129,7 +129,7 @@ impl<'a> Circle<'a> {
     #[cold]
     fn ring(&self, who: Who) {
         if let Some(node) = &self.engine.node {
-            node.rouse(&self.meeting.sleepers(who));
+            node.rouse(&self.site.sleepers(who));
         }
     }
 }
@@ -138,7 +138,7 @@ impl<'a> Circle<'a> {
 /// come for something else, and wait for nobody. To look costs a few cache lines for each member,
 /// so it is done seldom: no operation that takes its usual time meets the first time.
 struct Round<'a> {
-    circle: &'a Circle<'a>,
+    at_site: &'a AtSite<'a>,
     at: Instant,
     /// Until the next time; doubled each time, up to `ROUND_MOST`.
     pause: Duration,
@@ -149,23 +149,23 @@ const ROUND_PER_MEMBER: Duration = Duration::from_millis(1);
 const ROUND_MOST: Duration = Duration::from_secs(10);
 
 impl<'a> Round<'a> {
-    fn begin(circle: &'a Circle<'a>) -> Self {
-        let members = circle.meeting.size() as u32;
+    fn begin(at_site: &'a AtSite<'a>) -> Self {
+        let members = at_site.site.size() as u32;
         let pause = ROUND_LEAST + ROUND_PER_MEMBER * members;
-        let at = circle.engine.clock.now().plus(pause);
-        Self { circle, at, pause }
+        let at = at_site.engine.clock.now().plus(pause);
+        Self { at_site, at, pause }
     }
 
     /// Looks if it is time to; asks to be woken for the next time.
     fn parted(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
-        let now = self.circle.engine.clock.now();
+        let now = self.at_site.engine.clock.now();
         let is_due = now >= self.at;
         if is_due {
             self.pause = (2 * self.pause).min(ROUND_MOST);
             self.at = now.plus(self.pause);
         }
         lane.look_again_at = Some(self.at);
-        let (rank, theirs) = is_due.then(|| self.circle.meeting.parted(mine))??;
+        let (rank, theirs) = is_due.then(|| self.at_site.site.parted(mine))??;
         Some(parted(mine, (Some(rank), theirs)))
     }
 }
@@ -205,33 +205,33 @@ impl Engine {
     /// Where the process with rank `me` of `group` meets the others, if all of them are on this
     /// node and share memory.
     #[must_use]
-    pub fn meeting(&self, spot: Spot, group: &[PeerId], me: u32) -> Option<Meeting> {
+    pub fn site(&self, site_id: SiteId, group: &[PeerId], me: u32) -> Option<Site> {
         let node = self.node.as_ref().filter(|_| group.len() > 1)?;
-        node.meeting(spot, group, me as usize)
+        node.site(site_id, group, me as usize)
     }
 }
 
 impl Lane {
     /// The first member that is lost, in words.
-    fn loss_among(&self, meeting: &Meeting) -> Option<Error> {
+    fn loss_among(&self, site: &Site) -> Option<Error> {
         let peers = &self.delivery.peers;
-        let lost = peers.lost().iter().find(|&&peer| meeting.has(peer))?;
+        let lost = peers.lost().iter().find(|&&peer| site.has(peer))?;
         Some(peers.error(*lost))
     }
 
     /// A message of a member that has not come. It cannot be of an operation before this one: what
-    /// belongs to those has been received. Who skips a gathering and sends is in another one.
-    fn stray_of(&mut self, circle: &Circle<'_>, mine: About) -> Option<Error> {
+    /// belongs to those has been received. Who skips an epoch and sends is in another one.
+    fn stray_of(&mut self, at_site: &AtSite<'_>, mine: About) -> Option<Error> {
         if self.delivery.unexpected.is_empty() {
             return None;
         }
         let any = Pattern {
-            context: circle.context,
+            context: at_site.context,
             source: None,
             tag: None,
         };
         let envelope = self.delivery.unexpected.find(&any)?.envelope;
-        let has_come = circle.meeting.has_come(envelope.source as usize);
+        let has_come = at_site.site.has_come(envelope.source as usize);
         let stray = Cause::Stray {
             source_rank: envelope.source,
             tag: envelope.tag,

@@ -301,7 +301,7 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
             let mut pauses = Dice::of(9, u64::from(world.rank()));
             for round in 0_u32..2000 {
                 let comm = world.dup().unwrap();
-                assert!(comm.circle().is_some(), "round {round}: no place is left");
+                assert!(comm.at_site().is_some(), "round {round}: no place is left");
                 // Whoever is late has to find what the root left behind.
                 if comm.rank() != 0 && pauses.roll(3) == 0 {
                     std::thread::yield_now();
@@ -321,7 +321,7 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
 fn who_finds_no_place_uses_messages() {
     near(2, false, &|world| {
         let all: Vec<_> = (0..100).map(|_| world.dup().unwrap()).collect();
-        let met = all.iter().filter(|comm| comm.circle().is_some()).count();
+        let met = all.iter().filter(|comm| comm.at_site().is_some()).count();
         assert_eq!(met, 63);
         for comm in &all {
             comm.barrier().unwrap();
@@ -329,7 +329,7 @@ fn who_finds_no_place_uses_messages() {
         drop(all);
         // Both have left: the one who comes first may not know it yet.
         world.barrier().unwrap();
-        assert!(world.dup().unwrap().circle().is_some());
+        assert!(world.dup().unwrap().at_site().is_some());
     });
 }
 
@@ -370,7 +370,7 @@ fn a_longer_broadcast_than_the_buffer_is_an_error() {
 
 /// Blocks of 4,000 bytes of 20 ranks are more than a sheet holds.
 #[test]
-fn what_fits_no_sheet_goes_in_several_gatherings() {
+fn what_fits_no_sheet_goes_in_several_epochs() {
     const SIZE: usize = 20;
     const COUNT: usize = 1000;
     let gaps = Datatype::Basic(Basic::Int).resized(-4, 12).unwrap();
@@ -394,10 +394,10 @@ fn what_fits_no_sheet_goes_in_several_gatherings() {
             let (_own, own) = room(&letters(&|other| (me, other)));
             let (_all, all) = room(&vec![0; SIZE * COUNT * 4]);
             let send = Input::Buffer(of_one(&own));
-            let before = world.circle().unwrap().meeting().spot().last;
+            let before = world.at_site().unwrap().site().site_id().last;
             world.alltoall(&send, &of_one(&all)).unwrap();
-            let gatherings = world.circle().unwrap().meeting().spot().last - before;
-            assert_eq!(gatherings, 2, "80,000 bytes in sheets of 65,536");
+            let epochs = world.at_site().unwrap().site().site_id().last - before;
+            assert_eq!(epochs, 2, "80,000 bytes in sheets of 65,536");
             assert_eq!(all.pack(), letters(&|other| (other, me)));
             world.alltoall(&Input::InPlace, &of_one(&own)).unwrap();
             assert_eq!(own.pack(), letters(&|other| (other, me)), "in place");
@@ -461,9 +461,9 @@ fn different_collectives_at_a_time_are_an_error() {
     }
 }
 
-/// Roots wait for nobody, so nothing but the next gathering can tell.
+/// Roots wait for nobody, so nothing but the next epoch can tell.
 #[test]
-fn two_roots_of_a_broadcast_are_named_at_the_next_gathering() {
+fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
     for is_crowded in [false, true] {
         for next in ["barrier", "allreduce", "reduce", "bcast", "allgather"] {
             let named = AtomicUsize::new(0);

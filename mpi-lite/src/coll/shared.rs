@@ -1,0 +1,412 @@
+//! Small collectives of ranks that share memory, without messages: all members write what they
+//! bring where the others can read it.
+//!
+//! Where each member has a core of its own, each looks for itself at what it needs: that is one way
+//! of a cache line. Where members share cores most of them do not run, so as few as possible are
+//! waited for: each is counted when it comes, and the last one does the work and wakes the others.
+
+use super::partial::{Partial, fold};
+use crate::comm::{Operation, in_words};
+use crate::data::{Buffer, Op};
+use crate::engine::{AtSite, agree, complain};
+use crate::error::{Cause, Class, Error, Result};
+use crate::node::site::{About, BRING_BYTES, Epoch, LINE_BYTES, Look, Who};
+
+/// The most bytes for which an epoch is worth while.
+pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
+
+/// Said by the last who comes, when it had no memory for the reduction.
+const NO_MEMORY: About = About::NONE.with_bytes(1);
+
+impl Operation {
+    pub(super) fn about(self, root: usize, bytes: u64) -> About {
+        About::new(self as u8, root as u32, bytes as u32)
+    }
+}
+
+/// Waits for others who should have come for the same.
+#[inline]
+pub(super) fn wait<T>(
+    at_site: AtSite<'_>,
+    mine: About,
+    look: impl FnMut() -> Look<T>,
+) -> Result<T> {
+    at_site
+        .wait(mine, look)
+        .map_err(|error| in_words(at_site, error))
+}
+
+/// All do the same collective, or the program is wrong: what the member of rank `other` came for,
+/// and what this one did.
+#[inline]
+pub(super) fn check(
+    at_site: AtSite<'_>,
+    (other, theirs): (usize, About),
+    mine: About,
+) -> Result<()> {
+    agree(mine, (Some(other), theirs)).map_err(|error| in_words(at_site, error))
+}
+
+/// The same for what the last who came has said; which rank that is nobody knows.
+#[inline]
+fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> {
+    agree(mine, (None, theirs)).map_err(|error| in_words(at_site, error))
+}
+
+/// Dissemination by stamps: see `barrier`.
+pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));
+    wait(at_site, about, || epoch.is_free())?;
+    let mut distance = 1;
+    let mut round = 0;
+    while distance < size {
+        epoch.reach(about, round);
+        at_site.rouse(Who::One((me + distance) % size));
+        let before = (me + size - distance) % size;
+        if let Some(theirs) = wait(at_site, about, || epoch.has_reached(before, round))? {
+            check(at_site, (before, theirs), about)?;
+        }
+        distance *= 2;
+        round += 1;
+    }
+    epoch.is_over();
+    Ok(())
+}
+
+/// All are counted; the last releases the others.
+pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
+    let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));
+    if epoch.count().map_err(complain)? {
+        epoch.release(about, |_| ());
+        at_site.rouse(Who::Others);
+    } else {
+        let came_for = wait(at_site, about, || epoch.is_released())?;
+        check_release(at_site, came_for, about)?;
+    }
+    epoch.is_over();
+    Ok(())
+}
+
+/// Each member reads what all have brought.
+pub(super) fn allreduce_by_all(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    result: &Buffer,
+    op: &Op,
+) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?));
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.is_to_be_read_for(Who::Others);
+    at_site.rouse(Who::Others);
+    for rank in (0..size).filter(|&rank| rank != me) {
+        let theirs = wait(at_site, about, || epoch.has_come(rank))?;
+        check(at_site, (rank, theirs), about)?;
+    }
+    epoch.is_complete();
+    reduce_all(epoch, size, (result, op))
+}
+
+/// The last who comes reads what all have brought, and tells them the result.
+pub(super) fn allreduce_by_last(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    result: &Buffer,
+    op: &Op,
+) -> Result<()> {
+    let (epoch, about) = at_site.begin_epoch(Operation::Allreduce.about(0, own.bytes()?));
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+    if epoch.count().map_err(complain)? {
+        let outcome = reduce_for_all(at_site, epoch, about, (result, op));
+        match &outcome {
+            Ok(()) => epoch.release(about, |bytes| pack(result, bytes)),
+            Err(error) => epoch.release(said_of(error), |_| ()),
+        }
+        at_site.rouse(Who::Others);
+        outcome?;
+    } else {
+        let theirs = wait(at_site, about, || epoch.is_released())?;
+        check_result(at_site, (theirs, about), result)?;
+        epoch.read_result(about.bytes() as usize, |bytes| result.unpack(bytes));
+    }
+    epoch.is_over();
+    Ok(())
+}
+
+/// Reduces what all have brought; all have been counted.
+fn reduce_for_all(
+    at_site: AtSite<'_>,
+    epoch: Epoch<'_>,
+    about: About,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    check_all(at_site, epoch, about)?;
+    reduce_all(epoch, at_site.site().size(), (result, op))
+}
+
+/// All have been counted: have they come for the same?
+fn check_all(at_site: AtSite<'_>, epoch: Epoch<'_>, about: About) -> Result<()> {
+    let all = at_site.check_all(epoch, about);
+    all.map_err(|error| in_words(at_site, error))
+}
+
+/// Scan or exscan: how many of the lowest ranks are reduced for this one.
+fn prefix_of(rank: usize, kind: Operation) -> usize {
+    rank + usize::from(kind == Operation::Scan)
+}
+
+/// Scan or exscan where each reads what the lower ranks have brought, and waits for nobody else.
+pub(super) fn prefix_by_all(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    own: &Buffer,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?));
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
+    epoch.is_to_be_read_for(Who::Others);
+    at_site.rouse(Who::Others);
+    for rank in 0..me {
+        let theirs = wait(at_site, about, || epoch.has_come(rank))?;
+        check(at_site, (rank, theirs), about)?;
+    }
+    if me + 1 == size {
+        epoch.is_complete();
+    }
+    match prefix_of(me, kind) {
+        0 => Ok(()),
+        below => reduce_all(epoch, below, (result, op)),
+    }
+}
+
+/// The same where the last who comes gives each its result.
+pub(super) fn prefix_by_last(
+    at_site: AtSite<'_>,
+    kind: Operation,
+    own: &Buffer,
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let (epoch, about) = at_site.begin_epoch(kind.about(0, own.bytes()?));
+    wait(at_site, about, || epoch.is_free())?;
+    epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+    if epoch.count().map_err(complain)? {
+        let outcome = release_prefixes(at_site, epoch, about, (kind, own, op));
+        at_site.rouse(Who::Others);
+        outcome?;
+    }
+    let theirs = wait(at_site, about, || epoch.is_released_alone())?;
+    check_result(at_site, (theirs, about), result)?;
+    if prefix_of(at_site.site().me(), kind) > 0 {
+        epoch.read_own_result(about.bytes() as usize, |bytes| result.unpack(bytes));
+    }
+    epoch.is_over();
+    Ok(())
+}
+
+/// Releases each with its result; or those that have none yet with what went wrong.
+fn release_prefixes(
+    at_site: AtSite<'_>,
+    epoch: Epoch<'_>,
+    about: About,
+    work: (Operation, &Buffer, &Op),
+) -> Result<()> {
+    let size = at_site.site().size();
+    let mut released = 0;
+    let outcome = check_all(at_site, epoch, about)
+        .and_then(|()| fold_prefixes(epoch, (about, size), work, &mut released));
+    if let Err(error) = &outcome {
+        for rank in released..size {
+            epoch.release_one(rank, said_of(error), |_| ());
+        }
+    }
+    outcome
+}
+
+/// Reduces from the first rank to the last, and releases each on the way, once what it brought has
+/// been read: it may bring something else then.
+fn fold_prefixes(
+    epoch: Epoch<'_>,
+    (about, size): (About, usize),
+    (kind, own, op): (Operation, &Buffer, &Op),
+    released: &mut usize,
+) -> Result<()> {
+    let (mut lower, mut next) = (Partial::room(own)?, Partial::room(own)?);
+    for rank in 0..size {
+        take(epoch, (rank, about.bytes() as usize), next.buffer());
+        if rank > 0 {
+            if kind == Operation::Exscan {
+                epoch.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
+                *released = rank + 1;
+            }
+            next.fold_left(&lower, op)?;
+        }
+        core::mem::swap(&mut lower, &mut next);
+        // The first one's result of an exscan is nothing: it looks at none.
+        if rank == 0 || kind == Operation::Scan {
+            epoch.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
+            *released = rank + 1;
+        }
+    }
+    Ok(())
+}
+
+/// What the last who comes says when the reduction failed.
+fn said_of(error: &Error) -> About {
+    match error.class() {
+        Class::NoMem => NO_MEMORY,
+        _ => About::NONE,
+    }
+}
+
+/// What the last who came has said: it may have had no memory for a result like `result`.
+#[inline]
+fn check_result(
+    at_site: AtSite<'_>,
+    (theirs, mine): (About, About),
+    result: &Buffer,
+) -> Result<()> {
+    if theirs == NO_MEMORY {
+        let bytes = result.occupied()?.len() as u64;
+        return Err(Cause::NoMemory { bytes }.into());
+    }
+    check_release(at_site, theirs, mine)
+}
+
+/// The root brings what all read; it does not wait for them.
+// Blocking and nonblocking calls are compiled apart, and only the one comes here.
+#[inline(always)]
+pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let room = buffer.bytes()?;
+    let (epoch, about) = at_site.begin_epoch(Operation::Bcast.about(root, 0));
+    wait(at_site, about, || epoch.is_free())?;
+    if at_site.site().me() == root {
+        let about = about.with_bytes(room as u32);
+        epoch.bring(about, Who::Others, |bytes| pack(buffer, bytes));
+        at_site.rouse(Who::Others);
+        return Ok(());
+    }
+    epoch.bring(about, Who::Nobody, |_| ());
+    epoch.is_to_be_read_for(Who::One(root));
+    at_site.rouse(epoch.awaited_by());
+    let theirs = wait(at_site, about, || epoch.has_come(root))?;
+    if theirs.with_bytes(0) != about {
+        check(at_site, (root, theirs), about)?;
+    }
+    let len = u64::from(theirs.bytes());
+    if len > room {
+        return Err(Cause::Truncate { len, room }.into());
+    }
+    take(epoch, (root, theirs.bytes() as usize), buffer);
+    Ok(())
+}
+
+/// All bring something for the root, and do not wait for it. The root gives the result.
+pub(super) fn reduce(
+    at_site: AtSite<'_>,
+    own: &Buffer,
+    place: Option<&Buffer>,
+    (op, root): (&Op, usize),
+) -> Result<Option<Partial>> {
+    let (epoch, about) = at_site.begin_epoch(Operation::Reduce.about(root, own.bytes()?));
+    wait(at_site, about, || epoch.is_free())?;
+    if at_site.site().me() == root {
+        epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
+        epoch.is_to_be_read_for(Who::Others);
+        at_site.rouse(epoch.awaited_by());
+        collect(at_site, epoch, about)?;
+        let result = match place {
+            Some(place) => Partial::at(place),
+            None => Partial::room(own)?,
+        };
+        reduce_all(epoch, at_site.site().size(), (result.buffer(), op))?;
+        return Ok(Some(result));
+    }
+    epoch.bring(about, Who::One(root), |bytes| pack(own, bytes));
+    at_site.rouse(epoch.awaited_by());
+    if !at_site.site().is_crowded() || epoch.give(root) {
+        at_site.rouse(Who::One(root));
+    }
+    Ok(None)
+}
+
+/// Waits at the root until all have brought something. Among many only the last one wakes it.
+fn collect(at_site: AtSite<'_>, epoch: Epoch<'_>, about: About) -> Result<()> {
+    let (me, size) = (at_site.site().me(), at_site.site().size());
+    if at_site.site().is_crowded() {
+        let all = epoch.all_given();
+        wait(at_site, about, || epoch.has_been_given(all))?;
+    }
+    for rank in (0..size).filter(|&rank| rank != me) {
+        let theirs = wait(at_site, about, || epoch.has_come(rank))?;
+        check(at_site, (rank, theirs), about)?;
+    }
+    Ok(())
+}
+
+/// Writes the data of `buffer`, which is as long as `bytes`.
+#[inline]
+pub(super) fn pack(buffer: &Buffer, bytes: &mut [u8]) {
+    match buffer.contiguous() {
+        Some(span) => span.read_into(bytes),
+        None => buffer.pack_into(bytes),
+    };
+}
+
+/// Lays down what the member of `rank` has brought.
+#[inline]
+fn take(epoch: Epoch<'_>, (rank, bytes): (usize, usize), buffer: &Buffer) {
+    match buffer.contiguous() {
+        Some(span) => epoch.copy(rank, bytes, span),
+        None => {
+            epoch.read(rank, bytes, |brought| buffer.unpack(brought));
+        }
+    }
+}
+
+/// Reduces what all members have brought, in the order of their ranks: from the last to the first,
+/// so that one result goes through all of them.
+fn reduce_all(epoch: Epoch<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Result<()> {
+    let bytes = result.bytes()? as usize;
+    if bytes <= LINE_BYTES && result.datatype().has_no_gaps() {
+        return reduce_lines(epoch, (size, bytes), (result, op));
+    }
+    take(epoch, (size - 1, bytes), result);
+    for rank in (0..size - 1).rev() {
+        epoch.read(rank, bytes, |brought| fold_packed(brought, result, op))?;
+    }
+    Ok(())
+}
+
+/// The same for what fits a line and looks the same in memory.
+#[inline]
+fn reduce_lines(
+    epoch: Epoch<'_>,
+    (size, bytes): (usize, usize),
+    (result, op): (&Buffer, &Op),
+) -> Result<()> {
+    let mut upper = epoch.line(size - 1);
+    for rank in (0..size - 1).rev() {
+        let lower = epoch.line(rank);
+        let inout = &mut upper.0[..bytes];
+        op.apply(&lower.0[..bytes], inout, result.count(), result.datatype())?;
+    }
+    result.unpack(&upper.0[..bytes]);
+    Ok(())
+}
+
+/// `result = left op result`, where `left` is without gaps.
+fn fold_packed(left: &[u8], result: &Buffer, op: &Op) -> Result<()> {
+    if result.datatype().has_no_gaps() {
+        let (count, datatype) = (result.count(), result.datatype());
+        let change = |inout: &mut [u8]| op.apply(left, inout, count, datatype);
+        return result.occupied()?.update(change);
+    }
+    let spread = Partial::room(result)?;
+    spread.buffer().unpack(left);
+    fold(spread.buffer(), result, op)
+}
