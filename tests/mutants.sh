@@ -26,7 +26,7 @@ files_of() { # package
     rmpp-core) echo "-f rmpp-core/src/**/*.rs -e rmpp-core/src/sim/** -e **/survey.rs" ;;
     mpi-lite) echo "-f $engine/matching/*.rs -f $engine/request.rs -f $engine/completion.rs" \
         "-f $engine/receive.rs -f $engine/send.rs -e **/*tests.rs" \
-        "-f $shm/ring.rs -f $shm/baton.rs -f $shm/link.rs -f $shm/note.rs" ;;
+        "-f $shm/ring.rs -f $shm/reply_slot.rs -f $shm/link.rs -f $shm/header.rs" ;;
     esac
 }
 

@@ -78,7 +78,7 @@ pub(super) fn alltoallw<'a>(
 ) -> Begun<impl Future<Output = Result<()>>> {
     let places = one_per_process(receive, peers.all())?;
     let own = one_per_process(send.unwrap_or(receive), peers.all())?;
-    if let (Nearness::Crowded, Some(at_site)) = (nearness(peers), peers.at_site())
+    if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())
         && at_site.site().has_sheets()
         && exchange::alltoallw_by_last(at_site, own, places)?
     {

@@ -42,14 +42,14 @@ pub(super) enum Nearness {
     /// They share memory, and each has a core of its own.
     Beside,
     /// They share memory and cores.
-    Crowded,
+    Oversubscribed,
 }
 
 /// How near they are to each other. All of them know the same.
 pub(super) fn nearness(peers: &impl Peers) -> Nearness {
     match peers.at_site() {
         None => Nearness::Apart,
-        Some(at_site) if at_site.site().is_crowded() => Nearness::Crowded,
+        Some(at_site) if at_site.site().is_oversubscribed() => Nearness::Oversubscribed,
         Some(_) => Nearness::Beside,
     }
 }
@@ -164,7 +164,7 @@ pub(super) fn barrier(nearness: Nearness) -> Synchronisation {
     match nearness {
         Nearness::Apart => Synchronisation::Messages,
         Nearness::Beside => Synchronisation::Rounds,
-        Nearness::Crowded => Synchronisation::Count,
+        Nearness::Oversubscribed => Synchronisation::Count,
     }
 }
 
@@ -183,7 +183,7 @@ pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange 
         Nearness::Beside if meets(block.saturating_mul(size as u64), size, nearness) => {
             Exchange::All
         }
-        Nearness::Crowded if block <= SHEET_BLOCK_BYTES => Exchange::Last,
+        Nearness::Oversubscribed if block <= SHEET_BLOCK_BYTES => Exchange::Last,
         Nearness::Apart if size > 3 && block <= HOPS_BLOCK_BYTES => Exchange::Hops,
         _ => Exchange::Pairwise,
     }
@@ -193,7 +193,7 @@ pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange 
 pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
     match nearness {
         Nearness::Beside if meets(block, size, nearness) => return Spread::All,
-        Nearness::Crowded if block <= SHEET_BLOCK_BYTES => return Spread::Last,
+        Nearness::Oversubscribed if block <= SHEET_BLOCK_BYTES => return Spread::Last,
         _ => {}
     }
     if block.saturating_mul(size as u64) <= DOUBLING_BYTES {
@@ -206,7 +206,7 @@ pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
 /// For allgather of blocks of different lengths, `total` bytes in all.
 pub(super) fn spread_unequal(total: u64, size: usize, nearness: Nearness) -> Spread {
     match nearness {
-        Nearness::Crowded if total <= SHEET_BLOCK_BYTES * size as u64 => Spread::Last,
+        Nearness::Oversubscribed if total <= SHEET_BLOCK_BYTES * size as u64 => Spread::Last,
         _ => Spread::Ring,
     }
 }
@@ -219,7 +219,7 @@ pub(super) fn reduction(
 ) -> Reduction {
     match nearness {
         Nearness::Beside if meets(bytes, size, nearness) => return Reduction::All,
-        Nearness::Crowded if meets(bytes, size, nearness) => return Reduction::Last,
+        Nearness::Oversubscribed if meets(bytes, size, nearness) => return Reduction::Last,
         _ => {}
     }
     let divisible = commutative && size > 2 && count >= size as u64;
@@ -234,7 +234,7 @@ pub(super) fn reduction(
 pub(super) fn prefix(bytes: u64, size: usize, nearness: Nearness) -> Prefix {
     match nearness {
         Nearness::Beside if meets(bytes, size, nearness) => Prefix::All,
-        Nearness::Crowded if meets(bytes, size, nearness) => Prefix::Last,
+        Nearness::Oversubscribed if meets(bytes, size, nearness) => Prefix::Last,
         _ => Prefix::Doubling,
     }
 }
@@ -253,7 +253,7 @@ fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
     match nearness {
         Nearness::Apart => false,
         Nearness::Beside => is_small && size <= ALL_LOOK,
-        Nearness::Crowded => is_small,
+        Nearness::Oversubscribed => is_small,
     }
 }
 

@@ -328,7 +328,7 @@ pub(super) fn reduce(
     }
     epoch.bring(about, Who::One(root), |bytes| pack(own, bytes));
     at_site.rouse(epoch.awaited_by());
-    if !at_site.site().is_crowded() || epoch.give(root) {
+    if !at_site.site().is_oversubscribed() || epoch.give(root) {
         at_site.rouse(Who::One(root));
     }
     Ok(None)
@@ -337,7 +337,7 @@ pub(super) fn reduce(
 /// Waits at the root until all have brought something. Among many only the last one wakes it.
 fn collect(at_site: AtSite<'_>, epoch: Epoch<'_>, about: About) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
-    if at_site.site().is_crowded() {
+    if at_site.site().is_oversubscribed() {
         let all = epoch.all_given();
         wait(at_site, about, || epoch.has_been_given(all))?;
     }

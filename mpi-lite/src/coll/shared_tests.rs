@@ -296,8 +296,8 @@ fn collectives_of_many_communicators_do_not_meet_each_other() {
 
 #[test]
 fn places_are_used_again_but_not_before_all_have_left_them() {
-    for is_crowded in [false, true] {
-        near(3, is_crowded, &|world| {
+    for is_oversubscribed in [false, true] {
+        near(3, is_oversubscribed, &|world| {
             let mut pauses = Dice::of(9, u64::from(world.rank()));
             for round in 0_u32..2000 {
                 let comm = world.dup().unwrap();
@@ -335,8 +335,8 @@ fn who_finds_no_place_uses_messages() {
 
 #[test]
 fn a_root_does_not_write_over_what_others_have_still_to_read() {
-    for is_crowded in [false, true] {
-        near(3, is_crowded, &|world| {
+    for is_oversubscribed in [false, true] {
+        near(3, is_oversubscribed, &|world| {
             let mut pauses = Dice::of(5, u64::from(world.rank()));
             for round in 0_u32..3000 {
                 for _ in 0..pauses.roll(3) * pauses.roll(2) {
@@ -433,14 +433,18 @@ fn blocks_that_fit_no_sheet_go_as_messages() {
 
 #[test]
 fn longer_blocks_than_their_places_are_an_error_everywhere() {
-    for is_crowded in [false, true] {
-        near(3, is_crowded, &|world| {
+    for is_oversubscribed in [false, true] {
+        near(3, is_oversubscribed, &|world| {
             let (mut own, mut room) = ([1; 30], [0; 27]);
             let send = Input::Buffer(Buffer::of_bytes(&mut own).part(0, 10));
             let place = Buffer::of_bytes(&mut room).part(0, 9);
             let error = world.alltoall(&send, &place).unwrap_err();
             let expected = Cause::Truncate { len: 10, room: 9 };
-            assert_eq!(error.cause(), &expected, "crowded: {is_crowded}");
+            assert_eq!(
+                error.cause(),
+                &expected,
+                "oversubscribed: {is_oversubscribed}"
+            );
             world.barrier().unwrap();
         });
     }
@@ -448,9 +452,9 @@ fn longer_blocks_than_their_places_are_an_error_everywhere() {
 
 #[test]
 fn different_collectives_at_a_time_are_an_error() {
-    for is_crowded in [false, true] {
+    for is_oversubscribed in [false, true] {
         let wrong = AtomicUsize::new(0);
-        near(2, is_crowded, &|world| {
+        near(2, is_oversubscribed, &|world| {
             let mut room = [0; 8];
             let len = if world.rank() == 0 { 8 } else { 4 };
             let part = Buffer::of_bytes(&mut room[..len]);
@@ -464,10 +468,10 @@ fn different_collectives_at_a_time_are_an_error() {
 /// Roots wait for nobody, so nothing but the next epoch can tell.
 #[test]
 fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
-    for is_crowded in [false, true] {
+    for is_oversubscribed in [false, true] {
         for next in ["barrier", "allreduce", "reduce", "bcast", "allgather"] {
             let named = AtomicUsize::new(0);
-            near(2, is_crowded, &|world| {
+            near(2, is_oversubscribed, &|world| {
                 let me = world.rank() as i32;
                 let mut room = [0; 8];
                 let all = Buffer::of_bytes(&mut room);
@@ -493,7 +497,10 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
                 }
             });
             let named = named.load(Ordering::SeqCst);
-            assert!(named > 0, "{next}, crowded {is_crowded}: nobody noticed");
+            assert!(
+                named > 0,
+                "{next}, oversubscribed {is_oversubscribed}: nobody noticed"
+            );
         }
     }
 }
@@ -502,10 +509,10 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
 /// However seldom one looks before it sleeps: it is woken once, and then must see it.
 #[test]
 fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
-    for is_crowded in [false, true] {
+    for is_oversubscribed in [false, true] {
         let (sleeper, awaited) = channel();
         let awaited = Mutex::new(awaited);
-        near(2, is_crowded, &|world| {
+        near(2, is_oversubscribed, &|world| {
             let is_root = world.rank() == 0;
             if is_root {
                 let engine: Arc<Engine> = awaited.lock().unwrap().recv().unwrap();
@@ -524,10 +531,10 @@ fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
 
 #[test]
 fn a_broadcast_that_is_short_at_its_root_and_long_elsewhere_ends() {
-    for is_crowded in [false, true] {
+    for is_oversubscribed in [false, true] {
         for size in [2, 3, 5] {
             let wrong = AtomicUsize::new(0);
-            near(size, is_crowded, &|world| {
+            near(size, is_oversubscribed, &|world| {
                 let is_root = world.rank() == 0;
                 let mut room = vec![0; if is_root { 100 } else { 100_000 }];
                 // One of them finds it out, which ends a job; here the others are told one by one.

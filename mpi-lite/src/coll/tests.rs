@@ -196,8 +196,8 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
 const NEAR_SIZES: [usize; 6] = [1, 2, 3, 5, 8, 13];
 
 /// Runs `program` in `size` ranks of a node; checks that no message is left over.
-pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicator) + Sync)) {
-    let links = shm::tests::crowd(size as u32, false, is_crowded);
+pub(super) fn near(size: usize, is_oversubscribed: bool, program: &(impl Fn(Communicator) + Sync)) {
+    let links = shm::tests::oversubscribed(size as u32, false, is_oversubscribed);
     thread::scope(|scope| {
         let (done, ends) = channel();
         for (link, me) in links.into_iter().zip(0..) {
@@ -215,7 +215,7 @@ pub(super) fn near(size: usize, is_crowded: bool, program: &(impl Fn(Communicato
         for _ in 0..size {
             // A thread that panicked has told why; one that is stuck cannot be waited for.
             if ends.recv_timeout(STUCK) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("ranks of {size} are stuck, crowded: {is_crowded}");
+                eprintln!("ranks of {size} are stuck, oversubscribed: {is_oversubscribed}");
                 std::process::abort();
             }
         }
@@ -239,8 +239,10 @@ fn join(link: Shm, me: u32, size: usize) -> Communicator {
 fn world(size: usize, program: impl Fn(&Process) + Sync) {
     strict(size, &program);
     if NEAR_SIZES.contains(&size) {
-        for is_crowded in [false, true] {
-            near(size, is_crowded, &|world| program(&Process::Near(world)));
+        for is_oversubscribed in [false, true] {
+            near(size, is_oversubscribed, &|world| {
+                program(&Process::Near(world))
+            });
         }
     }
 }

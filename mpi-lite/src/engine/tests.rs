@@ -15,7 +15,7 @@ use crate::counters::Messages;
 use crate::data::{Area, Buffer};
 use crate::error::{Cause, Error};
 use crate::ids::{Context, Mode, Source, TagSelector};
-use crate::transport::shm::tests::crowd;
+use crate::transport::shm::tests::oversubscribed;
 use crate::transport::sim::Air;
 use crate::transport::{Link, Loopback, PeerId, Progress};
 
@@ -437,7 +437,7 @@ fn what_one_process_counts_as_sent_the_other_counts_as_received() {
 /// whether what rank 2 sent, later than the first of these, is among so many.
 fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
     const ENOUGH: usize = 2000;
-    let mut engines = crowd(3, false, false)
+    let mut engines = oversubscribed(3, false, false)
         .into_iter()
         .zip(0..)
         .map(|(link, me)| {

@@ -74,14 +74,14 @@ impl WaitPolicy {
     /// otherwise whoever we wait for needs our core.
     #[must_use]
     pub fn of(local: usize, cores: usize) -> Self {
-        let is_crowded = local > cores;
+        let is_oversubscribed = local > cores;
         let sharers = sharers(local, cores);
         Self {
             // A blocked rank is to be quiet after its first millisecond.
             awake: Duration::from_millis(1),
             // And cores are never quite ours: two ranks that happen to share one must not spin
             // against each other.
-            spin: if is_crowded {
+            spin: if is_oversubscribed {
                 Duration::ZERO
             } else {
                 Duration::from_micros(20)
@@ -89,9 +89,13 @@ impl WaitPolicy {
             late_yield: TURN_OF_A_WAITER
                 .saturating_mul(sharers)
                 .max(ROUND_OF_WAITERS),
-            balance: if is_crowded { Duration::ZERO } else { BALANCE },
+            balance: if is_oversubscribed {
+                Duration::ZERO
+            } else {
+                BALANCE
+            },
             // To try again costs one late yield, or as many as fill `BALANCE`.
-            sleeping_waits: if is_crowded { 16 } else { 1024 },
+            sleeping_waits: if is_oversubscribed { 16 } else { 1024 },
         }
     }
 }
@@ -229,8 +233,8 @@ mod tests {
     #[test]
     fn who_has_no_core_of_its_own_does_not_keep_it() {
         let history = WaitHistory::default();
-        let (crowded, alone) = (WaitPolicy::of(3, 2), WaitPolicy::of(2, 2));
-        assert_eq!(next(&crowded, &history, Duration::ZERO), Next::Yield);
+        let (oversubscribed, alone) = (WaitPolicy::of(3, 2), WaitPolicy::of(2, 2));
+        assert_eq!(next(&oversubscribed, &history, Duration::ZERO), Next::Yield);
         assert_eq!(next(&alone, &history, Duration::ZERO), Next::Nothing);
     }
 

@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// Whether ranks of this node share cores; all of them say the same, before anything is sent.
-    pub fn settle(&mut self, is_crowded: bool) {
-        self.wakeup.settle(is_crowded);
+    pub fn settle(&mut self, is_oversubscribed: bool) {
+        self.wakeup.settle(is_oversubscribed);
     }
 }

@@ -48,12 +48,12 @@ impl Epoch<'_> {
     /// Comes; what this member brings lies in its row. [`Epoch::is_free`] has said that it may.
     pub fn come(&self, about: About) {
         let line = &self.myself().slot.brought[self.turn()];
-        put(line, Span::EMPTY, self.stamp(0), (about, |_| ()));
+        put(line, Span::EMPTY, self.sequence(0), (about, |_| ()));
     }
 
     /// Ends an epoch at which all were counted; what it gives lies in the sheets.
     pub fn release_sheets(&self, about: About) {
         let line = &self.site.members[0].slot.results[self.result_turn()];
-        put(line, Span::EMPTY, self.stamp(0), (about, |_| ()));
+        put(line, Span::EMPTY, self.sequence(0), (about, |_| ()));
     }
 }

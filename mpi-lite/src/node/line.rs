@@ -9,7 +9,7 @@ use crate::memory::Span;
 /// Bytes that fit a line.
 pub const LINE_BYTES: usize = (WORDS - 1) * 8;
 
-/// What a line says beside its stamp, aligned as functions of the program may expect it.
+/// What a line says beside its sequence word, aligned as functions of the program may expect it.
 #[derive(Debug)]
 #[repr(align(16))]
 pub struct Line(pub [u8; LINE_BYTES]);
@@ -39,7 +39,7 @@ impl Line {
 pub(crate) fn put(
     line: &Slot,
     payload: Span,
-    stamp: u64,
+    sequence: u64,
     (about, fill): (About, impl FnOnce(&mut [u8])),
 ) {
     if payload.len() > LINE_BYTES {
@@ -50,7 +50,7 @@ pub(crate) fn put(
         words.write(line);
     }
     line.words[0].store(about.encode(), Relaxed);
-    line.stamp.store(stamp, Release);
+    line.sequence.store(sequence, Release);
 }
 
 /// Reads what `put` has written. What local peers can write is copied before it is used.

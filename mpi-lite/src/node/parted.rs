@@ -64,12 +64,12 @@ impl Site {
     /// What the member of `rank` came for at epoch `at`, if its line still says that.
     fn came_for(&self, rank: usize, at: u64) -> Option<About> {
         let line = &self.members[rank].slot.brought[self.turn_of(at)];
-        if line.stamp.load(Acquire) >> ROUND_BITS != at {
+        if line.sequence.load(Acquire) >> ROUND_BITS != at {
             return None;
         }
         let about = About::decode(line.words[0].load(Relaxed));
         // Its member may have gone on meanwhile, and be writing it anew.
         fence(Acquire);
-        (line.stamp.load(Relaxed) >> ROUND_BITS == at).then_some(about)
+        (line.sequence.load(Relaxed) >> ROUND_BITS == at).then_some(about)
     }
 }

@@ -26,15 +26,15 @@ pub const RANKS_MAX: u32 = 1024;
 /// Slots of a pair: with the lines before them they fill two pages.
 pub(crate) const SLOTS: usize = 124;
 
-/// Words of a slot beside its stamp.
+/// Words of a slot beside its sequence word.
 pub(crate) const WORDS: usize = 7;
 
 /// Bytes of a pair's ring of bodies.
 pub(crate) const BODIES: usize = 1 << 18;
 
-/// The longest body that goes with a baton. Longer ones are quicker through the ring, where the
-/// receiver need not bring all of their lines from far.
-pub(crate) const RELAY_BYTES: usize = 2048;
+/// The longest body that goes with a reply slot. Longer ones are quicker through the ring, where
+/// the receiver need not bring all of their lines from far.
+pub(crate) const REPLY_BYTES: usize = 2048;
 
 /// Long messages of a pair that both sides may copy at once.
 pub(crate) const TRANSFERS: usize = 3;
@@ -72,7 +72,7 @@ pub(crate) const PARKED: u32 = 8;
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     /// Position of the slot in the stream, plus one; below it the kind of what the slot says.
-    pub(crate) stamp: AtomicU64,
+    pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
 }
 
@@ -107,25 +107,26 @@ pub(crate) struct Pair {
     pub(crate) slots: [Slot; SLOTS],
     pub(crate) bodies: Bodies,
     /// Used on the channel from the lower to the higher of two ranks, for both directions.
-    pub(crate) relay: Relay,
+    pub(crate) reply: Reply,
 }
 
-/// What two ranks pass to each other: a slot, and room for a short body. `baton` says whose it is.
+/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` says whose it
+/// is.
 #[repr(C, align(4096))]
-pub(crate) struct Relay {
+pub(crate) struct Reply {
     pub(crate) slot: Slot,
-    body: UnsafeCell<[u8; RELAY_BYTES]>,
+    body: UnsafeCell<[u8; REPLY_BYTES]>,
 }
 
-// SAFETY: both sides reach the bytes through raw pointers only; the slot's stamp hands them over
-// with release and acquire.
-unsafe impl Sync for Relay {}
+// SAFETY: both sides reach the bytes through raw pointers only; the slot's sequence word hands them
+// over with release and acquire.
+unsafe impl Sync for Reply {}
 
-impl Relay {
+impl Reply {
     /// The first `bytes` bytes of the room for a body, or all.
     pub(crate) fn body(&self, bytes: usize) -> Span {
-        assert!(bytes <= RELAY_BYTES, "within the room");
-        // SAFETY: within the room, which only the side that has the baton touches.
+        assert!(bytes <= REPLY_BYTES, "within the room");
+        // SAFETY: within the room, which only the side that has the reply slot touches.
         unsafe { Span::new(self.body.get().cast(), bytes) }
     }
 }
@@ -134,8 +135,8 @@ impl Relay {
 #[repr(C, align(4096))]
 pub(crate) struct Bodies(UnsafeCell<[u8; BODIES]>);
 
-// SAFETY: both sides reach the bytes through raw pointers only, at places that the stamps and
-// `Taken` hand over with release and acquire.
+// SAFETY: both sides reach the bytes through raw pointers only, at places that the sequence words
+// and `Taken` hand over with release and acquire.
 unsafe impl Sync for Bodies {}
 
 impl Bodies {
@@ -181,7 +182,7 @@ impl core::fmt::Debug for MemberSlot {
 pub(crate) struct Payloads(UnsafeCell<[[u8; PAYLOAD_BYTES]; PAYLOADS]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; a payload is written before the
-// stamp of the line that tells of it, and read after.
+// sequence word of the line that tells of it, and read after.
 unsafe impl Sync for Payloads {}
 
 impl Payloads {
@@ -192,7 +193,7 @@ impl Payloads {
             "within a payload"
         );
         let start = self.0.get().cast::<u8>();
-        // SAFETY: within the payloads. `site` hands them over by the stamps of the lines.
+        // SAFETY: within the payloads. `site` hands them over by the sequence words of the lines.
         unsafe { Span::new(start.add(payload * PAYLOAD_BYTES), bytes) }
     }
 }
@@ -209,13 +210,13 @@ impl core::fmt::Debug for Payloads {
 pub(crate) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; who may touch them is settled by
-// the counters and stamps of the epoch (`exchange`).
+// the counters and sequence words of the epoch (`exchange`).
 unsafe impl Sync for Sheet {}
 
 impl Sheet {
     /// All of it.
     pub(crate) fn span(&self) -> Span {
-        // SAFETY: all of the sheet. `exchange` hands it over by counters and stamps.
+        // SAFETY: all of the sheet. `exchange` hands it over by counters and sequence words.
         unsafe { Span::new(self.0.get().cast(), SHEET_BYTES) }
     }
 }
@@ -258,14 +259,14 @@ impl core::fmt::Debug for Area {
 impl core::fmt::Debug for Slot {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Slot")
-            .field("stamp", &self.stamp)
+            .field("sequence", &self.sequence)
             .finish_non_exhaustive()
     }
 }
 
-impl core::fmt::Debug for Relay {
+impl core::fmt::Debug for Reply {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Relay")
+        f.debug_struct("Reply")
             .field("slot", &self.slot)
             .finish_non_exhaustive()
     }

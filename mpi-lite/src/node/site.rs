@@ -34,7 +34,7 @@ pub use super::segment::{PLACES, SHEET_BYTES};
 /// The most bytes that a member can bring.
 pub const BRING_BYTES: usize = PAYLOAD_BYTES;
 
-/// Low bits of a stamp: the round within the epoch. 2^15 members need no more.
+/// Low bits of a sequence word: the round within the epoch. 2^15 members need no more.
 pub(crate) const ROUND_BITS: u32 = 4;
 
 /// The first of the two payloads for results; before them are those for what the rank brings.
@@ -81,7 +81,7 @@ pub struct Site {
     pub(crate) board: &'static Sheet,
     /// It may use the sheets of its members' ranks.
     has_sheets: bool,
-    is_crowded: bool,
+    is_oversubscribed: bool,
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
     lines: u64,
@@ -127,8 +127,8 @@ impl Node {
             me,
             board: self.segment.board(place, first),
             has_sheets: true,
-            is_crowded: self.wakeup.is_crowded(),
-            lines: match self.wakeup.is_crowded() {
+            is_oversubscribed: self.wakeup.is_oversubscribed(),
+            lines: match self.wakeup.is_oversubscribed() {
                 true => AHEAD as u64,
                 false => FEW as u64,
             },
@@ -169,8 +169,8 @@ impl Site {
 
     /// Whether members share cores. All of them know the same.
     #[must_use]
-    pub fn is_crowded(&self) -> bool {
-        self.is_crowded
+    pub fn is_oversubscribed(&self) -> bool {
+        self.is_oversubscribed
     }
 
     /// A rank has its sheets once, whatever the communicator: where several threads may be in
@@ -256,7 +256,7 @@ impl Site {
     #[inline]
     fn has_come_to(&self, at: u64, member: &Member) -> bool {
         let line = &member.slot.brought[self.turn_of(at)];
-        line.stamp.load(Acquire) >> ROUND_BITS >= at
+        line.sequence.load(Acquire) >> ROUND_BITS >= at
     }
 
     /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.
@@ -375,7 +375,7 @@ impl Epoch<'_> {
         put(
             &member.slot.brought[self.turn()],
             payload,
-            self.stamp(0),
+            self.sequence(0),
             (about, fill),
         );
     }
@@ -385,11 +385,11 @@ impl Epoch<'_> {
     pub fn reach(&self, about: About, round: u32) {
         let line = &self.myself().slot.brought[self.turn()];
         line.words[0].store(about.encode(), Relaxed);
-        line.stamp.store(self.stamp(round), Release);
+        line.sequence.store(self.sequence(round), Release);
     }
 
     #[inline]
-    pub(crate) fn stamp(&self, round: u32) -> u64 {
+    pub(crate) fn sequence(&self, round: u32) -> u64 {
         self.at << ROUND_BITS | u64::from(round)
     }
 
@@ -398,15 +398,15 @@ impl Epoch<'_> {
     #[inline]
     pub fn has_reached(&self, rank: usize, round: u32) -> Look<Option<About>> {
         let line = &self.site.members[rank].slot.brought[self.turn()];
-        let stamp = line.stamp.load(Acquire);
-        if stamp < self.stamp(round) {
+        let sequence = line.sequence.load(Acquire);
+        if sequence < self.sequence(round) {
             return None;
         }
         // It may have gone on already: that line has a greater number then, or gets one now.
         let about = About::decode(line.words[0].load(Relaxed));
         fence(Acquire);
-        let is_here = |stamp: u64| stamp >> ROUND_BITS == self.at;
-        let is_told = is_here(stamp) && is_here(line.stamp.load(Relaxed));
+        let is_here = |sequence: u64| sequence >> ROUND_BITS == self.at;
+        let is_told = is_here(sequence) && is_here(line.sequence.load(Relaxed));
         Some(Ok(is_told.then_some(about)))
     }
 
@@ -420,7 +420,7 @@ impl Epoch<'_> {
     /// What a line says for this epoch. Its length may be anything.
     #[inline]
     pub(crate) fn look_at(&self, line: &Slot) -> Look<About> {
-        let at = line.stamp.load(Acquire) >> ROUND_BITS;
+        let at = line.sequence.load(Acquire) >> ROUND_BITS;
         if at < self.at {
             return None;
         }
@@ -538,7 +538,7 @@ impl Epoch<'_> {
             .payloads
             .span(RESULT_PAYLOADS + turn, about.bytes() as usize);
         let line = &member.slot.results[turn];
-        put(line, payload, self.stamp(0), (about, fill));
+        put(line, payload, self.sequence(0), (about, fill));
     }
 
     /// Whether the epoch has ended. The length that it tells may be anything.

@@ -7,13 +7,13 @@ use super::site::{About, BRING_BYTES, Before, Nonsense, Site, SiteId, Who};
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::transport::Shm;
-use crate::transport::shm::tests::crowd;
+use crate::transport::shm::tests::oversubscribed;
 
 const SITE_ID: SiteId = SiteId { place: 3, last: 40 };
 
 /// What two ranks know of the place at which they meet, and their channels.
-fn pair(is_crowded: bool) -> (Vec<Shm>, [Site; 2]) {
-    let channels = crowd(2, false, is_crowded);
+fn pair(is_oversubscribed: bool) -> (Vec<Shm>, [Site; 2]) {
+    let channels = oversubscribed(2, false, is_oversubscribed);
     let sites = [0, 1].map(|me| channels[me].node().site(SITE_ID, &[0, 1].map(PeerId), me));
     (channels, sites.map(|site| site.expect("both are here")))
 }
@@ -103,7 +103,7 @@ fn numbers_that_cannot_be_are_nonsense() {
     );
     come.bring(about(8), Who::Nobody, |_| ());
     let line = &here.members[0].slot.brought[come.turn()];
-    line.stamp.store(u64::MAX, Relaxed);
+    line.sequence.store(u64::MAX, Relaxed);
     assert_eq!(seen.has_come(0), Some(Err(Nonsense)), "too late");
     for count in [u64::MAX, 2, 7] {
         here.members[0].slot.come.0.store(count, Relaxed);
@@ -134,7 +134,7 @@ fn random_words_in_a_slot_lead_nowhere_else() {
         let (_transports, [here, _there]) = pair(seed % 2 == 0);
         let slot = here.members[1].slot;
         let lines = slot.brought.iter().chain(&slot.results);
-        for place in lines.flat_map(|line| line.words.iter().chain([&line.stamp])) {
+        for place in lines.flat_map(|line| line.words.iter().chain([&line.sequence])) {
             place.store(roll(), Relaxed);
         }
         let epoch = here.begin_epoch(about(0), false).0;

@@ -24,7 +24,7 @@ pub(crate) struct Wakeup {
     area: &'static Area,
     doorbells: Doorbells,
     /// Ranks share cores.
-    is_crowded: bool,
+    is_oversubscribed: bool,
     /// This rank's senders do not fence: it does, before it sleeps.
     pays: bool,
     /// This rank passes the barriers of others.
@@ -34,15 +34,15 @@ pub(crate) struct Wakeup {
 }
 
 impl Wakeup {
-    /// `is_crowded`: ranks share cores.
-    pub(crate) fn new(area: &'static Area, doorbells: Doorbells, is_crowded: bool) -> Self {
+    /// `is_oversubscribed`: ranks share cores.
+    pub(crate) fn new(area: &'static Area, doorbells: Doorbells, is_oversubscribed: bool) -> Self {
         let is_registered = membarrier(Barrier::JoinEverybody);
-        let pays = is_registered && !is_crowded;
+        let pays = is_registered && !is_oversubscribed;
         area.needs_fence.store(u64::from(!pays), SeqCst);
         Self {
             area,
             doorbells,
-            is_crowded,
+            is_oversubscribed,
             pays,
             is_registered,
             rung: AtomicU64::new(0),
@@ -51,13 +51,13 @@ impl Wakeup {
 
     /// Says whether ranks share cores, if that was not known before. All ranks say the same, before
     /// one sends to another.
-    pub(crate) fn settle(&mut self, is_crowded: bool) {
-        self.is_crowded = is_crowded;
-        self.pays = self.is_registered && !is_crowded;
+    pub(crate) fn settle(&mut self, is_oversubscribed: bool) {
+        self.is_oversubscribed = is_oversubscribed;
+        self.pays = self.is_registered && !is_oversubscribed;
     }
 
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.is_crowded
+    pub(crate) fn is_oversubscribed(&self) -> bool {
+        self.is_oversubscribed
     }
 
     pub(crate) fn rung(&self) -> u64 {
@@ -70,7 +70,7 @@ impl Wakeup {
 
     /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
     pub(crate) fn must_fence(&self, area: &Area) -> bool {
-        self.is_crowded || !self.is_registered || area.needs_fence.load(Acquire) != 0
+        self.is_oversubscribed || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
     /// From now on senders ring the doorbell. The caller looks once more before it sleeps. Answers

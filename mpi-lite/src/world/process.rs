@@ -265,7 +265,8 @@ fn join_network(
              ranks: leave --transport out"
         )));
     }
-    let bound = Bound::new(assignment.bind, crowd(assignment), settings).map_err(failed)?;
+    let bound =
+        Bound::new(assignment.bind, oversubscribed(assignment), settings).map_err(failed)?;
     let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
     let cards = boot.exchange(&card).map_err(failed)?;
     let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
@@ -280,7 +281,7 @@ fn own_cores() -> usize {
 }
 
 /// Ranks for each core of this node, rounded up, as this rank sees it.
-fn crowd(assignment: &Assignment) -> u32 {
+fn oversubscribed(assignment: &Assignment) -> u32 {
     let cores = u32::try_from(own_cores()).unwrap_or(u32::MAX);
     assignment.local_size.div_ceil(cores).max(1)
 }

@@ -14,7 +14,7 @@ use loom::sync::atomic::{self as of_loom};
 /// What an atomic is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Stamp,
+    Sequence,
     Word,
     Taken,
     Attention,
@@ -54,8 +54,8 @@ pub(crate) enum Bug {
     NoWake,
     /// A thread that is called sleeps on.
     NoCall,
-    /// Both sides begin with the baton.
-    TwoBatons,
+    /// Both sides begin with the reply slot.
+    TwoReplySlots,
 }
 
 thread_local! {

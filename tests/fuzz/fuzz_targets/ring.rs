@@ -36,25 +36,25 @@ impl From<Landing> for How {
 
 #[derive(Arbitrary, Debug)]
 enum Place {
-    Stamp(u8),
+    Sequence(u8),
     Word(u8, u8),
     Taken(bool),
     Transfer(u8, u8),
     Area(u8),
-    Baton,
-    BatonWord(u8),
+    ReplySlot,
+    ReplyWord(u8),
 }
 
 impl From<Place> for Target {
     fn from(place: Place) -> Self {
         match place {
-            Place::Stamp(slot) => Self::Stamp(slot),
+            Place::Sequence(slot) => Self::Sequence(slot),
             Place::Word(slot, word) => Self::Word(slot, word),
             Place::Taken(slots) => Self::Taken(slots),
             Place::Transfer(number, field) => Self::Transfer(number, field),
             Place::Area(field) => Self::Area(field),
-            Place::Baton => Self::Baton,
-            Place::BatonWord(word) => Self::BatonWord(word),
+            Place::ReplySlot => Self::ReplySlot,
+            Place::ReplyWord(word) => Self::ReplyWord(word),
         }
     }
 }
@@ -77,7 +77,7 @@ impl From<Number> for u64 {
     }
 }
 
-/// Lengths at which something changes: what fits a slot, a baton, a piece, the ring.
+/// Lengths at which something changes: what fits a slot, a reply slot, a piece, the ring.
 #[derive(Arbitrary, Debug)]
 enum Length {
     Few(u8),

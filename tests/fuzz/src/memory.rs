@@ -13,7 +13,7 @@ struct Counted;
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-fn note(bytes: isize) {
+fn header(bytes: isize) {
     let in_use = IN_USE.fetch_add(bytes, Relaxed) + bytes;
     PEAK.fetch_max(in_use, Relaxed);
 }
@@ -21,21 +21,21 @@ fn note(bytes: isize) {
 // SAFETY: all is left to the system's allocator.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size().cast_signed());
+        header(layout.size().cast_signed());
         // SAFETY: as the caller has promised.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        note(-layout.size().cast_signed());
+        header(-layout.size().cast_signed());
         // SAFETY: as the caller has promised.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // Both are there for a moment.
-        note(bytes.cast_signed());
-        note(-layout.size().cast_signed());
+        header(bytes.cast_signed());
+        header(-layout.size().cast_signed());
         // SAFETY: as the caller has promised.
         unsafe { System.realloc(place, layout, bytes) }
     }

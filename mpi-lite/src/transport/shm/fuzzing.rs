@@ -17,7 +17,7 @@ use super::super::{
     Arrival, ENVELOPE_BYTES, Incoming, Landing, Lost, Outbound, PeerId, Sink, Token, Transport,
 };
 use super::Shm;
-use super::ring::Note;
+use super::ring::Header;
 use crate::clock::Instant;
 use crate::memory::Span;
 use crate::node::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
@@ -43,8 +43,8 @@ pub struct State {
 /// Where something is written.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
-    /// A slot of the channel to the rank, by number: its stamp.
-    Stamp(u8),
+    /// A slot of the channel to the rank, by number: its sequence word.
+    Sequence(u8),
     /// A word of such a slot.
     Word(u8, u8),
     /// How many slots the rank has taken, or how many bytes.
@@ -53,10 +53,10 @@ pub enum Target {
     Transfer(u8, u8),
     /// A word of what the rank says of itself.
     Area(u8),
-    /// The baton's stamp.
-    Baton,
-    /// A word of the baton's slot.
-    BatonWord(u8),
+    /// The reply slot's sequence word.
+    ReplySlot,
+    /// A word of the reply slot's slot.
+    ReplyWord(u8),
 }
 
 /// How a message lands.
@@ -213,11 +213,11 @@ impl Rig {
         }
     }
 
-    /// Rank `from` says something that has the right stamp and is otherwise as it likes.
+    /// Rank `from` says something that has the right sequence word and is otherwise as it likes.
     pub fn forge(&mut self, from: bool, kind: u8, bytes: u32, words: [u64; WORDS]) {
         let outward = &mut self.ranks[usize::from(from)].link.outward[usize::from(!from)];
-        let note = Note::new(kind, bytes as usize & 0x7f_ffff);
-        outward.forge(note, words);
+        let header = Header::new(kind, bytes as usize & 0x7f_ffff);
+        outward.forge(header, words);
         self.segment
             .area(u32::from(!from))
             .introduce(u32::from(from));
@@ -227,12 +227,12 @@ impl Rig {
     pub fn write(&mut self, at: bool, target: Target, word: u64, is_change: bool) {
         let (me, other) = (u32::from(at), u32::from(!at));
         let (area, pair) = (self.segment.area(me), self.segment.pair(other, me));
-        let baton = &self.segment.pair(0, 1).relay.slot;
+        let reply_slot = &self.segment.pair(0, 1).reply.slot;
         let word_of = |slot: &Slot, number: u8| {
             change(&slot.words[usize::from(number) % WORDS], word, is_change);
         };
         match target {
-            Target::Stamp(slot) => change(&slot_of(pair, slot).stamp, word, is_change),
+            Target::Sequence(slot) => change(&slot_of(pair, slot).sequence, word, is_change),
             Target::Word(slot, number) => word_of(slot_of(pair, slot), number),
             Target::Taken(slots) => {
                 let taken = &self.segment.pair(me, other).taken;
@@ -244,8 +244,8 @@ impl Rig {
             }
             Target::Transfer(number, field) => write_transfer(pair, (number, field), word),
             Target::Area(field) => write_area(area, field, word),
-            Target::Baton => change(&baton.stamp, word, is_change),
-            Target::BatonWord(number) => word_of(baton, number),
+            Target::ReplySlot => change(&reply_slot.sequence, word, is_change),
+            Target::ReplyWord(number) => word_of(reply_slot, number),
         }
         self.present();
     }

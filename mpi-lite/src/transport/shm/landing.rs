@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Acquire;
 
 use super::super::{Landing, Sink};
 use super::Shm;
-use super::note::{ALONE, Kind, NOWHERE};
-use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES, RegisteredWords};
+use super::header::{ALONE, Kind, NOWHERE};
+use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES, RegisteredWords};
 use super::transfer::{self, Copying, Progress, Side};
 use crate::data::Area;
 use crate::memory::Span;
@@ -17,29 +17,29 @@ use crate::transport;
 impl Shm {
     /// A message that fits its slot lands between gaps, or later.
     #[inline(never)]
-    pub(super) fn land_short(&mut self, from: u32, note: Note, landing: Landing) {
+    pub(super) fn land_short(&mut self, from: u32, header: Header, landing: Landing) {
         let inward = &self.inward[from as usize];
         if let Landing::Into(area) = landing {
             let mut staged = [0; INLINE_BYTES];
             inward.write_inline(Span::of(&mut staged));
-            area.write(0, Span::of_read(&staged[..note.bytes]));
+            area.write(0, Span::of_read(&staged[..header.bytes]));
             self.next_slot(from, None);
             return;
         }
         let mut body = self.pool.take();
-        body.resize(note.bytes, 0);
+        body.resize(header.bytes, 0);
         inward.write_inline(Span::of(&mut body));
-        let len = note.bytes as u64;
+        let len = header.bytes as u64;
         self.enter((from, None), len, (Room::Kept(body), len));
         self.next_slot(from, None);
     }
 
     /// A message lands whose first piece is in the ring.
-    pub(super) fn land_body(&mut self, from: u32, (note, len): (Note, u64), landing: Landing) {
-        let Some(piece) = self.inward[from as usize].ring.body(note) else {
+    pub(super) fn land_body(&mut self, from: u32, (header, len): (Header, u64), landing: Landing) {
+        let Some(piece) = self.inward[from as usize].ring.body(header) else {
             unreachable!("`take_slot` has checked the length");
         };
-        let bytes = note.bytes as u64;
+        let bytes = header.bytes as u64;
         match landing {
             Landing::Into(area) if bytes == len => area.write(0, piece),
             landing => {
@@ -49,7 +49,7 @@ impl Shm {
                 self.inward[from as usize].current = (bytes < len).then_some(index);
             }
         }
-        self.next_slot(from, Some(note));
+        self.next_slot(from, Some(header));
     }
 
     /// A message lands that is with its sender.
@@ -70,18 +70,18 @@ impl Shm {
     }
 
     /// A short message lands whose sender waits to hear of its match.
-    pub(super) fn land_registered(&mut self, from: u32, note: Note, landing: Landing) {
+    pub(super) fn land_registered(&mut self, from: u32, header: Header, landing: Landing) {
         let (name, words) = self.inward[from as usize].registered();
         self.next_slot(from, None);
         match landing {
-            Landing::Into(area) => self.deliver((from, name), (note.bytes, words), &area),
+            Landing::Into(area) => self.deliver((from, name), (header.bytes, words), &area),
             Landing::Later => {
                 let source = Source {
                     name,
                     transfer: ALONE,
                     address: 0,
                 };
-                let (room, len) = (Room::Registered(words), note.bytes as u64);
+                let (room, len) = (Room::Registered(words), header.bytes as u64);
                 self.enter((from, Some(source)), len, (room, len));
             }
         }

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::{EnvelopeBytes, PeerId};
-use super::baton::Baton;
+use super::header::{Kind, words_of};
 use super::local_peer::LocalPeer;
-use super::note::{Kind, words_of};
-use super::ring::{Consumer, INLINE_BYTES, Note, Producer, RegisteredWords};
+use super::reply_slot::ReplySlot;
+use super::ring::{Consumer, Header, INLINE_BYTES, Producer, RegisteredWords};
 
 use crate::memory::Span;
 use crate::node::segment::{Area, Pair, TRANSFERS};
@@ -51,13 +51,13 @@ impl Outward {
     pub(super) fn new(
         area: &'static Area,
         pair: &'static Pair,
-        baton: Arc<Baton>,
+        reply_slot: Arc<ReplySlot>,
         ranks: u32,
     ) -> Self {
         Self {
             area,
             pair,
-            ring: Producer::new(pair, baton, ranks),
+            ring: Producer::new(pair, reply_slot, ranks),
             must_fence: true,
             is_known: false,
             is_closed: false,
@@ -114,7 +114,7 @@ impl Outward {
         let [context, tag] = words_of(envelope);
         let [first, second, third, fourth, fifth] = body.to_words();
         let words = [context, tag, first, second, third, fourth, fifth];
-        self.push_slot(Kind::Short.note(body.len()), words)
+        self.push_slot(Kind::Short.header(body.len()), words)
     }
 
     /// Writes a short message that needs an answer, if there is room.
@@ -127,7 +127,7 @@ impl Outward {
         let [context, tag] = words_of(envelope);
         let [first, second, third, fourth] = body.to_words();
         let words = [context, tag, name.into(), first, second, third, fourth];
-        self.push_slot(Kind::Registered.note(body.len()), words)
+        self.push_slot(Kind::Registered.header(body.len()), words)
     }
 
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
@@ -158,26 +158,26 @@ impl Outward {
         kind: Kind,
         words: [u64; COUNT],
     ) -> bool {
-        self.push_slot(kind.note(0), words)
+        self.push_slot(kind.header(0), words)
     }
 
     #[inline(always)]
     pub(super) fn push_slot<const COUNT: usize>(
         &mut self,
-        note: Note,
+        header: Header,
         words: [u64; COUNT],
     ) -> bool {
         let has_room = self.ring.has_room(1, 0);
         if has_room {
-            self.ring.push(note, words);
+            self.ring.push(header, words);
         }
         has_room
     }
 
     /// Writes a slot of any kind, if there is room.
     #[cfg(feature = "fuzzing")]
-    pub(super) fn forge(&mut self, note: Note, words: [u64; crate::node::segment::WORDS]) {
-        self.push_slot(note, words);
+    pub(super) fn forge(&mut self, header: Header, words: [u64; crate::node::segment::WORDS]) {
+        self.push_slot(header, words);
     }
 
     /// Writes the next piece of a message that was asked for by this name, if there is room.
@@ -229,11 +229,16 @@ pub(super) struct Inward {
 }
 
 impl Inward {
-    pub(super) fn new(peer: PeerId, pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
+    pub(super) fn new(
+        peer: PeerId,
+        pair: &'static Pair,
+        reply_slot: Arc<ReplySlot>,
+        ranks: u32,
+    ) -> Self {
         Self {
             peer,
             pair,
-            ring: Consumer::new(pair, baton, ranks),
+            ring: Consumer::new(pair, reply_slot, ranks),
             current: None,
         }
     }

@@ -5,17 +5,17 @@
 //! receiver knows where it goes; then both copy it straight from one memory to the other
 //! (`transfer`), or, where the system forbids that, it goes through the ring as well.
 
-mod baton;
 mod body;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod header;
 mod landing;
 mod limits;
 mod link;
 mod local_peer;
 mod message;
-mod note;
 mod receiving;
+mod reply_slot;
 mod ring;
 mod sending;
 #[cfg(test)]
@@ -28,8 +28,8 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use baton::Baton;
 use link::{Inward, Outward};
+use reply_slot::ReplySlot;
 use transfer::Copying;
 
 use super::sink::Event;
@@ -85,16 +85,16 @@ impl Shm {
     pub fn new(node: Arc<Node>) -> Self {
         let (me, segment) = (node.me(), node.segment());
         let count = segment.ranks();
-        let baton = |other: u32| {
+        let reply_slot = |other: u32| {
             let pair = segment.pair(me.min(other), me.max(other));
-            Baton::new(&pair.relay, me < other)
+            ReplySlot::new(&pair.reply, me < other)
         };
-        let batons: Vec<Arc<Baton>> = (0..count).map(baton).collect();
-        let channels = (0..).zip(&batons).map(|(other, baton)| {
+        let reply_slots: Vec<Arc<ReplySlot>> = (0..count).map(reply_slot).collect();
+        let channels = (0..).zip(&reply_slots).map(|(other, reply_slot)| {
             let (area, out) = (segment.area(other), segment.pair(me, other));
-            let outward = Outward::new(area, out, Arc::clone(baton), count);
+            let outward = Outward::new(area, out, Arc::clone(reply_slot), count);
             let (peer, pair) = (node.peers()[other as usize], segment.pair(other, me));
-            let inward = Inward::new(peer, pair, Arc::clone(baton), count);
+            let inward = Inward::new(peer, pair, Arc::clone(reply_slot), count);
             (outward, inward)
         });
         let (outward, inward) = channels.unzip();

@@ -4,10 +4,10 @@ use super::super::sink::Event;
 use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
 use super::Shm;
 use super::body::Room;
+use super::header::{Kind, envelope_of};
 use super::limits::{EAGER_BYTES, LONGEST_BYTES};
 use super::message::Inbound;
-use super::note::{Kind, envelope_of};
-use super::ring::{INLINE_BYTES, Note, REGISTERED_BYTES};
+use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES};
 use crate::data::Area;
 use crate::slab::Slab;
 
@@ -18,24 +18,24 @@ impl Shm {
         let from = self.next_caller();
         self.next += 1;
         let inward = &mut self.inward[from as usize];
-        let Some(note) = inward.ring.peek() else {
+        let Some(header) = inward.ring.peek() else {
             return Progress::Idle;
         };
-        if note.kind != Kind::Short as u8 || note.bytes > INLINE_BYTES {
-            return self.take_slot(from, note, sink);
+        if header.kind != Kind::Short as u8 || header.bytes > INLINE_BYTES {
+            return self.take_slot(from, header, sink);
         }
         let landing = sink.arriving(Incoming {
             arrival: Arrival(self.incoming.next_index()),
             from: inward.peer,
             envelope: envelope_of(inward.envelope_words()),
-            len: note.bytes as u64,
+            len: header.bytes as u64,
             is_whole: true,
         });
         let Landing::Into(Area::Run(span)) = landing else {
-            self.land_short(from, note, landing);
+            self.land_short(from, header, landing);
             return Progress::Delivered;
         };
-        inward.write_inline(span.part(0, note.bytes));
+        inward.write_inline(span.part(0, header.bytes));
         if inward.ring.take(None) {
             self.make_room_known(from);
         }
@@ -44,21 +44,21 @@ impl Shm {
 
     /// Any other slot.
     #[inline(never)]
-    fn take_slot(&mut self, from: u32, note: Note, sink: &mut impl Sink) -> Progress {
+    fn take_slot(&mut self, from: u32, header: Header, sink: &mut impl Sink) -> Progress {
         let ring = &self.inward[from as usize].ring;
-        match Kind::of(note.kind) {
-            Some(Kind::Registered) if note.bytes <= REGISTERED_BYTES => {
-                let landing = sink.arriving(self.message(from, note.bytes as u64, true));
-                self.land_registered(from, note, landing);
+        match Kind::of(header.kind) {
+            Some(Kind::Registered) if header.bytes <= REGISTERED_BYTES => {
+                let landing = sink.arriving(self.message(from, header.bytes as u64, true));
+                self.land_registered(from, header, landing);
                 return Progress::Delivered;
             }
             Some(kind @ (Kind::Body | Kind::Long)) => {
                 let len = ring.word(2);
-                if makes_sense(kind, note.bytes, len) {
-                    let is_whole = kind == Kind::Body && note.bytes as u64 == len;
+                if makes_sense(kind, header.bytes, len) {
+                    let is_whole = kind == Kind::Body && header.bytes as u64 == len;
                     let landing = sink.arriving(self.message(from, len, is_whole));
                     match kind {
-                        Kind::Body => self.land_body(from, (note, len), landing),
+                        Kind::Body => self.land_body(from, (header, len), landing),
                         _ => self.land_long(from, len, landing),
                     }
                     return Progress::Delivered;
@@ -67,7 +67,7 @@ impl Shm {
             }
             Some(Kind::Short | Kind::Registered) | None => self.garbled(from),
             Some(kind) => {
-                if !self.hear(from, note, kind) {
+                if !self.hear(from, header, kind) {
                     self.garbled(from);
                 }
             }
@@ -109,16 +109,16 @@ impl Shm {
 
     /// A slot that begins no message. Answers whether it makes sense.
     #[inline(never)]
-    pub(super) fn hear(&mut self, from: u32, note: Note, kind: Kind) -> bool {
+    pub(super) fn hear(&mut self, from: u32, header: Header, kind: Kind) -> bool {
         let inward = &mut self.inward[from as usize];
         let (first, second) = (inward.ring.word(0), inward.ring.word(1));
         let makes_sense = match kind {
             Kind::More => match inward.current {
-                Some(index) => self.take_piece(from, index, note),
+                Some(index) => self.take_piece(from, index, header),
                 None => false,
             },
             Kind::Piece => match u32::try_from(first) {
-                Ok(index) => self.take_piece(from, index, note),
+                Ok(index) => self.take_piece(from, index, header),
                 Err(_) => false,
             },
             Kind::Ask => self.hear_ask(from, first, second),
@@ -127,7 +127,7 @@ impl Shm {
         };
         if makes_sense {
             let has_body = matches!(kind, Kind::More | Kind::Piece);
-            self.next_slot(from, has_body.then_some(note));
+            self.next_slot(from, has_body.then_some(header));
         }
         if makes_sense && kind == Kind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
@@ -141,7 +141,7 @@ impl Shm {
 
     /// A slot is done with. Its sender may wait for room.
     #[inline]
-    pub(super) fn next_slot(&mut self, from: u32, body: Option<Note>) {
+    pub(super) fn next_slot(&mut self, from: u32, body: Option<Header>) {
         if self.inward[from as usize].ring.take(body) {
             self.make_room_known(from);
         }
@@ -156,10 +156,10 @@ impl Shm {
             .wake(sender, outward.area, outward.must_fence);
     }
 
-    pub(super) fn take_piece(&mut self, from: u32, index: u32, note: Note) -> bool {
-        let bytes = note.bytes;
+    pub(super) fn take_piece(&mut self, from: u32, index: u32, header: Header) -> bool {
+        let bytes = header.bytes;
         let inward = &mut self.inward[from as usize];
-        let piece = inward.ring.body(note);
+        let piece = inward.ring.body(header);
         let message = self
             .incoming
             .get_mut(index)

@@ -1,10 +1,10 @@
 //! One channel between two ranks: slots of a cache line each, and a ring of bytes for bodies that
 //! do not fit a slot.
 //!
-//! The sender writes a slot's words and then its stamp (release); the receiver, who knows which
-//! stamp comes next, reads the stamp (acquire) and then the words. Nobody clears anything: an old
-//! slot has the stamp of a former round. How far the receiver is it says now and then, not each
-//! time: that line travels once for a quarter of the ring.
+//! The sender writes a slot's words and then its sequence word (release); the receiver, who knows
+//! which sequence word comes next, reads the sequence word (acquire) and then the words. Nobody
+//! clears anything: an old slot has the sequence word of a former round. How far the receiver is it
+//! says now and then, not each time: that line travels once for a quarter of the ring.
 //!
 //! The ring of bytes is used as far as it is needed: beyond its reach the receiver tells when all
 //! is taken, and the sender then starts over. So most of a channel with little on it is never
@@ -20,7 +20,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
-use super::baton::Baton;
+use super::reply_slot::ReplySlot;
 use crate::memory::Span;
 use crate::node::segment::{BODIES, Pair, SLOTS, Slot, WORDS};
 
@@ -39,12 +39,12 @@ pub(super) const PIECE_BYTES: usize = BODIES / 8;
 /// Where bodies begin.
 const LINE: u64 = 64;
 
-/// Bits of a stamp that say what the slot says: its kind, and a length.
+/// Bits of a sequence word that say what the slot says: its kind, and a length.
 const KIND_BITS: u32 = 32;
 
 /// What a slot says: a kind with a length, and words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Note {
+pub(super) struct Header {
     /// One of the kinds of the level above, at most 255.
     pub(super) kind: u8,
     /// Bytes, below 2^23: of what lies in the slot or in the ring of bodies.
@@ -53,10 +53,10 @@ pub(super) struct Note {
     starts_over: bool,
 }
 
-/// Bit of a stamp: [`Note::starts_over`].
+/// Bit of a sequence word: [`Header::starts_over`].
 const STARTS_OVER: u32 = 1 << 31;
 
-impl Note {
+impl Header {
     /// A slot of this kind that tells of so many bytes.
     #[inline]
     pub(super) const fn new(kind: u8, bytes: usize) -> Self {
@@ -83,10 +83,10 @@ impl Note {
     }
 }
 
-/// The stamp of position `at`, where the slot says this. A slot has this one or that of the round
-/// before, so that it does not matter that only a part of the position fits.
+/// The sequence word of position `at`, where the slot says this. A slot has this one or that of the
+/// round before, so that it does not matter that only a part of the position fits.
 #[inline]
-fn stamp(at: u64, says: u32) -> u64 {
+fn sequence(at: u64, says: u32) -> u64 {
     (at + 1) << KIND_BITS | u64::from(says)
 }
 
@@ -123,7 +123,7 @@ fn span(pair: &Pair, at: u64, bytes: usize) -> Span {
     let offset = (at % BODIES as u64) as usize;
     assert!(offset + bytes <= BODIES, "a stretch lies within the ring");
     // SAFETY: within the ring. The side that asks is the only one that touches these bytes until it
-    // hands them over: the sender until it has stamped the slot that tells of them, the receiver
+    // hands them over: the sender until it has numbered the slot that tells of them, the receiver
     // until it says that it has taken them.
     unsafe { Span::new(pair.bodies.start().add(offset), bytes) }
 }
@@ -164,7 +164,7 @@ impl Position {
 #[derive(Debug)]
 pub(super) struct Producer {
     pair: &'static Pair,
-    baton: Arc<Baton>,
+    reply_slot: Arc<ReplySlot>,
     /// See [`reach`].
     reach: u64,
     position: Position,
@@ -174,10 +174,10 @@ pub(super) struct Producer {
 
 impl Producer {
     /// Of a channel between two of `ranks` ranks.
-    pub(super) fn new(pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
+    pub(super) fn new(pair: &'static Pair, reply_slot: Arc<ReplySlot>, ranks: u32) -> Self {
         Self {
             pair,
-            baton,
+            reply_slot,
             reach: reach(ranks),
             position: Position::default(),
             starts_over: false,
@@ -254,43 +254,43 @@ impl Producer {
         words: [u64; COUNT],
         fill: impl FnOnce(Span),
     ) {
-        if let Some(room) = self.baton.room(bytes) {
+        if let Some(room) = self.reply_slot.room(bytes) {
             fill(room);
             hand_on(room.address(), room.len());
-            return self.push(Note::new(kind, bytes), words);
+            return self.push(Header::new(kind, bytes), words);
         }
         let (at, end) = stretch(self.position.bytes_at, bytes);
         self.position.bytes_at = end;
         fill(span(self.pair, at, bytes));
         let starts_over = core::mem::take(&mut self.starts_over);
-        let note = Note {
+        let header = Header {
             starts_over,
-            ..Note::new(kind, bytes)
+            ..Header::new(kind, bytes)
         };
-        self.push(note, words);
+        self.push(header, words);
     }
 
     /// Writes the next slot, which tells of no body in the ring. `has_room` has said that there is
     /// room. How many words there are the compiler knows: a loop that counts costs more than words
-    /// that nobody reads. Two whole ways, baton and ring: where they meet again before the end, it
-    /// costs ten instructions.
+    /// that nobody reads. Two whole ways, reply slot and ring: where they meet again before the
+    /// end, it costs ten instructions.
     #[inline(always)]
-    pub(super) fn push<const COUNT: usize>(&mut self, note: Note, words: [u64; COUNT]) {
+    pub(super) fn push<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
         const { assert!(COUNT <= WORDS) };
         let write = |slot: &Slot| {
             for (place, word) in slot.words.iter().zip(words) {
                 place.store(word, Relaxed);
             }
         };
-        if let Some(slot) = self.baton.slot() {
+        if let Some(slot) = self.reply_slot.slot() {
             write(slot);
-            self.baton.pass(self.position.at, note.encode());
+            self.reply_slot.pass(self.position.at, header.encode());
             hand_on_slot(slot);
         } else {
             let slot = &self.pair.slots[self.position.index];
             write(slot);
-            slot.stamp
-                .store(stamp(self.position.at, note.encode()), Release);
+            slot.sequence
+                .store(sequence(self.position.at, header.encode()), Release);
             hand_on_slot(slot);
             self.position.step();
         }
@@ -345,7 +345,7 @@ fn hand_on_slot(slot: &Slot) {
 #[derive(Debug)]
 pub(super) struct Consumer {
     pair: &'static Pair,
-    baton: Arc<Baton>,
+    reply_slot: Arc<ReplySlot>,
     reach: u64,
     position: Position,
     /// Where `peek` has found something.
@@ -354,10 +354,10 @@ pub(super) struct Consumer {
 
 impl Consumer {
     /// Of a channel between two of `ranks` ranks.
-    pub(super) fn new(pair: &'static Pair, baton: Arc<Baton>, ranks: u32) -> Self {
+    pub(super) fn new(pair: &'static Pair, reply_slot: Arc<ReplySlot>, ranks: u32) -> Self {
         Self {
             pair,
-            baton,
+            reply_slot,
             reach: reach(ranks),
             position: Position::default(),
             slot: &pair.slots[0],
@@ -366,10 +366,10 @@ impl Consumer {
 
     /// What the next slot says, if it is there.
     #[inline(always)]
-    pub(super) fn peek(&mut self) -> Option<Note> {
-        let (slot, note) = self.find()?;
+    pub(super) fn peek(&mut self) -> Option<Header> {
+        let (slot, header) = self.find()?;
         self.slot = slot;
-        Some(note)
+        Some(header)
     }
 
     /// Whether the next slot is there.
@@ -379,15 +379,16 @@ impl Consumer {
     }
 
     #[inline(always)]
-    fn find(&self) -> Option<(&'static Slot, Note)> {
+    fn find(&self) -> Option<(&'static Slot, Header)> {
         let Position { at, index, .. } = self.position;
         let slot = &self.pair.slots[index];
-        let word = slot.stamp.load(Acquire);
-        // In this order: what went with the baton before the slot was written is there by now.
-        if let Some((slot, says)) = self.baton.look(at) {
-            return Some((slot, Note::decode(says)));
+        let word = slot.sequence.load(Acquire);
+        // In this order: what went with the reply slot before the slot was written is there by now.
+        if let Some((slot, says)) = self.reply_slot.look(at) {
+            return Some((slot, Header::decode(says)));
         }
-        (word >> KIND_BITS == stamp(at, 0) >> KIND_BITS).then(|| (slot, Note::decode(word as u32)))
+        (word >> KIND_BITS == sequence(at, 0) >> KIND_BITS)
+            .then(|| (slot, Header::decode(word as u32)))
     }
 
     /// Word `number` of the slot that `peek` has told of.
@@ -398,45 +399,49 @@ impl Consumer {
 
     /// The body in the ring that the slot tells of.
     #[inline]
-    pub(super) fn body(&self, note: Note) -> Option<Span> {
-        if note.bytes > PIECE_BYTES {
+    pub(super) fn body(&self, header: Header) -> Option<Span> {
+        if header.bytes > PIECE_BYTES {
             return None;
         }
-        if let Some(span) = self.relayed(note) {
+        if let Some(span) = self.relayed(header) {
             return Some(span);
         }
-        let (at, _) = self.stretch(note);
-        Some(span(self.pair, at, note.bytes))
+        let (at, _) = self.stretch(header);
+        Some(span(self.pair, at, header.bytes))
     }
 
-    /// The body, if it came with the baton.
+    /// The body, if it came with the reply slot.
     #[inline]
-    fn relayed(&self, note: Note) -> Option<Span> {
-        self.baton.brought(self.slot, note.bytes)
+    fn relayed(&self, header: Header) -> Option<Span> {
+        self.reply_slot.brought(self.slot, header.bytes)
     }
 
     #[inline]
-    fn stretch(&self, note: Note) -> (u64, u64) {
+    fn stretch(&self, header: Header) -> (u64, u64) {
         let at = self.position.bytes_at;
         stretch(
-            if note.starts_over { next_start(at) } else { at },
-            note.bytes,
+            if header.starts_over {
+                next_start(at)
+            } else {
+                at
+            },
+            header.bytes,
         )
     }
 
     /// The slot is done with, and the body in the ring that it told of. Answers whether the sender
     /// learns of it.
     #[inline(always)]
-    pub(super) fn take(&mut self, body: Option<Note>) -> bool {
-        let body = body.filter(|&note| self.relayed(note).is_none());
-        if !self.baton.keep(self.slot) {
+    pub(super) fn take(&mut self, body: Option<Header>) -> bool {
+        let body = body.filter(|&header| self.relayed(header).is_none());
+        if !self.reply_slot.keep(self.slot) {
             hand_on_slot(self.slot);
             self.position.step();
             fetch_ahead(self.pair, self.position.index);
         }
         let mut is_worth_it = self.position.at - self.position.known >= SLOTS as u64 / 4;
-        if let Some(note) = body {
-            let (_, end) = self.stretch(note);
+        if let Some(header) = body {
+            let (_, end) = self.stretch(header);
             self.position.bytes_at = end;
             is_worth_it |= end / QUARTER != self.position.bytes_known / QUARTER
                 || (self.position.is_beyond(self.reach) && !self.has_news());

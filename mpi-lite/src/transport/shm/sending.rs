@@ -3,9 +3,9 @@
 use super::super::sink::Event;
 use super::super::{EnvelopeBytes, Outbound, PeerId, Refusal};
 use super::Shm;
+use super::header::{ALONE, Kind, NOWHERE, words_of};
 use super::limits::EAGER_BYTES;
 use super::message::Outgoing;
-use super::note::{ALONE, Kind, NOWHERE, words_of};
 use super::ring::REGISTERED_BYTES;
 use crate::memory::Span;
 use crate::node::segment::TRANSFERS;
@@ -19,7 +19,7 @@ struct Sent {
 }
 
 impl Sent {
-    fn note(&mut self, is_long: bool) {
+    fn header(&mut self, is_long: bool) {
         self.is_something = true;
         self.is_long |= is_long;
     }
@@ -99,7 +99,7 @@ impl Shm {
                 return false;
             }
             self.outward[to as usize].answers.pop_front();
-            sent.note(kind == Kind::Ask);
+            sent.header(kind == Kind::Ask);
         }
         while let Some(&index) = self.outward[to as usize].asked.front() {
             if !self.send_pieces(index, sent) {
@@ -112,7 +112,7 @@ impl Shm {
                 return false;
             };
             self.outward[to as usize].waiting.pop_front();
-            sent.note(is_long);
+            sent.header(is_long);
         }
         true
     }
@@ -181,7 +181,7 @@ impl Shm {
             };
             message.gone += bytes;
             self.moved += bytes as u64;
-            sent.note(true);
+            sent.header(true);
         }
         self.finish_sending(index);
         true

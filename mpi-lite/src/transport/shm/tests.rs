@@ -17,7 +17,7 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use super::super::told::{self, Told};
 use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, PeerId, Token, Transport};
 use super::Shm;
-use super::note::Kind;
+use super::header::Kind;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
 use crate::clock::Instant;
@@ -31,12 +31,12 @@ const MORE_THAN_FIT: usize = SLOTS + 40;
 
 /// `count` ranks that share memory, though all are this process.
 pub(in super::super) fn local_peers(count: u32, copies_across: bool) -> Vec<Shm> {
-    crowd(count, copies_across, false)
+    oversubscribed(count, copies_across, false)
 }
 
 /// The same; perhaps they say that they share cores.
-pub(crate) fn crowd(count: u32, copies_across: bool, is_crowded: bool) -> Vec<Shm> {
-    local_peers_in(&memory(count), count, (copies_across, is_crowded))
+pub(crate) fn oversubscribed(count: u32, copies_across: bool, is_oversubscribed: bool) -> Vec<Shm> {
+    local_peers_in(&memory(count), count, (copies_across, is_oversubscribed))
 }
 
 /// Memory for so many ranks.
@@ -53,7 +53,7 @@ fn memory(count: u32) -> OwnedFd {
 fn local_peers_in(
     memory: &OwnedFd,
     count: u32,
-    (copies_across, is_crowded): (bool, bool),
+    (copies_across, is_oversubscribed): (bool, bool),
 ) -> Vec<Shm> {
     let segment = cfg!(miri).then(|| Segment::alone(count));
     let doorbells: Vec<_> = (0..count)
@@ -78,7 +78,7 @@ fn local_peers_in(
             Some(segment) => Node::on(segment, access(me), count),
             None => Node::join(access(me), count).unwrap(),
         };
-        node.settle(is_crowded);
+        node.settle(is_oversubscribed);
         Shm::new(Arc::new(node))
     };
     (0..count).map(link).collect()
@@ -285,7 +285,7 @@ fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
         _ => 1 << dice.roll(64),
     };
     let slot = match dice.roll(25) {
-        24 => &pair.relay.slot,
+        24 => &pair.reply.slot,
         number => &pair.slots[number as usize],
     };
     let transfer = &pair.transfers[dice.roll(3) as usize];
@@ -302,7 +302,7 @@ fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
         9 => area.witness_at.store(word, Relaxed),
         // The kind or the length of a slot whose turn it may be.
         10..=12 => {
-            slot.stamp.fetch_xor(word & u64::from(u32::MAX), Relaxed);
+            slot.sequence.fetch_xor(word & u64::from(u32::MAX), Relaxed);
         }
         _ => slot.words[dice.roll(7) as usize].store(word, Relaxed),
     }
@@ -644,8 +644,8 @@ fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
-fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_stamp_lasts() {
-    // Passes of the baton and slots of the ring are told by 16 bits each.
+fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_sequence_word_lasts() {
+    // Passes of the reply slot and slots of the ring are told by 16 bits each.
     const ROUNDS: u64 = (1 << 16) + 100;
     let mut links = ends(2, true);
     let mut numbers = [0_u64; 2];
@@ -693,7 +693,7 @@ fn a_message_that_is_there_whole_is_taken_at_once_however_long_it_is() {
             let mut place = vec![0; len + 1];
             assert_eq!(taken(&mut links[1], &mut place), Some(len));
             assert_eq!((&place[..len], place[len]), (&sent[..], 0));
-            // Back, so that it comes both with the baton and without.
+            // Back, so that it comes both with the reply slot and without.
             if round > 0 {
                 send(&mut links[1], 0, 1, &mut sent);
                 assert_eq!(taken(&mut links[0], &mut place), Some(len));
@@ -724,7 +724,7 @@ fn nonsense_is_not_taken_at_once() {
         send(&mut links[0], 1, 1, &mut first);
         assert_eq!(taken(&mut links[1], &mut [0]), Some(1));
         let words = [0, 0, says as u64];
-        assert!(links[0].outward[1].push_slot(Kind::Body.note(bytes), words));
+        assert!(links[0].outward[1].push_slot(Kind::Body.header(bytes), words));
         let mut place = vec![0; 2 * EAGER_BYTES];
         assert_eq!(taken(&mut links[1], &mut place), None, "{bytes} of {says}");
         assert!(place.iter().all(|&byte| byte == 0));

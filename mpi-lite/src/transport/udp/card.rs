@@ -21,7 +21,7 @@ pub struct Card {
     /// Bytes of its receive buffer, as the system counts them.
     pub buffer_bytes: u64,
     /// Ranks for each core of its node, rounded up: how long it may take until a packet is seen.
-    pub crowd: u32,
+    pub ranks_per_core: u32,
     /// How it seals datagrams; all ranks must do it alike.
     pub secure: Secure,
     /// Random bytes of this Init: no two rounds of it have the same keys.
@@ -75,13 +75,17 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in crate::transport::udp) fn card(caps: Caps, buffer_bytes: u64, crowd: u32) -> Card {
+    pub(in crate::transport::udp) fn card(
+        caps: Caps,
+        buffer_bytes: u64,
+        ranks_per_core: u32,
+    ) -> Card {
         Card {
             address: ([127, 0, 0, 1], 1).into(),
             packet_bytes: 65_000,
             caps: caps.bits(),
             buffer_bytes,
-            crowd,
+            ranks_per_core,
             secure: Secure::Cookie,
             salt: [0; SALT_BYTES],
         }

@@ -37,7 +37,7 @@ impl Seals {
             packet_bytes: 1400,
             caps: 0,
             buffer_bytes: 1 << 20,
-            crowd: 1,
+            ranks_per_core: 1,
             secure,
             salt: [rank as u8; SALT_BYTES],
         };

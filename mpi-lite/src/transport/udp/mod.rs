@@ -46,11 +46,11 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds a socket to `address`, any port. `crowd`: ranks for each core of this node.
+    /// Binds a socket to `address`, any port. `ranks_per_core`: ranks for each core of this node.
     ///
     /// # Errors
     /// A line for humans if the address is not one of this machine or sockets are forbidden.
-    pub fn new(address: IpAddr, crowd: u32, settings: &Settings) -> Result<Self, String> {
+    pub fn new(address: IpAddr, ranks_per_core: u32, settings: &Settings) -> Result<Self, String> {
         let socket = Socket::bind(address, settings)
             .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
         let secure = settings.secure.unwrap_or(Secure::Cookie);
@@ -70,7 +70,7 @@ impl Bound {
             packet_bytes: u32::try_from(packet_bytes).unwrap_or(u32::MAX),
             caps: settings.rmpp.bits(),
             buffer_bytes: socket.receive_buffer() as u64,
-            crowd,
+            ranks_per_core,
             secure,
             salt: round::draw_salt()?,
         };

@@ -107,7 +107,7 @@ pub(super) mod tests {
                 packet_bytes: 1400,
                 caps: 0,
                 buffer_bytes: 1 << 20,
-                crowd: 1,
+                ranks_per_core: 1,
                 secure: Secure::Cookie,
                 salt: salts,
             }

@@ -8,7 +8,7 @@ use crate::sync::{AtomicU32, AtomicU64, Role};
 pub(crate) const SLOTS: usize = 8;
 pub(crate) const WORDS: usize = 3;
 pub(crate) const BODIES: usize = 1024;
-pub(crate) const RELAY_BYTES: usize = 64;
+pub(crate) const REPLY_BYTES: usize = 64;
 
 /// So many as ranks with cores of their own have.
 pub(crate) const AHEAD: usize = 2;
@@ -26,27 +26,27 @@ pub(crate) const PARKED: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Slot {
-    pub(crate) stamp: AtomicU64,
+    pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
 }
 
 impl Slot {
     fn new() -> Self {
         Self {
-            stamp: AtomicU64::new(Role::Stamp),
+            sequence: AtomicU64::new(Role::Sequence),
             words: from_fn(|_| AtomicU64::new(Role::Word)),
         }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Relay {
+pub(crate) struct Reply {
     pub(crate) slot: Slot,
     /// Only its address is used.
-    body: [u8; RELAY_BYTES],
+    body: [u8; REPLY_BYTES],
 }
 
-impl Relay {
+impl Reply {
     pub(crate) fn body(&self, bytes: usize) -> Span {
         Span::at(self.body.as_ptr().addr() as u64, bytes)
     }
@@ -84,7 +84,7 @@ pub(crate) struct Pair {
     pub(crate) taken: Taken,
     pub(crate) slots: [Slot; SLOTS],
     pub(crate) bodies: Bodies,
-    pub(crate) relay: Relay,
+    pub(crate) reply: Reply,
 }
 
 impl Pair {
@@ -96,14 +96,14 @@ impl Pair {
             },
             slots: from_fn(|_| Slot::new()),
             bodies: Bodies([0; BODIES]),
-            relay: Relay {
+            reply: Reply {
                 slot: Slot::new(),
-                body: [0; RELAY_BYTES],
+                body: [0; REPLY_BYTES],
             },
         }));
         // Each line of the ring is watched by itself.
         Memory::at(this.bodies.start().addr(), BODIES, 64);
-        Memory::at(this.relay.body.as_ptr().addr(), RELAY_BYTES, 64);
+        Memory::at(this.reply.body.as_ptr().addr(), REPLY_BYTES, 64);
         this
     }
 }

@@ -155,8 +155,8 @@ const BUGS: &[Bug] = &[
     Bug::StoresRelaxed(Role::Come),
     Bug::Unreleased(Role::Come),
     Bug::Unacquired(Role::Come),
-    Bug::StoresRelaxed(Role::Stamp),
-    Bug::LoadsRelaxed(Role::Stamp),
+    Bug::StoresRelaxed(Role::Sequence),
+    Bug::LoadsRelaxed(Role::Sequence),
 ];
 
 #[test]

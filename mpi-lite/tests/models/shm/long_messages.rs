@@ -22,8 +22,8 @@ struct Notes {
     done: AtomicU32,
 }
 
-fn wait_for(note: &AtomicU32, number: u32) {
-    while note.load(Acquire) < number {
+fn wait_for(header: &AtomicU32, number: u32) {
+    while header.load(Acquire) < number {
         yield_now();
     }
 }

@@ -2,8 +2,8 @@
 
 mod local_peer;
 
-#[path = "../../../src/transport/shm/baton.rs"]
-mod baton;
+#[path = "../../../src/transport/shm/reply_slot.rs"]
+mod reply_slot;
 #[path = "../../../src/transport/shm/ring.rs"]
 #[allow(dead_code, reason = "the models do not use all of it")]
 mod ring;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::baton::Baton;
-use super::ring::{Consumer, Note, Producer};
+use super::reply_slot::ReplySlot;
+use super::ring::{Consumer, Header, Producer};
 use crate::memory::Memory;
 use crate::node::segment::Pair;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
@@ -22,7 +22,7 @@ fn send(ring: &mut Producer, bodies: &[usize], first: u64) {
         }
         let words = [number + 3];
         if bytes == 0 {
-            ring.push(Note::new(kind(number), 0), words);
+            ring.push(Header::new(kind(number), 0), words);
         } else {
             let source = Memory::at(SOURCES, bytes.next_multiple_of(64), 64).span();
             source.fill(number + 7);
@@ -52,21 +52,21 @@ fn receive(ring: &mut Consumer, bodies: &[usize], first: u64) {
 fn pass(bodies: &'static [usize]) {
     let pair = Pair::leak();
     let sender = move || {
-        let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
+        let mut ring = Producer::new(pair, ReplySlot::new(&pair.reply, true), 2);
         send(&mut ring, bodies, 0);
     };
     let sender = loom::thread::spawn(move || interrupted(sender));
-    let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
+    let mut ring = Consumer::new(pair, ReplySlot::new(&pair.reply, false), 2);
     receive(&mut ring, bodies, 0);
     sender.join().expect("it ends");
 }
 
 /// One side of two that talk: its ends of the channels from and to the other one.
 fn side([out, back]: [&'static Pair; 2], is_first: bool) -> (Producer, Consumer) {
-    let relay = if is_first { &out.relay } else { &back.relay };
-    let baton = Baton::new(relay, is_first || is_planted(Bug::TwoBatons));
-    let producer = Producer::new(out, Arc::clone(&baton), 2);
-    (producer, Consumer::new(back, baton, 2))
+    let reply = if is_first { &out.reply } else { &back.reply };
+    let reply_slot = ReplySlot::new(reply, is_first || is_planted(Bug::TwoReplySlots));
+    let producer = Producer::new(out, Arc::clone(&reply_slot), 2);
+    (producer, Consumer::new(back, reply_slot, 2))
 }
 
 /// Both send the same, again and again, each what the other one has just sent.
@@ -92,8 +92,8 @@ fn talk(bodies: &'static [usize], rounds: u64) {
 #[test]
 fn slots_are_used_again_only_when_they_are_read() {
     let bugs = [
-        Bug::StoresRelaxed(Role::Stamp),
-        Bug::LoadsRelaxed(Role::Stamp),
+        Bug::StoresRelaxed(Role::Sequence),
+        Bug::LoadsRelaxed(Role::Sequence),
         Bug::OneTooMany(Role::Taken),
     ];
     check(&bugs, || pass(&[0; 10]));
@@ -102,8 +102,8 @@ fn slots_are_used_again_only_when_they_are_read() {
 #[test]
 fn bodies_are_overwritten_only_when_they_are_read() {
     let bugs = [
-        Bug::StoresRelaxed(Role::Stamp),
-        Bug::LoadsRelaxed(Role::Stamp),
+        Bug::StoresRelaxed(Role::Sequence),
+        Bug::LoadsRelaxed(Role::Sequence),
         Bug::StoresRelaxed(Role::Taken),
         Bug::LoadsRelaxed(Role::Taken),
     ];
@@ -112,11 +112,11 @@ fn bodies_are_overwritten_only_when_they_are_read() {
 }
 
 #[test]
-fn who_has_the_baton_overwrites_only_what_it_has_read() {
+fn who_has_the_reply_slot_overwrites_only_what_it_has_read() {
     let bugs = [
-        Bug::StoresRelaxed(Role::Stamp),
-        Bug::LoadsRelaxed(Role::Stamp),
-        Bug::TwoBatons,
+        Bug::StoresRelaxed(Role::Sequence),
+        Bug::LoadsRelaxed(Role::Sequence),
+        Bug::TwoReplySlots,
     ];
     // The second message of each round goes through the ring.
     check(&bugs, || talk(&[64, 0], 2));

@@ -5,14 +5,14 @@ use std::time::Duration;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 
-use super::baton::Baton;
-use super::ring::{Consumer, Note, Producer};
+use super::reply_slot::ReplySlot;
+use super::ring::{Consumer, Header, Producer};
 use crate::node::doorbells::Doorbells;
 use crate::node::segment::{Area, Pair, SLOTS};
 use crate::node::wakeup::Wakeup;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
-const NOTE: Note = Note::new(1, 0);
+const NOTE: Header = Header::new(1, 0);
 
 /// How a rank wakes the one that sleeps.
 struct Waker {
@@ -82,12 +82,13 @@ impl Sleeper {
 }
 
 /// Two ranks: one that wakes, one that sleeps.
-fn two(is_crowded: bool) -> (Waker, Sleeper) {
+fn two(is_oversubscribed: bool) -> (Waker, Sleeper) {
     let doorbells = Doorbells::of_two();
     let areas = [0, 1].map(|_| Area::leak());
-    let [waker, sleeper] = [0, 1].map(|me| Wakeup::new(areas[me], doorbells[me], is_crowded));
+    let [waker, sleeper] =
+        [0, 1].map(|me| Wakeup::new(areas[me], doorbells[me], is_oversubscribed));
     let must_fence = waker.must_fence(areas[1]);
-    assert_eq!(must_fence, is_crowded);
+    assert_eq!(must_fence, is_oversubscribed);
     let waker = Waker {
         wakeup: waker,
         area: areas[1],
@@ -102,22 +103,22 @@ fn two(is_crowded: bool) -> (Waker, Sleeper) {
 
 /// Two messages, each of which wakes its receiver.
 fn wait_for_messages(
-    is_crowded: bool,
+    is_oversubscribed: bool,
     wake: fn(&Waker),
     sleep_until: fn(&Sleeper, &mut dyn FnMut() -> bool),
 ) {
     const MESSAGES: usize = 2;
-    let (waker, sleeper) = two(is_crowded);
+    let (waker, sleeper) = two(is_oversubscribed);
     let pair = Pair::leak();
     let sender = waker.run(move |waker| {
-        let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
+        let mut ring = Producer::new(pair, ReplySlot::new(&pair.reply, true), 2);
         for _ in 0..MESSAGES {
             assert!(ring.has_room(1, 0));
             ring.push(NOTE, [0]);
             wake(&waker);
         }
     });
-    let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
+    let mut ring = Consumer::new(pair, ReplySlot::new(&pair.reply, false), 2);
     for _ in 0..MESSAGES {
         sleep_until(&sleeper, &mut || ring.peek().is_some());
         ring.take(None);
@@ -125,8 +126,8 @@ fn wait_for_messages(
     sender.join().expect("it ends");
 }
 
-fn wait_for_short_messages(is_crowded: bool) {
-    wait_for_messages(is_crowded, Waker::wake, |sleeper, is_there| {
+fn wait_for_short_messages(is_oversubscribed: bool) {
+    wait_for_messages(is_oversubscribed, Waker::wake, |sleeper, is_there| {
         sleeper.sleep_until(is_there);
     });
 }
@@ -139,16 +140,16 @@ fn wait_for_long_messages() {
     });
 }
 
-fn wait_for_room(is_crowded: bool) {
-    let (waker, sleeper) = two(is_crowded);
+fn wait_for_room(is_oversubscribed: bool) {
+    let (waker, sleeper) = two(is_oversubscribed);
     let pair = Pair::leak();
-    let mut ring = Producer::new(pair, Baton::new(&pair.relay, true), 2);
+    let mut ring = Producer::new(pair, ReplySlot::new(&pair.reply, true), 2);
     for _ in 0..SLOTS {
         assert!(ring.has_room(1, 0));
         ring.push(NOTE, [0]);
     }
     let receiver = waker.run(move |waker| {
-        let mut ring = Consumer::new(pair, Baton::new(&pair.relay, false), 2);
+        let mut ring = Consumer::new(pair, ReplySlot::new(&pair.reply, false), 2);
         for _ in 0..2 {
             if ring.take(None) {
                 waker.wake();

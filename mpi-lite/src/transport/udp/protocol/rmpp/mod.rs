@@ -267,7 +267,7 @@ impl Driver {
         whole.is_some()
     }
 
-    fn note(&mut self, event: CoreEvent<Outgoing, Place>) {
+    fn header(&mut self, event: CoreEvent<Outgoing, Place>) {
         let event = match event {
             CoreEvent::Due { message, from, len } => {
                 return self.news.push_back(News::Due(message, from, len));
@@ -504,7 +504,7 @@ impl Protocol for Driver {
         let mut has_told = false;
         while sink.wants_more() {
             while let Some(event) = self.core.poll_event() {
-                self.note(event);
+                self.header(event);
             }
             let Some(news) = self.news.pop_front() else {
                 break;

@@ -25,8 +25,8 @@ pub(in crate::transport::udp) struct Terms {
     caps: Caps,
     /// The least receive buffer.
     buffer_bytes: u64,
-    /// The greatest crowd.
-    crowd: u32,
+    /// The greatest ranks_per_core.
+    ranks_per_core: u32,
 }
 
 impl Terms {
@@ -38,7 +38,11 @@ impl Terms {
             packet_bytes: least(|card| card.packet_bytes.into()) as usize,
             caps: caps.fold(Caps::FAST, Caps::and),
             buffer_bytes: least(|card| card.buffer_bytes),
-            crowd: cards.iter().map(|card| card.crowd).max().unwrap_or(1),
+            ranks_per_core: cards
+                .iter()
+                .map(|card| card.ranks_per_core)
+                .max()
+                .unwrap_or(1),
         }
     }
 
@@ -65,8 +69,9 @@ impl Terms {
         let mut config = Config::with_caps(self.nodes, self.packet_bytes, self.caps);
         config.max_rcv_buf = receive_packets(own_buffer_bytes, self.packet_bytes);
         be_patient(&mut config, settings.lost_s);
-        config.min_timeout = (config.min_timeout * self.crowd.max(1)).min(config.max_timeout);
-        if self.crowd > 1 {
+        config.min_timeout =
+            (config.min_timeout * self.ranks_per_core.max(1)).min(config.max_timeout);
+        if self.ranks_per_core > 1 {
             // Who is to answer may first have to wait for a core.
             config.probe_timeout = config.min_timeout;
         }

@@ -2,22 +2,22 @@
 //!
 //! A line of the ring crosses between the processors twice for each message: to the receiver, who
 //! reads it, and back to the sender, who writes it again in the next round. Who answers in the line
-//! that brought the message has it already. So the side that has the baton passes it with the next
-//! thing it says, whatever that is, and all else goes through the ring.
+//! that brought the message has it already. So the side that has the reply slot passes it with the
+//! next thing it says, whatever that is, and all else goes through the ring.
 //!
 //! Passes are numbered, and the sides take turns: the number says whose turn it is, and in the line
 //! there is never another one than that of the last pass or the one before. With it comes how many
-//! slots of the ring were written before: so many are read before what came with the baton.
+//! slots of the ring were written before: so many are read before what came with the reply slot.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use crate::memory::Span;
-use crate::node::segment::{RELAY_BYTES, Relay, Slot};
+use crate::node::segment::{REPLY_BYTES, Reply, Slot};
 
-/// The upper half of the stamp of pass `number`, behind `slots` slots of the ring. Half of it each:
-/// of the passes two come into question, of the slots as many as the ring has.
+/// The upper half of the sequence word of pass `number`, behind `slots` slots of the ring. Half of
+/// it each: of the passes two come into question, of the slots as many as the ring has.
 #[inline(always)]
 fn order(number: u32, slots: u64) -> u64 {
     u64::from(number & 0xffff) << 16 | slots & 0xffff
@@ -25,18 +25,18 @@ fn order(number: u32, slots: u64) -> u64 {
 
 /// One side's view, which its two ends of the channel share.
 #[derive(Debug)]
-pub(super) struct Baton {
-    relay: &'static Relay,
+pub(super) struct ReplySlot {
+    reply: &'static Reply,
     is_first: bool,
     /// Passes that this side has made or read. Used by one thread at a time.
     passes: AtomicU32,
 }
 
-impl Baton {
-    /// Of one of the two sides; the first one has the baton at the beginning.
-    pub(super) fn new(relay: &'static Relay, is_first: bool) -> Arc<Self> {
+impl ReplySlot {
+    /// Of one of the two sides; the first one has the reply slot at the beginning.
+    pub(super) fn new(reply: &'static Reply, is_first: bool) -> Arc<Self> {
         Arc::new(Self {
-            relay,
+            reply,
             is_first,
             passes: AtomicU32::new(0),
         })
@@ -59,52 +59,52 @@ impl Baton {
         number
     }
 
-    /// Where the next thing is to be written, if this side has the baton.
+    /// Where the next thing is to be written, if this side has the reply slot.
     #[inline(always)]
     pub(super) fn slot(&self) -> Option<&'static Slot> {
-        self.is_here().then_some(&self.relay.slot)
+        self.is_here().then_some(&self.reply.slot)
     }
 
     /// Where its body is to be written, if it is so short that it can go along.
     #[inline]
     pub(super) fn room(&self, bytes: usize) -> Option<Span> {
-        (self.is_here() && bytes <= RELAY_BYTES).then(|| self.relay.body(bytes))
+        (self.is_here() && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
-    /// The words are written, and before them so many slots of the ring: passes the baton, with
-    /// what the slot says.
+    /// The words are written, and before them so many slots of the ring: passes the reply slot,
+    /// with what the slot says.
     #[inline(always)]
     pub(super) fn pass(&self, slots: u64, says: u32) {
-        let stamp = order(self.count(), slots) << 32 | u64::from(says);
-        self.relay.slot.stamp.store(stamp, Release);
+        let sequence = order(self.count(), slots) << 32 | u64::from(says);
+        self.reply.slot.sequence.store(sequence, Release);
     }
 
-    /// The slot and what it says, if the other side has passed the baton and so many slots of the
-    /// ring were written before.
+    /// The slot and what it says, if the other side has passed the reply slot and so many slots of
+    /// the ring were written before.
     #[inline(always)]
     pub(super) fn look(&self, slots: u64) -> Option<(&'static Slot, u32)> {
         if self.is_here() {
             return None;
         }
-        let slot = &self.relay.slot;
-        let stamp = slot.stamp.load(Acquire);
+        let slot = &self.reply.slot;
+        let sequence = slot.sequence.load(Acquire);
         let next = order(self.passes().wrapping_add(1), slots);
-        (stamp >> 32 == next).then_some((slot, stamp as u32))
+        (sequence >> 32 == next).then_some((slot, sequence as u32))
     }
 
     #[inline(always)]
     fn is_relay(&self, slot: &'static Slot) -> bool {
-        core::ptr::eq(slot, &self.relay.slot)
+        core::ptr::eq(slot, &self.reply.slot)
     }
 
     /// The body that came along with what was found in `slot`.
     #[inline]
     pub(super) fn brought(&self, slot: &'static Slot, bytes: usize) -> Option<Span> {
-        (self.is_relay(slot) && bytes <= RELAY_BYTES).then(|| self.relay.body(bytes))
+        (self.is_relay(slot) && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
-    /// What was found in `slot` is done with: if it came with the baton, this side has that now.
-    /// Answers whether it did.
+    /// What was found in `slot` is done with: if it came with the reply slot, this side has that
+    /// now. Answers whether it did.
     #[inline(always)]
     pub(super) fn keep(&self, slot: &'static Slot) -> bool {
         let is_relay = self.is_relay(slot);

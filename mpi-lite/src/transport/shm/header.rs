@@ -1,7 +1,7 @@
 //! What slots say.
 
 use super::super::EnvelopeBytes;
-use super::ring::Note;
+use super::ring::Header;
 
 /// Kinds of slots. Words in the order of the table; those of a body lie behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(super) enum Kind {
 impl Kind {
     /// A slot of this kind that tells of so many bytes.
     #[inline]
-    pub(super) fn note(self, bytes: usize) -> Note {
-        Note::new(self as u8, bytes)
+    pub(super) fn header(self, bytes: usize) -> Header {
+        Header::new(self as u8, bytes)
     }
 
     #[inline]
