@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
-use super::request::{Completion, CompletionState, Request};
+use super::operation::{Completion, Request};
+use super::request::CompletionState;
 use super::waiters::Until;
 use crate::error::{Cause, Result};
 

@@ -4,15 +4,18 @@
 use std::sync::Arc;
 
 use super::delivery::{Delivery, Inlet, Target};
+use super::matching::Pattern;
 use super::matching::{Body, Inbound};
-use super::request::{Request, Status};
-use super::send::Burst;
+use super::operation::{Request, Status};
+use super::ports::{OpenPort, Port};
+use super::sends::Burst;
 use super::wait_policy::WaitHistory;
 use super::waiters::{Lead, Waiters};
 use crate::clock::Instant;
 use crate::config::Settings;
 use crate::counters::{Messages, Rows};
 use crate::data::Area;
+use crate::ids::Context;
 use crate::node::Node;
 use crate::peers::PeerTable;
 use crate::slab::Beside;
@@ -379,5 +382,18 @@ impl Lane {
             self.land(inbound, target, area);
         }
         self.run_errands();
+    }
+}
+
+impl Lane {
+    /// From now on `context`, and those that belong to the same communicator, lead to `port`.
+    pub fn open_port(&mut self, context: Context, port: Port) -> OpenPort {
+        let delivery = &self.delivery;
+        let is_posted = |context: Context| {
+            let is_its = |it: &Pattern| it.context.point_to_point() == context;
+            delivery.posted.any(is_its)
+        };
+        delivery.ports.sweep(is_posted);
+        delivery.ports.open(context, port)
     }
 }

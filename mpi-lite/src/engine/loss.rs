@@ -3,51 +3,13 @@
 use std::mem::replace;
 
 use super::delivery::{Delivery, Target};
-use super::envelope::Envelope;
+use super::engine_messages::{HELLO, LOST, Notice, word};
 use super::lane::Lane;
+use super::leftovers::Leftovers;
 use super::matching::{Body, Inbound, Pattern};
-use super::request::{Request, Status};
-use super::withdraw::{HELLO, LOST, word};
+use super::operation::{Request, Status};
 use crate::error::Error;
 use crate::transport::{Lost, PeerId, Token};
-
-/// What follows from a loss. Who finds one out tells all others, since they may wait for somebody
-/// who has given up because of it. What others say is believed by nobody: who is told says hello
-/// to the lost one, which finds out whether it is lost to this process too.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Notice {
-    /// All others are told that this peer is lost.
-    Tell(PeerId),
-    /// This peer is to show that it is not lost.
-    Ask(PeerId),
-}
-
-/// What a program left behind when it finalized.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leftovers {
-    /// Messages that nobody received, without those of collectives.
-    pub messages: u64,
-    /// Source and tag of the first of them.
-    pub first: Option<(u32, i32)>,
-    /// Source and tag of the first message of a collective that nobody received.
-    pub collective: Option<(u32, i32)>,
-    /// Requests that were neither completed nor freed.
-    pub requests: u64,
-}
-
-impl Leftovers {
-    /// Nobody will receive this.
-    #[cold]
-    pub(super) fn note(&mut self, envelope: &Envelope) {
-        let name = (envelope.rank(), envelope.tag);
-        if envelope.context.is_collective() {
-            self.collective.get_or_insert(name);
-        } else {
-            self.messages += 1;
-            self.first.get_or_insert(name);
-        }
-    }
-}
 
 impl Lane {
     /// What the program has left behind, once it finalizes.

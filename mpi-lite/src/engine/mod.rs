@@ -6,14 +6,17 @@
 
 mod at_site;
 mod attached;
+mod budget;
 mod completion;
 mod delivery;
+mod engine_messages;
 pub mod envelope;
 mod exchange;
 mod lane;
 mod lead;
 #[cfg(test)]
 mod lead_tests;
+mod leftovers;
 mod lock;
 #[cfg(test)]
 mod lock_tests;
@@ -21,12 +24,15 @@ mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
 pub mod matching;
+mod operation;
+mod plan;
 mod ports;
 pub mod protocol;
 mod receive;
 mod request;
 mod runner;
 mod send;
+mod sends;
 mod shortcut;
 mod taken;
 mod tasks;
@@ -48,16 +54,16 @@ pub use at_site::{AtSite, agree, complain};
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 pub use completion::{Any, Array, Indexed, Tell};
 pub use lane::{Counters, Lane, Survey};
+pub use leftovers::Leftovers;
 use lock::Lock;
-pub use loss::Leftovers;
+pub use operation::{Completion, Request, Status};
+pub use plan::{Desk, Make, Message, Ordered, Plan, ReceivePlan, Recipe, SendPlan, Work};
 pub use ports::{OpenPort, Port};
-pub use receive::{Message, ReceivePlan};
-pub use request::{Completion, Plan, Request, Status};
-pub use send::SendPlan;
-pub use tasks::{Desk, Job, Make, Ordered, Recipe, TaskId, Work};
+pub use tasks::{Job, TaskId};
 pub use ticker::{Ticker, tick};
 pub use wait_policy::WaitPolicy;
 
+use rustix::event::{EventfdFlags, eventfd};
 use tasks::Tasks;
 
 use crate::clock::Clock;
@@ -95,6 +101,11 @@ pub struct Engine {
     closed: Once,
 }
 
+/// A descriptor on which threads sleep until another rings it.
+fn doorbell() -> std::io::Result<OwnedFd> {
+    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
+}
+
 impl Engine {
     /// An engine around `lane`.
     ///
@@ -116,9 +127,9 @@ impl Engine {
             clock,
             policy,
             doorbells,
-            own_doorbell: wait::doorbell()?,
+            own_doorbell: doorbell()?,
             is_threaded: AtomicBool::new(false),
-            end: wait::doorbell()?,
+            end: doorbell()?,
             sleepers: AtomicU32::new(0),
             tasks: Tasks::default(),
             turns: AtomicU64::new(0),

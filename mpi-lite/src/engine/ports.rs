@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::lane::Lane;
 use super::matching::Pattern;
 use crate::ids::{Context, PeerId};
 
@@ -41,7 +40,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
+    pub(super) fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
         let is_closed = false;
         let context = context.point_to_point();
         self.table.lock().insert(context, Entry { port, is_closed });
@@ -50,7 +49,7 @@ impl Ports {
     }
 
     /// Forgets the closed ports that nothing `uses` any more.
-    fn sweep(&self, uses: impl Fn(Context) -> bool) {
+    pub(super) fn sweep(&self, uses: impl Fn(Context) -> bool) {
         let mut table = self.table.lock();
         table.retain(|&context, entry| !entry.is_closed || uses(context));
     }
@@ -96,18 +95,5 @@ impl Drop for OpenPort {
         if let Some(entry) = self.ports.table.lock().get_mut(&self.context) {
             entry.is_closed = true;
         }
-    }
-}
-
-impl Lane {
-    /// From now on `context`, and those that belong to the same communicator, lead to `port`.
-    pub fn open_port(&mut self, context: Context, port: Port) -> OpenPort {
-        let delivery = &self.delivery;
-        let is_posted = |context: Context| {
-            let is_its = |it: &Pattern| it.context.point_to_point() == context;
-            delivery.posted.any(is_its)
-        };
-        delivery.ports.sweep(is_posted);
-        delivery.ports.open(context, port)
     }
 }

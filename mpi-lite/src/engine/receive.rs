@@ -7,24 +7,11 @@ use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Inbound, Pattern, UnexpectedMessage};
-use super::request::{Plan, Request, Status};
+use super::operation::{Request, Status};
+use super::plan::{Message, Plan, ReceivePlan};
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Source, TagSelector};
-use crate::slab::Key;
-
-/// A receive, ready to be started. `pattern: None` is `MPI_PROC_NULL`.
-#[derive(Clone, Debug)]
-pub struct ReceivePlan {
-    /// Which messages fit.
-    pub pattern: Option<Pattern>,
-    /// Where the message goes.
-    pub area: Area,
-}
-
-/// A message that a matched probe took out of the queue. Source: MPI 5.0, 3.8.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Message(pub Key);
 
 #[inline]
 fn status_of(envelope: &Envelope, bytes: u64) -> Status {

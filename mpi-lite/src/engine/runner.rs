@@ -3,8 +3,10 @@
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
-use super::request::{Plan, Request};
-use super::tasks::{Desk, Job, Recipe, Runner, TaskId};
+use super::operation::Request;
+use super::plan::Plan;
+use super::plan::{Desk, Recipe};
+use super::tasks::{Job, Runner, TaskId};
 use crate::data::Area;
 use crate::error::Result;
 

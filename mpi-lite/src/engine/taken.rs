@@ -7,72 +7,14 @@
 
 use std::time::Duration;
 
+use super::budget::{LONG_WAIT, widest};
 use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Buffered, Inbound, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
-use crate::config::Settings;
 use crate::data::Area;
 use crate::transport::{Incoming, Landing};
-
-/// A wait of this length may be one for ever: longer than a sender on a busy machine takes to send
-/// what it was asked for, short enough to be lost once in each flood.
-pub(super) const LONG_WAIT: Duration = Duration::from_millis(20);
-
-/// What is taken in, and what is not.
-#[derive(Debug, Default)]
-pub(super) struct Taken {
-    bytes: u64,
-    /// Senders are to be told that there is little room left.
-    is_full: bool,
-    /// The larger budget counts.
-    is_wide: bool,
-    /// Something was left with its sender, since there was no room.
-    has_refused: bool,
-    /// The program's user was told that no budget suffices.
-    is_told: bool,
-}
-
-impl Taken {
-    #[inline]
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Senders are to be told that there is little room left.
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
-    }
-
-    /// Whether somebody who waits for long should ask for more room.
-    #[inline]
-    pub(super) fn wants_room(&self) -> bool {
-        self.has_refused && !(self.is_wide && self.is_told)
-    }
-
-    fn budget(&self, settings: &Settings) -> u64 {
-        if self.is_wide {
-            widest(settings)
-        } else {
-            settings.unexpected_budget_bytes
-        }
-    }
-
-    fn room(&self, settings: &Settings) -> u64 {
-        self.budget(settings).saturating_sub(self.bytes)
-    }
-}
-
-/// The most that a rank takes in.
-pub(super) fn widest(settings: &Settings) -> u64 {
-    let Settings {
-        unexpected_budget_bytes,
-        waiting_budget_bytes,
-        ..
-    } = *settings;
-    waiting_budget_bytes.max(unexpected_budget_bytes)
-}
 
 impl Delivery {
     /// A message that no receive waits for.

@@ -9,82 +9,20 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{self, Poll, Waker};
 
 use parking_lot::Mutex;
 
 use super::lane::Lane;
-use super::request::{Completion, Plan, Request, Requests, Status};
+use super::operation::{Request, Status};
+use super::plan::{Desk, Order, Plan, Work};
+use super::request::Requests;
 use crate::error::Result;
 use crate::ids::Context;
 use crate::slab::Slab;
 
-/// A task's future.
-pub type Work = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
-
-/// Makes the future of a task that works at a desk.
-pub type Make = dyn Fn(Desk) -> Work + Send + Sync;
-
-/// What a persistent request does each time it is started: a task.
-#[derive(Clone)]
-pub struct Recipe {
-    /// Of the communicator to which the request belongs.
-    pub context: Context,
-    /// The task may call functions of the program.
-    pub calls_program: bool,
-    /// Its future.
-    pub make: Arc<Make>,
-}
-
-impl fmt::Debug for Recipe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Recipe");
-        shown
-            .field("context", &self.context)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The name of a task. It is stale once the task has ended.
-#[derive(Clone, Copy, Debug)]
-pub struct TaskId {
-    number: u32,
-    serial: u64,
-}
-
-/// How far an operation is that a task has ordered.
-#[derive(Debug)]
-enum Order {
-    /// Nobody has ordered here.
-    None,
-    Wanted(Plan),
-    Started(Request),
-    /// The task wants it back, if that is still possible.
-    Unwanted(Request),
-    Over(Result<Completion>),
-}
-
-/// Where a task orders operations of the engine, and finds how they ended.
-#[derive(Clone, Debug, Default)]
-pub struct Desk(Arc<Mutex<Vec<Order>>>);
-
 impl Desk {
-    /// Orders an operation; it is started once the task waits for something.
-    #[must_use]
-    pub fn order(&self, plan: Plan) -> Ordered<'_> {
-        let mut orders = self.0.lock();
-        let free = orders.iter().position(|order| matches!(order, Order::None));
-        let place = free.unwrap_or(orders.len());
-        match orders.get_mut(place) {
-            Some(order) => *order = Order::Wanted(plan),
-            None => orders.push(Order::Wanted(plan)),
-        }
-        Ordered { desk: self, place }
-    }
-
     /// Starts what is wanted and collects what has ended. Returns true if anything has.
     fn serve(&self, lane: &mut Lane, task: u32) -> bool {
         let mut has_ended = false;
@@ -113,39 +51,11 @@ impl Desk {
     }
 }
 
-/// An operation that a task has ordered: a future of how it ends. Who drops it before that leaves
-/// its buffer to the engine, so a task awaits all that it orders.
-#[derive(Debug)]
-pub struct Ordered<'a> {
-    desk: &'a Desk,
-    place: usize,
-}
-
-impl Ordered<'_> {
-    /// Takes a receive back that no message has matched. It is still to be awaited.
-    pub fn withdraw(&self) {
-        let order = &mut self.desk.0.lock()[self.place];
-        match *order {
-            Order::Started(request) => *order = Order::Unwanted(request),
-            Order::Wanted(_) => *order = Order::Over(Ok(Completion::NOTHING)),
-            _ => {}
-        }
-    }
-}
-
-impl Future for Ordered<'_> {
-    type Output = Result<Completion>;
-
-    fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Self::Output> {
-        let order = &mut self.desk.0.lock()[self.place];
-        match core::mem::replace(order, Order::None) {
-            Order::Over(ended) => Poll::Ready(ended),
-            pending => {
-                *order = pending;
-                Poll::Pending
-            }
-        }
-    }
+/// The name of a task. It is stale once the task has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskId {
+    number: u32,
+    serial: u64,
 }
 
 /// How far a task is.

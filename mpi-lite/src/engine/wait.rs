@@ -9,21 +9,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Engine;
+use super::budget::LONG_WAIT;
 use super::lane::Lane;
 use super::lock::Guard;
-use super::taken::LONG_WAIT;
 use super::wait_policy::{Next, Wait};
 use super::waiters::Until;
 use crate::clock::Instant;
 use crate::transport::Progress;
-
-/// A descriptor on which threads sleep until another rings it.
-pub(super) fn doorbell() -> std::io::Result<OwnedFd> {
-    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
-}
 
 /// How often a spinning thread looks before it reads the clock again: reading it takes about a
 /// tenth as long as looking.

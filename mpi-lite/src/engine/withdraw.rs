@@ -10,66 +10,19 @@
 //! cancelled or complete, as the answer says. Source: MPI 5.0, 3.8.4 (either, never both).
 
 use super::delivery::{Delivery, Target};
-use super::envelope::{Envelope, Flags};
+use super::engine_messages::{
+    DROPPED, HELLO, LOST, MATCHED, QUESTION, Question, Stage, Withdrawal, word,
+};
+use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Inbound};
-use super::request::{Request, Status};
-use super::send::Sending;
+use super::operation::{Request, Status};
+use super::sends::Sending;
 use crate::data::Area;
-use crate::ids::Context;
 use crate::memory::Span;
 use crate::transport::{
     ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Token, Transport,
 };
-
-/// A send that the program wants to take back, until its receiver refuses or the send is over.
-/// Few programs ever want that, so these are in a list of their own: sends that nobody asks for
-/// carry nothing, and finish with a look whether the list is empty.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Withdrawal {
-    token: Token,
-    stage: Stage,
-}
-
-/// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The receiver was asked.
-    Asked,
-    /// The receiver was asked, and meanwhile the transport has finished.
-    AskedAndSent,
-    /// The receiver has dropped the message; the transport is still to finish.
-    Granted,
-}
-
-/// The engine of a peer asks for the message of its send back.
-#[derive(Debug)]
-pub(super) struct Question {
-    from: PeerId,
-    token: Token,
-    /// The envelope of the message in question, once it is here.
-    body: Vec<u8>,
-}
-
-/// What a message of the engines says: in the field where others have the source. The field of the
-/// tag has the token of the send in question.
-const QUESTION: u32 = 0;
-const MATCHED: u32 = 1;
-const DROPPED: u32 = 2;
-/// The process whose rank in the world the field of the token has answers no more.
-pub(super) const LOST: u32 = 3;
-/// Nothing; only whether it arrives matters.
-pub(super) const HELLO: u32 = 4;
-
-/// The envelope of a message of the engines.
-pub(super) fn word(says: u32, token: Token) -> Envelope {
-    Envelope {
-        context: Context::ENGINES,
-        source: says,
-        tag: token.0.cast_signed(),
-        flags: Flags::default(),
-    }
-}
 
 impl Lane {
     /// A number for a send that may be taken back, an odd one, so never 0. It comes round again

@@ -1,6 +1,6 @@
 //! Where the body of an unexpected message is.
 
-use super::super::request::Request;
+use super::super::operation::Request;
 use crate::memory::Span;
 use crate::pool::Pool;
 use crate::transport::{Arrival, PeerId};

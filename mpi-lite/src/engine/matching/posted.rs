@@ -1,7 +1,7 @@
 //! Receives that wait for their message, in the order in which they were posted.
 
 use super::super::envelope::Envelope;
-use super::super::request::Request;
+use super::super::operation::Request;
 use super::key::Pattern;
 use super::queue::Queue;
 

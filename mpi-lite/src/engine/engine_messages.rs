@@ -1,0 +1,65 @@
+//! What engines say to each other, beside the program's messages: `withdraw` and `loss`.
+
+use super::envelope::{Envelope, Flags};
+use crate::ids::Context;
+use crate::transport::{PeerId, Token};
+
+/// A send that the program wants to take back, until its receiver refuses or the send is over.
+/// Few programs ever want that, so these are in a list of their own: sends that nobody asks for
+/// carry nothing, and finish with a look whether the list is empty.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Withdrawal {
+    pub(super) token: Token,
+    pub(super) stage: Stage,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The receiver was asked.
+    Asked,
+    /// The receiver was asked, and meanwhile the transport has finished.
+    AskedAndSent,
+    /// The receiver has dropped the message; the transport is still to finish.
+    Granted,
+}
+
+/// The engine of a peer asks for the message of its send back.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) from: PeerId,
+    pub(super) token: Token,
+    /// The envelope of the message in question, once it is here.
+    pub(super) body: Vec<u8>,
+}
+
+/// What a message of the engines says: in the field where others have the source. The field of the
+/// tag has the token of the send in question.
+pub(super) const QUESTION: u32 = 0;
+pub(super) const MATCHED: u32 = 1;
+pub(super) const DROPPED: u32 = 2;
+/// The process whose rank in the world the field of the token has answers no more.
+pub(super) const LOST: u32 = 3;
+/// Nothing; only whether it arrives matters.
+pub(super) const HELLO: u32 = 4;
+
+/// The envelope of a message of the engines.
+pub(super) fn word(says: u32, token: Token) -> Envelope {
+    Envelope {
+        context: Context::ENGINES,
+        source: says,
+        tag: token.0.cast_signed(),
+        flags: Flags::default(),
+    }
+}
+
+/// What follows from a loss. Who finds one out tells all others, since they may wait for somebody
+/// who has given up because of it. What others say is believed by nobody: who is told says hello
+/// to the lost one, which finds out whether it is lost to this process too.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Notice {
+    /// All others are told that this peer is lost.
+    Tell(PeerId),
+    /// This peer is to show that it is not lost.
+    Ask(PeerId),
+}

@@ -1,0 +1,162 @@
+//! What is kept of sends that are under way.
+
+use super::operation::Request;
+use super::protocol;
+use crate::config::Settings;
+use crate::transport::{EnvelopeBytes, PeerId};
+
+/// A send that the transport has not finished.
+#[derive(Debug)]
+pub(super) struct Sending {
+    /// Who waits for it; `None` if the request is complete already.
+    pub(super) request: Option<Request>,
+    /// Our copy of the body.
+    pub(super) copy: Option<Vec<u8>>,
+    /// Bytes that count against the eager budget.
+    pub(super) kept: u64,
+    /// Bytes of the attached buffer.
+    pub(super) buffered: u64,
+    /// The receiver.
+    pub(super) to: PeerId,
+    /// What the receiver knows of it.
+    pub(super) envelope: EnvelopeBytes,
+}
+
+impl Sending {
+    /// A message that engines send each other.
+    pub(super) fn of_engine(to: PeerId, envelope: EnvelopeBytes, body: Vec<u8>) -> Self {
+        Self {
+            request: None,
+            copy: Some(body),
+            kept: 0,
+            buffered: 0,
+            to,
+            envelope,
+        }
+    }
+
+    /// Whether `request` waits for it.
+    pub(super) fn is_of(&self, request: Request) -> bool {
+        self.request == Some(request)
+    }
+}
+
+/// Sends that follow each other without a call in between that waits or tests. Short ones share
+/// datagrams; but none is kept for others that may never come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Burst {
+    /// Sends so far.
+    pub(super) sends: u32,
+    /// Sends of the burst before.
+    pub(super) expected: u32,
+    /// Sends that the transport may have kept.
+    pub(super) kept: u32,
+}
+
+/// Sends that are kept at most: beyond it the receiver should rather begin.
+const KEPT_SENDS: u32 = 32;
+
+impl Burst {
+    /// Whether a send, short or not, goes to the network at once. A short one is kept when the
+    /// program has sent at least one before it without looking up, and by its last burst another
+    /// one follows. A program that repeats itself thus never leaves one behind.
+    #[inline]
+    pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
+        self.sends += 1;
+        self.kept += 1;
+        let is_kept =
+            is_short && 1 < self.sends && self.sends < self.expected && self.kept < KEPT_SENDS;
+        if !is_kept {
+            self.kept = 0;
+        }
+        !is_kept
+    }
+
+    /// The program waits or tests. Answers whether something may have been kept.
+    #[inline]
+    pub(super) fn end(&mut self) -> bool {
+        let has_kept = self.kept > 0;
+        if self.sends > 0 {
+            *self = Self {
+                expected: self.sends,
+                ..Self::default()
+            };
+        }
+        has_kept
+    }
+}
+
+/// Buffers of finished sends, for the next copies: as many as there may be copies at a time, so
+/// that a steady load does not allocate.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    pub(super) buffers: Vec<Vec<u8>>,
+    /// What they would count as copies.
+    pub(super) bytes: u64,
+}
+
+impl Spare {
+    /// An empty buffer.
+    #[inline]
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        let Some(mut buffer) = self.buffers.pop() else {
+            return Vec::new();
+        };
+        self.bytes -= Self::cost(&buffer);
+        buffer.clear();
+        buffer
+    }
+
+    #[inline]
+    pub(super) fn keep(&mut self, buffer: Vec<u8>, settings: &Settings) {
+        let bytes = self.bytes + Self::cost(&buffer);
+        let is_short = buffer.capacity() as u64 <= protocol::copied_most(true, settings);
+        if is_short && bytes <= settings.eager_budget_bytes {
+            self.bytes = bytes;
+            self.buffers.push(buffer);
+        }
+    }
+
+    fn cost(buffer: &Vec<u8>) -> u64 {
+        protocol::kept_by_copy(buffer.capacity() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Burst;
+
+    fn run(burst: &mut Burst, sends: u32) -> Vec<bool> {
+        let flushed = (0..sends).map(|_| burst.goes_at_once(true)).collect();
+        burst.end();
+        flushed
+    }
+
+    #[test]
+    fn a_send_is_kept_only_if_the_last_burst_says_that_another_one_follows() {
+        let mut burst = Burst::default();
+        assert_eq!(run(&mut burst, 4), [true; 4]);
+        assert_eq!(run(&mut burst, 4), [true, false, false, true]);
+        assert_eq!(run(&mut burst, 2), [true, false]);
+        assert_eq!(run(&mut burst, 3), [true, true, true]);
+        assert_eq!(run(&mut burst, 1), [true]);
+    }
+
+    #[test]
+    fn a_long_send_takes_all_before_it_along() {
+        let mut burst = Burst::default();
+        run(&mut burst, 10);
+        burst.goes_at_once(true);
+        assert!(!burst.goes_at_once(true));
+        assert!(burst.goes_at_once(false));
+        assert!(!burst.end());
+    }
+
+    #[test]
+    fn a_long_burst_is_sent_on_now_and_then() {
+        let mut burst = Burst::default();
+        run(&mut burst, 1000);
+        let at_once = run(&mut burst, 1000).iter().filter(|&&now| now).count();
+        assert!((1000 / 32..=1000 / 32 + 3).contains(&at_once), "{at_once}");
+    }
+}
