@@ -38,13 +38,20 @@ impl Node {
             Ok(Placement::First { message, len }) => {
                 let mut buffer = vec![0; len as usize];
                 buffer[..payload.len()].copy_from_slice(&payload);
-                let whole = self.endpoint.land(message, Landing::Accept, buffer, now);
+                let whole = self
+                    .endpoint
+                    .incoming()
+                    .land(message, Landing::Accept, buffer, now);
                 whole.iter().for_each(|buffer| self.print(buffer));
             }
             Ok(Placement::Data {
                 message, offset, ..
             }) => {
-                let buffer = self.endpoint.incoming(message).expect("it has landed");
+                let buffer = self
+                    .endpoint
+                    .incoming()
+                    .kept(message)
+                    .expect("it has landed");
                 buffer[offset as usize..][..payload.len()].copy_from_slice(&payload);
             }
             // Classic nodes keep no first packet before its turn.
@@ -55,7 +62,11 @@ impl Node {
     fn transmit(&mut self, wire: &mut VecDeque<Packet>, now: Instant) {
         while let Some(packet) = self.endpoint.poll_transmit(now, 1) {
             let payload = packet.message.map_or(Vec::new(), |message| {
-                let bytes = self.endpoint.outgoing(message).expect("it has not ended");
+                let bytes = self
+                    .endpoint
+                    .outgoing()
+                    .kept(message)
+                    .expect("it has not ended");
                 bytes[packet.offset as usize..][..packet.len].to_vec()
             });
             wire.push_back((self.me, packet.to, packet.header.to_vec(), payload));

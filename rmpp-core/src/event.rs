@@ -12,8 +12,8 @@ pub enum Landing {
     Accept,
     /// It is not wanted: the sender is told by MSGDROP.
     Drop,
-    /// Not yet: [`land`](crate::Endpoint::land) will be called again. The sender may be told that
-    /// the message is held (rule H).
+    /// Not yet: [`land`](crate::IncomingMessages::land) will be called again. The sender may
+    /// be told that the message is held (rule H).
     Later,
 }
 
@@ -23,7 +23,7 @@ pub enum Placement {
     /// There was none, or it is not wanted.
     None,
     /// It is the beginning of a new message: bytes `0..payload_len`. Ask the layer above, then call
-    /// [`land`](crate::Endpoint::land), now or later; keep the payload until then.
+    /// [`land`](crate::IncomingMessages::land), now or later; keep the payload until then.
     First {
         /// The new message.
         message: IncomingId,
@@ -100,8 +100,8 @@ pub enum Event<Out = (), In = ()> {
     Sent(OutgoingId, Out),
     /// The receiver did not want it (MSGDROP).
     Refused(OutgoingId, Out),
-    /// Our own [`abort`](crate::Endpoint::abort) of it is finished; whether the receiver got it
-    /// before is unknown.
+    /// Our own [`abort`](crate::OutgoingMessages::abort) of it is finished; whether the
+    /// receiver got it before is unknown.
     Cancelled(OutgoingId, Out),
     /// The peer has answered nothing for too long. Messages to and from it that had no event yet
     /// will have none.

@@ -5,9 +5,10 @@
 //!
 //! 1. A packet came: find out by its address which node sent it, check the job's cookie, then
 //!    [`Endpoint::cut`] and [`Endpoint::handle`] it; copy the payload where the [`Placement`] says.
-//! 2. A new message ([`Placement::First`]): ask the layer above, and [`Endpoint::land`] it.
+//! 2. A new message ([`Placement::First`]): ask the layer above, and
+//!    [`land`](IncomingMessages::land) it.
 //! 3. The layer above sends: [`Endpoint::send`]; keep the bytes until the message's last event.
-//! 4. It is [`Endpoint::next_timeout`]: [`Endpoint::handle_timeout`].
+//! 4. It is [`State::next_timeout`]: [`Endpoint::handle_timeout`].
 //! 5. After each of these, [`Endpoint::poll_transmit`] until `None`: send the header, and behind
 //!    it the range of the message that the [`Transmit`] names.
 //! 6. Then [`Endpoint::poll_event`] until `None`, in any case before the next packet is handled:
@@ -60,7 +61,7 @@ pub use config::{Config, VERSION};
 pub use counters::{Bytes, Counters, Measure, Peak, Repeats, Row, Rows};
 #[cfg(feature = "sim")]
 pub use endpoint::Survey;
-pub use endpoint::{Awaited, Endpoint, State};
+pub use endpoint::{Awaited, Endpoint, IncomingMessages, OutgoingMessages, State};
 pub use error::{Dropped, SendError};
 pub use event::{Event, Landing, Message, Placement, Transmit};
 pub use ids::{IncomingId, NodeId, OutgoingId};

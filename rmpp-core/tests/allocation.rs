@@ -50,7 +50,7 @@ fn carry(nodes: &mut [Endpoint; 2], now: Instant) {
                 let (me, to) = (NodeId(from as u32), &mut nodes[1 - from]);
                 let placement = wire::handle((to, me), &packet.header, packet.len, now);
                 if let Ok(Placement::First { message, .. }) = placement {
-                    to.land(message, Landing::Accept, (), now);
+                    to.incoming().land(message, Landing::Accept, (), now);
                 }
             }
         }

@@ -107,7 +107,7 @@ fn run(seed: u64) {
         for node in &wire.nodes {
             let survey = node.survey();
             assert_eq!(survey.outstanding, survey.granted, "seed {seed}");
-            let next = node.next_timeout();
+            let next = node.state().next_timeout;
             assert!(
                 next.is_none_or(|at| at.0 < u64::MAX / 2),
                 "seed {seed}: {next:?}"

@@ -25,7 +25,7 @@ fn rule_t_what_a_lost_peer_was_granted_is_granted_to_others_again() {
         wire.send(1, 0, 8);
         for _ in 0..1_000 {
             wire.take_all(1);
-            wire.now = wire.nodes[1].next_timeout().unwrap_or(wire.now);
+            wire.now = wire.nodes[1].state().next_timeout.unwrap_or(wire.now);
             wire.timeouts();
         }
         assert!(wire.has_lost(1, 0));
@@ -70,9 +70,16 @@ fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
         panic!("{first:?}")
     };
     let answer = wire.nodes[1].send(NodeId(0), Message::of(8, false), now);
-    let answer = wire.nodes[1].first_packet(answer.expect("a send"));
+    let answer = wire.nodes[1]
+        .outgoing()
+        .first_packet(answer.expect("a send"));
     let answer = answer.expect("it may go at once");
-    assert_eq!(wire.nodes[1].land(message, Landing::Later, (), now), None);
+    assert_eq!(
+        wire.nodes[1]
+            .incoming()
+            .land(message, Landing::Later, (), now),
+        None
+    );
     let _ = wire::handle(
         (&mut wire.nodes[0], NodeId(1)),
         &answer.header,
@@ -106,7 +113,7 @@ fn rule_h_held_messages_are_asked_after_when_their_time_has_come() {
     wire.take_all(1);
     assert_eq!(wire.nodes[0].stranded(), None);
     for _ in 0..20 {
-        let Some(next) = wire.nodes[0].next_timeout() else {
+        let Some(next) = wire.nodes[0].state().next_timeout else {
             break;
         };
         wire.now = next;

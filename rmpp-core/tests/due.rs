@@ -16,7 +16,10 @@ fn rule_p12_a_first_packet_is_not_repeated_because_that_to_another_node_is_due()
         wire.now = wire.now.plus(Duration::from_millis(5));
     }
     for to in [1, 2] {
-        let due = wire.nodes[0].next_timeout().expect("two are not answered");
+        let due = wire.nodes[0]
+            .state()
+            .next_timeout
+            .expect("two are not answered");
         assert!(due >= wire.now);
         wire.now = due;
         wire.timeouts();
@@ -53,7 +56,10 @@ fn looked_at(count: usize) -> u64 {
     stall(&mut wire, count);
     let before = wire.nodes[0].timers_rung();
     loop {
-        let due = wire.nodes[0].next_timeout().expect("none is answered");
+        let due = wire.nodes[0]
+            .state()
+            .next_timeout
+            .expect("none is answered");
         wire.now = wire.now.max(due);
         wire.timeouts();
         wire.take_all(0);
@@ -80,7 +86,7 @@ fn rule_t_the_timers_of_many_messages_leave_no_memory_behind() {
     let full = wire.nodes[0].state_bytes().1;
     assert!(full >= empty + messages.len() * size_of::<Instant>());
     for message in messages {
-        wire.nodes[0].abort(message, wire.now);
+        wire.nodes[0].outgoing().abort(message, wire.now);
     }
     wire.run();
     assert_eq!(wire.nodes[0].survey().outgoing, 0);

@@ -126,7 +126,7 @@ fn rule_k_no_acknowledgement_passes_a_message_that_lacks_a_packet() {
     while ends(&wire, 0) < 11 {
         pass(&mut wire, MS);
     }
-    assert_eq!(wire.nodes[0].counters().data_repeated, 1);
+    assert_eq!(wire.nodes[0].state().counters.data_repeated, 1);
 }
 
 #[test]
@@ -450,7 +450,7 @@ fn rule_r_only_what_is_missing_is_sent_again() {
     let again: Vec<u32> = wire.data().map(|packet| packet.header.seq).collect();
     assert_eq!(again, lost);
     assert!(matches!(wire.events[0][..], [Event::Sent(..)]));
-    assert_eq!(wire.nodes[0].counters().data_repeated, 3);
+    assert_eq!(wire.nodes[0].state().counters.data_repeated, 3);
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn rule_r_a_lost_tail_is_found_by_a_probe() {
     let probe = wire.take_all(0);
     assert_eq!(seqs(&probe), [50]);
     assert!(probe[0].header.flags.has(Flags::PROBE));
-    assert_eq!(wire.nodes[0].counters().probes, 1);
+    assert_eq!(wire.nodes[0].state().counters.probes, 1);
     wire.give(&probe[0]).expect("the last packet");
     wire.run();
     let again: Vec<u32> = wire.data().map(|packet| packet.header.seq).collect();
@@ -508,7 +508,7 @@ fn rule_t_what_never_gets_through_is_sent_more_and_more_seldom() {
     wire.give_all(&data[..40]);
     let (mut sent, end) = (0, wire.now.plus(1000 * MS));
     while wire.now < end {
-        let timer = wire.nodes[0].next_timeout().expect("a probe is due");
+        let timer = wire.nodes[0].state().next_timeout.expect("a probe is due");
         wire.now = wire.now.max(timer);
         wire.timeouts();
         for packet in wire.take_all(0) {
@@ -549,7 +549,10 @@ fn measured_as(round_trip: Duration) -> Wire {
 fn wait_of(wire: &mut Wire) -> Duration {
     wire.send_awaited(0, 1, 3 * PACKET);
     let packets = wire.take_all(0);
-    let due = wire.nodes[0].next_timeout().expect("it is not answered");
+    let due = wire.nodes[0]
+        .state()
+        .next_timeout
+        .expect("it is not answered");
     let waits = due.since(wire.now);
     wire.now = wire.now.plus(MS / 20);
     wire.give_all(&packets);
@@ -568,7 +571,7 @@ fn rule_t_an_answer_that_waited_for_the_repetition_of_another_does_not_make_the_
         wire.give(&packets[1]).expect("a message ahead of its turn");
         wire.take(1).expect("MSGEND that says so, which is lost");
         pass(&mut wire, MS * 2 / 5);
-        assert_eq!(wire.nodes[0].counters().first_repeated, repeated);
+        assert_eq!(wire.nodes[0].state().counters.first_repeated, repeated);
         assert!(
             wire.nodes[0].state().is_quiet,
             "both are acknowledged by now"
@@ -585,9 +588,12 @@ fn rule_t_an_answer_that_waited_for_the_repetition_of_another_does_not_make_the_
 fn patience(wire: &mut Wire) -> Duration {
     wire.send_awaited(0, 1, 8);
     wire.take(0).expect("LAST_RTS, which is lost");
-    let (begin, before) = (wire.now, wire.nodes[0].counters().timeouts);
-    while wire.nodes[0].counters().timeouts == before {
-        let due = wire.nodes[0].next_timeout().expect("it is not answered");
+    let (begin, before) = (wire.now, wire.nodes[0].state().counters.timeouts);
+    while wire.nodes[0].state().counters.timeouts == before {
+        let due = wire.nodes[0]
+            .state()
+            .next_timeout
+            .expect("it is not answered");
         wire.now = wire.now.max(due);
         wire.timeouts();
     }
@@ -602,7 +608,10 @@ fn rule_t_an_answer_soon_after_the_last_repetition_does_not_make_the_path_long()
     let mut last = wire.take(0).expect("LAST_RTS, which is lost");
     let end = wire.now.plus(4000 * MS);
     while wire.now < end {
-        wire.now = wire.nodes[0].next_timeout().expect("it is not answered");
+        wire.now = wire.nodes[0]
+            .state()
+            .next_timeout
+            .expect("it is not answered");
         wire.timeouts();
         last = wire.take(0).unwrap_or(last);
     }
@@ -664,11 +673,11 @@ fn rule_t_a_peer_that_answers_others_is_asked_after_the_timeout() {
         let other = wire.take(1).expect("LAST_RTS");
         wire.give(&other).expect("a message");
         wire.timeouts();
-        assert_eq!(wire.nodes[0].counters().timeouts, 0);
+        assert_eq!(wire.nodes[0].state().counters.timeouts, 0);
     }
     wire.now = begin.plus(3 * MS / 2);
     wire.timeouts();
-    assert_eq!(wire.nodes[0].counters().timeouts, 1);
+    assert_eq!(wire.nodes[0].state().counters.timeouts, 1);
 }
 
 #[test]
@@ -676,13 +685,13 @@ fn rule_t_each_packet_that_asks_what_is_missing_is_counted() {
     let (mut wire, _) = granted();
     let mut asked = 0;
     while asked < 5 {
-        let due = wire.nodes[0].next_timeout().expect("a probe is due");
+        let due = wire.nodes[0].state().next_timeout.expect("a probe is due");
         wire.now = wire.now.max(due);
         wire.timeouts();
         let probes = wire.take_all(0);
         assert!(probes.iter().all(|p| p.header.flags.has(Flags::PROBE)));
         asked += probes.len() as u64;
-        assert_eq!(wire.nodes[0].counters().probes, asked);
+        assert_eq!(wire.nodes[0].state().counters.probes, asked);
     }
 }
 
@@ -715,7 +724,7 @@ fn rule_r_data_that_comes_twice_is_placed_once() {
     let (mut wire, data) = granted();
     assert!(matches!(wire.give(&data[7]), Ok(Placement::Data { .. })));
     assert_eq!(wire.give(&data[7]), Ok(Placement::None));
-    assert_eq!(wire.nodes[1].counters().duplicates, 1);
+    assert_eq!(wire.nodes[1].state().counters.duplicates, 1);
 }
 
 #[test]
@@ -796,7 +805,7 @@ fn rule_g_an_overflow_makes_grants_smaller_for_a_while() {
         cts.header.info1
     };
     assert_eq!(grant(&mut wire), 100);
-    wire.nodes[1].note_overflow();
+    wire.nodes[1].incoming().note_overflow();
     assert_eq!(grant(&mut wire), 50);
     assert_eq!(grant(&mut wire), 100, "900 packets have come meanwhile");
 }
@@ -983,7 +992,7 @@ fn rule_t_a_lost_peer_is_owed_no_acknowledgement() {
     let own = wire.take(1).expect("LAST_RTS; the gap is still to be told");
     assert_eq!(own.header.kind, Kind::LastRts);
     // The layer below has no room for anything.
-    while let Some(due) = wire.nodes[1].next_timeout() {
+    while let Some(due) = wire.nodes[1].state().next_timeout {
         assert!(due <= wire.now.plus(121_000 * MS), "{due:?}");
         wire.now = wire.now.max(due);
         wire.nodes[1].handle_timeout(wire.now);
@@ -992,7 +1001,7 @@ fn rule_t_a_lost_peer_is_owed_no_acknowledgement() {
     assert!(wire.has_lost(1, 0));
     assert_eq!(wire.nodes[1].stranded(), None, "its books are in order");
     assert!(wire.take(1).is_none() && wire.nodes[1].state().is_quiet);
-    assert_eq!(wire.nodes[1].next_timeout(), None);
+    assert_eq!(wire.nodes[1].state().next_timeout, None);
 }
 
 #[test]
@@ -1013,7 +1022,7 @@ fn rule_u_an_old_first_packet_does_not_end_the_block_of_a_newer_message() {
     );
     wire.give_all(&block[1..]);
     wire.run();
-    assert_eq!(wire.nodes[0].counters().data_repeated, 0);
+    assert_eq!(wire.nodes[0].state().counters.data_repeated, 0);
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn rule_t_who_waits_for_a_long_timer_has_not_slept() {
     let mut pair = Pair::new(&config, 900 * MS);
     pair.one_at_a_time(1, 8, true);
     assert!(pair.recovery_ns() <= 4_000 * MS);
-    assert_eq!(pair.nodes[0].counters().own_pauses, 0);
+    assert_eq!(pair.nodes[0].state().counters.own_pauses, 0);
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn rule_p6_each_answer_that_is_given_again_is_counted() {
     for again in 0..4 {
         wire.give(&first).expect("a message, the same each time");
         assert_eq!(wire.take_all(1).len(), 1);
-        assert_eq!(wire.nodes[1].counters().answered_again, again);
+        assert_eq!(wire.nodes[1].state().counters.answered_again, again);
     }
 }
 
@@ -221,7 +221,10 @@ fn rule_p8_without_gch_the_state_goes_after_ten_minutes() {
     wire.send(0, 1, 8);
     let first = wire.take(0).expect("LAST_RTS");
     wire.give(&first).expect("a new message");
-    let due = wire.nodes[1].next_timeout().expect("a timer for the state");
+    let due = wire.nodes[1]
+        .state()
+        .next_timeout
+        .expect("a timer for the state");
     assert_eq!(due, wire.now.plus(600 * SECOND));
     wire.now = Instant(due.0 - 1);
     wire.timeouts();
@@ -229,7 +232,7 @@ fn rule_p8_without_gch_the_state_goes_after_ten_minutes() {
     wire.now = due;
     wire.timeouts();
     assert_eq!(wire.nodes[1].survey().incoming_done, 0);
-    assert_eq!(wire.nodes[1].next_timeout(), None);
+    assert_eq!(wire.nodes[1].state().next_timeout, None);
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn rule_p9_null_goes_out_until_it_is_answered() {
     let mut wire = Wire::new(2, config(2));
     let id = wire.send(0, 1, 8);
     wire.take(0).expect("LAST_RTS, lost");
-    wire.nodes[0].abort(id, wire.now);
+    wire.nodes[0].outgoing().abort(id, wire.now);
     for attempt in 1..5 {
         let null = wire.take(0).expect("NULL");
         assert_eq!((null.header.kind, null.header.info2), (Kind::Null, attempt));
@@ -315,7 +318,7 @@ fn rule_p11_a_message_begins_again_at_1_with_one_packet() {
     wire.give(&cts).expect("a grant");
     wire.run();
     assert!(matches!(wire.events[0][..], [Event::Sent(..)]));
-    let counters = wire.nodes[0].counters();
+    let counters = wire.nodes[0].state().counters;
     assert_eq!((counters.restarts, counters.timeouts), (1, 1));
     assert_eq!(counters.data_repeated, 20, "all had gone out before");
 }
@@ -361,7 +364,10 @@ fn rule_p14_unexpected_packets_are_dropped_and_counted() {
         Err(Dropped::Unexpected),
         "an end of nothing"
     );
-    assert_eq!(wire.nodes[1].counters().dropped(Dropped::Unexpected), 3);
+    assert_eq!(
+        wire.nodes[1].state().counters.dropped(Dropped::Unexpected),
+        3
+    );
 }
 
 #[test]
@@ -662,8 +668,8 @@ fn rule_s_what_is_wrong_is_found_in_order_and_leaves_no_trace() {
         assert_eq!(outcome, Err(expected), "{header:?}");
         assert_eq!(endpoint.survey(), before);
         assert_eq!(endpoint.poll_transmit(Instant(5), 1), None, "no answer");
-        assert_eq!(endpoint.counters().dropped(expected), 1);
-        assert_eq!(endpoint.counters().dropped.iter().sum::<u64>(), 1);
+        assert_eq!(endpoint.state().counters.dropped(expected), 1);
+        assert_eq!(endpoint.state().counters.dropped.iter().sum::<u64>(), 1);
     };
     check(7, &|h| (h.version, h.src) = (2, 9), 8, Dropped::Version);
     check(7, &|h| h.src = 7, 8, Dropped::Source);
@@ -752,7 +758,7 @@ fn rule_t_a_node_that_slept_starts_its_timers_anew() {
     wire.now = wire.now.plus(660 * SECOND);
     wire.timeouts();
     assert!(wire.events[0].is_empty(), "the peer is not to blame");
-    assert_eq!(wire.nodes[0].counters().own_pauses, 1);
+    assert_eq!(wire.nodes[0].state().counters.own_pauses, 1);
     wire.now = wire.now.plus(25 * MS);
     wire.timeouts();
     wire.run();

@@ -83,7 +83,7 @@ impl Pair {
             let Some(mut run) = run else {
                 let fate = end.handle(from, &packet, now);
                 if let Ok(Placement::First { message, .. }) = fate {
-                    let whole = end.land(message, Landing::Accept, (), now);
+                    let whole = end.incoming().land(message, Landing::Accept, (), now);
                     self.landed
                         .extend(whole.map(|()| Event::Arrived(message, ())));
                 }
@@ -113,7 +113,9 @@ impl Pair {
         let mut events = core::mem::take(&mut self.landed);
         while let Some(event) = self.ends[at].poll_event() {
             if let Event::Due { message, .. } = event {
-                let whole = self.ends[at].land(message, Landing::Accept, (), now);
+                let whole = self.ends[at]
+                    .incoming()
+                    .land(message, Landing::Accept, (), now);
                 events.extend(whole.map(|()| Event::Arrived(message, ())));
             }
             events.push(event);
@@ -238,7 +240,7 @@ impl Twins {
         }
         self.now = Instant(self.now.0 + self.rng.below(100_000));
         if self.under_way.iter().all(Vec::is_empty) {
-            let due = self.both(|pair| pair.ends.each_ref().map(Endpoint::next_timeout));
+            let due = self.both(|pair| pair.ends.each_ref().map(|end| end.state().next_timeout));
             self.now = due.into_iter().flatten().fold(self.now, Instant::max);
         }
         let (now, overflows) = (self.now, self.rng.chance(20_000));
@@ -246,7 +248,7 @@ impl Twins {
             for end in &mut pair.ends {
                 end.handle_timeout(now);
                 if overflows {
-                    end.note_overflow();
+                    end.incoming().note_overflow();
                 }
             }
             [0, 1].map(|at| (pair.events(at, now), pair.digest(at)))

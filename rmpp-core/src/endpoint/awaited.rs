@@ -1,6 +1,6 @@
 //! Which data packet comes next, for a driver that receives payload straight into its place.
 
-use super::Endpoint;
+use super::IncomingMessages;
 use crate::config::Bug;
 use crate::ids::{IncomingId, NodeId};
 use crate::incoming::states::State;
@@ -25,8 +25,9 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Whether `packet`, which came from `from`, begins as this one does. Its payload then belongs
-    /// here and nowhere else: [`Endpoint::handle`] places it here, or drops it.
+    /// Returns true if `packet`, which came from `from`, begins as this one does. Its payload then
+    /// belongs here and nowhere else: [`Endpoint::handle`](crate::Endpoint::handle) places it here,
+    /// or drops it.
     #[must_use]
     pub fn is(&self, from: NodeId, packet: &[u8]) -> bool {
         let is_data = |kind| matches!(kind, Kind::Data | Kind::StopData | Kind::LastData);
@@ -40,23 +41,24 @@ impl Awaited {
     }
 }
 
-impl<Out, In> Endpoint<Out, In> {
+impl<Out, In> IncomingMessages<'_, Out, In> {
     /// The data packet that `message` lacks next: none if it is not being received, nothing more is
     /// granted, or packets are missing before others that have come, so that nobody knows which
-    /// comes next. Until something else is done here, nobody but this packet has a claim to its
-    /// place.
+    /// comes next. Until something else is done at the endpoint, nobody but this packet has a
+    /// claim to its place.
     #[must_use]
-    pub fn awaited(&self, message: IncomingId) -> Option<Awaited> {
-        let index = self.incoming.find(message.0)?;
-        let incoming = &self.incoming[index];
+    pub fn awaited(self, message: IncomingId) -> Option<Awaited> {
+        let endpoint = &*self.0;
+        let index = endpoint.incoming.find(message.0)?;
+        let incoming = &endpoint.incoming[index];
         let is_next = incoming.state == State::Receiving
             && incoming.expected <= incoming.limit
             && incoming.came.is_empty();
         if !is_next {
             return None;
         }
-        let shape = incoming.shape(self.config.packet_bytes);
-        let seq = match self.config.has(Bug::AwaitWhatCame) {
+        let shape = incoming.shape(endpoint.config.packet_bytes);
+        let seq = match endpoint.config.has(Bug::AwaitWhatCame) {
             true => incoming.expected - 1,
             false => incoming.expected,
         };
@@ -64,7 +66,7 @@ impl<Out, In> Endpoint<Out, In> {
             message,
             offset: shape.offset(seq),
             payload_bytes: shape.data_bytes(seq),
-            header_bytes: bare_header_bytes(self.config.version),
+            header_bytes: bare_header_bytes(endpoint.config.version),
             from: incoming.from,
             msg_id: incoming.msg_id,
             message_len: incoming.len,

@@ -5,7 +5,7 @@ mod answers;
 mod arrivals;
 mod awaited;
 mod held;
-mod kept;
+mod messages;
 mod queues;
 mod round_trip;
 mod runs;
@@ -18,6 +18,7 @@ mod wake;
 mod window;
 
 pub use awaited::Awaited;
+pub use messages::{IncomingMessages, OutgoingMessages};
 #[cfg(feature = "sim")]
 pub use survey::Survey;
 
@@ -35,7 +36,6 @@ use crate::grant::Grants;
 use crate::ids::{Key, NodeId, OutgoingId};
 use crate::incoming::Incoming;
 use crate::list::List;
-use crate::outgoing::states;
 use crate::outgoing::{Outgoing, Place};
 use crate::packet::{FAST_HEADER_BYTES, Header, Packet};
 use crate::peer::{Path, Peer};
@@ -100,9 +100,9 @@ pub struct Endpoint<Out = (), In = ()> {
     counters: Counters,
 }
 
-/// What there is to do at an endpoint.
+/// What there is to do at an endpoint, and what it has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct State<'a> {
     /// [`poll_event`](Endpoint::poll_event) has something to tell. It may have even if this says
     /// no: what an acknowledgement says is found out when somebody asks.
     pub has_events: bool,
@@ -112,6 +112,11 @@ pub struct State {
     /// No outgoing message is unfinished, no answer waits to be transmitted and no acknowledgement
     /// is owed.
     pub is_quiet: bool,
+    /// When [`handle_timeout`](Endpoint::handle_timeout) is to be called; `None`: no need. May be
+    /// earlier than anything is due, never later.
+    pub next_timeout: Option<Instant>,
+    /// What has been counted since the endpoint was made.
+    pub counters: &'a Counters,
 }
 
 /// A message of which nothing is kept as long as its packet is in hand.
@@ -236,18 +241,6 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(OutgoingId(self.enter_outgoing(message)))
     }
 
-    /// Gives a message up: NULL goes out until the receiver has answered, then
-    /// [`Event::Cancelled`] is raised. A message that has had its last event is left alone.
-    ///
-    /// Source: paper §3.2, NULL.
-    pub fn abort(&mut self, message: OutgoingId, now: Instant) {
-        self.observe(now);
-        self.settle();
-        if let Some(index) = self.outgoing.find(message.0) {
-            self.abort_outgoing(index);
-        }
-    }
-
     /// The packet that a datagram begins with, or what is left of one: `bytes` bytes, of which
     /// `head` are the first ones, all if they are fewer than a header may have. The payload is not
     /// looked at. With [`Caps::COALESCE`](crate::Caps::COALESCE) another packet may follow.
@@ -353,40 +346,6 @@ impl<Out, In> Endpoint<Out, In> {
         Some(self.seal(to, header, bits))
     }
 
-    /// The first packet of a short message that [`send`](Self::send) has just begun, if it may go
-    /// now and no other message waits for [`poll_transmit`](Self::poll_transmit), which gives it
-    /// out otherwise. Call [`note_sent`](Self::note_sent) when it has gone.
-    #[inline]
-    #[must_use]
-    pub fn first_packet(&mut self, message: OutgoingId) -> Option<Transmit> {
-        let OutgoingId(key) = message;
-        let is_alone = self.ready.len() == 1 && self.ready.front() == Some(&key);
-        let is_short = |index| {
-            self.outgoing[index]
-                .shape(self.config.packet_bytes)
-                .is_short()
-        };
-        if !is_alone || !is_short(key.index) {
-            return None;
-        }
-        self.ready.pop_front();
-        self.outgoing[key.index].ready = false;
-        Some(self.transmit_opener(key.index))
-    }
-
-    /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
-    /// no timer runs for it: the clock need not be read before.
-    #[inline]
-    pub fn note_sent(&mut self, message: OutgoingId, now: Instant) {
-        self.observe(now);
-        if let Some(index) = self.outgoing.find(message.0)
-            && self.outgoing[index].state == states::State::Waiting
-            && !self.config.has(Bug::ForgetLaunch)
-        {
-            self.note_launch(index, now);
-        }
-    }
-
     /// The next thing that has become of a message or a peer.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<Out, In>> {
@@ -422,10 +381,9 @@ impl<Out, In> Endpoint<Out, In> {
         true
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None`: no need. May be
-    /// earlier than anything is due, never later.
-    #[must_use]
-    pub fn next_timeout(&self) -> Option<Instant> {
+    /// See [`State::next_timeout`].
+    #[inline]
+    fn next_timeout(&self) -> Option<Instant> {
         // What the timers stood for may be over.
         let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owed_to > 0;
         (self.wake != Instant::NEVER && is_timed).then_some(self.wake)
@@ -440,17 +398,16 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// What has been counted so far.
-    #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// What there is to do.
+    /// What there is to do, and what has been done.
+    // A caller that reads one field pays for that one alone: the compiler drops the others, because
+    // they have no effect, not even a panic.
     #[inline(always)]
     #[must_use]
-    pub fn state(&self) -> State {
-        let has_waiting = |(from, _): (u32, _)| self.paths[from as usize].waiting.len() > 0;
+    pub fn state(&self) -> State<'_> {
+        let has_waiting = |(from, _): (u32, _)| {
+            let path = self.paths.get(from as usize);
+            path.is_some_and(|path| path.waiting.len() > 0)
+        };
         let has_grants = !self.grants_due.is_empty() && !self.config.has(Bug::LeaveGrants);
         State {
             has_events: !self.events.is_empty(),
@@ -460,17 +417,23 @@ impl<Out, In> Endpoint<Out, In> {
                 || !self.ripe.is_empty()
                 || self.unsettled.is_some_and(has_waiting),
             is_quiet: self.outgoing.len() == 0 && self.answers.is_empty() && self.owed_to == 0,
+            next_timeout: self.next_timeout(),
+            counters: &self.counters,
         }
     }
 
-    /// Tells that the layer below has lost packets because its receive buffer was full: less is
-    /// granted for a while.
-    // Rule G.
-    pub fn note_overflow(&mut self) {
-        self.counters.overflows += 1;
-        if self.config.caps.has(Caps::BUDGET) {
-            self.grants.overflow();
-        }
+    /// The messages that this node sends, by their ids.
+    #[inline]
+    #[must_use]
+    pub fn outgoing(&mut self) -> OutgoingMessages<'_, Out, In> {
+        OutgoingMessages(self)
+    }
+
+    /// The messages that this node receives, by their ids.
+    #[inline]
+    #[must_use]
+    pub fn incoming(&mut self) -> IncomingMessages<'_, Out, In> {
+        IncomingMessages(self)
     }
 
     fn enter_outgoing(&mut self, message: Outgoing<Out>) -> Key {

@@ -59,7 +59,7 @@ impl World {
         if node.stalled || len.is_multiple_of(2) {
             return Ok(());
         }
-        if let Some(packet) = node.endpoint.first_packet(id) {
+        if let Some(packet) = node.endpoint.outgoing().first_packet(id) {
             node.begun.push(id);
             self.transmit(from, &packet)?;
             let wait_ns = self.whims.pick(&[0, 0, 20_000]);
@@ -78,7 +78,7 @@ impl World {
             endpoint, begun, ..
         } = &mut self.nodes[at as usize];
         for id in begun.drain(..) {
-            endpoint.note_sent(id, self.now);
+            endpoint.outgoing().note_sent(id, self.now);
         }
     }
 
@@ -143,7 +143,7 @@ impl World {
             .outgoing
             .id_of(tag)
             .ok_or("an open message has an id")?;
-        node.endpoint.abort(id, self.now);
+        node.endpoint.outgoing().abort(id, self.now);
         self.note("abort", from, tag, 0);
         self.service(from)
     }
@@ -169,7 +169,7 @@ impl World {
                 node.tables.incoming.take(id.index(), id);
             }
         }
-        let whole = node.endpoint.land(id, landing, tag, self.now);
+        let whole = node.endpoint.incoming().land(id, landing, tag, self.now);
         self.note("land", at, tag, u64::from(landing == Landing::Accept));
         if let Some(kept) = whole {
             self.hear(at, Event::Arrived(id, kept))?;

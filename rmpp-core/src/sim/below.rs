@@ -29,11 +29,11 @@ pub(super) fn keep(
     let tag = packet.payload.map(|payload| payload.tag);
     match (placement, tag) {
         (Placement::Early { message }, Some(tag)) => {
-            let whole = endpoint.land(message, Landing::Later, tag, now);
+            let whole = endpoint.incoming().land(message, Landing::Later, tag, now);
             hold!(whole.is_none(), "I2: message {tag} lands ahead of its turn");
         }
         (Placement::Data { message, .. }, Some(tag)) => {
-            let kept = endpoint.incoming(message).copied();
+            let kept = endpoint.incoming().kept(message).copied();
             hold!(
                 kept == Some(tag),
                 "I3: data of message {tag} is placed in {kept:?}"
@@ -196,8 +196,10 @@ impl World {
     fn take_lone(&mut self, (from, to): (NodeId, NodeId), packet: &Packet) -> Verdict {
         let Node {
             endpoint, tables, ..
-        } = &self.nodes[to.0 as usize];
-        let awaited = tables.current.and_then(|id| endpoint.awaited(id));
+        } = &mut self.nodes[to.0 as usize];
+        let awaited = tables
+            .current
+            .and_then(|id| endpoint.incoming().awaited(id));
         if let Some(awaited) = &awaited {
             self.witness(to.0).awaits(awaited)?;
             if self.whims.chance(500_000) {
@@ -327,7 +329,9 @@ impl World {
             // A driver should say so, and may forget.
             if self.rng.chance(800_000) {
                 let node = &mut self.nodes[at as usize];
-                node.endpoint.land(id, Landing::Later, tag, self.now);
+                node.endpoint
+                    .incoming()
+                    .land(id, Landing::Later, tag, self.now);
             }
             return Ok(());
         }
@@ -393,8 +397,8 @@ impl World {
                 .tag_of(&header, other)
                 .ok_or("P1: a packet of no known message")?;
             let payload = self.witness(from).transmitted(transmit, &header, tag)?;
-            let endpoint = &self.nodes[from as usize].endpoint;
-            let kept = transmit.message.map(|id| endpoint.outgoing(id));
+            let endpoint = &mut self.nodes[from as usize].endpoint;
+            let kept = transmit.message.map(|id| endpoint.outgoing().kept(id));
             hold!(
                 kept.is_none_or(|kept| kept == Some(&tag)),
                 "I3: message {tag} is sent as {kept:?}"
@@ -476,7 +480,13 @@ impl World {
     pub(super) fn handle_timeout(&mut self, at: u32) -> Verdict {
         let now = self.now;
         let node = &mut self.nodes[at as usize];
-        if node.asleep || node.endpoint.next_timeout().is_none_or(|timer| timer > now) {
+        if node.asleep
+            || node
+                .endpoint
+                .state()
+                .next_timeout
+                .is_none_or(|timer| timer > now)
+        {
             return Ok(());
         }
         self.start_timers(at);
@@ -484,9 +494,9 @@ impl World {
         node.endpoint.handle_timeout(now);
         // When its timers are due a driver asks whether packets found no room.
         if self.rng.chance(self.plan.overflow_ppm) {
-            node.endpoint.note_overflow();
+            node.endpoint.incoming().note_overflow();
         }
-        let next = node.endpoint.next_timeout();
+        let next = node.endpoint.state().next_timeout;
         hold!(
             next.is_none_or(|timer| timer > now),
             "I15: node {at} has a timer in the past"

@@ -429,7 +429,7 @@ pub(super) fn all_gone(node: u32, endpoint: &Tagged, orphans: usize) -> Verdict 
         empty && left.incoming_live <= orphans && left.outstanding == left.granted,
         "I8: node {node} still keeps {left:?}"
     );
-    let timer = endpoint.next_timeout();
+    let timer = endpoint.state().next_timeout;
     hold!(
         timer.is_none(),
         "I15: node {node} has nothing to do and a timer at {timer:?}"

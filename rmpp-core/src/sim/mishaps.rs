@@ -97,7 +97,7 @@ impl World {
             (
                 endpoint.survey(),
                 endpoint.state().is_quiet,
-                endpoint.next_timeout(),
+                endpoint.state().next_timeout,
             )
         };
         let before = state(&node.endpoint);

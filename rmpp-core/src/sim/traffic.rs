@@ -155,7 +155,7 @@ impl Run {
         outcome.virtual_ns = self.now.0;
         outcome.overflowed = self.network.overflowed();
         for driver in self.drivers.iter().flatten() {
-            outcome.packets += driver.endpoint.counters().sent_total();
+            outcome.packets += driver.endpoint.state().counters.sent_total();
             let (peers, other) = driver.endpoint.state_bytes();
             outcome.peer_state_bytes = peers;
             outcome.other_state_bytes = outcome.other_state_bytes.max(other);
@@ -199,7 +199,10 @@ impl Run {
         } else {
             Landing::Accept
         };
-        self.driver(at).endpoint.land(message, landing, (), now);
+        self.driver(at)
+            .endpoint
+            .incoming()
+            .land(message, landing, (), now);
     }
 
     fn handle_landings(&mut self) {
@@ -210,7 +213,7 @@ impl Run {
             self.landings.pop();
             let now = self.now;
             let endpoint = &mut self.driver(at).endpoint;
-            endpoint.land(message, Landing::Accept, (), now);
+            endpoint.incoming().land(message, Landing::Accept, (), now);
             self.service(at);
         }
     }
@@ -242,7 +245,7 @@ impl Run {
             }
         }
         let driver = self.driver(node);
-        let Some(timer) = driver.endpoint.next_timeout() else {
+        let Some(timer) = driver.endpoint.state().next_timeout else {
             return;
         };
         if timer < driver.timer {

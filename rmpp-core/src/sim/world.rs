@@ -200,7 +200,7 @@ impl World {
     fn next_moment(&self) -> Option<Instant> {
         let planned = self.agenda.peek().map(|entry| entry.0.0);
         let awake = self.nodes.iter().filter(|node| !node.asleep);
-        let timers = awake.filter_map(|node| node.endpoint.next_timeout());
+        let timers = awake.filter_map(|node| node.endpoint.state().next_timeout);
         timers
             .chain(planned)
             .chain(self.network.next_delivery())

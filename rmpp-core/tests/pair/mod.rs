@@ -79,7 +79,9 @@ impl Pair {
     }
 
     fn land(&mut self, at: usize, message: IncomingId) {
-        let whole = self.nodes[at].land(message, Landing::Accept, (), self.now);
+        let whole = self.nodes[at]
+            .incoming()
+            .land(message, Landing::Accept, (), self.now);
         self.arrived[at] += u64::from(whole.is_some());
     }
 
@@ -89,7 +91,10 @@ impl Pair {
         while !is_done(self) {
             self.steps += 1;
             assert!(self.steps < MOST_STEPS, "no end: {}", self.packets());
-            let timers = self.nodes.iter().filter_map(Endpoint::next_timeout);
+            let timers = self
+                .nodes
+                .iter()
+                .filter_map(|node| node.state().next_timeout);
             let next = timers.chain(self.network.next_delivery()).min();
             let Some(next) = next.filter(|at| at.0 < limit_ns) else {
                 return false;
@@ -119,7 +124,7 @@ impl Pair {
 
     /// Packets sent so far by both.
     pub(crate) fn packets(&self) -> u64 {
-        let sent = |node: &Endpoint| node.counters().sent_total();
+        let sent = |node: &Endpoint| node.state().counters.sent_total();
         self.nodes.iter().map(sent).sum()
     }
 
@@ -143,7 +148,7 @@ impl Pair {
 
     /// Packets of node 0 that began a message.
     pub(crate) fn openers(&self) -> u64 {
-        let counters = self.nodes[0].counters();
+        let counters = self.nodes[0].state().counters;
         counters.messages_sent + counters.first_repeated
     }
 
@@ -153,8 +158,8 @@ impl Pair {
         let lost = self.nodes[0].poll_transmit(self.now, 1);
         assert!(lost.is_some());
         let (sent_at, due) = (self.now, self.ended[0] + 1);
-        let repeated = self.nodes[0].counters().first_repeated;
-        let is_repeated = |pair: &Self| pair.nodes[0].counters().first_repeated > repeated;
+        let repeated = self.nodes[0].state().counters.first_repeated;
+        let is_repeated = |pair: &Self| pair.nodes[0].state().counters.first_repeated > repeated;
         assert!(self.run(u64::MAX, is_repeated));
         let waited_ns = self.now.0 - sent_at.0;
         assert!(self.run(u64::MAX, |pair| pair.ended[0] == due));

@@ -158,7 +158,9 @@ impl Wire {
 
     /// Aborts the last send of a node.
     pub(crate) fn abandon(&mut self, from: u32) {
-        self.nodes[from as usize].abort(self.last_sent[&from], self.now);
+        self.nodes[from as usize]
+            .outgoing()
+            .abort(self.last_sent[&from], self.now);
     }
 
     /// The next packet a node has to send.
@@ -204,7 +206,7 @@ impl Wire {
         let near = self.announced.iter().rev().take(16);
         let awaited = near
             .filter(|entry| entry.0 == to)
-            .filter_map(|entry| node.awaited(entry.1))
+            .filter_map(|entry| node.incoming().awaited(entry.1))
             .find(|awaited| awaited.is(packet.from, &bytes));
         let outcome = handle((node, packet.from), &bytes, packet.len, now);
         if let (Some(awaited), Ok(placement)) = (awaited, outcome) {
@@ -229,7 +231,9 @@ impl Wire {
     }
 
     fn land(&mut self, at: u32, message: IncomingId, landing: Landing) {
-        let whole = self.nodes[at as usize].land(message, landing, (), self.now);
+        let whole = self.nodes[at as usize]
+            .incoming()
+            .land(message, landing, (), self.now);
         let arrived = whole.map(|()| Event::Arrived(message, ()));
         self.events[at as usize].extend(arrived);
     }

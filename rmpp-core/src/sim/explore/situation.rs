@@ -115,7 +115,7 @@ impl Situation {
         if end.sent < case.sends[at as usize].len() {
             acts.push(Act::Send(at));
         }
-        if self.timeouts_left > 0 && end.endpoint.next_timeout().is_some() {
+        if self.timeouts_left > 0 && end.endpoint.state().next_timeout.is_some() {
             acts.push(Act::Timeout(at));
             acts.push(Act::Silence(at));
         }
@@ -205,8 +205,9 @@ impl Situation {
     fn arrive(&mut self, case: &Case, from: u32, packet: &Packet) -> Result<bool, String> {
         let at = 1 - from;
         let end = &mut self.ends[at as usize];
-        let awaited = end.tables.current.and_then(|id| end.endpoint.awaited(id));
         let endpoint = Rc::make_mut(&mut end.endpoint);
+        let current = end.tables.current;
+        let awaited = current.and_then(|id| endpoint.incoming().awaited(id));
         let cut = endpoint.cut(&packet.header, packet.bytes());
         let outcome = endpoint.handle(NodeId(from), &cut, end.now);
         if let Some(awaited) = &awaited {
@@ -246,7 +247,9 @@ impl Situation {
     /// A message lands; it may be there as a whole.
     fn tell_landing(&mut self, at: u32, (id, tag): (IncomingId, u32), landing: Landing) -> Verdict {
         let end = &mut self.ends[at as usize];
-        let whole = Rc::make_mut(&mut end.endpoint).land(id, landing, tag, end.now);
+        let whole = Rc::make_mut(&mut end.endpoint)
+            .incoming()
+            .land(id, landing, tag, end.now);
         if let Some(kept) = whole {
             end.heard += 1;
             self.witness(at).heard(Event::Arrived(id, kept))?;
@@ -256,14 +259,14 @@ impl Situation {
 
     fn time_out(&mut self, case: &Case, at: u32, more_ns: u64) -> Result<bool, String> {
         let end = &mut self.ends[at as usize];
-        let Some(timer) = end.endpoint.next_timeout() else {
+        let Some(timer) = end.endpoint.state().next_timeout else {
             return Ok(false);
         };
         self.timeouts_left = self.timeouts_left.saturating_sub(1);
         end.now = end.now.max(timer).plus_ns(more_ns);
         let endpoint = Rc::make_mut(&mut end.endpoint);
         endpoint.handle_timeout(end.now);
-        let next = endpoint.next_timeout();
+        let next = endpoint.state().next_timeout;
         hold!(
             next.is_none_or(|timer| timer > end.now),
             "I15: node {at} has a timer in the past"
@@ -306,7 +309,9 @@ impl Situation {
         let end = &mut self.ends[from as usize];
         let id = end.tables.outgoing.id_of(tag);
         let id = id.ok_or("I5: an open message without an id")?;
-        Rc::make_mut(&mut end.endpoint).abort(id, end.now);
+        Rc::make_mut(&mut end.endpoint)
+            .outgoing()
+            .abort(id, end.now);
         self.service(case, from)
     }
 
@@ -390,7 +395,8 @@ impl Situation {
             if quiet && self.checker.unfinished == 0 {
                 return self.check_end(case);
             }
-            let waits = [0, 1].map(|at: usize| self.ends[at].endpoint.next_timeout().is_some());
+            let waits =
+                [0, 1].map(|at: usize| self.ends[at].endpoint.state().next_timeout.is_some());
             hold!(
                 waits[0] || waits[1],
                 "I16: nothing will ever happen again: {:?}",
@@ -475,10 +481,10 @@ impl Situation {
 /// out at once or in its turn.
 fn check_shortcut(endpoint: &Tagged, id: OutgoingId, now: Instant) -> Verdict {
     let (mut at_once, mut in_turn) = (endpoint.clone(), endpoint.clone());
-    let Some(first) = at_once.first_packet(id) else {
+    let Some(first) = at_once.outgoing().first_packet(id) else {
         return Ok(());
     };
-    at_once.note_sent(id, now);
+    at_once.outgoing().note_sent(id, now);
     hold!(
         in_turn.poll_transmit(now, 1) == Some(first),
         "the first packet at once is {first:?}"

@@ -34,7 +34,7 @@ impl Rig {
     fn take_packet<'a>(&mut self, packet: &Packet, left: &'a [u8]) -> Result<&'a [u8], String> {
         let (now, from) = (self.now, NodeId(packet.from));
         let end = &mut self.ends[packet.to as usize];
-        let awaited = end.current.and_then(|id| end.core.awaited(id));
+        let awaited = end.current.and_then(|id| end.core.incoming().awaited(id));
         let awaited = awaited.filter(|awaited| awaited.is(from, left));
         let cut = end.core.cut(left, left.len());
         let outcome = end.core.handle(from, &cut, now);
@@ -69,7 +69,10 @@ impl Rig {
             }
             Placement::Early { message } => {
                 end.incoming.put(message.index(), message, (from, tag))?;
-                let whole = end.core.land(message, Landing::Later, tag, self.now);
+                let whole = end
+                    .core
+                    .incoming()
+                    .land(message, Landing::Later, tag, self.now);
                 hold!(whole.is_none(), "I2: message {tag} lands ahead of its turn");
                 Ok(())
             }
@@ -77,7 +80,7 @@ impl Rig {
                 end.current = Some(message);
                 let known = end.incoming.get(message.index(), message);
                 let (_, known) = known.ok_or("I3: data is placed in a message that is over")?;
-                let kept = end.core.incoming(message).copied();
+                let kept = end.core.incoming().kept(message).copied();
                 hold!(
                     kept == Some(known),
                     "I3: data of message {known} is placed in {kept:?}"

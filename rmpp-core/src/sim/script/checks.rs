@@ -25,7 +25,7 @@ impl Rig {
                 survey.outgoing <= outgoing && survey.incoming_live <= incoming,
                 "I8: node {at} keeps {survey:?}, its driver {outgoing} out and {incoming} in"
             );
-            let next = end.core.next_timeout();
+            let next = end.core.state().next_timeout;
             hold!(
                 next.is_none_or(|timer| timer < self.now.plus_ns(LONGEST_TIMER_NS)),
                 "I15: node {at} has a timer at {next:?}"

@@ -149,7 +149,7 @@ impl Rig {
                 Ok(())
             }
             Line::Overflow(at) => {
-                self.end(at).core.note_overflow();
+                self.end(at).core.incoming().note_overflow();
                 Ok(())
             }
             Line::Kill(at) => {
@@ -180,7 +180,7 @@ impl Rig {
         end.last_sent = Some(id);
         self.hear_at_hand(from)?;
         let end = &mut self.ends[from as usize];
-        if posted && let Some(transmit) = end.core.first_packet(id) {
+        if posted && let Some(transmit) = end.core.outgoing().first_packet(id) {
             end.begun.push(id);
             let packet = self.pack(from, &transmit);
             self.launch(packet, true)?;
@@ -192,7 +192,7 @@ impl Rig {
     pub(super) fn start_timers(&mut self, at: u32) {
         let end = &mut self.ends[at as usize];
         for id in end.begun.drain(..) {
-            end.core.note_sent(id, self.now);
+            end.core.outgoing().note_sent(id, self.now);
         }
     }
 
@@ -203,7 +203,7 @@ impl Rig {
             if let Some((_, tag)) = end.outgoing.get(id.index(), id) {
                 self.checker.messages[tag as usize].abort_asked = true;
             }
-            end.core.abort(id, now);
+            end.core.outgoing().abort(id, now);
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ impl Rig {
         }
         // A message that is gone is left alone.
         let tag = entry.map_or(NOBODY, |entry| entry.1);
-        match end.core.land(id, landing, tag, now) {
+        match end.core.incoming().land(id, landing, tag, now) {
             Some(kept) => self.note(at, Event::Arrived(id, kept)),
             None => Ok(()),
         }
@@ -277,7 +277,7 @@ impl Rig {
 
     pub(super) fn next_moment(&self) -> Option<Instant> {
         let alive = self.ends.iter().filter(|end| end.is_alive);
-        let timers = alive.filter_map(|end| end.core.next_timeout());
+        let timers = alive.filter_map(|end| end.core.state().next_timeout);
         timers.chain(self.next_flight()).min()
     }
 
@@ -299,7 +299,7 @@ impl Rig {
                 continue;
             }
             end.core.handle_timeout(now);
-            let next = end.core.next_timeout();
+            let next = end.core.state().next_timeout;
             hold!(
                 next.is_none_or(|timer| timer > now),
                 "I15: node {at} has a timer in the past"

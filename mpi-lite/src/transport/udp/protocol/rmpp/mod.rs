@@ -140,12 +140,12 @@ impl Driver {
     }
 
     pub(crate) fn counters(&self) -> &Counters {
-        self.core.counters()
+        self.core.state().counters
     }
 
     #[inline]
     fn hand_out<R>(
-        &self,
+        &mut self,
         packet: &Transmit,
         send: &mut impl FnMut(&Parcel<'_, HeaderBytes>) -> R,
     ) -> R {
@@ -159,7 +159,7 @@ impl Driver {
         let Some(id) = packet.message else {
             return send(&parcel);
         };
-        let message = self.core.outgoing(id);
+        let message = self.core.outgoing().kept(id);
         let message = message.expect("the core sends living messages only");
         let offset = usize::try_from(packet.offset).expect("a range of memory");
         if offset == 0 {
@@ -179,7 +179,9 @@ impl Driver {
         match placement {
             Placement::Early { message } => {
                 let early = Place::Early(payload.to_vec());
-                self.core.land(message, CoreLanding::Later, early, now);
+                self.core
+                    .incoming()
+                    .land(message, CoreLanding::Later, early, now);
             }
             Placement::Data {
                 message, offset, ..
@@ -191,7 +193,7 @@ impl Driver {
                     return;
                 }
                 let offset = usize::try_from(offset).expect("a range of memory");
-                let place = self.core.incoming(message).expect(LIVING);
+                let place = self.core.incoming().kept(message).expect(LIVING);
                 place.write(offset - ENVELOPE_BYTES, payload);
             }
             Placement::First { .. } | Placement::None => {}
@@ -211,7 +213,9 @@ impl Driver {
         let Some((envelope, len)) = open_envelope(payload, len) else {
             // No engine of ours sends such a message.
             let nothing = Place::Held(Vec::new());
-            self.core.land(id, CoreLanding::Drop, nothing, now);
+            self.core
+                .incoming()
+                .land(id, CoreLanding::Drop, nothing, now);
             return false;
         };
         let first = &payload[ENVELOPE_BYTES..];
@@ -233,7 +237,7 @@ impl Driver {
             }
             Landing::Later => {
                 let held = Place::Held(first.to_vec());
-                self.core.land(id, CoreLanding::Later, held, now);
+                self.core.incoming().land(id, CoreLanding::Later, held, now);
             }
         }
         true
@@ -248,7 +252,7 @@ impl Driver {
         sink: &mut impl Sink,
     ) -> bool {
         // Its sender may have given it up, or be lost, meanwhile.
-        let Some(Place::Early(payload)) = self.core.incoming(id) else {
+        let Some(Place::Early(payload)) = self.core.incoming().kept(id) else {
             return false;
         };
         let payload = core::mem::take(payload);
@@ -260,7 +264,10 @@ impl Driver {
     #[inline]
     fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
         let place = Place::Into(area);
-        let whole = self.core.land(id, CoreLanding::Accept, place, now);
+        let whole = self
+            .core
+            .incoming()
+            .land(id, CoreLanding::Accept, place, now);
         if whole.is_none() {
             self.current = Some(id);
         }
@@ -367,7 +374,7 @@ impl Protocol for Driver {
         id: OutgoingId,
         mut send: impl FnMut(&Parcel<'_, HeaderBytes>),
     ) -> bool {
-        let packet = self.core.first_packet(id);
+        let packet = self.core.outgoing().first_packet(id);
         if let Some(packet) = &packet {
             self.hand_out(packet, &mut send);
         }
@@ -376,7 +383,7 @@ impl Protocol for Driver {
 
     #[inline]
     fn note_sent(&mut self, id: OutgoingId, now: Instant) {
-        self.core.note_sent(id, now);
+        self.core.outgoing().note_sent(id, now);
     }
 
     #[inline]
@@ -387,8 +394,8 @@ impl Protocol for Driver {
     #[inline]
     fn awaited(&mut self) -> Option<(Awaited, Span)> {
         let id = self.current?;
-        let awaited = self.core.awaited(id)?;
-        let Place::Into(area) = self.core.incoming(id)? else {
+        let awaited = self.core.incoming().awaited(id)?;
+        let Place::Into(area) = self.core.incoming().kept(id)? else {
             return None;
         };
         let span = area.span()?;
@@ -465,7 +472,7 @@ impl Protocol for Driver {
                 self.has_moved = true;
                 self.current = Some(message);
                 let mut offset = usize::try_from(offset).expect("a range of memory");
-                let place = self.core.incoming(message).expect(LIVING);
+                let place = self.core.incoming().kept(message).expect(LIVING);
                 for number in done..done + taken {
                     let payload = payload(number);
                     place.write(offset - ENVELOPE_BYTES, payload);
@@ -478,12 +485,12 @@ impl Protocol for Driver {
     }
 
     fn note_overflow(&mut self) {
-        self.core.note_overflow();
+        self.core.incoming().note_overflow();
     }
 
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
-        let id = self.core.incoming_at(arrival.0 as usize);
-        let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming(id)?))) else {
+        let id = self.core.incoming().at(arrival.0 as usize);
+        let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming().kept(id)?))) else {
             // Its sender is lost: the event that tells so waits to be told.
             return false;
         };
@@ -535,12 +542,12 @@ impl Protocol for Driver {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        self.core.next_timeout()
+        self.core.state().next_timeout
     }
 
     #[inline]
     fn handle_timeout(&mut self, now: Instant) -> bool {
-        let is_due = self.core.next_timeout().is_some_and(|due| due <= now);
+        let is_due = self.core.state().next_timeout.is_some_and(|due| due <= now);
         if is_due {
             self.core.handle_timeout(now);
         }
@@ -614,7 +621,7 @@ mod tests {
         let mut heard = Heard::default();
         let first = packet(&mut peer, now);
         driver.take_packet(PeerId(0), &first, now, &mut heard);
-        peer.abort(message, now);
+        peer.outgoing().abort(message, now);
         let null = packet(&mut peer, now);
         driver.take_packet(PeerId(0), &null, now, &mut heard);
         driver.tell(now, &mut heard, |_| None);
@@ -642,7 +649,7 @@ mod tests {
             packet(&mut peer, now)
         });
         driver.take_packet(PeerId(0), &sent[1], now, &mut heard);
-        assert!(driver.core.incoming_at(0).is_some(), "it is kept");
+        assert!(driver.core.incoming().at(0).is_some(), "it is kept");
         // It asks for what is missing, in vain.
         let own = Outbound {
             envelope: &[0; ENVELOPE_BYTES],

@@ -1,0 +1,149 @@
+//! The messages of an endpoint, by their ids: those that its node sends, and those that it
+//! receives. The layer above keeps a value with each one, from its beginning to its end.
+
+use super::Endpoint;
+use crate::caps::Caps;
+use crate::config::Bug;
+use crate::event::{Event, Landing, Transmit};
+use crate::ids::{IncomingId, OutgoingId};
+use crate::incoming::states::State as IncomingState;
+use crate::outgoing::states::State as OutgoingState;
+use crate::time::Instant;
+
+/// The messages that a node sends, from [`Endpoint::send`] on; made by [`Endpoint::outgoing`].
+pub struct OutgoingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<Out, In>);
+
+/// The messages that a node receives, from their first packet on; made by [`Endpoint::incoming`].
+pub struct IncomingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<Out, In>);
+
+impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
+    /// What is kept with a message that has not ended.
+    #[inline]
+    #[must_use]
+    pub fn kept(self, message: OutgoingId) -> Option<&'a Out> {
+        let index = self.0.outgoing.find(message.0)?;
+        self.0.outgoing[index].kept.as_ref()
+    }
+
+    /// The first packet of a short message that [`send`](Endpoint::send) has just begun, if it may
+    /// go now and no other message waits for [`poll_transmit`](Endpoint::poll_transmit), which
+    /// gives it out otherwise. Call [`note_sent`](Self::note_sent) when it has gone.
+    #[inline]
+    #[must_use]
+    pub fn first_packet(self, message: OutgoingId) -> Option<Transmit> {
+        let endpoint = self.0;
+        let OutgoingId(key) = message;
+        let is_alone = endpoint.ready.len() == 1 && endpoint.ready.front() == Some(&key);
+        let is_short = |index| {
+            endpoint.outgoing[index]
+                .shape(endpoint.config.packet_bytes)
+                .is_short()
+        };
+        if !is_alone || !is_short(key.index) {
+            return None;
+        }
+        endpoint.ready.pop_front();
+        endpoint.outgoing[key.index].ready = false;
+        Some(endpoint.transmit_opener(key.index))
+    }
+
+    /// A packet that [`first_packet`](Self::first_packet) has given out is on its way. Until then
+    /// no timer runs for it: the clock need not be read before.
+    #[inline]
+    pub fn note_sent(self, message: OutgoingId, now: Instant) {
+        let endpoint = self.0;
+        endpoint.observe(now);
+        if let Some(index) = endpoint.outgoing.find(message.0)
+            && endpoint.outgoing[index].state == OutgoingState::Waiting
+            && !endpoint.config.has(Bug::ForgetLaunch)
+        {
+            endpoint.note_launch(index, now);
+        }
+    }
+
+    /// Gives a message up: NULL goes out until the receiver has answered, then
+    /// [`Event::Cancelled`] is raised. A message that has had its last event is left alone.
+    ///
+    /// Source: paper §3.2, NULL.
+    pub fn abort(self, message: OutgoingId, now: Instant) {
+        let endpoint = self.0;
+        endpoint.observe(now);
+        endpoint.settle();
+        if let Some(index) = endpoint.outgoing.find(message.0) {
+            endpoint.abort_outgoing(index);
+        }
+    }
+}
+
+impl<'a, Out, In> IncomingMessages<'a, Out, In> {
+    /// Says where an announced message lands, and what is to be kept with it. As long as this is
+    /// not called the message is held: neither CTS nor MSGEND goes out. One that came early can
+    /// only land [`Landing::Later`]. A message that is gone (aborted, peer lost) or has landed
+    /// already is left alone. Returns what was to be kept if the message is there as a whole: it is
+    /// over then, without an event.
+    ///
+    /// Source: paper §3.6.
+    pub fn land(self, message: IncomingId, landing: Landing, kept: In, now: Instant) -> Option<In> {
+        let endpoint = self.0;
+        if let Some(fresh) = endpoint.fresh
+            && fresh.key == message.0
+            && landing == Landing::Accept
+        {
+            endpoint.land_fresh(fresh, now);
+            return Some(kept);
+        }
+        endpoint.observe(now);
+        let index = endpoint.incoming.find(message.0)?;
+        if endpoint.incoming[index].state == IncomingState::Early {
+            endpoint.incoming[index].kept = Some(kept);
+            return None;
+        }
+        endpoint.land_incoming(index, (landing, kept), now);
+        match endpoint.events.pop_back()? {
+            Event::Arrived(id, kept) if id == message => Some(kept),
+            other => {
+                endpoint.events.push_back(other);
+                None
+            }
+        }
+    }
+
+    /// The message whose id has this [`index`](IncomingId::index), if one has.
+    #[inline]
+    #[must_use]
+    pub fn at(self, index: usize) -> Option<IncomingId> {
+        let index = u32::try_from(index).ok()?;
+        self.0.incoming.get(index)?;
+        Some(IncomingId(self.0.incoming.key(index)))
+    }
+
+    /// What is kept with a message that has been announced, or came early, and whose last event has
+    /// not been polled; nothing as long as it has not landed, not even [`Landing::Later`].
+    #[inline]
+    #[must_use]
+    pub fn kept(self, message: IncomingId) -> Option<&'a mut In> {
+        let Endpoint {
+            incoming, events, ..
+        } = self.0;
+        let index = incoming.find(message.0);
+        let known = index.and_then(|index| incoming.get_mut(index));
+        if let Some(kept) = known.and_then(|known| known.kept.as_mut()) {
+            return Some(kept);
+        }
+        // Its last packet has just been handled, and is to be placed.
+        events.iter_mut().rev().find_map(|event| match event {
+            Event::Arrived(id, kept) if *id == message => Some(kept),
+            _ => None,
+        })
+    }
+
+    /// The layer below has lost packets because its receive buffer was full: less is granted for a
+    /// while.
+    // Rule G.
+    pub fn note_overflow(self) {
+        self.0.counters.overflows += 1;
+        if self.0.config.caps.has(Caps::BUDGET) {
+            self.0.grants.overflow();
+        }
+    }
+}
