@@ -36,10 +36,15 @@ fn read(folder: &Path, called: &str, found: &mut Vec<(String, String)>) {
 /// The files of these folders of `src`, by their path from there, without those that are nothing
 /// but tests or for fuzzers alone.
 pub(crate) fn files_of(folders: &[&str]) -> Vec<(String, String)> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    files_below("src", folders)
+}
+
+/// The same of the folders below `root`, which is named from this crate on.
+pub(crate) fn files_below(root: &str, folders: &[&str]) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
     let mut files = Vec::new();
     for folder in folders {
-        read(&source.join(folder), folder, &mut files);
+        read(&root.join(folder), folder, &mut files);
     }
     assert!(files.len() > folders.len(), "hardly a file in {folders:?}");
     files
