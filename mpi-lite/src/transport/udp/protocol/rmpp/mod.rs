@@ -261,7 +261,8 @@ impl Driver {
     }
 
     /// Tells the core that a message lands. Returns true if all of it is there.
-    #[inline]
+    // Each message that is received passes here; a call of its own costs 30 instructions.
+    #[inline(always)]
     fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
         let place = Place::Into(area);
         let whole = self
