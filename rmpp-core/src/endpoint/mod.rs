@@ -9,11 +9,11 @@ mod messages;
 mod queues;
 mod round_trip;
 mod runs;
-mod sift;
 #[cfg(feature = "sim")]
 mod survey;
 mod transmit;
 mod turns;
+mod validate;
 mod wake;
 mod window;
 
@@ -251,7 +251,7 @@ impl<Out, In> Endpoint<Out, In> {
     pub fn cut<'a>(&self, head: &'a [u8], bytes: usize) -> Packet<'a> {
         let packet_bytes = self.config.packet_bytes;
         let coalesces = self.config.caps.has(Caps::COALESCE);
-        let payload_bytes = |header: &Header| sift::payload_bytes(header, packet_bytes);
+        let payload_bytes = |header: &Header| validate::payload_bytes(header, packet_bytes);
         let packet = Packet::cut((head, bytes), coalesces, payload_bytes);
         let mut packet = packet.unwrap_or_else(|| Packet::none(head, bytes));
         if packet.header_bytes() > FAST_HEADER_BYTES && self.config.has(Bug::CutBeforeWords) {
@@ -278,7 +278,7 @@ impl<Out, In> Endpoint<Out, In> {
         now: Instant,
     ) -> Result<Placement, Dropped> {
         let sifted = if packet.is_any() {
-            self.sift(from, &packet.header)
+            self.validate(from, &packet.header)
         } else {
             Err(self.what_is_wrong(from, packet))
         };

@@ -9,7 +9,7 @@ mod below;
 mod checker;
 mod ending;
 mod explore;
-mod mishaps;
+mod faults;
 mod network;
 mod node;
 mod plan;

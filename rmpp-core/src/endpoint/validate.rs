@@ -30,13 +30,15 @@ impl<Out, In> Endpoint<Out, In> {
             return Dropped::Kind;
         };
         // Its payload is not as long as its header says, or there is no such header.
-        self.sift(from, &header).err().unwrap_or(Dropped::Fields)
+        self.validate(from, &header)
+            .err()
+            .unwrap_or(Dropped::Fields)
     }
 
     /// Checks a packet, touches nothing. Its payload is as long as its header says.
     // Rule S.
     #[inline]
-    pub(super) fn sift(&self, from: NodeId, header: &Header) -> Result<(), Dropped> {
+    pub(super) fn validate(&self, from: NodeId, header: &Header) -> Result<(), Dropped> {
         // Rule P2.
         if header.version != self.config.version {
             return Err(Dropped::Version);

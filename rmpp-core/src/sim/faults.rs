@@ -1,4 +1,4 @@
-//! What goes wrong beside the links: nodes that sleep, packets that lie; and how it ends.
+//! Faults beside those of links: nodes that sleep, packets that lie; and how it ends.
 
 use super::checker::{Outcome, Verdict, hold};
 use super::network::Faults;
