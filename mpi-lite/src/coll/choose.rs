@@ -4,7 +4,7 @@
 //! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
 
-use super::shared::MEETING_BYTES;
+use super::shared::SHARED_BYTES;
 use crate::comm::Peers;
 
 /// Up to this many bytes per process, gather and scatter pass packed blocks along a tree; beyond,
@@ -249,7 +249,7 @@ pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collect
 
 /// Whether `size` processes meet for `bytes` bytes each.
 fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
-    let is_small = bytes <= MEETING_BYTES;
+    let is_small = bytes <= SHARED_BYTES;
     match nearness {
         Nearness::Apart => false,
         Nearness::Beside => is_small && size <= ALL_LOOK,

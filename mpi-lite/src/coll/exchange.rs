@@ -7,7 +7,7 @@ use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
 use crate::comm::{Operation, in_words};
 use crate::data::Buffer;
-use crate::engine::AtSite;
+use crate::engine::{AtSite, Blocks};
 use crate::error::Result;
 use crate::memory::{Span, Way};
 use crate::node::site::{Epoch, Who};
@@ -17,7 +17,13 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
     look_at_all(at_site, Operation::Allgather, own, |epoch, rank| {
-        take_part(epoch, (rank, block, 0, block), &places[rank])
+        let part = Part {
+            rank,
+            bytes: block,
+            from: 0,
+            len: block,
+        };
+        take_part(epoch, part, &places[rank])
     })
 }
 
@@ -63,7 +69,13 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     keep(&own.part((me as u64 * count) as i64, count), &places[me])?;
     look_at_all(at_site, Operation::Alltoall, own, |epoch, rank| {
         let len = total / size;
-        take_part(epoch, (rank, total, me * len, len), &places[rank])
+        let part = Part {
+            rank,
+            bytes: total,
+            from: me * len,
+            len,
+        };
+        take_part(epoch, part, &places[rank])
     })
 }
 
@@ -72,8 +84,9 @@ pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buff
     let size = at_site.site().size();
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };
     let (len, room) = (block(own)?, block(receive)?);
+    let blocks = |buffer, bytes| Blocks { buffer, bytes };
     let about = Operation::Alltoall.about(0, len as u64);
-    let done = at_site.transpose(about, (own, len), (receive, room));
+    let done = at_site.transpose(about, blocks(own, len), blocks(receive, room));
     done.map_err(|error| in_words(at_site, error))
 }
 
@@ -110,13 +123,23 @@ fn look_at_all(
     Ok(())
 }
 
-/// Lays down a part of the `bytes` bytes that the member of `rank` has brought: the `len` bytes
-/// that begin at `from`.
-fn take_part(
-    epoch: Epoch<'_>,
-    (rank, bytes, from, len): (usize, usize, usize, usize),
-    place: &Buffer,
-) -> Result<()> {
+/// The `len` bytes that begin at `from`, of the `bytes` bytes that the member of `rank` has brought.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    rank: usize,
+    bytes: usize,
+    from: usize,
+    len: usize,
+}
+
+/// Lays down a part of what a member has brought.
+fn take_part(epoch: Epoch<'_>, part: Part, place: &Buffer) -> Result<()> {
+    let Part {
+        rank,
+        bytes,
+        from,
+        len,
+    } = part;
     if let Some(span) = place.contiguous().filter(|span| span.len() == len) {
         epoch.copy_part(rank, (bytes, from), span);
         return Ok(());

@@ -13,7 +13,7 @@ use crate::error::{Cause, Class, Error, Result};
 use crate::node::site::{About, BRING_BYTES, Epoch, LINE_BYTES, Look, Who};
 
 /// The most bytes for which an epoch is worth while.
-pub(super) const MEETING_BYTES: u64 = BRING_BYTES as u64;
+pub(super) const SHARED_BYTES: u64 = BRING_BYTES as u64;
 
 /// Said by the last who comes, when it had no memory for the reduction.
 const NO_MEMORY: About = About::NONE.with_bytes(1);

@@ -20,6 +20,15 @@ const LENGTH_BYTES: usize = 4;
 /// Its blocks do not fit a row.
 const TOO_LONG: u32 = u32::MAX;
 
+/// Blocks of equal length, one for each rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a> {
+    /// All of them, one after the other by rank.
+    pub buffer: &'a Buffer,
+    /// Bytes of one.
+    pub bytes: usize,
+}
+
 impl<'a> AtSite<'a> {
     /// Everybody comes for `about` and brings a row; the last one works for all. Answers with what
     /// it says of its work: `about`, with a root if `work` answers yes.
@@ -105,18 +114,15 @@ impl<'a> AtSite<'a> {
         Ok(())
     }
 
-    /// All-to-all of blocks of `block` bytes, which lie in `send` and in `receive` one after the
-    /// other by rank. The two may be the same.
+    /// All-to-all of blocks, which lie in `send` and in `receive` one after the other by rank. The
+    /// two may be the same memory.
     ///
     /// # Errors
     /// `Cause::Stray` or `Cause::Parted` if members are in different collectives;
     /// `Cause::Truncate` if blocks are longer than their places; `Cause::Lost`.
-    pub fn transpose(
-        self,
-        about: About,
-        (send, block): (&Buffer, usize),
-        (receive, room): (&Buffer, usize),
-    ) -> Result<()> {
+    pub fn transpose(self, about: About, send: Blocks<'_>, receive: Blocks<'_>) -> Result<()> {
+        let (block, room) = (send.bytes, receive.bytes);
+        let (send, receive) = (send.buffer, receive.buffer);
         let size = self.site().size();
         let most = SHEET_BYTES / size;
         for from in (0..block).step_by(most) {

@@ -100,5 +100,5 @@ fn a_lane_that_is_not_shared_has_no_crew() {
     send(&engine, 1);
     assert_eq!(receive(&engine, 1), 1);
     assert!(!engine.is_threaded());
-    assert!(engine.with(|lane| !lane.waiters.is_led() && !lane.lead.has_bell()));
+    assert!(engine.with(|lane| !lane.waiters.is_led() && !lane.lead.has_doorbell()));
 }

@@ -53,6 +53,7 @@ use std::sync::{Arc, Once};
 pub use at_site::{AtSite, agree, complain};
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 pub use completion::{Any, Array, Indexed, Tell};
+pub use exchange::Blocks;
 pub use lane::{Counters, Lane, Survey};
 pub use leftovers::Leftovers;
 use lock::Lock;

@@ -81,7 +81,7 @@ impl Lead {
         self.sleep.is_some()
     }
 
-    pub(super) fn has_bell(&self) -> bool {
+    pub(super) fn has_doorbell(&self) -> bool {
         self.doorbell.is_some()
     }
 }

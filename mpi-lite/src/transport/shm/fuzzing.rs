@@ -55,7 +55,7 @@ pub enum Target {
     Area(u8),
     /// The reply slot's sequence word.
     ReplySlot,
-    /// A word of the reply slot's slot.
+    /// A word of the reply slot.
     ReplyWord(u8),
 }
 

@@ -9,7 +9,7 @@ use super::super::{Landing, Sink};
 use super::Shm;
 use super::header::{ALONE, Kind, NOWHERE};
 use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES, RegisteredWords};
-use super::transfer::{self, Copying, Progress, Side};
+use super::transfer::{self, Copying, Origin, Progress, Side};
 use crate::data::Area;
 use crate::memory::Span;
 use crate::transport;
@@ -30,7 +30,13 @@ impl Shm {
         body.resize(header.bytes, 0);
         inward.write_inline(Span::of(&mut body));
         let len = header.bytes as u64;
-        self.enter((from, None), len, (Room::Kept(body), len));
+        self.incoming.insert(Inbound {
+            from,
+            len,
+            come: len,
+            room: Room::Kept(body),
+            source: None,
+        });
         self.next_slot(from, None);
     }
 
@@ -45,7 +51,13 @@ impl Shm {
             landing => {
                 let mut room = self.room(landing);
                 room.put(0, piece);
-                let index = self.enter((from, None), len, (room, bytes));
+                let index = self.incoming.insert(Inbound {
+                    from,
+                    len,
+                    come: bytes,
+                    room,
+                    source: None,
+                });
                 self.inward[from as usize].current = (bytes < len).then_some(index);
             }
         }
@@ -62,7 +74,13 @@ impl Shm {
             address: ring.word(4),
         };
         let room = self.room(landing);
-        let index = self.enter((from, Some(source)), len, (room, 0));
+        let index = self.incoming.insert(Inbound {
+            from,
+            len,
+            come: 0,
+            room,
+            source: Some(source),
+        });
         self.next_slot(from, None);
         if !is_later {
             self.fetch(index);
@@ -81,8 +99,14 @@ impl Shm {
                     transfer: ALONE,
                     address: 0,
                 };
-                let (room, len) = (Room::Registered(words), header.bytes as u64);
-                self.enter((from, Some(source)), len, (room, len));
+                let len = header.bytes as u64;
+                self.incoming.insert(Inbound {
+                    from,
+                    len,
+                    come: len,
+                    room: Room::Registered(words),
+                    source: Some(source),
+                });
             }
         }
     }
@@ -105,23 +129,6 @@ impl Shm {
             Landing::Into(area) => Room::Into(area),
             Landing::Later => Room::Kept(self.pool.take()),
         }
-    }
-
-    /// Notes a message of `len` bytes that is not complete or has not landed: who sends it, and
-    /// where it is if it does not come in pieces; where its bytes go, and how many have come.
-    fn enter(
-        &mut self,
-        (from, source): (u32, Option<Source>),
-        len: u64,
-        (room, come): (Room, u64),
-    ) -> u32 {
-        self.incoming.insert(Inbound {
-            from,
-            len,
-            come,
-            room,
-            source,
-        })
     }
 
     /// A message that was kept lands. Returns true if it is complete by that.
@@ -172,9 +179,13 @@ impl Shm {
         };
         let transfers = &self.inward[from as usize].pair.transfers;
         let transfer = transfers.get(source.transfer as usize);
-        let there = (source.address, bytes);
-        let side = Side::of(self.me, from);
-        let copying = Copying::begin((from, local_peer, side), there, place, transfer);
+        let origin = Origin {
+            from,
+            local_peer,
+            side: Side::of(self.me, from),
+            address: source.address,
+        };
+        let copying = Copying::begin(origin, bytes, place, transfer);
         self.copying.push_back((index, copying));
     }
 
@@ -270,7 +281,7 @@ impl Shm {
             Progress::Going | Progress::Waiting => self.copying.push_back((index, copying)),
             Progress::Done => self.finish_fetching(index),
             Progress::Failed => {
-                self.outward[copying.from as usize].give_up_reach();
+                self.outward[copying.origin.from as usize].give_up_reach();
                 self.ask(index);
             }
         }

@@ -223,7 +223,8 @@ impl Shm {
         let inward = &mut self.inward[from as usize];
         inward.current = None;
         self.callers.retain(|&caller| caller != from);
-        self.copying.retain(|(_, copying)| copying.from != from);
+        self.copying
+            .retain(|(_, copying)| copying.origin.from != from);
         self.behind.retain(|&to| to != from);
         self.asking.retain(|&(asked, _)| asked != from);
         let lost = |message: &Inbound| message.from == from;

@@ -93,24 +93,24 @@ impl ReplySlot {
     }
 
     #[inline(always)]
-    fn is_relay(&self, slot: &'static Slot) -> bool {
+    fn is_reply(&self, slot: &'static Slot) -> bool {
         core::ptr::eq(slot, &self.reply.slot)
     }
 
     /// The body that came along with what was found in `slot`.
     #[inline]
     pub(super) fn brought(&self, slot: &'static Slot, bytes: usize) -> Option<Span> {
-        (self.is_relay(slot) && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
+        (self.is_reply(slot) && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
     /// What was found in `slot` is done with: if it came with the reply slot, this side has that
     /// now. Answers whether it did.
     #[inline(always)]
     pub(super) fn keep(&self, slot: &'static Slot) -> bool {
-        let is_relay = self.is_relay(slot);
-        if is_relay {
+        let is_reply = self.is_reply(slot);
+        if is_reply {
             self.count();
         }
-        is_relay
+        is_reply
     }
 }

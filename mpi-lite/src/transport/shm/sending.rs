@@ -19,7 +19,7 @@ struct Sent {
 }
 
 impl Sent {
-    fn header(&mut self, is_long: bool) {
+    fn note(&mut self, is_long: bool) {
         self.is_something = true;
         self.is_long |= is_long;
     }
@@ -99,7 +99,7 @@ impl Shm {
                 return false;
             }
             self.outward[to as usize].answers.pop_front();
-            sent.header(kind == Kind::Ask);
+            sent.note(kind == Kind::Ask);
         }
         while let Some(&index) = self.outward[to as usize].asked.front() {
             if !self.send_pieces(index, sent) {
@@ -112,7 +112,7 @@ impl Shm {
                 return false;
             };
             self.outward[to as usize].waiting.pop_front();
-            sent.header(is_long);
+            sent.note(is_long);
         }
         true
     }
@@ -181,7 +181,7 @@ impl Shm {
             };
             message.gone += bytes;
             self.moved += bytes as u64;
-            sent.header(true);
+            sent.note(true);
         }
         self.finish_sending(index);
         true

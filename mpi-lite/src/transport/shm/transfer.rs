@@ -137,15 +137,22 @@ pub(super) enum Progress {
     Failed,
 }
 
+/// Where the receiver finds a long message.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// Whose message it is.
+    pub(super) from: u32,
+    pub(super) local_peer: LocalPeer,
+    /// The receiver's side.
+    pub(super) side: Side,
+    /// Where it is in the sender's memory.
+    pub(super) address: u64,
+}
+
 /// The receiver's part in a long message.
 #[derive(Debug)]
 pub(super) struct Copying {
-    /// Whose message it is.
-    pub(super) from: u32,
-    side: Side,
-    local_peer: LocalPeer,
-    /// Where the message is in the sender's memory.
-    address: u64,
+    pub(super) origin: Origin,
     place: Span,
     cut: Cut,
     transfer: Option<&'static Transfer>,
@@ -156,10 +163,10 @@ pub(super) struct Copying {
 }
 
 impl Copying {
-    /// `place` takes in a message of `bytes` bytes at `address`; what does not fit is left out.
+    /// `place` takes in a message of `bytes` bytes; what does not fit is left out.
     pub(super) fn begin(
-        (from, local_peer, side): (u32, LocalPeer, Side),
-        (address, bytes): (u64, u64),
+        origin: Origin,
+        bytes: u64,
         place: Span,
         transfer: Option<&'static Transfer>,
     ) -> Self {
@@ -177,10 +184,7 @@ impl Copying {
         }
         let cut = Cut::of(bytes);
         Self {
-            from,
-            side,
-            local_peer,
-            address,
+            origin,
             place,
             cut,
             transfer,
@@ -192,7 +196,7 @@ impl Copying {
     /// Copies the next chunk.
     pub(super) fn go_on(&mut self) -> Progress {
         let next = match self.transfer {
-            Some(transfer) => transfer.claim(self.cut, self.side),
+            Some(transfer) => transfer.claim(self.cut, self.origin.side),
             None => (self.alone < self.cut.chunks()).then_some(self.alone),
         };
         let Some(number) = next else {
@@ -209,7 +213,7 @@ impl Copying {
     /// Whether nothing is left to do but to wait for what the sender has taken.
     pub(super) fn waits_for_sender(&self) -> bool {
         self.transfer.is_some_and(|transfer| {
-            let taken = transfer.taken_by(self.side.other());
+            let taken = transfer.taken_by(self.origin.side.other());
             let is_awaited = transfer.copied.load(Acquire) < taken && taken <= self.cut.chunks();
             is_awaited && transfer.is_taken(self.cut) && transfer.failed.load(Acquire) == 0
         })
@@ -223,15 +227,18 @@ impl Copying {
     fn copy(&self, number: u32) -> io::Result<()> {
         let (at, len) = self.cut.chunk(number);
         // What a local peer says of its own memory is for the system to judge.
-        let there = self.address.wrapping_add(at as u64);
-        self.local_peer.read(there, self.place.part(at, len))
+        let there = self.origin.address.wrapping_add(at as u64);
+        self.origin.local_peer.read(there, self.place.part(at, len))
     }
 
     fn finish(&self) -> Progress {
         let Some(transfer) = self.transfer else {
             return Progress::Done;
         };
-        let (taken, chunks) = (transfer.taken_by(self.side.other()), self.cut.chunks());
+        let (taken, chunks) = (
+            transfer.taken_by(self.origin.side.other()),
+            self.cut.chunks(),
+        );
         if taken > chunks {
             return Progress::Failed;
         }
@@ -241,7 +248,7 @@ impl Copying {
         if transfer.failed.load(Acquire) == 0 {
             return Progress::Waiting;
         }
-        let mut left = match self.side {
+        let mut left = match self.origin.side {
             Side::Front => chunks - taken..chunks,
             Side::Back => 0..taken,
         };

@@ -368,7 +368,7 @@ impl Cipher {
             return Err(Stray::Replayed);
         }
         text.open(&sender.key)?;
-        sender.window.header(number);
+        sender.window.note(number);
         Ok(WRAP_BYTES..end)
     }
 
@@ -386,7 +386,7 @@ impl Cipher {
         let opened = text.open(&key);
         if opened.is_ok() {
             let mut window = Window::default();
-            window.header(number);
+            window.note(number);
             self.know(from as usize, Sender { key, window });
         }
         scrub_stack();
@@ -439,7 +439,7 @@ impl Window {
         is_ahead || (self.next - number <= WINDOW && self.seen[word] & bit == 0)
     }
 
-    fn header(&mut self, number: u64) {
+    fn note(&mut self, number: u64) {
         if number >= self.next {
             let skipped = (number - self.next).min(WINDOW);
             for number in number - skipped..number {

@@ -6,7 +6,7 @@ use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::yield_now;
 
 use super::local_peer::LocalPeer;
-use super::transfer::{Copying, Progress, Side, help};
+use super::transfer::{Copying, Origin, Progress, Side, help};
 use crate::memory::{Memory, Span};
 use crate::node::segment::Transfer;
 use crate::sync::{Bug, Role, check};
@@ -22,8 +22,8 @@ struct Notes {
     done: AtomicU32,
 }
 
-fn wait_for(header: &AtomicU32, number: u32) {
-    while header.load(Acquire) < number {
+fn wait_for(word: &AtomicU32, number: u32) {
+    while word.load(Acquire) < number {
         yield_now();
     }
 }
@@ -56,9 +56,13 @@ fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32, side: Side
     for number in 1..=messages {
         room.span().fill(0);
         wait_for(&notes.told, number);
-        let there = (BODY as u64, BYTES as u64);
-        let from = (0, local_peer, side);
-        let mut copying = Copying::begin(from, there, room.span(), Some(transfer));
+        let origin = Origin {
+            from: 0,
+            local_peer,
+            side,
+            address: BODY as u64,
+        };
+        let mut copying = Copying::begin(origin, BYTES as u64, room.span(), Some(transfer));
         loop {
             match copying.go_on() {
                 Progress::Going => {}

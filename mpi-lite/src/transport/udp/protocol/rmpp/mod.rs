@@ -200,16 +200,17 @@ impl Driver {
         }
     }
 
-    /// Tells `sink` of a message of `len` bytes whose first packet is here, and lands it.
-    /// `is_whole`: it has no other packet. Returns false if it was no message of an engine.
+    /// Tells `sink` of a message whose first packet is here, and lands it. Returns false if it was
+    /// no message of an engine.
     #[inline]
-    fn announce(
-        &mut self,
-        (id, from): (IncomingId, NodeId),
-        (payload, len, is_whole): (&[u8], u64, bool),
-        now: Instant,
-        sink: &mut impl Sink,
-    ) -> bool {
+    fn announce(&mut self, first: First<'_>, now: Instant, sink: &mut impl Sink) -> bool {
+        let First {
+            id,
+            from,
+            payload,
+            len,
+            is_whole,
+        } = first;
         let Some((envelope, len)) = open_envelope(payload, len) else {
             // No engine of ours sends such a message.
             let nothing = Place::Held(Vec::new());
@@ -243,21 +244,13 @@ impl Driver {
         true
     }
 
-    /// The turn of a message of `len` bytes that came early has come.
-    fn announce_kept(
-        &mut self,
-        (id, from): (IncomingId, NodeId),
-        len: u64,
-        now: Instant,
-        sink: &mut impl Sink,
-    ) -> bool {
-        // Its sender may have given it up, or be lost, meanwhile.
-        let Some(Place::Early(payload)) = self.core.incoming().kept(id) else {
-            return false;
-        };
-        let payload = core::mem::take(payload);
-        // What is kept may have gaps: the core knows whether it is complete.
-        self.announce((id, from), (&payload, len, false), now, sink)
+    /// The first packet of a message that came early. None if its sender has given the message up,
+    /// or is lost, meanwhile.
+    fn take_early(&mut self, id: IncomingId) -> Option<Vec<u8>> {
+        match self.core.incoming().kept(id) {
+            Some(Place::Early(payload)) => Some(core::mem::take(payload)),
+            _ => None,
+        }
     }
 
     /// Tells the core that a message lands. Returns true if all of it is there.
@@ -275,7 +268,7 @@ impl Driver {
         whole.is_some()
     }
 
-    fn header(&mut self, event: CoreEvent<Outgoing, Place>) {
+    fn note(&mut self, event: CoreEvent<Outgoing, Place>) {
         let event = match event {
             CoreEvent::Due { message, from, len } => {
                 return self.news.push_back(News::Due(message, from, len));
@@ -431,9 +424,14 @@ impl Protocol for Driver {
         let placement = placement.unwrap_or(Placement::None);
         let is_told = match placement {
             Placement::First { message, len } => {
-                let is_whole = payload.len() as u64 == len;
-                let payload = (payload, len, is_whole);
-                self.announce((message, from), payload, now, sink)
+                let first = First {
+                    id: message,
+                    from,
+                    payload,
+                    len,
+                    is_whole: payload.len() as u64 == len,
+                };
+                self.announce(first, now, sink)
             }
             other => {
                 self.place(other, payload, now);
@@ -512,14 +510,25 @@ impl Protocol for Driver {
         let mut has_told = false;
         while sink.wants_more() {
             while let Some(event) = self.core.poll_event() {
-                self.header(event);
+                self.note(event);
             }
             let Some(news) = self.news.pop_front() else {
                 break;
             };
             match news {
                 News::Due(id, from, len) => {
-                    if !self.announce_kept((id, from), len, now, sink) {
+                    let Some(payload) = self.take_early(id) else {
+                        continue;
+                    };
+                    let first = First {
+                        id,
+                        from,
+                        payload: &payload,
+                        len,
+                        // It may have gaps: the core knows whether it is complete.
+                        is_whole: false,
+                    };
+                    if !self.announce(first, now, sink) {
                         continue;
                     }
                 }
@@ -558,6 +567,16 @@ impl Protocol for Driver {
     fn is_quiet(&self) -> bool {
         self.core.state().is_quiet
     }
+}
+
+/// The first packet of a message of `len` bytes. `is_whole`: it has no other one.
+#[derive(Clone, Copy, Debug)]
+struct First<'a> {
+    id: IncomingId,
+    from: NodeId,
+    payload: &'a [u8],
+    len: u64,
+    is_whole: bool,
 }
 
 /// The name of a message, if the sink has been told of it.
