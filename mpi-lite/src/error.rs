@@ -158,7 +158,7 @@ pub enum Cause {
         /// What that one called.
         theirs: Box<str>,
     },
-    /// A message of a collective operation came from a process that should have come to a
+    /// A message of a collective operation came from a process that should have come to an
     /// epoch. What this process came for is a word of the memory that they share.
     #[error("a message of another collective operation came from rank {source_rank}")]
     Stray {

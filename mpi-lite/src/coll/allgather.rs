@@ -1,4 +1,4 @@
-//! Epoch to all processes. Source: MPI 5.0, 6.7.
+//! Gathering to all processes. Source: MPI 5.0, 6.7.
 
 use super::buffers::{Input, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Spread};
@@ -7,7 +7,7 @@ use crate::comm::{Begun, Communicator, Operation, Peers, finish};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Epoch to all.
+/// Gathering to all.
 impl Communicator {
     /// Collects everybody's `send` in everybody's `receive`, which counts elements *per process*.
     /// In place, the own block lies where it belongs already.

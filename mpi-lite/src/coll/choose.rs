@@ -74,7 +74,7 @@ pub(super) fn unless_without_sheets<C: PartialEq>(
 pub(super) enum Synchronisation {
     /// By messages: dissemination.
     Messages,
-    /// By stamps in shared memory: dissemination too.
+    /// By sequence words in shared memory: dissemination too.
     Rounds,
     /// By a counter in shared memory.
     Count,

@@ -1,4 +1,4 @@
-//! Epoch to one process. Source: MPI 5.0, 6.5.
+//! Gathering to one process. Source: MPI 5.0, 6.5.
 
 use super::buffers::{Input, at_root, keep, lay_down, one_per_process, parts};
 use super::choose::{self, Rooted};
@@ -8,7 +8,7 @@ use crate::comm::{Communicator, Operation, Peers, drive};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Epoch to one process.
+/// Gathering to one process.
 impl Communicator {
     /// Collects everybody's `send` at the root. `receive`, which only the root gives, counts
     /// elements *per process*: the block of rank r starts r counts on. The root may send in place.

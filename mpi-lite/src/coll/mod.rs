@@ -1,5 +1,5 @@
 //! Collective operations: over point-to-point messages in the communicator's second context, and
-//! small ones of ranks that share memory without messages (`site`).
+//! small ones of ranks that share memory without messages (`shared`).
 //!
 //! Each file holds one operation: its algorithms, written against `Peers`, and its method of
 //! `Communicator`. `choose` says which algorithm is taken when.

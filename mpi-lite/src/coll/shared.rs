@@ -53,7 +53,7 @@ fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> 
     agree(mine, (None, theirs)).map_err(|error| in_words(at_site, error))
 }
 
-/// Dissemination by stamps: see `barrier`.
+/// Dissemination by sequence words: see `barrier`.
 pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
     let (me, size) = (at_site.site().me(), at_site.site().size());
     let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));

@@ -1,8 +1,8 @@
 //! Matching, requests, protocol choice, progress and waiting: what moves messages.
 //!
 //! A [`Lane`] is one lock's worth of state and never blocks; the [`Engine`] around it is what
-//! blocks (`wait`, as `policy` says), keeps acknowledging while the program computes (`ticker`),
-//! and lets operations go on beside it (`tasks`).
+//! blocks (`wait`, as `wait_policy` says), keeps acknowledging while the program computes
+//! (`ticker`), and lets operations go on beside it (`tasks`).
 
 mod at_site;
 mod attached;

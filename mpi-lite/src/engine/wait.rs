@@ -3,7 +3,7 @@
 //! Who waits takes turns itself: it spins for a while, because an answer within microseconds is
 //! the common case and waking a sleeping process costs ten times as much; then it gives the core
 //! to others; then it sleeps on the links' descriptors until something arrives or a deadline of
-//! the protocol is due. When it does what, `policy` says.
+//! the protocol is due. When it does what, `wait_policy` says.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;

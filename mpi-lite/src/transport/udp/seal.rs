@@ -22,7 +22,7 @@ const COVERED_AT: usize = 14;
 const COVERED_BITS: u32 = 12;
 const EPOCH_BITS: u32 = 16 - COVERED_BITS;
 
-/// So many tagged datagrams from one rank to another are an epoch. A copy opens in its own epoch
+/// So many tagged datagrams from one rank to another are a key epoch. A copy opens in its own epoch
 /// and in the next one only. The protocol drops a copy by the number of its message, as long as
 /// those numbers (32 bits) have not come round: in two epochs of datagrams of at most 2048 bytes
 /// there are fewer than 2^24 messages.
