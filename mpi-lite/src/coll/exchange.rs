@@ -123,7 +123,8 @@ fn look_at_all(
     Ok(())
 }
 
-/// The `len` bytes that begin at `from`, of the `bytes` bytes that the member of `rank` has brought.
+/// The `len` bytes that begin at `from`, of the `bytes` bytes that the member of `rank` has
+/// brought.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     rank: usize,
