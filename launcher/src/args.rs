@@ -283,7 +283,7 @@ fn as_option(word: &OsStr) -> Option<&[u8]> {
     (!option.is_empty()).then_some(option)
 }
 
-/// Answers the option's name for messages, its meaning, and the value behind `=`.
+/// Returns the option's name for messages, its meaning, and the value behind `=`.
 fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsString>), Failure> {
     let (name, attached) = match option.iter().position(|byte| *byte == b'=') {
         None => (option, None),

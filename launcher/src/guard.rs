@@ -138,7 +138,7 @@ fn watch(pipe: OwnedFd, launcher: Pid, limit: Option<Duration>) {
     }
 }
 
-/// Waits until there is a record, or the pipe ends; answers whether either came before the launcher
+/// Waits until there is a record, or the pipe ends; returns true if either came before the launcher
 /// was silent for too long.
 fn waits_for_record(pipe: &File, silence: &mut Silence) -> bool {
     while !silence.is_too_long(Instant::now()) {

@@ -138,7 +138,7 @@ impl Output {
         sink.append(text.as_bytes());
     }
 
-    /// Writes what there is room for. Answers the bytes that the nodes may send again, and what
+    /// Writes what there is room for. Returns the bytes that the nodes may send again, and what
     /// went wrong.
     pub fn flush(&mut self) -> (Vec<Taken>, Vec<(Stream, Trouble)>) {
         let mut taken = Vec::new();

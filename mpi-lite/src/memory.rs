@@ -97,7 +97,7 @@ impl Span {
         unsafe { Self::new(self.addr.add(offset), len) }
     }
 
-    /// Writes `bytes` at `offset`; what does not fit is left out. Answers the bytes written.
+    /// Writes `bytes` at `offset`; what does not fit is left out. Returns the bytes written.
     pub fn write(&self, offset: usize, bytes: &[u8]) -> usize {
         let to = self.part(offset, bytes.len());
         // SAFETY: `to` lies within the span; `copy` allows overlap, so that a program that passes
@@ -134,7 +134,7 @@ impl Span {
         unsafe { out.set_len(out.len() + len) };
     }
 
-    /// Fills the start of `out` with the bytes of the span. Answers the bytes copied.
+    /// Fills the start of `out` with the bytes of the span. Returns the bytes copied.
     pub fn read_into(&self, out: &mut [u8]) -> usize {
         let len = self.len.min(out.len());
         // SAFETY: both ranges hold `len` bytes; `copy` allows overlap.
@@ -254,7 +254,7 @@ impl Span {
         change(unsafe { core::slice::from_raw_parts_mut(self.addr, self.len) })
     }
 
-    /// Copies the overlapping prefix of `from` into this span. Answers the bytes copied.
+    /// Copies the overlapping prefix of `from` into this span. Returns the bytes copied.
     pub fn copy_from(&self, from: Self) -> usize {
         let len = self.len.min(from.len);
         // SAFETY: both ranges are within their spans; overlap is allowed.
@@ -384,7 +384,7 @@ pub enum Way {
 
 impl Origin {
     /// Copies between the runs of `stripe` and `packed`, where they lie one behind the other, as
-    /// far as that goes. Answers the bytes copied.
+    /// far as that goes. Returns the bytes copied.
     pub fn copy(&self, stripe: Stripe, packed: Span, way: Way) -> usize {
         let len = usize::try_from(stripe.len).unwrap_or(usize::MAX);
         let whole = (packed.len / len).min(usize::try_from(stripe.count).unwrap_or(usize::MAX));

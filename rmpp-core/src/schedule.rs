@@ -36,7 +36,7 @@ impl Schedule {
         }
     }
 
-    /// Lets the timer of `key` ring at `when`, unless it rings earlier. Answers whether it was set.
+    /// Lets the timer of `key` ring at `when`, unless it rings earlier. Returns true if it was set.
     #[inline]
     pub(crate) fn lower(&mut self, key: u32, when: Instant) -> bool {
         let place = self.places.get(key as usize);

@@ -256,7 +256,7 @@ impl Twins {
         self.pairs[0].ends.iter().all(|node| node.state().is_quiet)
     }
 
-    /// Answers how many packets were handled with the one before them.
+    /// Returns how many packets were handled with the one before them.
     fn run(mut self) -> u32 {
         for round in 0..MOST_ROUNDS {
             if round < ROUNDS && self.rng.chance(300_000) {

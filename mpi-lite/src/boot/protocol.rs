@@ -276,7 +276,7 @@ impl Frames {
         self.bytes = left;
     }
 
-    /// Answers the next complete message, or `None` if more bytes are needed.
+    /// Returns the next complete message, or `None` if more bytes are needed.
     ///
     /// # Errors
     ///

@@ -90,7 +90,7 @@ pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buff
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// The same with blocks of any lengths. Answers whether it was done: else they are too long.
+/// The same with blocks of any lengths. Returns true if it was done: else they are too long.
 pub(super) fn alltoallw_by_last(
     at_site: AtSite<'_>,
     send: &[Buffer],

@@ -56,14 +56,14 @@ impl Scattered {
         self.buffer.unpack(bytes);
     }
 
-    /// Copies between the data from byte `from` on and `packed`, as far as both go. Answers the
+    /// Copies between the data from byte `from` on and `packed`, as far as both go. Returns the
     /// bytes copied.
     pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
         self.buffer.copy(from, packed, way)
     }
 
     /// Appends the runs in which `len` bytes of the data lie, from byte `from` on, to `runs`, as
-    /// long as these are at most `most`. Answers whether they are.
+    /// long as these are at most `most`. Returns true if they are.
     pub fn append_runs(
         &self,
         (from, len): (usize, usize),
@@ -421,18 +421,18 @@ impl Buffer {
         Span::append_filled(out, bytes, |room| self.copy(0, room, Way::Out));
     }
 
-    /// Fills `out` with the data, as far as it goes. Answers the bytes written.
+    /// Fills `out` with the data, as far as it goes. Returns the bytes written.
     pub fn pack_into(&self, out: &mut [u8]) -> usize {
         self.copy(0, Span::of(out), Way::Out)
     }
 
     /// Lays the packed `bytes` into the elements; they may be fewer than there is room for, what
-    /// does not fit is left out. Answers the bytes laid down.
+    /// does not fit is left out. Returns the bytes laid down.
     pub fn unpack(&self, bytes: &[u8]) -> usize {
         self.copy(0, Span::of_read(bytes), Way::Into)
     }
 
-    /// Copies between the data from byte `from` on and `packed`, as far as both go. Answers the
+    /// Copies between the data from byte `from` on and `packed`, as far as both go. Returns the
     /// bytes copied.
     pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
         let mut done = 0;
@@ -444,7 +444,7 @@ impl Buffer {
         done
     }
 
-    /// Copies the data of `from` into this buffer, as a message would. Answers the bytes copied.
+    /// Copies the data of `from` into this buffer, as a message would. Returns the bytes copied.
     ///
     /// # Errors
     /// [`Cause::Truncate`] if there is more of it than room here; [`Cause::Count`].

@@ -64,7 +64,7 @@ impl<'a> AtSite<'a> {
         self.site.begin_epoch(about, holds_back)
     }
 
-    /// Takes a turn, and answers whether messages are held back.
+    /// Takes a turn, and returns true if messages are held back.
     #[inline(never)]
     fn take_turn(&self) -> bool {
         self.engine.look(|lane| lane.holds_back())

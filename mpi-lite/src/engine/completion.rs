@@ -383,7 +383,7 @@ impl Engine {
     }
 
     /// Waits for at least one of several; tells of each that is finished its index, how it ended,
-    /// and whether any of them failed. Answers how many; `None` if none is active.
+    /// and whether any of them failed. Returns how many; `None` if none is active.
     ///
     /// # Errors
     /// As [`Engine::wait`].

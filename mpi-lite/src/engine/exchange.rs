@@ -163,7 +163,7 @@ impl<'a> AtSite<'a> {
     }
 
     /// All-to-all of blocks of any lengths: what this member sends by rank, and what `take` is
-    /// given by rank. Answers whether it was done: not if somebody's blocks fit no sheet.
+    /// given by rank. Returns true if it was done: not if somebody's blocks fit no sheet.
     ///
     /// # Errors
     /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`;

@@ -148,7 +148,7 @@ impl<T: Leave> Lock<T> {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
-    /// Tells the owner, and makes sure that it knows or is seen inside. Answers whether it could.
+    /// Tells the owner, and makes sure that it knows or is seen inside. Returns true if it could.
     fn want(&self) -> bool {
         self.is_wanted.store(true, SeqCst);
         membarrier(Barrier::Own)

@@ -72,7 +72,7 @@ impl Burst {
         !is_kept
     }
 
-    /// The program waits or tests. Answers whether something may have been kept.
+    /// The program waits or tests. Returns true if something may have been kept.
     #[inline]
     pub(super) fn end(&mut self) -> bool {
         let has_kept = self.kept > 0;

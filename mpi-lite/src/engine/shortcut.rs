@@ -297,7 +297,7 @@ impl Engine {
 const LOOKS_BEFORE_DOUBT: u32 = 1000;
 
 impl Lane {
-    /// Takes a receive back that no message has matched. Answers whether it did.
+    /// Takes a receive back that no message has matched. Returns true if it did.
     fn give_up(&mut self, request: Request) -> bool {
         let is_unmatched = self.delivery.posted.withdraw(request);
         if is_unmatched {

@@ -114,7 +114,7 @@ fn run(engine: &Engine, tick: Duration) {
     }
 }
 
-/// The program takes turns itself. Answers whether somebody thinks that it does not.
+/// The program takes turns itself. Returns true if somebody thinks that it does not.
 fn park(engine: &Engine, time: Duration) -> bool {
     match engine.watch {
         Some(watch) => watch.park(time, || engine.is_closed.load(Ordering::SeqCst)),

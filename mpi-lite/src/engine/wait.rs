@@ -254,7 +254,7 @@ impl Engine {
         answer
     }
 
-    /// Sleeps until a link has something, `doorbell` rings, or `until`. Answers whether it was
+    /// Sleeps until a link has something, `doorbell` rings, or `until`. Returns true if it was
     /// woken before.
     #[expect(clippy::disallowed_methods, reason = "this file blocks")]
     pub(super) fn doze(&self, until: Option<Instant>, doorbell: &OwnedFd) -> bool {

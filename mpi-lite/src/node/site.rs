@@ -479,7 +479,7 @@ impl Epoch<'_> {
         self.site.owed[self.turn()].store(Who::Nobody.encode(), Relaxed);
     }
 
-    /// Comes by being counted. Answers whether this member is the last: then it releases the
+    /// Comes by being counted. Returns true if this member is the last: then it releases the
     /// others.
     #[inline]
     pub fn count(&self) -> Result<bool, Nonsense> {
@@ -496,7 +496,7 @@ impl Epoch<'_> {
         Ok(number == all)
     }
 
-    /// Tells the member of `rank` that something was brought for it alone. Answers whether it has
+    /// Tells the member of `rank` that something was brought for it alone. Returns true if it has
     /// all now.
     #[inline]
     pub fn give(&self, rank: usize) -> bool {

@@ -163,7 +163,7 @@ impl<'a> Watch<'a> {
 
     /// The program takes turns itself: the ticker sleeps until `timeout`, or until somebody to
     /// whom nothing has been answered for a while wakes it, or `unpark` does. Not if `is_over`.
-    /// Answers whether it was woken.
+    /// Returns true if it was woken.
     pub(crate) fn park(self, timeout: Duration, is_over: impl FnOnce() -> bool) -> bool {
         let seen = self.area.attention.fetch_or(PARKED, SeqCst) | PARKED;
         if !is_over() {

@@ -200,7 +200,7 @@ impl Job {
         }
     }
 
-    /// Time passes until something can happen. Answers whether anything can.
+    /// Time passes until something can happen. Returns true if anything can.
     fn advance(&mut self) -> bool {
         let wake_at = self.lanes.iter().filter_map(Lane::wake_at).min();
         self.report.advances += 1;

@@ -502,7 +502,7 @@ impl<Out, In> Endpoint<Out, In> {
         self.reply(index, kind);
     }
 
-    /// Answers the sender of an incoming message.
+    /// Returns the sender of an incoming message.
     pub(super) fn reply(&mut self, index: u32, kind: Kind) {
         let message = &mut self.incoming[index];
         message.named = true;

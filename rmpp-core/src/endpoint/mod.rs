@@ -368,7 +368,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     /// Finds out what the acknowledgements of the last packet say, which
-    /// [`poll_event`](Self::poll_event) tells then. Answers whether they said anything: there may
+    /// [`poll_event`](Self::poll_event) tells then. Returns true if they said anything: there may
     /// be something to transmit.
     // Rule K.
     #[inline(always)]

@@ -209,7 +209,7 @@ impl<D: Clone> Network<D> {
         clogs.map(|clog| clog.2).max().unwrap_or(now)
     }
 
-    /// A datagram of unknown type leaves `from` for `to`. Answers how many copies will come.
+    /// A datagram of unknown type leaves `from` for `to`. Returns how many copies will come.
     pub fn send(&mut self, now: Instant, from: NodeId, to: NodeId, datagram: D) -> u32 {
         self.send_kind(now, (from, to), None, datagram)
     }

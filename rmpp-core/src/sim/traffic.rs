@@ -316,7 +316,7 @@ impl Run {
         }
     }
 
-    /// Answers whether there was anything to hear.
+    /// Returns true if there was anything to hear.
     fn hear(&mut self, node: u32) -> bool {
         let mut anything = false;
         while let Some(event) = self.driver(node).endpoint.poll_event() {

@@ -158,7 +158,7 @@ impl<S: Side> Deep<S> {
         self.kept = self.kept.or(new);
     }
 
-    /// Takes out whom `key` names. Answers whether it was there.
+    /// Takes out whom `key` names. Returns true if it was there.
     pub(super) fn remove(&mut self, key: Key) -> bool {
         let Some(place) = self.places.get_mut(key.index as usize) else {
             return false;

@@ -36,7 +36,7 @@ impl Posted {
         Some((Request(taken.0), taken.1))
     }
 
-    /// Takes a receive back. Answers whether it was still waiting.
+    /// Takes a receive back. Returns true if it was still waiting.
     pub fn withdraw(&mut self, request: Request) -> bool {
         self.queue.remove(request.0)
     }

@@ -129,7 +129,7 @@ impl<S: Side> Queue<S> {
         }
     }
 
-    /// Takes out whom `key` names. Answers whether it was waiting.
+    /// Takes out whom `key` names. Returns true if it was waiting.
     pub(super) fn remove(&mut self, key: Key) -> bool {
         match self.short.iter().position(|&(_, short)| short == key) {
             Some(at) => self.short.remove(at).is_some(),

@@ -23,7 +23,7 @@ pub(super) const CHUNKS_PER_TURN: usize = 2;
 /// again after twice as many looks.
 pub(super) const LOOKS_PER_KNOCK: u32 = 512;
 
-/// Counts a look in vain. Answers whether it is time to knock.
+/// Counts a look in vain. Returns true if it is time to knock.
 pub(super) fn has_waited(looks: &mut u32) -> bool {
     *looks = looks.wrapping_add(1);
     *looks >= LOOKS_PER_KNOCK && looks.is_power_of_two()

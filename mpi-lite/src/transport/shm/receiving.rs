@@ -107,7 +107,7 @@ impl Shm {
         self.callers[self.next]
     }
 
-    /// A slot that begins no message. Answers whether it makes sense.
+    /// A slot that begins no message. Returns true if it makes sense.
     #[inline(never)]
     pub(super) fn hear(&mut self, from: u32, header: Header, kind: Kind) -> bool {
         let inward = &mut self.inward[from as usize];

@@ -104,7 +104,7 @@ impl ReplySlot {
     }
 
     /// What was found in `slot` is done with: if it came with the reply slot, this side has that
-    /// now. Answers whether it did.
+    /// now. Returns true if it did.
     #[inline(always)]
     pub(super) fn keep(&self, slot: &'static Slot) -> bool {
         let is_reply = self.is_reply(slot);

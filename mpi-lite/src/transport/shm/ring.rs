@@ -429,7 +429,7 @@ impl Consumer {
         )
     }
 
-    /// The slot is done with, and the body in the ring that it told of. Answers whether the sender
+    /// The slot is done with, and the body in the ring that it told of. Returns true if the sender
     /// learns of it.
     #[inline(always)]
     pub(super) fn take(&mut self, body: Option<Header>) -> bool {

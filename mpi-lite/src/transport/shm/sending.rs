@@ -81,7 +81,7 @@ impl Shm {
         Ok(())
     }
 
-    /// Sends on what waits for room at `to`. Answers whether all of it went.
+    /// Sends on what waits for room at `to`. Returns true if all of it went.
     pub(super) fn catch_up(&mut self, to: u32) -> bool {
         let mut sent = Sent::default();
         let all_went = self.catch_up_quietly(to, &mut sent);
@@ -117,7 +117,7 @@ impl Shm {
         true
     }
 
-    /// Writes a message to its channel, if there is room. Answers whether somebody has to do
+    /// Writes a message to its channel, if there is room. Returns true if somebody has to do
     /// something about it soon: the message itself is still here, or its sender waits for the
     /// match.
     fn send_now(&mut self, index: u32) -> Option<bool> {
@@ -167,7 +167,7 @@ impl Shm {
         went.then_some(true)
     }
 
-    /// Sends the next pieces of a message that was asked for. Answers whether it is through.
+    /// Sends the next pieces of a message that was asked for. Returns true if it is through.
     fn send_pieces(&mut self, index: u32, sent: &mut Sent) -> bool {
         let message = self
             .outgoing

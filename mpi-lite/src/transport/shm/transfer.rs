@@ -261,7 +261,7 @@ impl Copying {
 }
 
 /// The sender's part: copies a chunk of `body`, if the receiver has said where the message goes
-/// and one is left. Answers the bytes copied.
+/// and one is left. Returns the bytes copied.
 pub(super) fn help((local_peer, side): (LocalPeer, Side), body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);
     let is_meant = transfer.bytes.load(Relaxed) == body.len() as u64;

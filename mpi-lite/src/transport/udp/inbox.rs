@@ -192,7 +192,7 @@ impl Inbox {
 
     /// Asks the system for one stretch, and for twice as many each time that all came twice in a
     /// row: a lone packet is not held up by the search for a second one, a stream costs few calls.
-    /// Answers whether anything came.
+    /// Returns true if anything came.
     ///
     /// The payload of the packet that is `expected` goes straight to its place: one copy less.
     #[inline]

@@ -175,7 +175,7 @@ impl Udp {
         self.socket.may_have_more() && !self.guest.next_timeout().is_some_and(is_late)
     }
 
-    /// Takes the next datagram in hand; answers whether there was one.
+    /// Takes the next datagram in hand; returns true if there was one.
     #[inline]
     fn take_datagram(&mut self) -> bool {
         let was_stretch = self.socket.is_at_end_of_stretch();

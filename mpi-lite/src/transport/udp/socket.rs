@@ -169,7 +169,7 @@ impl Socket {
         self.outbox.push(to, header, envelope, body);
     }
 
-    /// Queues a packet, or a run of no more than there is room for. Answers how many more there is
+    /// Queues a packet, or a run of no more than there is room for. Returns how many more there is
     /// room for before what was queued is to be sent.
     #[inline]
     pub(super) fn push_parcel<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
@@ -240,7 +240,8 @@ impl Socket {
         self.outbox.clear();
     }
 
-    /// Answers whether to send the same once more, in another way than the one that got stuck.
+    /// Returns true if the same is to be sent once more, in another way than the one that got
+    /// stuck.
     #[cold]
     fn helps_itself(&mut self, stuck: &Stuck) -> bool {
         if stuck.was_burst {
@@ -253,7 +254,7 @@ impl Socket {
         self.allow_fragments(&stuck.error)
     }
 
-    /// Answers whether `error` says that a path is narrower than its interface, as tunnels are, and
+    /// Returns true if `error` says that a path is narrower than its interface, as tunnels are, and
     /// fragments help: they were forbidden until now. Repeating the datagram whole never would.
     fn allow_fragments(&mut self, error: &io::Error) -> bool {
         let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
@@ -315,7 +316,7 @@ impl Socket {
         self.inbox.is_at_end_of_stretch()
     }
 
-    /// Asks the system for datagrams; answers whether there were any. What was in hand is gone. The
+    /// Asks the system for datagrams; returns true if there were any. What was in hand is gone. The
     /// payload of the packet that is `expected` goes to its place, unless it must be deciphered.
     #[inline]
     pub(super) fn fetch(&mut self, expected: Option<(impl Expected, Span)>) -> bool {
@@ -626,7 +627,7 @@ mod tests {
         (left, right, bytes.collect())
     }
 
-    /// Throws `bytes` from the socket `from` at `end`; answers whether they were taken, and what
+    /// Throws `bytes` from the socket `from` at `end`; returns true if they were taken, and what
     /// was counted: foreign, misplaced, forged, replayed.
     fn throw(end: &mut Socket, from: &Socket, bytes: &[u8]) -> (bool, [u64; 4]) {
         let to = end.address().unwrap();

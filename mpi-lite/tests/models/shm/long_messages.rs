@@ -48,7 +48,7 @@ fn send(
     body.fill(0);
 }
 
-/// The receiver, who copies from the other end. Answers how often each piece of its room was
+/// The receiver, who copies from the other end. Returns how often each piece of its room was
 /// written.
 fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32, side: Side) -> Vec<u32> {
     let room = Memory::at(ROOM, BYTES, PIECE);
