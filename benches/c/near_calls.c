@@ -1,5 +1,5 @@
 /* The calls whose instructions are counted between two ranks of one machine: messages of 8 bytes
-   through shared memory. A function for each call and situation, by the names of
+   through shared memory, some of 64. A function for each call and situation, by the names of
    tests/instructions.table. The argument names a file by which the ranks wait for each other
    outside of MPI, so that every message is there before somebody asks for it, and no count depends
    on chance. Prints nothing. */
@@ -13,7 +13,8 @@
 /* The compiler leaves the function as it is, under its name. */
 #define COUNTED __attribute__((noipa))
 
-enum { ROUNDS = 500, BATCH = 8, WINDOW = 32, TAG = 7, BYTES = 8, LONGER_BYTES = 6000 };
+enum { ROUNDS = 500, BATCH = 8, WINDOW = 32, TAG = 7 };
+enum { BYTES = 8, BODY_BYTES = 64, LONGER_BYTES = 6000 };
 
 static char out[BYTES], in[BYTES], longer[LONGER_BYTES];
 static MPI_Request requests[2 * WINDOW];
@@ -30,6 +31,19 @@ COUNTED static void near_receive(void)
     MPI_Status status;
 
     MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &status);
+}
+
+/* Of a message that does not fit its slot. */
+COUNTED static void near_send_body(void)
+{
+    MPI_Send(longer, BODY_BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+}
+
+COUNTED static void near_receive_body(void)
+{
+    MPI_Status status;
+
+    MPI_Recv(longer, BODY_BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &status);
 }
 
 /* The message has been found by another call. */
@@ -136,6 +150,11 @@ static void exchange(void)
     meet();
     for (i = 0; i < BATCH; i++)
         near_receive();
+    for (i = 0; i < BATCH; i++)
+        near_send_body();
+    meet();
+    for (i = 0; i < BATCH; i++)
+        near_receive_body();
     for (i = 0; i < BATCH; i++)
         near_send();
     meet();

@@ -30,6 +30,8 @@ const CALLS: &[&str] = &[
 const NEAR_CALLS: &[&str] = &[
     "near_send",
     "near_receive",
+    "near_send_body",
+    "near_receive_body",
     "near_receive_unexpected",
     "near_answer",
     "near_start_receive",

@@ -40,7 +40,8 @@ impl Shm {
         self.next_slot(from, None);
     }
 
-    /// A message lands whose first piece is in the ring.
+    /// A message lands whose first piece is in the ring, or all of it.
+    #[inline(never)]
     pub(super) fn land_body(&mut self, from: u32, (header, len): (Header, u64), landing: Landing) {
         let Some(piece) = self.inward[from as usize].ring.body(header) else {
             unreachable!("`take_slot` has checked the length");

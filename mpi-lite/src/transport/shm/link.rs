@@ -257,6 +257,15 @@ impl Inward {
         (name, body)
     }
 
+    /// The body of the message that the slot begins, if all of it lies in the ring, in one piece.
+    #[inline(always)]
+    pub(super) fn whole_body(&self, header: Header) -> Option<Span> {
+        let bytes = header.bytes as u64;
+        let is_whole = bytes > 0 && self.ring.word(ENVELOPE_WORDS) == bytes;
+        let is_body = header.kind == Kind::Body as u8;
+        (is_body && is_whole).then(|| self.ring.body(header))?
+    }
+
     /// Fills `place` with the start of the body in the slot.
     #[inline(always)]
     pub(super) fn write_inline(&self, place: Span) {

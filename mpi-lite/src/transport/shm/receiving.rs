@@ -9,6 +9,7 @@ use super::limits::{EAGER_BYTES, LONGEST_BYTES};
 use super::message::Inbound;
 use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES};
 use crate::data::Area;
+use crate::memory::Span;
 use crate::slab::Slab;
 
 impl Shm {
@@ -22,7 +23,10 @@ impl Shm {
             return Progress::Idle;
         };
         if header.kind != Kind::Short as u8 || header.bytes > INLINE_BYTES {
-            return self.take_slot(from, header, sink);
+            return match inward.whole_body(header) {
+                Some(body) => self.take_whole(from, (header, body), sink),
+                None => self.take_slot(from, header, sink),
+            };
         }
         let landing = sink.arriving(Incoming {
             arrival: Arrival(self.incoming.next_index()),
@@ -42,6 +46,25 @@ impl Shm {
         Progress::Delivered
     }
 
+    /// A message whose body is in the ring, in one piece.
+    #[inline(always)]
+    fn take_whole(
+        &mut self,
+        from: u32,
+        (header, body): (Header, Span),
+        sink: &mut impl Sink,
+    ) -> Progress {
+        let len = header.bytes as u64;
+        let landing = sink.arriving(self.message(from, len, true));
+        let Landing::Into(Area::Run(span)) = landing else {
+            self.land_body(from, (header, len), landing);
+            return Progress::Delivered;
+        };
+        span.copy_from(body);
+        self.next_slot(from, Some(header));
+        Progress::Delivered
+    }
+
     /// Any other slot.
     #[inline(never)]
     fn take_slot(&mut self, from: u32, header: Header, sink: &mut impl Sink) -> Progress {
@@ -55,8 +78,7 @@ impl Shm {
             Some(kind @ (Kind::Body | Kind::Long)) => {
                 let len = ring.word(2);
                 if makes_sense(kind, header.bytes, len) {
-                    let is_whole = kind == Kind::Body && header.bytes as u64 == len;
-                    let landing = sink.arriving(self.message(from, len, is_whole));
+                    let landing = sink.arriving(self.message(from, len, false));
                     match kind {
                         Kind::Body => self.land_body(from, (header, len), landing),
                         _ => self.land_long(from, len, landing),
