@@ -19,6 +19,7 @@ pub use crate::tools::*;
 
 pub(crate) use crate::entry::{mpi, values};
 
+use mpi_lite::comm::{ReceiveFrom, SendTo};
 use mpi_lite::ids::{self, Dest, TagSelector};
 
 use crate::abi;
@@ -157,6 +158,14 @@ impl Rank {
             rank => Dest::Rank(rank),
         }
     }
+
+    /// Where a message with `tag` goes.
+    pub fn with(self, tag: Tag) -> SendTo {
+        SendTo {
+            dest: self.dest(),
+            tag: tag.0,
+        }
+    }
 }
 
 impl Source {
@@ -166,6 +175,14 @@ impl Source {
             abi::MPI_PROC_NULL => ids::Source::Null,
             abi::MPI_ANY_SOURCE => ids::Source::Any,
             rank => ids::Source::Rank(rank),
+        }
+    }
+
+    /// Which message is received.
+    pub fn with(self, tag: Tag) -> ReceiveFrom {
+        ReceiveFrom {
+            source: self.selector(),
+            tag: tag.selector(),
         }
     }
 }

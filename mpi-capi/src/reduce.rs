@@ -53,7 +53,13 @@ pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
     }
     let address = address.expose_provenance();
     let function = move |incoming: Span, inout: Span, count: u64, datatype: &Datatype| {
-        call(address, is_large, (incoming, inout), (count, datatype));
+        let elements = Elements {
+            incoming,
+            inout,
+            count,
+            datatype,
+        };
+        call(address, is_large, elements);
     };
     let op = Op::User(UserOp {
         function: Arc::new(function),
@@ -89,13 +95,22 @@ impl Drop for Named {
     }
 }
 
+/// What a function of the program reduces: `incoming` into `inout`.
+struct Elements<'a> {
+    incoming: Span,
+    inout: Span,
+    count: u64,
+    datatype: &'a Datatype,
+}
+
 /// Calls the program's function on as many elements as its count can name at a time.
-fn call(
-    address: usize,
-    is_large: bool,
-    (incoming, inout): (Span, Span),
-    (count, datatype): (u64, &Datatype),
-) {
+fn call(address: usize, is_large: bool, elements: Elements<'_>) {
+    let Elements {
+        incoming,
+        inout,
+        count,
+        datatype,
+    } = elements;
     let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
     let named = Named::of(datatype);
     let mut handle = named.handle;

@@ -215,9 +215,8 @@ mpi! {
     ) {
         let outgoing = sendbuf.area(sendcount, &sendtype)?;
         let incoming = recvbuf.area(recvcount, &recvtype)?;
-        let send = (outgoing, dest.dest(), sendtag.0);
-        let receive = (incoming, source.selector(), recvtag.selector());
-        status.set(comm.lite.sendrecv(send, receive)?);
+        let (to, from) = (dest.with(sendtag), source.with(recvtag));
+        status.set(comm.lite.sendrecv(outgoing, to, incoming, from)?);
         Ok(())
     }
 
@@ -226,7 +225,7 @@ mpi! {
         buf: RecvPtr, count: Count, datatype: Datatype, dest: Rank, sendtag: Tag, source: Source,
         recvtag: Tag, comm: Comm, status: OutStatus
     ) {
-        let (to, from) = ((dest.dest(), sendtag.0), (source.selector(), recvtag.selector()));
+        let (to, from) = (dest.with(sendtag), source.with(recvtag));
         status.set(comm.lite.sendrecv_replace(buf.of(count, &datatype)?, to, from)?);
         Ok(())
     }

@@ -195,7 +195,7 @@ pub(super) fn prefix_by_last(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if epoch.count().map_err(complain)? {
-        let outcome = release_prefixes(at_site, epoch, about, (kind, own, op));
+        let outcome = release_prefixes(at_site, epoch, about, Prefixes { kind, own, op });
         at_site.rouse(Who::Others);
         outcome?;
     }
@@ -208,17 +208,25 @@ pub(super) fn prefix_by_last(
     Ok(())
 }
 
+/// What a scan computes: of `kind` scan or exscan.
+#[derive(Clone, Copy)]
+struct Prefixes<'a> {
+    kind: Operation,
+    own: &'a Buffer,
+    op: &'a Op,
+}
+
 /// Releases each with its result; or those that have none yet with what went wrong.
 fn release_prefixes(
     at_site: AtSite<'_>,
     epoch: Epoch<'_>,
     about: About,
-    work: (Operation, &Buffer, &Op),
+    prefixes: Prefixes<'_>,
 ) -> Result<()> {
     let size = at_site.site().size();
     let mut released = 0;
     let outcome = check_all(at_site, epoch, about)
-        .and_then(|()| fold_prefixes(epoch, (about, size), work, &mut released));
+        .and_then(|()| fold_prefixes(at_site, epoch, about, prefixes, &mut released));
     if let Err(error) = &outcome {
         for rank in released..size {
             epoch.release_one(rank, said_of(error), |_| ());
@@ -230,13 +238,14 @@ fn release_prefixes(
 /// Reduces from the first rank to the last, and releases each on the way, once what it brought has
 /// been read: it may bring something else then.
 fn fold_prefixes(
+    at_site: AtSite<'_>,
     epoch: Epoch<'_>,
-    (about, size): (About, usize),
-    (kind, own, op): (Operation, &Buffer, &Op),
+    about: About,
+    Prefixes { kind, own, op }: Prefixes<'_>,
     released: &mut usize,
 ) -> Result<()> {
     let (mut lower, mut next) = (Partial::room(own)?, Partial::room(own)?);
-    for rank in 0..size {
+    for rank in 0..at_site.site().size() {
         take(epoch, (rank, about.bytes() as usize), next.buffer());
         if rank > 0 {
             if kind == Operation::Exscan {

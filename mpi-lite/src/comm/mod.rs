@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 pub(crate) use call::{Call, Form, Operation, in_words, mismatch, parted};
 pub use group::Group;
 pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
+pub use point::{ReceiveFrom, SendTo};
 pub use probe::Matched;
 pub(crate) use tasks::TaskPeers;
 

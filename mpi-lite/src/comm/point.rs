@@ -9,6 +9,24 @@ use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::node::site::About;
 use crate::transport::PeerId;
 
+/// Where a message goes.
+#[derive(Clone, Copy, Debug)]
+pub struct SendTo {
+    /// Who receives it.
+    pub dest: Dest,
+    /// 0 or more.
+    pub tag: i32,
+}
+
+/// Which message is received.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveFrom {
+    /// Who sends it.
+    pub source: Source,
+    /// Its tag, or any.
+    pub tag: TagSelector,
+}
+
 impl Communicator {
     /// Starts a send of `area` to `dest` with `tag` (0 or more) in `mode`.
     ///
@@ -82,12 +100,14 @@ impl Communicator {
     /// As [`Communicator::isend`] and [`Communicator::irecv`].
     pub fn sendrecv(
         &self,
-        (send, dest, send_tag): (Area, Dest, i32),
-        (receive, source, tag): (Area, Source, TagSelector),
+        send: Area,
+        to: SendTo,
+        receive: Area,
+        from: ReceiveFrom,
     ) -> Result<Status> {
         // Both are checked before either starts: an error leaves nothing behind.
-        let send = self.send_plan(send, dest, send_tag, Mode::Standard)?;
-        let receive = self.receive_plan(receive, source, tag)?;
+        let send = self.send_plan(send, to.dest, to.tag, Mode::Standard)?;
+        let receive = self.receive_plan(receive, from.source, from.tag)?;
         self.engine().exchange(&send, receive)
     }
 
@@ -98,13 +118,12 @@ impl Communicator {
     pub fn sendrecv_replace(
         &self,
         buffer: Buffer,
-        (dest, send_tag): (Dest, i32),
-        (source, tag): (Source, TagSelector),
+        to: SendTo,
+        from: ReceiveFrom,
     ) -> Result<Status> {
         buffer.check()?;
         let mut copy = buffer.pack();
-        let send = (Area::of_bytes(&mut copy), dest, send_tag);
-        self.sendrecv(send, (buffer.area()?, source, tag))
+        self.sendrecv(Area::of_bytes(&mut copy), to, buffer.area()?, from)
     }
 
     /// Exchanges messages of a collective: sends to one rank, receives from another.

@@ -297,7 +297,8 @@ impl<Out, In> Endpoint<Out, In> {
             self.reply_again(index, action);
             return Ok(Placement::None);
         }
-        Ok(self.place(index, header, (state, action), now))
+        self.incoming[index].state = state;
+        Ok(self.place(index, header, action, now))
     }
 
     /// Whether data is next in sequence; a first data packet of a later attempt makes it so.
@@ -327,13 +328,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     /// Data in sequence: says where it belongs, and answers as its type asks.
-    fn place(
-        &mut self,
-        index: u32,
-        header: &Header,
-        (state, action): (State, Action),
-        now: Instant,
-    ) -> Placement {
+    fn place(&mut self, index: u32, header: &Header, action: Action, now: Instant) -> Placement {
         let packet_bytes = self.config.packet_bytes;
         let message = &mut self.incoming[index];
         if message.limit >= header.seq {
@@ -344,7 +339,6 @@ impl<Out, In> Endpoint<Out, In> {
             message.limit = header.seq;
         }
         message.expected = message.expected.max(header.seq + 1);
-        message.state = state;
         let offset = message.shape(packet_bytes).offset(header.seq);
         let id = IncomingId(self.incoming.key(index));
         let pipelined = self.config.caps.has(Caps::PIPE);

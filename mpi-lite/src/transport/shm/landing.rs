@@ -93,7 +93,10 @@ impl Shm {
         let (name, words) = self.inward[from as usize].registered();
         self.next_slot(from, None);
         match landing {
-            Landing::Into(area) => self.deliver((from, name), (header.bytes, words), &area),
+            Landing::Into(area) => {
+                deliver(words, header.bytes, &area);
+                self.answer(from, Kind::Done, [name.into(), 0]);
+            }
             Landing::Later => {
                 let source = Source {
                     name,
@@ -112,19 +115,6 @@ impl Shm {
         }
     }
 
-    /// Puts a registered message where it belongs, and its sender hears of it.
-    fn deliver(
-        &mut self,
-        (from, name): (u32, u32),
-        (bytes, words): (usize, RegisteredWords),
-        area: &Area,
-    ) {
-        let mut staged = [0; REGISTERED_BYTES];
-        Span::of(&mut staged).write_words(|number| words[number]);
-        area.write(0, Span::of_read(&staged[..bytes]));
-        self.answer(from, Kind::Done, [name.into(), 0]);
-    }
-
     fn room(&mut self, landing: Landing) -> Room {
         match landing {
             Landing::Into(area) => Room::Into(area),
@@ -139,9 +129,10 @@ impl Shm {
             return false;
         };
         if let (Room::Registered(words), Some(source)) = (&message.room, message.source) {
-            let (from, body) = (message.from, (message.len as usize, *words));
+            deliver(*words, message.len as usize, &area);
+            let from = message.from;
             self.incoming.remove(index);
-            self.deliver((from, source.name), body, &area);
+            self.answer(from, Kind::Done, [source.name.into(), 0]);
             return true;
         }
         let kept = core::mem::replace(&mut message.room, Room::Into(area));
@@ -215,6 +206,13 @@ impl Shm {
             self.answer(from, Kind::Done, [u64::from(source.name), 0]);
         }
     }
+}
+
+/// Puts a registered message of `bytes` bytes where it belongs.
+fn deliver(words: RegisteredWords, bytes: usize, area: &Area) {
+    let mut staged = [0; REGISTERED_BYTES];
+    Span::of(&mut staged).write_words(|number| words[number]);
+    area.write(0, Span::of_read(&staged[..bytes]));
 }
 
 impl Shm {
