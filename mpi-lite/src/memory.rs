@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn scratch_memory_is_zero_aligned_and_refused_where_there_is_none() {
+    fn scratch_memory_is_zero_and_aligned() {
         for (len, first) in [(0, 0), (1, -1), (100, 24), (4096, i64::MAX - 5000)] {
             let mut scratch = Scratch::new(len, first).unwrap();
             assert!(scratch.bytes().iter().all(|byte| *byte == 0));
@@ -543,6 +543,11 @@ mod tests {
             scratch.bytes_mut().fill(7);
             assert!(scratch.bytes().iter().all(|byte| *byte == 7));
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri ends the program where there is no memory")]
+    fn scratch_memory_is_refused_where_there_is_none() {
         for len in [usize::MAX, usize::MAX / 2, 1 << 60] {
             let error = Scratch::new(len, 8).unwrap_err();
             assert_eq!(*error.cause(), Cause::NoMemory { bytes: len as u64 });
