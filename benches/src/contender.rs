@@ -23,7 +23,7 @@ pub struct Contender {
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) words: &'static [&'static str],
     /// More words where there are more threads than cores.
-    pub(crate) words_of_a_crowd: &'static [&'static str],
+    pub(crate) words_if_oversubscribed: &'static [&'static str],
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
@@ -70,7 +70,7 @@ pub fn ours(profile: &str) -> Contender {
         compiler: tool("mpicc"),
         launcher: Some(tool("mpirun")),
         words: &["--transport", "rmpp"],
-        words_of_a_crowd: &[],
+        words_if_oversubscribed: &[],
         variables: vec![(profile::VARIABLE, profile.to_owned())],
     }
 }
@@ -86,7 +86,7 @@ pub fn kernel(name: &str, protocol: &'static str) -> Contender {
         compiler: "cc".into(),
         launcher: None,
         words: &[],
-        words_of_a_crowd: &[],
+        words_if_oversubscribed: &[],
         variables: Vec::new(),
     }
 }
@@ -149,7 +149,7 @@ pub fn peers() -> Vec<Contender> {
             "btl_tcp_if_include",
             "lo",
         ],
-        words_of_a_crowd: &[],
+        words_if_oversubscribed: &[],
         ..open_mpi()
     };
     let mpich = Contender {
@@ -232,12 +232,12 @@ impl Contender {
 
     /// The words between launcher and program for so many threads of all ranks together.
     pub(crate) fn words_for(&self, threads: usize, cores: usize) -> Vec<&'static str> {
-        let crowd = if threads > cores {
-            self.words_of_a_crowd
+        let more = if threads > cores {
+            self.words_if_oversubscribed
         } else {
             &[]
         };
-        [self.words, crowd].concat()
+        [self.words, more].concat()
     }
 }
 
@@ -258,7 +258,7 @@ fn open_mpi() -> Contender {
         words: &[],
         // It yields then, which is its best; bound to a core each, two ranks would share one while
         // the other core is free.
-        words_of_a_crowd: &["--oversubscribe", "--bind-to", "none"],
+        words_if_oversubscribed: &["--oversubscribe", "--bind-to", "none"],
         variables: allowed.map(|name| (name, "1".to_owned())).to_vec(),
     }
 }
@@ -272,7 +272,7 @@ fn mpich() -> Contender {
         compiler: "mpicc.mpich".into(),
         launcher: Some("mpirun.mpich".into()),
         words: &[],
-        words_of_a_crowd: &[],
+        words_if_oversubscribed: &[],
         variables: Vec::new(),
     }
 }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_more_ranks_than_cores_are_a_crowd() {
+    fn only_more_ranks_than_cores_are_oversubscribed() {
         assert!(open_mpi().words_for(2, 2).is_empty());
         assert!(open_mpi().words_for(3, 2).contains(&"--oversubscribe"));
     }

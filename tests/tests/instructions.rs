@@ -26,29 +26,29 @@ const CALLS: &[&str] = &[
     "allreduce_alone",
 ];
 
-/// Functions of `benches/c/near_calls.c`, of which two run.
-const NEAR_CALLS: &[&str] = &[
-    "near_send",
-    "near_receive",
-    "near_send_body",
-    "near_receive_body",
-    "near_receive_unexpected",
-    "near_answer",
-    "near_start_receive",
-    "near_start_send",
-    "near_test_pending",
-    "near_wait_for_message",
-    "near_wait_for_window",
-    "near_bcast_give",
-    "near_bcast_take",
-    "near_reduce",
-    "near_bcast_send",
-    "near_bcast_receive",
+/// Functions of `benches/c/shm_calls.c`, of which two run.
+const SHM_CALLS: &[&str] = &[
+    "shm_send",
+    "shm_receive",
+    "shm_send_body",
+    "shm_receive_body",
+    "shm_receive_unexpected",
+    "shm_answer",
+    "shm_start_receive",
+    "shm_start_send",
+    "shm_test_pending",
+    "shm_wait_for_message",
+    "shm_wait_for_window",
+    "shm_bcast_give",
+    "shm_bcast_take",
+    "shm_reduce",
+    "shm_bcast_send",
+    "shm_bcast_receive",
 ];
 
 const HEAD: &str = "\
 # Instructions of one call, with the transport below it, under callgrind: benches/c/calls.c over the
-# loopback, benches/c/near_calls.c over shared memory.
+# loopback, benches/c/shm_calls.c over shared memory.
 # UPDATE=1 cargo test --package mpi-lite-tests --test instructions
 ";
 
@@ -72,7 +72,7 @@ fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
     let mut counts = profile(scratch, alone, ("benches/c/calls.c", CALLS));
     // No turn is to be taken but by the calls: the thread that takes some sleeps, and no doorbell
     // wakes it, because nobody else does.
-    let near = Job::mpirun(2)
+    let through_memory = Job::mpirun(2)
         .env("MPILITE_TICK_MS", "600000")
         .env("MPILITE_WAIT", "spin")
         .args(["--transport", "shm", valgrind])
@@ -80,8 +80,8 @@ fn count(scratch: &Scratch) -> BTreeMap<String, u64> {
         .arg("--callgrind-out-file=profile.%q{MPILITE_RANK}");
     counts.extend(profile(
         scratch,
-        near,
-        ("benches/c/near_calls.c", NEAR_CALLS),
+        through_memory,
+        ("benches/c/shm_calls.c", SHM_CALLS),
     ));
     counts
 }

@@ -28,7 +28,7 @@ impl Program {
     }
 
     /// With more ranks than cores.
-    fn run_crowded(&self, transport: &str, case: &str) -> Outcome {
+    fn run_oversubscribed(&self, transport: &str, case: &str) -> Outcome {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.start(Job::mpirun(cores + 1), transport, case)
     }
@@ -49,7 +49,7 @@ fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_c
         ("reduce-barrier", "MPI_Reduce(root 1)"),
     ] {
         for transport in TRANSPORTS {
-            let outcome = program.run_crowded(transport, case).expect_failure();
+            let outcome = program.run_oversubscribed(transport, case).expect_failure();
             let names_both = |line: &str| line.contains(call) && line.contains("MPI_Barrier");
             assert!(
                 outcome.stderr.lines().any(names_both),
@@ -82,7 +82,7 @@ fn those_who_meet_in_different_collectives_are_told_both() {
     ] {
         for outcome in [
             program.run("shm", case, "off"),
-            program.run_crowded("shm", case),
+            program.run_oversubscribed("shm", case),
         ] {
             let outcome = outcome.expect_failure();
             let names_both = |line: &str| line.contains(mine) && line.contains(theirs);

@@ -79,14 +79,14 @@ const SECTIONS: &[Section] = &[
         measure: Measure::Network(cut::run),
     },
     Section {
-        name: "near",
+        name: "two-ranks",
         about: "latency, bandwidth, message rate of two ranks on one machine",
-        measure: Measure::Node(node::near),
+        measure: Measure::Node(node::two_ranks),
     },
     Section {
-        name: "crowd",
+        name: "oversubscribed",
         about: "barrier, allreduce and farm, up to more ranks than cores",
-        measure: Measure::Node(node::crowd),
+        measure: Measure::Node(node::oversubscribed),
     },
     Section {
         name: "collectives",
@@ -141,7 +141,7 @@ pub fn variants() -> impl Iterator<Item = Variant> {
 }
 
 impl Variant {
-    /// Its own name: `speed-1500`, `near`.
+    /// Its own name: `speed-1500`, `two-ranks`.
     #[must_use]
     pub fn name(&self) -> String {
         named(self.section.name, self.network)
@@ -370,6 +370,6 @@ mod tests {
         assert_eq!(chosen("loss"), ["loss-65536", "loss-9000", "loss-1500"]);
         assert_eq!(chosen("incast-1500"), ["incast-1500"]);
         assert_eq!(chosen("network").len(), 3 * chosen("network-1500").len());
-        assert_eq!(chosen("near"), ["near"]);
+        assert_eq!(chosen("two-ranks"), ["two-ranks"]);
     }
 }

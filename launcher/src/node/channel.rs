@@ -20,7 +20,7 @@ const DESCRIPTORS_PER_MESSAGE: usize = 253;
 
 /// A user may have only so many descriptors on the way (`ETOOMANYREFS`, unix(7)): it is tried
 /// again after this time, in which ranks may have taken theirs.
-const CROWDED_PAUSE: Duration = Duration::from_millis(2);
+const DESCRIPTORS_PAUSE: Duration = Duration::from_millis(2);
 
 /// How far a rank has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(super) struct Channel {
     frames: Frames,
     outgoing: VecDeque<Outgoing>,
     /// When to try again what too many descriptors on the way hindered.
-    crowded_until: Option<Instant>,
+    paused_until: Option<Instant>,
     phase: Phase,
     is_closed: bool,
 }
@@ -116,7 +116,7 @@ impl Channel {
             stream,
             frames: Frames::up_to(RANK_FRAME_MAX),
             outgoing: VecDeque::new(),
-            crowded_until: None,
+            paused_until: None,
             phase: Phase::Silent,
             is_closed: false,
         })
@@ -132,12 +132,12 @@ impl Channel {
 
     /// Says whether [`Channel::flush`] waits for room.
     pub(super) fn has_outgoing(&self) -> bool {
-        !self.outgoing.is_empty() && !self.is_closed && self.crowded_until.is_none()
+        !self.outgoing.is_empty() && !self.is_closed && self.paused_until.is_none()
     }
 
     /// When [`Channel::flush`] is to be called though no room was missing.
-    pub(super) fn crowded_until(&self) -> Option<Instant> {
-        self.crowded_until
+    pub(super) fn paused_until(&self) -> Option<Instant> {
+        self.paused_until
     }
 
     /// Reads what the rank has sent, by way of `scratch`; answers its messages.
@@ -226,14 +226,14 @@ impl Channel {
     }
 
     pub(super) fn flush(&mut self) {
-        self.crowded_until = None;
+        self.paused_until = None;
         while let Some(frame) = self.outgoing.front_mut().filter(|_| !self.is_closed) {
             match frame.write(&self.stream) {
                 Ok(()) if frame.is_sent() => drop(self.outgoing.pop_front()),
                 Ok(()) | Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return,
                 Err(Errno::ETOOMANYREFS) => {
-                    self.crowded_until = Some(Instant::now() + CROWDED_PAUSE);
+                    self.paused_until = Some(Instant::now() + DESCRIPTORS_PAUSE);
                     return;
                 }
                 Err(_) => self.is_closed = true,

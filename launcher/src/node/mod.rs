@@ -213,7 +213,7 @@ impl Node {
             for source in [&rank.output, &rank.error].into_iter().flatten() {
                 first = earlier(first, source.lines.wake_at());
             }
-            first = earlier(first, rank.channel.crowded_until());
+            first = earlier(first, rank.channel.paused_until());
             first = earlier(first, rank.stopped_since.map(|since| since + STOPPED_FOR));
         }
         first
@@ -242,7 +242,7 @@ impl Node {
                 self.show_begun_line(place, stream, now);
             }
             let rank = &mut self.ranks[place];
-            if rank.channel.crowded_until().is_some_and(|at| at <= now) {
+            if rank.channel.paused_until().is_some_and(|at| at <= now) {
                 rank.channel.flush();
             }
             if rank

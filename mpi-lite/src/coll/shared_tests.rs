@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use super::tests::near;
+use super::tests::on_one_node;
 use super::*;
 use crate::comm::Communicator;
 use crate::data::{Area, Basic, Buffer, Datatype, Op, UserOp};
@@ -286,7 +286,7 @@ fn collectives_of_many_communicators_do_not_meet_each_other() {
     const STEPS: usize = 600;
     for seed in 1..=24 {
         let size = 2 + seed as usize % 5;
-        near(size, seed % 2 == 0, &|world| {
+        on_one_node(size, seed % 2 == 0, &|world| {
             println!("seed {seed}, {size} ranks");
             let mut walker = Walker::new(world, seed);
             (0..STEPS).for_each(|_| walker.walk());
@@ -297,7 +297,7 @@ fn collectives_of_many_communicators_do_not_meet_each_other() {
 #[test]
 fn places_are_used_again_but_not_before_all_have_left_them() {
     for is_oversubscribed in [false, true] {
-        near(3, is_oversubscribed, &|world| {
+        on_one_node(3, is_oversubscribed, &|world| {
             let mut pauses = Dice::of(9, u64::from(world.rank()));
             for round in 0_u32..2000 {
                 let comm = world.dup().unwrap();
@@ -319,7 +319,7 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
 
 #[test]
 fn who_finds_no_place_uses_messages() {
-    near(2, false, &|world| {
+    on_one_node(2, false, &|world| {
         let all: Vec<_> = (0..100).map(|_| world.dup().unwrap()).collect();
         let met = all.iter().filter(|comm| comm.at_site().is_some()).count();
         assert_eq!(met, 63);
@@ -336,7 +336,7 @@ fn who_finds_no_place_uses_messages() {
 #[test]
 fn a_root_does_not_write_over_what_others_have_still_to_read() {
     for is_oversubscribed in [false, true] {
-        near(3, is_oversubscribed, &|world| {
+        on_one_node(3, is_oversubscribed, &|world| {
             let mut pauses = Dice::of(5, u64::from(world.rank()));
             for round in 0_u32..3000 {
                 for _ in 0..pauses.roll(3) * pauses.roll(2) {
@@ -355,7 +355,7 @@ fn a_root_does_not_write_over_what_others_have_still_to_read() {
 
 #[test]
 fn a_longer_broadcast_than_the_buffer_is_an_error() {
-    near(2, false, &|world| {
+    on_one_node(2, false, &|world| {
         let mut room = vec![1; if world.rank() == 0 { 100 } else { 10 }];
         let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
         if world.rank() == 1 {
@@ -375,7 +375,7 @@ fn what_fits_no_sheet_goes_in_several_epochs() {
     const COUNT: usize = 1000;
     let gaps = Datatype::Basic(Basic::Int).resized(-4, 12).unwrap();
     for datatype in [Datatype::Basic(Basic::Int), gaps] {
-        near(SIZE, true, &|world| {
+        on_one_node(SIZE, true, &|world| {
             let me = world.rank() as usize;
             let letters = |way: &dyn Fn(usize) -> (usize, usize)| -> Vec<u8> {
                 let words = (0..SIZE).flat_map(|other| {
@@ -413,7 +413,7 @@ fn what_fits_no_sheet_goes_in_several_epochs() {
 /// A row that fits a sheet may be one of many that a column does not hold.
 #[test]
 fn blocks_that_fit_no_sheet_go_as_messages() {
-    near(20, true, &|world| {
+    on_one_node(20, true, &|world| {
         let (me, size) = (world.rank() as usize, world.size() as usize);
         for root in [0, size - 1] {
             let length = |to: usize| if to == root { 4000 } else { 3 };
@@ -434,7 +434,7 @@ fn blocks_that_fit_no_sheet_go_as_messages() {
 #[test]
 fn longer_blocks_than_their_places_are_an_error_everywhere() {
     for is_oversubscribed in [false, true] {
-        near(3, is_oversubscribed, &|world| {
+        on_one_node(3, is_oversubscribed, &|world| {
             let (mut own, mut room) = ([1; 30], [0; 27]);
             let send = Input::Buffer(Buffer::of_bytes(&mut own).part(0, 10));
             let place = Buffer::of_bytes(&mut room).part(0, 9);
@@ -454,7 +454,7 @@ fn longer_blocks_than_their_places_are_an_error_everywhere() {
 fn different_collectives_at_a_time_are_an_error() {
     for is_oversubscribed in [false, true] {
         let wrong = AtomicUsize::new(0);
-        near(2, is_oversubscribed, &|world| {
+        on_one_node(2, is_oversubscribed, &|world| {
             let mut room = [0; 8];
             let len = if world.rank() == 0 { 8 } else { 4 };
             let part = Buffer::of_bytes(&mut room[..len]);
@@ -471,7 +471,7 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
     for is_oversubscribed in [false, true] {
         for next in ["barrier", "allreduce", "reduce", "bcast", "allgather"] {
             let named = AtomicUsize::new(0);
-            near(2, is_oversubscribed, &|world| {
+            on_one_node(2, is_oversubscribed, &|world| {
                 let me = world.rank() as i32;
                 let mut room = [0; 8];
                 let all = Buffer::of_bytes(&mut room);
@@ -512,7 +512,7 @@ fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
     for is_oversubscribed in [false, true] {
         let (sleeper, awaited) = channel();
         let awaited = Mutex::new(awaited);
-        near(2, is_oversubscribed, &|world| {
+        on_one_node(2, is_oversubscribed, &|world| {
             let is_root = world.rank() == 0;
             if is_root {
                 let engine: Arc<Engine> = awaited.lock().unwrap().recv().unwrap();
@@ -534,7 +534,7 @@ fn a_broadcast_that_is_short_at_its_root_and_long_elsewhere_ends() {
     for is_oversubscribed in [false, true] {
         for size in [2, 3, 5] {
             let wrong = AtomicUsize::new(0);
-            near(size, is_oversubscribed, &|world| {
+            on_one_node(size, is_oversubscribed, &|world| {
                 let is_root = world.rank() == 0;
                 let mut room = vec![0; if is_root { 100 } else { 100_000 }];
                 // One of them finds it out, which ends a job; here the others are told one by one.

@@ -91,42 +91,42 @@ impl Peers for Member {
 /// A process of a test: one whose sends wait, or a rank of a node.
 enum Process {
     Strict(Member),
-    Near(Communicator),
+    OnOneNode(Communicator),
 }
 
 impl Peers for Process {
     fn here(&self) -> usize {
         match self {
             Self::Strict(member) => member.here(),
-            Self::Near(world) => world.within(Operation::Barrier).here(),
+            Self::OnOneNode(world) => world.within(Operation::Barrier).here(),
         }
     }
 
     fn all(&self) -> usize {
         match self {
             Self::Strict(member) => member.all(),
-            Self::Near(world) => world.within(Operation::Barrier).all(),
+            Self::OnOneNode(world) => world.within(Operation::Barrier).all(),
         }
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         match self {
             Self::Strict(member) => member.send(to, buffer).await,
-            Self::Near(world) => world.within(Operation::Barrier).send(to, buffer).await,
+            Self::OnOneNode(world) => world.within(Operation::Barrier).send(to, buffer).await,
         }
     }
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         match self {
             Self::Strict(member) => member.receive(from, buffer).await,
-            Self::Near(world) => world.within(Operation::Barrier).receive(from, buffer).await,
+            Self::OnOneNode(world) => world.within(Operation::Barrier).receive(from, buffer).await,
         }
     }
 
     async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
         match self {
             Self::Strict(member) => member.exchange(send, receive).await,
-            Self::Near(world) => {
+            Self::OnOneNode(world) => {
                 world
                     .within(Operation::Barrier)
                     .exchange(send, receive)
@@ -138,7 +138,7 @@ impl Peers for Process {
     fn at_site(&self) -> Option<AtSite<'_>> {
         match self {
             Self::Strict(_) => None,
-            Self::Near(world) => Communicator::at_site(world),
+            Self::OnOneNode(world) => Communicator::at_site(world),
         }
     }
 }
@@ -196,7 +196,11 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
 const NEAR_SIZES: [usize; 6] = [1, 2, 3, 5, 8, 13];
 
 /// Runs `program` in `size` ranks of a node; checks that no message is left over.
-pub(super) fn near(size: usize, is_oversubscribed: bool, program: &(impl Fn(Communicator) + Sync)) {
+pub(super) fn on_one_node(
+    size: usize,
+    is_oversubscribed: bool,
+    program: &(impl Fn(Communicator) + Sync),
+) {
     let links = shm::tests::oversubscribed(size as u32, false, is_oversubscribed);
     thread::scope(|scope| {
         let (done, ends) = channel();
@@ -240,8 +244,8 @@ fn world(size: usize, program: impl Fn(&Process) + Sync) {
     strict(size, &program);
     if NEAR_SIZES.contains(&size) {
         for is_oversubscribed in [false, true] {
-            near(size, is_oversubscribed, &|world| {
-                program(&Process::Near(world))
+            on_one_node(size, is_oversubscribed, &|world| {
+                program(&Process::OnOneNode(world))
             });
         }
     }

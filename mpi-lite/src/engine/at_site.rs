@@ -243,6 +243,7 @@ impl Lane {
     /// Whether messages to ranks of this node are not all in their channels, or not all done with.
     #[inline]
     fn holds_back(&self) -> bool {
-        self.near.is_some_and(|near| !self.links[near].is_quiet())
+        self.memory_link
+            .is_some_and(|link| !self.links[link].is_quiet())
     }
 }

@@ -12,7 +12,7 @@ use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
 use super::operation::Request;
 use super::ports::Ports;
 use super::request::Requests;
-use super::sends::{Sending, Spare};
+use super::sends::{Sending, SpareBuffers};
 use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::Area;
@@ -50,7 +50,7 @@ pub(super) struct Delivery {
     /// Messages taken by matched probes: their places.
     pub(super) messages: Table<u32>,
     pub(super) sends: Slab<Sending>,
-    pub(super) spare: Spare,
+    pub(super) spare: SpareBuffers,
     /// Buffers of unexpected messages that were received, for the next ones.
     pub(super) pool: Pool,
     pub(super) kept_bytes: u64,
@@ -87,7 +87,7 @@ impl Delivery {
             unexpected: Unexpected::default(),
             messages: Table::default(),
             sends: Slab::default(),
-            spare: Spare::default(),
+            spare: SpareBuffers::default(),
             pool: Pool::default(),
             kept_bytes: 0,
             taken: Taken::default(),

@@ -71,7 +71,7 @@ pub struct Lane {
     /// What each of them can do.
     pub(super) capabilities: Vec<Capabilities>,
     /// The link through memory, if there is one: see [`Capabilities::is_memory`].
-    pub(super) near: Option<usize>,
+    pub(super) memory_link: Option<usize>,
     /// The ranks that it leads to, and what they share.
     pub(super) node: Option<Arc<Node>>,
     pub(super) delivery: Delivery,
@@ -111,7 +111,7 @@ impl Lane {
         let peers = PeerTable::of_world(me, hosts, last);
         let capabilities: Vec<_> = links.iter().map(Transport::capabilities).collect();
         Self {
-            near: capabilities.iter().position(|link| link.is_memory),
+            memory_link: capabilities.iter().position(|link| link.is_memory),
             node: None,
             capabilities,
             delivery: Delivery::new(links.len(), settings, peers),
@@ -133,7 +133,7 @@ impl Lane {
     /// # Panics
     /// When there is no such link.
     pub fn join(&mut self, node: Arc<Node>) {
-        let link = self.near.expect("there is a link through memory");
+        let link = self.memory_link.expect("there is a link through memory");
         let link = u8::try_from(link).expect("a handful of links");
         for &peer in node.peers() {
             if peer != self.delivery.peers.me() {
@@ -288,7 +288,7 @@ impl Lane {
     pub(super) fn look_around(&mut self, now: Instant) {
         self.shrink();
         for link in 0..self.links.len() {
-            if Some(link) != self.near {
+            if Some(link) != self.memory_link {
                 self.pass(link, now, 0);
             }
         }

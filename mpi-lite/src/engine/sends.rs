@@ -89,13 +89,13 @@ impl Burst {
 /// Buffers of finished sends, for the next copies: as many as there may be copies at a time, so
 /// that a steady load does not allocate.
 #[derive(Debug, Default)]
-pub(super) struct Spare {
+pub(super) struct SpareBuffers {
     pub(super) buffers: Vec<Vec<u8>>,
     /// What they would count as copies.
     pub(super) bytes: u64,
 }
 
-impl Spare {
+impl SpareBuffers {
     /// An empty buffer.
     #[inline]
     pub(super) fn take(&mut self) -> Vec<u8> {

@@ -107,22 +107,22 @@ impl Lane {
     /// Sends a message that the link takes whole, body and all. Returns true if it did.
     #[inline(always)]
     pub(super) fn send_at_once(&mut self, plan: &SendPlan) -> bool {
-        match self.near {
+        match self.memory_link {
             None => false,
-            Some(near) => self.offer(near, plan),
+            Some(link) => self.offer(link, plan),
         }
     }
 
     #[inline]
-    fn offer(&mut self, near: usize, plan: &SendPlan) -> bool {
+    fn offer(&mut self, link: usize, plan: &SendPlan) -> bool {
         let (Some(to), Area::Run(body)) = (plan.to, &plan.area) else {
             return false;
         };
         // A synchronous send waits for its match, a buffered one needs its buffer.
-        if self.route(to) != near || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
+        if self.route(to) != link || !matches!(plan.mode, Mode::Standard | Mode::Ready) {
             return false;
         }
-        let is_taken = self.links[near].offer(to, &plan.envelope().encode(), *body);
+        let is_taken = self.links[link].offer(to, &plan.envelope().encode(), *body);
         if is_taken {
             let counters = &mut self.delivery.counters;
             counters.messages_sent += 1;
@@ -133,7 +133,7 @@ impl Lane {
 
     /// Looks `looks` times for the message of a receive that would be the only one.
     #[inline(always)]
-    fn receive_at_once(&mut self, near: usize, plan: &ReceivePlan, looks: u32) -> Early {
+    fn receive_at_once(&mut self, link: usize, plan: &ReceivePlan, looks: u32) -> Early {
         let (Some(pattern), Area::Run(span)) = (&plan.pattern, &plan.area) else {
             return Early::Nothing;
         };
@@ -142,13 +142,13 @@ impl Lane {
         }
         for _ in 0..looks {
             let mut direct = Direct {
-                inlet: Inlet::new(&mut self.delivery, near, 0),
+                inlet: Inlet::new(&mut self.delivery, link, 0),
                 pattern,
                 span,
                 found: None,
             };
             // What is in memory needs no clock.
-            let progress = self.links[near].progress(Instant::ZERO, &mut direct);
+            let progress = self.links[link].progress(Instant::ZERO, &mut direct);
             let found = direct.found;
             self.run_errands();
             if let Some(found) = found {
@@ -204,7 +204,9 @@ const LOOKS_BESIDE_A_NETWORK: u32 = 16;
 impl Lane {
     /// How often a receive looks for its message before it becomes a request.
     pub(super) fn looks(&self, policy: &WaitPolicy) -> u32 {
-        let is_last = self.near.is_some_and(|near| near + 1 == self.links.len());
+        let is_last = self
+            .memory_link
+            .is_some_and(|link| link + 1 == self.links.len());
         match is_last {
             _ if policy.spin.is_zero() => 1,
             true => LOOKS,
@@ -234,9 +236,9 @@ impl Engine {
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
         self.count_turn(lane);
-        match lane.near {
+        match lane.memory_link {
             None => Early::Nothing,
-            Some(near) => lane.receive_at_once(near, plan, self.looks),
+            Some(link) => lane.receive_at_once(link, plan, self.looks),
         }
     }
 

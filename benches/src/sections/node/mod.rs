@@ -2,22 +2,22 @@
 //! is also measured over RMPP.
 
 mod collectives;
-mod crowd;
 mod depth;
 mod flood;
 mod idle;
-mod near;
+mod oversubscribed;
 mod start;
 mod threads;
+mod two_ranks;
 
 pub(super) use collectives::run as collectives;
-pub(super) use crowd::run as crowd;
 pub(super) use depth::run as depth;
 pub(super) use flood::run as flood;
 pub(super) use idle::run as idle;
-pub(super) use near::run as near;
+pub(super) use oversubscribed::run as oversubscribed;
 pub(super) use start::run as start;
 pub(super) use threads::run as threads;
+pub(super) use two_ranks::run as two_ranks;
 
 use std::time::Duration;
 

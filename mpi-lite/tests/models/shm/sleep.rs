@@ -179,7 +179,7 @@ fn end_while_parked() {
 }
 
 /// Ranks that share cores sleep all the time: both sides fence.
-const CROWDED: &[Bug] = &[
+const OVERSUBSCRIBED: &[Bug] = &[
     Bug::NoFence { of_waker: true },
     Bug::NoFence { of_waker: false },
     Bug::NoSecondLook,
@@ -191,7 +191,7 @@ const APART: &[Bug] = &[Bug::NoBarrier, Bug::NoSecondLook, Bug::NoWake];
 
 #[test]
 fn a_message_wakes_its_receiver_where_both_fence() {
-    check(CROWDED, || wait_for_short_messages(true));
+    check(OVERSUBSCRIBED, || wait_for_short_messages(true));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_message_wakes_its_receiver_where_who_sleeps_pays() {
 
 #[test]
 fn room_wakes_its_sender_where_both_fence() {
-    check(CROWDED, || wait_for_room(true));
+    check(OVERSUBSCRIBED, || wait_for_room(true));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn room_wakes_its_sender_where_who_sleeps_pays() {
 
 #[test]
 fn a_long_message_wakes_the_ticker_of_a_rank_that_computes() {
-    check(CROWDED, wait_for_long_messages);
+    check(OVERSUBSCRIBED, wait_for_long_messages);
 }
 
 #[test]

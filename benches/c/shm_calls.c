@@ -21,12 +21,12 @@ static MPI_Request requests[2 * WINDOW];
 static int peer;
 static long *arrivals, meetings;
 
-COUNTED static void near_send(void)
+COUNTED static void shm_send(void)
 {
     MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
 }
 
-COUNTED static void near_receive(void)
+COUNTED static void shm_receive(void)
 {
     MPI_Status status;
 
@@ -34,12 +34,12 @@ COUNTED static void near_receive(void)
 }
 
 /* Of a message that does not fit its slot. */
-COUNTED static void near_send_body(void)
+COUNTED static void shm_send_body(void)
 {
     MPI_Send(longer, BODY_BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
 }
 
-COUNTED static void near_receive_body(void)
+COUNTED static void shm_receive_body(void)
 {
     MPI_Status status;
 
@@ -47,7 +47,7 @@ COUNTED static void near_receive_body(void)
 }
 
 /* The message has been found by another call. */
-COUNTED static void near_receive_unexpected(void)
+COUNTED static void shm_receive_unexpected(void)
 {
     MPI_Status status;
 
@@ -55,30 +55,30 @@ COUNTED static void near_receive_unexpected(void)
 }
 
 /* A turn of a ping-pong. */
-COUNTED static void near_answer(void)
+COUNTED static void shm_answer(void)
 {
     MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
 }
 
-COUNTED static void near_start_send(MPI_Request *request)
+COUNTED static void shm_start_send(MPI_Request *request)
 {
     MPI_Isend(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, request);
 }
 
-COUNTED static void near_start_receive(MPI_Request *request)
+COUNTED static void shm_start_receive(MPI_Request *request)
 {
     MPI_Irecv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, request);
 }
 
-COUNTED static void near_test_pending(MPI_Request *request)
+COUNTED static void shm_test_pending(MPI_Request *request)
 {
     int flag;
 
     MPI_Test(request, &flag, MPI_STATUS_IGNORE);
 }
 
-COUNTED static void near_wait_for_message(MPI_Request *request)
+COUNTED static void shm_wait_for_message(MPI_Request *request)
 {
     MPI_Status status;
 
@@ -86,36 +86,36 @@ COUNTED static void near_wait_for_message(MPI_Request *request)
 }
 
 /* Receives whose messages are there, and sends that are finished. */
-COUNTED static void near_wait_for_window(void)
+COUNTED static void shm_wait_for_window(void)
 {
     MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
 }
 
 /* What the root gives; it waits for nobody. */
-COUNTED static void near_bcast_give(void)
+COUNTED static void shm_bcast_give(void)
 {
     MPI_Bcast(out, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
 /* The other rank has given it already. */
-COUNTED static void near_bcast_take(void)
+COUNTED static void shm_bcast_take(void)
 {
     MPI_Bcast(in, BYTES, MPI_BYTE, 1, MPI_COMM_WORLD);
 }
 
 /* To the root, which has what the other rank gives. */
-COUNTED static void near_reduce(void)
+COUNTED static void shm_reduce(void)
 {
     MPI_Reduce(out, in, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 /* Too long for a line of the root: messages, of which the root waits for none. */
-COUNTED static void near_bcast_send(void)
+COUNTED static void shm_bcast_send(void)
 {
     MPI_Bcast(longer, LONGER_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-COUNTED static void near_bcast_receive(void)
+COUNTED static void shm_bcast_receive(void)
 {
     MPI_Bcast(longer, LONGER_BYTES, MPI_BYTE, 1, MPI_COMM_WORLD);
 }
@@ -146,35 +146,35 @@ static void exchange(void)
     int i, flag;
 
     for (i = 0; i < BATCH; i++)
-        near_send();
+        shm_send();
     meet();
     for (i = 0; i < BATCH; i++)
-        near_receive();
+        shm_receive();
     for (i = 0; i < BATCH; i++)
-        near_send_body();
+        shm_send_body();
     meet();
     for (i = 0; i < BATCH; i++)
-        near_receive_body();
+        shm_receive_body();
     for (i = 0; i < BATCH; i++)
-        near_send();
+        shm_send();
     meet();
     for (i = 0; i < BATCH; i++)
         MPI_Iprobe(peer, TAG + 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     for (i = 0; i < BATCH; i++)
-        near_receive_unexpected();
+        shm_receive_unexpected();
     /* Else the other rank's next message could come while this one still probes. */
     meet();
     MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
     meet();
-    near_answer();
+    shm_answer();
     meet();
     MPI_Recv(in, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    near_start_receive(&requests[0]);
-    near_test_pending(&requests[0]);
+    shm_start_receive(&requests[0]);
+    shm_test_pending(&requests[0]);
     meet();
     MPI_Send(out, BYTES, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
     meet();
-    near_wait_for_message(&requests[0]);
+    shm_wait_for_message(&requests[0]);
 }
 
 static void exchange_window(void)
@@ -182,20 +182,20 @@ static void exchange_window(void)
     int i;
 
     for (i = 0; i < WINDOW; i++)
-        near_start_receive(&requests[i]);
+        shm_start_receive(&requests[i]);
     meet();
     for (; i < 2 * WINDOW; i++)
-        near_start_send(&requests[i]);
+        shm_start_send(&requests[i]);
     meet();
-    near_wait_for_window();
+    shm_wait_for_window();
     meet();
 }
 
 /* Whoever waits for the other one calls second. */
 static void collect(int rank)
 {
-    void (*calls[])(void) = {near_bcast_give, near_bcast_take, near_reduce,
-                             near_bcast_send, near_bcast_receive};
+    void (*calls[])(void) = {shm_bcast_give, shm_bcast_take, shm_reduce,
+                             shm_bcast_send, shm_bcast_receive};
     int roots_second[] = {0, 0, 1, 0, 0}, roots[] = {0, 1, 0, 0, 1}, i;
 
     for (i = 0; i < 5; i++) {

@@ -109,7 +109,7 @@ fn draw(report: &mut Report, contenders: &[Contender], all: &Measurements, how: 
         y: "µs".to_owned(),
         ..line_plot(contenders, (ticks, &names), all)
     };
-    report.plot("node-crowd", Plot::Lines(barrier));
+    report.plot("node-oversubscribed", Plot::Lines(barrier));
     let bar = |who: &Contender| bar(who, FARM, all);
     let farm = BarPlot {
         title: "Task farm with more ranks than cores".to_owned(),
