@@ -559,6 +559,19 @@ fn rule_h_a_message_behind_a_held_one_is_repeated_in_its_turn() {
 }
 
 #[test]
+fn rule_l_i3_data_of_a_message_that_had_the_name_before_is_not_the_awaited() {
+    let mut wire = Wire::new(2, config(2));
+    let (_, block) = wire.first_block(3 * PACKET);
+    let mut old = block[0].clone();
+    old.header.msg_num = old.header.msg_num.wrapping_sub(1);
+    assert!(wire.awaited(&block[0]).is_some());
+    assert!(wire.awaited(&old).is_none());
+    assert_eq!(wire.give(&old), Err(Dropped::Mismatch));
+    wire.give_all(&block);
+    assert_eq!(wire.events[1].len(), 1, "it arrives");
+}
+
+#[test]
 fn rule_l_a_message_longer_than_the_header_can_say_is_refused() {
     let mut endpoint: Endpoint = Endpoint::new(NodeId(0), Config::classic(2, 1000));
     let now = Instant::ZERO;

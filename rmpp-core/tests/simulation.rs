@@ -92,6 +92,7 @@ fn all_invariants_hold_for_every_seed() {
 fn seeds_that_failed_once_hold() {
     for seed in [
         20_313_069, 20_325_367, 30_023_638, 30_037_212, 30_092_284, 30_104_216, 50_968_376,
+        90_037_260, 90_138_554,
     ] {
         run(seed);
     }

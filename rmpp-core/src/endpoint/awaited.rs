@@ -20,6 +20,7 @@ pub struct Awaited {
     pub header_bytes: usize,
     from: u32,
     msg_id: u32,
+    msg_num: u32,
     message_len: u64,
     seq: u32,
 }
@@ -35,8 +36,8 @@ impl Awaited {
             && Header::decode(packet).is_some_and(|header| {
                 is_data(header.kind)
                     && (from.0, header.src) == (self.from, self.from)
-                    && (header.msg_id, header.seq) == (self.msg_id, self.seq)
-                    && header.len == self.message_len
+                    && (header.msg_id, header.msg_num) == (self.msg_id, self.msg_num)
+                    && (header.seq, header.len) == (self.seq, self.message_len)
             })
     }
 }
@@ -69,6 +70,7 @@ impl<Out, In> IncomingMessages<'_, Out, In> {
             header_bytes: bare_header_bytes(endpoint.config.version),
             from: incoming.from,
             msg_id: incoming.msg_id,
+            msg_num: incoming.msg_num,
             message_len: incoming.len,
             seq,
         })

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use rmpp_core::{
-    Config, Dropped, Endpoint, Event, Header, IncomingId, Instant, Kind, Landing, Message, NodeId,
-    OutgoingId, Placement,
+    Awaited, Config, Dropped, Endpoint, Event, Header, IncomingId, Instant, Kind, Landing, Message,
+    NodeId, OutgoingId, Placement,
 };
 
 /// Payload bytes of a packet in these tests.
@@ -83,6 +83,13 @@ impl Packet {
             len: PACKET as usize,
             ..self.clone()
         }
+    }
+
+    /// Its header.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.header.encode().to_vec();
+        bytes.extend_from_slice(&self.tail);
+        bytes
     }
 
     /// A packet that answers this one.
@@ -200,15 +207,9 @@ impl Wire {
     /// Hands a packet to the node it is for.
     pub(crate) fn give(&mut self, packet: &Packet) -> Result<Placement, Dropped> {
         let (to, now) = (packet.to.0, self.now);
+        let awaited = self.awaited(packet);
         let node = &mut self.nodes[to as usize];
-        let mut bytes = packet.header.encode().to_vec();
-        bytes.extend_from_slice(&packet.tail);
-        let near = self.announced.iter().rev().take(16);
-        let awaited = near
-            .filter(|entry| entry.0 == to)
-            .filter_map(|entry| node.incoming().awaited(entry.1))
-            .find(|awaited| awaited.is(packet.from, &bytes));
-        let outcome = handle((node, packet.from), &bytes, packet.len, now);
+        let outcome = handle((node, packet.from), &packet.bytes(), packet.len, now);
         if let (Some(awaited), Ok(placement)) = (awaited, outcome) {
             // Its payload may have been received there already.
             let (message, offset, packets) = (awaited.message, awaited.offset, 1);
@@ -228,6 +229,16 @@ impl Wire {
         }
         self.collect();
         outcome
+    }
+
+    /// The awaited packet as which this one begins, of one of the messages announced last.
+    pub(crate) fn awaited(&mut self, packet: &Packet) -> Option<Awaited> {
+        let to = packet.to.0;
+        let node = &mut self.nodes[to as usize];
+        let last = self.announced.iter().rev().take(16);
+        last.filter(|entry| entry.0 == to)
+            .filter_map(|entry| node.incoming().awaited(entry.1))
+            .find(|awaited| awaited.is(packet.from, &packet.bytes()))
     }
 
     fn land(&mut self, at: u32, message: IncomingId, landing: Landing) {
