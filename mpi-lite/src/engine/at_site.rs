@@ -1,8 +1,8 @@
-//! Waiting for others of this node who write into the shared memory, without messages.
+//! Waiting without messages for other ranks of this node, which write into the shared memory.
 //!
-//! Who waits looks at what the others write, again and again, for as long as it would look for a
-//! message; then it waits like everybody else (`wait`): takes turns, gives its core to others,
-//! sleeps, and is woken.
+//! A waiter reads what the others write, again and again, for as long as it would look for a
+//! message. Then it waits as in any other call (`wait`): it takes turns, yields its core, sleeps,
+//! and is woken.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl<'a> AtSite<'a> {
         }
     }
 
-    /// Who meets.
+    /// The site where the members meet.
     #[must_use]
     pub fn site(&self) -> &'a Site {
         self.site
@@ -99,7 +99,7 @@ impl<'a> AtSite<'a> {
             let wrong = lane.loss_among(self.site);
             let wrong = wrong.or_else(|| lane.stray_of(self, mine));
             let wrong = wrong.or_else(|| round.parted(lane, mine))?;
-            // Who was right may have gone on between the two looks.
+            // The member may have been right, and have gone on between the two looks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         });
         self.engine.with(|lane| lane.look_again_at = None);
@@ -118,7 +118,7 @@ impl<'a> AtSite<'a> {
         Ok(())
     }
 
-    /// Wakes those of `who` who sleep: what they wait for is written.
+    /// Wakes the sleepers among `who`: what they wait for is written.
     #[inline]
     pub fn rouse(&self, who: Who) {
         if self.site.has_sleepers(who) {
@@ -170,8 +170,8 @@ impl<'a> Round<'a> {
     }
 }
 
-/// All come for the same, or the program is wrong: what this process came for, and what another
-/// one did, whose rank is known or not.
+/// Checks that this process and another member came for the same operation; otherwise the program
+/// is wrong. The rank of the other member may be unknown.
 ///
 /// # Errors
 /// `Cause::Parted`.
@@ -183,7 +183,7 @@ pub fn agree(mine: About, (rank, theirs): (Option<usize>, About)) -> Result<()> 
     Err(parted(mine, (rank, theirs)))
 }
 
-/// The error for two who did not come for the same.
+/// The error for two members that came for different operations.
 #[cold]
 fn parted(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
     Cause::Parted {
@@ -219,8 +219,9 @@ impl Lane {
         Some(peers.error(*lost))
     }
 
-    /// A message of a member that has not come. It cannot be of an operation before this one: what
-    /// belongs to those has been received. Who skips an epoch and sends is in another one.
+    /// A message of a member that has not come. It cannot belong to an earlier operation: all
+    /// messages of those have been received. A member that sends without coming to this epoch is in
+    /// another operation.
     fn stray_of(&mut self, at_site: &AtSite<'_>, mine: About) -> Option<Error> {
         if self.delivery.unexpected.is_empty() {
             return None;

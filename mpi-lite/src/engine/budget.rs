@@ -33,7 +33,7 @@ impl Taken {
         self.is_full
     }
 
-    /// Whether somebody who waits for long should ask for more room.
+    /// Whether a thread that waits for long should ask for more room.
     #[inline]
     pub(super) fn wants_room(&self) -> bool {
         self.has_refused && !(self.is_wide && self.is_told)

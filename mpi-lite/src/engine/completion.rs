@@ -37,13 +37,13 @@ impl Array for &[Option<Request>] {
     }
 }
 
-/// Who is told how the operations of an array ended, in the order of the requests.
+/// Receives how each operation of an array ended, in the order of the requests.
 pub trait Tell {
-    /// The operation of the request at this index went well, as all others, and its request is
+    /// The operation of the request at this index went well, as did all others, and its request is
     /// gone.
     fn plain(&mut self, index: usize, completion: Completion);
 
-    /// Any other, and whether any failed.
+    /// Any other operation, and whether any failed.
     fn other(&mut self, index: usize, completion: Completion, any_failed: bool);
 }
 
@@ -146,17 +146,17 @@ impl Lane {
     }
 }
 
-/// Who looks at an array again and again until all are finished. It looks at few requests more than
-/// twice, so that waiting for many stays linear.
+/// Checks an array again and again until all its requests are finished. It looks at few requests
+/// more than twice, so that waiting for many stays linear.
 #[derive(Default)]
 struct Sweep {
-    /// So many from the start are finished.
+    /// How many from the start of the array are finished.
     seen: usize,
-    /// Before so many operations of the lane have finished, those that come next are not.
+    /// Until the lane has finished this many operations, the array cannot be finished.
     due: u64,
-    /// So many had finished when it last looked.
+    /// How many operations of the lane had finished at the last look.
     finished: u64,
-    /// It looks again and again: to count what is not finished is worth while.
+    /// It has looked before, so it is worth while to count the unfinished requests.
     is_patient: bool,
     any_failed: bool,
 }

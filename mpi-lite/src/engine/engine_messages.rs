@@ -5,8 +5,8 @@ use crate::ids::Context;
 use crate::transport::{PeerId, Token};
 
 /// A send that the program wants to take back, until its receiver refuses or the send is over.
-/// Few programs ever want that, so these are in a list of their own: sends that nobody asks for
-/// carry nothing, and finish with a look whether the list is empty.
+/// Few programs ever want that, so these are in a list of their own: other sends carry nothing for
+/// it, and finish with a look whether the list is empty.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Withdrawal {
     pub(super) token: Token,
@@ -33,12 +33,12 @@ pub(super) struct Question {
     pub(super) body: Vec<u8>,
 }
 
-/// What a message of the engines says: in the field where others have the source. The field of the
-/// tag has the token of the send in question.
+/// What a message of the engines says, in the envelope's source field. The tag field has the token
+/// of the send in question.
 pub(super) const QUESTION: u32 = 0;
 pub(super) const MATCHED: u32 = 1;
 pub(super) const DROPPED: u32 = 2;
-/// The process whose rank in the world the field of the token has answers no more.
+/// A process no longer answers: the token field has its rank in the world.
 pub(super) const LOST: u32 = 3;
 /// Nothing; only whether it arrives matters.
 pub(super) const HELLO: u32 = 4;
@@ -53,9 +53,9 @@ pub(super) fn word(says: u32, token: Token) -> Envelope {
     }
 }
 
-/// What follows from a loss. Who finds one out tells all others, since they may wait for somebody
-/// who has given up because of it. What others say is believed by nobody: who is told says hello
-/// to the lost one, which finds out whether it is lost to this process too.
+/// What follows from a loss. A process that finds a peer lost tells all others, since they may wait
+/// for a process that has given up because of it. Nobody takes the loss on trust: a process that is
+/// told of it says hello to the lost peer, and so finds out whether it has lost that peer too.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Notice {
     /// All others are told that this peer is lost.

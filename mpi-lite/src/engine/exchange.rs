@@ -1,4 +1,4 @@
-//! Exchanges by sheets in shared memory: everybody gives, the last who comes sorts, everybody
+//! Exchanges by sheets in shared memory: each member gives, the last one to come sorts, each
 //! takes.
 //!
 //! With n members an exchange by messages takes each of them n - 1 waits, and where they share

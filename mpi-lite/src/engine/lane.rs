@@ -79,7 +79,7 @@ pub struct Lane {
     /// The number of the last send that may be taken back.
     pub(super) serial: u32,
     pub(super) history: WaitHistory,
-    /// When who sleeps wants to look again, though nothing has come.
+    /// When a sleeper wants to look again, though nothing has come.
     pub(super) look_again_at: Option<Instant>,
     /// The link to this process may have something to do: nobody else gives it anything.
     pub(super) own_is_busy: bool,
@@ -207,8 +207,8 @@ impl Lane {
     }
 
     /// A turn that ends as soon as `ready` returns something: it is asked each time that an
-    /// operation has finished, and at the end. What is left is for the next turn: who waits for a
-    /// message wants to answer it, and tidying up can wait until there is nothing better to do.
+    /// operation has finished, and at the end. What is left is for the next turn: a thread that
+    /// waits for a message wants to answer it, and tidying up can wait.
     #[inline(always)]
     pub(super) fn turn_until<T>(
         &mut self,

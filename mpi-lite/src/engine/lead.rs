@@ -1,10 +1,11 @@
 //! How one of several threads that wait leads, and what the lane tells the others (`waiters`).
 //!
 //! The leader takes turns as a single thread would (`wait`); only it sleeps on the links'
-//! descriptors and on the doorbell. Whoever leaves the lane by its mutex tells the threads that
-//! wait: the leader, a thread that tests or sends, or the ticker.
+//! descriptors and on the doorbell. A thread that leaves the lane by its mutex tells the waiting
+//! threads: this thread may be the leader, one that tests or sends, or the ticker.
 //!
-//! Programs that did not ask for `MPI_THREAD_MULTIPLE` have neither. Decision 0046.
+//! Programs that did not ask for `MPI_THREAD_MULTIPLE` have no leader and no followers. Decision
+//! 0046.
 
 use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,7 @@ use super::waiters::{self, Ready, Seen, Shared, Sleep, Until, Waiters};
 use crate::clock::Instant;
 use crate::transport::Progress;
 
-/// How often a leader that does not sleep wakes those who wait for any change.
+/// How often a leader that does not sleep wakes the followers that wait for any change.
 const CALL: Duration = Duration::from_micros(100);
 
 /// How the leader takes a turn.
@@ -39,7 +40,7 @@ impl Shared for Lane {
         &mut self.waiters
     }
 
-    /// Calls those followers for whom something may have changed; wakes a leader who sleeps and has
+    /// Calls the followers for which something may have changed; wakes a sleeping leader if it has
     /// something to do.
     #[cold]
     fn tell_waiters(&mut self) {
@@ -58,7 +59,7 @@ impl Shared for Lane {
         let Some(sleep) = self.lead.sleep else {
             return;
         };
-        // Nobody else sends on what a thread held back that computes now.
+        // A thread that computes now may have held messages back; nobody else would send them.
         self.flush();
         let is_earlier = |at| sleep.until.is_none_or(|until| at < until);
         let has_more = self.wake_at().is_some_and(is_earlier)
@@ -72,15 +73,16 @@ impl Shared for Lane {
 
     fn note_follower(&mut self, until: Until) -> Option<Instant> {
         self.delivery.counters.sleeps += 1;
-        // Set by who looks, for itself.
+        // The thread that looks sets it for itself.
         let look_again_at = self.look_again_at.take();
         look_again_at.filter(|_| until == Until::Change)
     }
 }
 
 impl Lane {
-    /// Who waits for so many more operations to finish looks when they have. One thread alone also
-    /// takes in so many before it looks; several would keep each other from looking.
+    /// Returns how many operations must have finished before a thread that waits for `count` more
+    /// looks again. A thread that is alone also takes in that many before it looks; several
+    /// threads would keep each other from looking.
     pub(super) fn await_more(&mut self, count: u64) -> u64 {
         let requests = &mut self.delivery.requests;
         match self.lead.doorbell {
@@ -98,7 +100,7 @@ impl Lane {
         }
     }
 
-    /// Those look who wait for what the lane does not know.
+    /// Calls the followers that wait for something that the lane does not know.
     fn call_to_look(&mut self) {
         self.waiters.call_if(|until| until == Until::Change);
     }

@@ -1,4 +1,4 @@
-//! Threads that wait at once: none is forgotten, whoever leads and in which order they end.
+//! Threads that wait at once: none is forgotten, whichever leads and in whichever order they end.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,13 +1,14 @@
 //! A lock that nearly always the same thread takes.
 //!
 //! The thread that made it, its owner, pays a few plain instructions: it says that it is inside,
-//! and then looks whether somebody else wants to be. Whoever else wants to be says so, and then
-//! looks whether the owner is inside. One of the two must see the other, so between saying and
-//! looking both need a barrier. The others pay for both: membarrier(2) makes the owner pass one.
+//! and then looks whether another thread wants to be. Another thread that wants to be inside says
+//! so, and then looks whether the owner is inside. One of the two must see the other, so between
+//! saying and looking both need a barrier. The other thread pays for both: membarrier(2) makes the
+//! owner pass one.
 //!
 //! The ticker comes a few times in a second, and only when the program computes. A second thread of
 //! the program would come often: with its first visit the lock has no owner any more, and is an
-//! ordinary mutex from then on. So it is where the system does not know membarrier.
+//! ordinary mutex from then on. It is one from the start where the system has no membarrier.
 #![expect(unsafe_code, reason = "a lock hands out what several threads share")]
 
 use core::cell::UnsafeCell;
@@ -24,12 +25,12 @@ use crate::sync::{
 
 /// What may be behind a [`Lock`].
 pub(super) trait Leave {
-    /// Somebody who came by the mutex leaves the value to others.
+    /// A thread that holds the mutex is about to leave the value to others.
     fn before_leave(&mut self) {}
 }
 
-/// Who gives way waits so many looks for those who want the value to have had it, most of them with
-/// its core offered to others.
+/// A thread that gives way looks this often whether the threads that want the value have had it.
+/// It spins between the first `LOOKS_ON_CORE` looks and yields its core between the others.
 const LOOKS_AWAY: u32 = 96;
 const LOOKS_ON_CORE: u32 = 64;
 
@@ -43,10 +44,10 @@ pub(super) struct Lock<T: Leave> {
     owner: AtomicUsize,
     /// The owner has the value. Only the owner writes it.
     is_inside: AtomicBool,
-    /// Who has the mutex wants the value. Only who has the mutex writes it.
+    /// The holder of the mutex wants the value. Only the holder of the mutex writes it.
     is_wanted: AtomicBool,
     mutex: Mutex<()>,
-    /// So many threads wait for the mutex. A hint: nothing is ordered by it.
+    /// How many threads wait for the mutex. A hint: nothing is ordered by it.
     waiting: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -118,7 +119,7 @@ impl<T: Leave> Lock<T> {
         self.lock_mutex();
         let owner = self.owner.load(Relaxed);
         if owner == this_thread() {
-            // Who had the mutex has left, and the next one cannot come before we are inside.
+            // The last holder of the mutex has left; the next cannot come before we are inside.
             let is_in = self.enter();
             // SAFETY: locked above.
             unsafe { self.mutex.force_unlock() };
@@ -154,7 +155,8 @@ impl<T: Leave> Lock<T> {
         membarrier(Barrier::Own)
     }
 
-    /// The value, unless somebody has it. Who visits now and then leaves the lock to its owner.
+    /// The value, unless another thread has it. The lock keeps its owner: this is for a thread that
+    /// comes only now and then.
     pub(super) fn visit(&self) -> Option<Guard<'_, T>> {
         let owner = self.owner.load(Relaxed);
         if owner == this_thread() {
@@ -213,8 +215,8 @@ impl<T: Leave> Guard<'_, T> {
         act()
     }
 
-    /// Leaves the value to those who wait for it, if there are any, until they have had it or for a
-    /// few microseconds.
+    /// Leaves the value to the threads that wait for it, if there are any, until they have had it
+    /// or for a few microseconds.
     pub(super) fn give_way(&mut self) {
         let lock = self.lock;
         if lock.waiting.load(Relaxed) == 0 {
@@ -248,7 +250,7 @@ impl<T: Leave> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: who has the guard is inside, alone.
+        // SAFETY: the holder of the guard is inside, alone.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -256,7 +258,7 @@ impl<T: Leave> Deref for Guard<'_, T> {
 impl<T: Leave> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: who has the guard is inside, alone, and lends it once.
+        // SAFETY: the holder of the guard is inside, alone, and lends it once.
         unsafe { &mut *self.lock.value.get() }
     }
 }

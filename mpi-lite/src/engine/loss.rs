@@ -1,4 +1,4 @@
-//! Peers that answer no more: who is told, and what.
+//! Peers that answer no more: which processes are told, and what.
 
 use std::mem::replace;
 
@@ -66,7 +66,7 @@ impl Delivery {
             reason,
         } = *lost;
         self.peers.lose(peer, address, reason);
-        // Who was told of it need not tell: so did who told.
+        // If this process was told of the loss, the one that told it has told all others too.
         if !self.peers.is_doubted(peer) {
             self.notices.push(Notice::Tell(peer));
             self.has_errands = true;
@@ -108,7 +108,8 @@ impl Delivery {
         }
     }
 
-    /// Whoever receives the message, or has probed for it, is to learn what became of it.
+    /// Notes that an unexpected message is lost: a receive that takes it, or that has probed for
+    /// it, fails.
     fn lose_unexpected(&mut self, place: u32, peer: PeerId) {
         let message = self
             .unexpected

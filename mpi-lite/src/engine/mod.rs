@@ -91,7 +91,7 @@ pub struct Engine {
     /// Written to when the ticker is to end: it never takes the ring of the doorbell from a
     /// sleeper.
     end: OwnedFd,
-    /// How the ticker sleeps, if there are local peers who may wake it.
+    /// How the ticker sleeps, if there are local peers that may wake it.
     watch: Option<Watch<'static>>,
     sleepers: AtomicU32,
     tasks: Tasks,

@@ -135,8 +135,8 @@ impl Desk {
     }
 }
 
-/// An operation that a task has ordered: a future of how it ends. Who drops it before that leaves
-/// its buffer to the engine, so a task awaits all that it orders.
+/// An operation that a task has ordered: a future of how it ends. If it is dropped before it ends,
+/// the engine still uses the buffer; so a task awaits all that it orders.
 #[derive(Debug)]
 pub struct Ordered<'a> {
     desk: &'a Desk,

@@ -1,7 +1,7 @@
 //! What a context leads to.
 //!
-//! Matching does not ask: it goes by the envelope alone. A port is looked at when a peer is lost,
-//! to find out who could still have been answered. Decision 0047.
+//! Matching does not use it: it goes by the envelope alone. A port is looked at when a peer is
+//! lost, to find out which receives may never be matched now. Decision 0047.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ struct Entry {
 /// The ports of a process, by the context of the point-to-point messages: it stands for all that
 /// belong to the same communicator.
 ///
-/// The lock is its own, so that a communicator may be dropped wherever the lane is. Who has both
-/// took the lane's first.
+/// The table has a lock of its own, so that a communicator may be dropped whether or not the lane
+/// is locked. A thread that takes both locks takes the lane's first.
 #[derive(Debug, Default)]
 pub(super) struct Ports {
     table: Mutex<BTreeMap<Context, Entry>>,
@@ -60,7 +60,7 @@ impl Ports {
     /// also any in a collective operation, which all processes must carry on: a process that is not
     /// lost may have given up because of the lost one.
     ///
-    /// Of a context that leads nowhere nothing is known, so each lost peer may be the one.
+    /// Nothing is known of a context that leads nowhere, so each lost peer may be the one.
     pub(super) fn culprit(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
         let table = self.table.lock();
         let entry = table.get(&pattern.context.point_to_point());

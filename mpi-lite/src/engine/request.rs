@@ -28,7 +28,7 @@ enum Phase {
     Done(Status),
 }
 
-/// Who wants to know that an operation has finished.
+/// The party that wants to know that an operation has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// The program, which will ask.
@@ -124,7 +124,7 @@ pub(super) struct Requests {
     table: Table<Operation>,
     /// How many operations have finished so far.
     finished: u64,
-    /// Before so many have finished, who waits has no use for looking.
+    /// Before this many have finished, a waiter need not look.
     due: u64,
     /// Tasks of which an operation has finished.
     woken: Vec<u32>,
@@ -145,13 +145,13 @@ impl Requests {
         self.finished
     }
 
-    /// Whether as many have finished as somebody waits for.
+    /// Whether as many have finished as a waiter has asked for.
     #[inline(always)]
     pub(super) fn is_due(&self) -> bool {
         self.due <= self.finished
     }
 
-    /// Somebody waits until so many more have finished.
+    /// A thread waits until `count` more have finished.
     pub(super) fn await_more(&mut self, count: u64) -> u64 {
         self.due = self.finished + count;
         self.due
@@ -421,8 +421,8 @@ impl Requests {
         Ok(Some(ended))
     }
 
-    /// The same for an operation that has ended and has nothing rare, as most: then that is known
-    /// of it, without looking, and who asks can be quick. `None` of all others.
+    /// The same for an operation that has ended and has nothing rare, as most have not. A caller
+    /// that gets an answer knows that, and can be quick. `None` for all others.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, request: Request) -> Option<Completion> {
         let (status, context) = match self.table.get(request.0) {

@@ -1,4 +1,4 @@
-//! Who polls tasks when: calls of the program that wait or test, and the ticker.
+//! Polling tasks: calls of the program that wait or test do it, and the ticker.
 
 use super::Engine;
 use super::lane::Lane;
@@ -96,7 +96,7 @@ impl Engine {
         has_polled
     }
 
-    /// Returns true if a task may be able to go on: who wants to sleep is to look first.
+    /// Returns true if a task may be able to go on: then a thread must not sleep.
     pub(super) fn has_due_tasks(&self) -> bool {
         self.tasks.has_due()
     }

@@ -39,7 +39,7 @@ impl Lane {
         Ok(self.start_send(plan, false, open)?.unwrap_or(Request::SENT))
     }
 
-    /// Starts a send. It makes a request, for who waits, only if it is not complete at once.
+    /// Starts a send. It makes a request to wait for only if the send is not complete at once.
     /// `is_waited_for`: the call waits for it, and for nothing else.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::transport::{EnvelopeBytes, PeerId};
 /// A send that the transport has not finished.
 #[derive(Debug)]
 pub(super) struct Sending {
-    /// Who waits for it; `None` if the request is complete already.
+    /// The request that it completes; `None` if that is complete already.
     pub(super) request: Option<Request>,
     /// Our copy of the body.
     pub(super) copy: Option<Vec<u8>>,

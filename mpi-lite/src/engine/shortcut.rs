@@ -295,7 +295,7 @@ impl Engine {
     }
 }
 
-/// Who waits for a message looks so often before it asks itself whether it will come.
+/// A thread that waits for a message looks this often before it checks whether it will come at all.
 const LOOKS_BEFORE_DOUBT: u32 = 1000;
 
 impl Lane {

@@ -1,9 +1,9 @@
-//! How much is taken in of what no receive is there for. Decision 0034.
+//! How many bytes of unexpected messages a rank takes in. Decision 0034.
 //!
 //! A rank that computes takes little in: it will come and receive, and until then its senders may
-//! wait. A rank that waits in a call cannot receive before that call returns, and whom it waits for
-//! may be one of its senders: after a while it takes in as much as its share of the memory allows,
-//! and goes on so until little of that is left.
+//! wait. A rank that waits in a call cannot receive before that call returns, and the rank that it
+//! waits for may be one of its senders. So after a while it takes in as much as its share of the
+//! memory allows, and goes on so until little of that is left.
 
 use std::time::Duration;
 

@@ -1,11 +1,13 @@
 //! Operations that go on beside the program: futures, polled when a request of theirs has finished.
 //!
-//! A task owns requests, never the lane. What it wants sent or received it orders at its [`Desk`];
-//! whoever has the lane starts the orders and lays their ends on the desk. It is polled with the
-//! lane unlocked, since it may run an operator of the program. One thread at a time polls: one of
-//! the program's that waits or tests, or the ticker, which polls no task that calls the program.
+//! A task owns requests, never the lane. It orders its sends and receives at its [`Desk`]; the
+//! thread that holds the lane starts them, and lays their results on the desk. A task is polled
+//! with the lane unlocked, since it may run an operator of the program. One thread at a time polls:
+//! one of the program's that waits or tests, or the ticker, which polls no task that calls the
+//! program.
 //!
-//! Two locks, the lane's and the one here; who has both took the lane's first. Decision 0042.
+//! There are two locks, the lane's and the one here; a thread that takes both takes the lane's
+//! first. Decision 0042.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -109,7 +111,7 @@ impl fmt::Debug for Tasks {
     }
 }
 
-/// Who polls tasks.
+/// The kind of thread that polls tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
     Program,
@@ -232,7 +234,7 @@ impl Tasks {
         self.end(&mut self.book.lock());
     }
 
-    /// Polls a task; whoever has the lane next is to serve it.
+    /// Polls a task; the thread that next holds the lane is to serve it.
     pub(super) fn poll(&self, number: u32, mut work: Work) {
         let polled = work
             .as_mut()

@@ -1,4 +1,4 @@
-//! Who polls a task when, and what becomes of what it has ordered.
+//! Which thread polls a task and when, and what becomes of the task's orders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

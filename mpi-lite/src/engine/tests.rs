@@ -338,7 +338,7 @@ fn who_waits_for_more_to_finish_has_no_use_for_looking_before() {
     });
 }
 
-/// The transport keeps the sends of a burst; who waits or tests finds them on their way.
+/// The transport keeps the sends of a burst; a call that waits or tests sends them on.
 #[test]
 fn what_was_kept_of_a_burst_goes_when_the_program_looks_up() {
     /// What has come at process 1, though process 0 takes no turn.

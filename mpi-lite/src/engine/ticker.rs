@@ -17,12 +17,12 @@ use crate::clock::Instant;
 use crate::transport::Progress;
 
 /// A look of a ticker whose program sleeps in MPI costs its core some 10 us: a switch to a process
-/// of which nothing is in the caches any more, and one back. So all that share a core take a
+/// that is no longer in the caches, and one back. So all tickers that share a core together take a
 /// thirtieth of it (docs/decisions/0038).
 const TICK_PER_SHARER: Duration = Duration::from_micros(300);
 
 /// How long the tickers of `local` ranks on `cores` cores rest between two looks: `least`, and
-/// longer where so many share a core that their looks would keep it from those who work.
+/// longer where so many share a core that their looks would keep working ranks from it.
 #[must_use]
 pub fn tick(least: Duration, local: usize, cores: usize) -> Duration {
     let all = TICK_PER_SHARER.saturating_mul(sharers(local, cores));
@@ -145,8 +145,8 @@ fn take_turn(engine: &Engine) -> Next {
         // A doorbell that was rung too late for a sleeper must not wake us again and again.
         lane.end_sleep();
     }
-    // Who sends something long rings from now on, and nobody silences that before the ticker has
-    // heard it; what came before, this turn finds.
+    // From now on a peer that sends a long message rings, and nobody silences the bell before the
+    // ticker has heard it. What came before, this turn finds.
     engine.watch.inspect(|watch| watch.begin());
     let progress = lane.turn(engine.clock.now());
     let next = if progress > Progress::Idle {

@@ -1,9 +1,9 @@
 //! The only file that blocks, but for threads that follow another one (`lead`).
 //!
-//! Who waits takes turns itself: it spins for a while, because an answer within microseconds is
-//! the common case and waking a sleeping process costs ten times as much; then it gives the core
-//! to others; then it sleeps on the links' descriptors until something arrives or a deadline of
-//! the protocol is due. When it does what, `wait_policy` says.
+//! A waiting thread takes turns itself. It spins for a while, because an answer within
+//! microseconds is the common case and waking a sleeping process costs ten times as much. Then it
+//! yields its core to others. Then it sleeps on the links' descriptors until something arrives or
+//! a deadline of the protocol is due. `wait_policy` says how long it does each.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ use crate::transport::Progress;
 /// tenth as long as looking.
 const LOOKS_PER_TIME: u32 = 8;
 
-/// So many turns, most of which may have been cut short, until somebody looks around. A prime, so
-/// that no program always has it in the same place.
+/// After this many turns, most of which may have been cut short, a thread looks around. A prime, so
+/// that it does not always fall on the same place of a program.
 const TURNS_PER_LOOK_AROUND: u32 = 61;
 
 /// Enough for the rings of a thousand local peers.
@@ -46,7 +46,7 @@ impl Engine {
         self.wait_whole(|_| Until::Change, ready)
     }
 
-    /// The same; `until` says what for other threads are to look, if there are any.
+    /// The same; `until` says what is waited for, for the case that several threads wait.
     #[inline(always)]
     pub(super) fn wait_whole<T>(
         &self,
@@ -66,9 +66,9 @@ impl Engine {
         }
     }
 
-    /// The same for who has the lane already; the turn ends as soon as `ready` answers, which is
-    /// asked whenever an operation has finished and must be quick. `until` says what for other
-    /// threads are to look, if there are any.
+    /// The same for a caller that has the lane already. The turn ends as soon as `ready` answers,
+    /// which is asked whenever an operation has finished and must be quick. `until` says what is
+    /// waited for, for the case that several threads wait.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
@@ -154,10 +154,10 @@ impl Engine {
         }
     }
 
-    /// Notes that somebody takes a turn; who has the lane is the only one who writes. The ticker
-    /// relies on it, so it looks around now and then: most turns end with the message that was
-    /// waited for, and a local peer that sends one after the other would keep all others waiting.
-    /// Returns true if it did.
+    /// Notes that a thread takes a turn; only the holder of the lane writes this count. The ticker
+    /// stays away because of it, so this thread looks around now and then: most turns end with the
+    /// message that was waited for, and a local peer that sends one message after the other would
+    /// keep all others waiting. Returns true if it looked around.
     #[inline]
     pub(super) fn count_turn(&self, lane: &mut Lane) -> bool {
         let turns = self.turns.load(Ordering::Relaxed) + 1;
@@ -183,16 +183,17 @@ impl Engine {
         let worked = lane.turn(now) == Progress::Delivered;
         let worked = self.advance_if_due(&mut lane) || worked;
         if !worked && self.policy.spin.is_zero() && lane.history.is_tested_in_vain() {
-            // A program that tests in a loop keeps those from their core that it waits for.
+            // A program that tests in a loop may keep the ranks that it waits for from their core.
             lane.unlocked(std::thread::yield_now);
         }
         look(&mut lane)
     }
 
-    /// Takes in what has come, also from who never sent before. At most so much that it ends.
+    /// Takes in what has come, also from peers that never sent before. The number of turns has a
+    /// limit, so that it ends.
     pub fn catch_up(&self) {
         let mut lane = self.lane.lock();
-        // As before and after a sleep, one looks who has come for the first time.
+        // To begin and end a sleep looks which peers have sent for the first time.
         lane.begin_sleep();
         if !self.is_about_to_sleep() {
             lane.end_sleep();
@@ -209,8 +210,8 @@ impl Engine {
         self.sleepers.load(Ordering::SeqCst) > 0
     }
 
-    /// Sleeps, unless there is something to do. Looks once more before that, now that others know
-    /// whom they have to wake. Nothing has happened since `since`.
+    /// Sleeps, unless there is something to do. Before that it tells the others that it is to be
+    /// woken, and looks once more. Nothing has happened since `since`.
     fn sleep<const LEADS: bool, T>(
         &self,
         lane: &mut Guard<'_, Lane>,
@@ -223,7 +224,7 @@ impl Engine {
             .wants_room()
             .then(|| since.plus(LONG_WAIT));
         if LEADS {
-            // Who looks sets it anew: another thread may have been the last one.
+            // This look sets it anew: another thread may have been the last one to set it.
             lane.look_again_at = None;
             if let Some(answer) = ready(lane) {
                 return Some(answer);
@@ -231,7 +232,7 @@ impl Engine {
         }
         let wake_at = earliest([lane.wake_at(), more_at, lane.look_again_at]);
         if wake_at == Some(Instant::ZERO) {
-            // There is something to do already, perhaps for somebody who needs this core first.
+            // There is something to do already, but another rank may need this core first.
             lane.unlocked(std::thread::yield_now);
             return None;
         }

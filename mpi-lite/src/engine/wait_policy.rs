@@ -1,10 +1,10 @@
 //! How long a waiter spins, yields its core and stays awake, and what a rank learns from its waits.
 //!
 //! A waiter that yields and soon has its core back shares it with ranks that wait as well: nobody
-//! sleeps, so nobody has to be woken, and an idle core is never the answer to a message. If it has
-//! the core back late, it shares it with a process that computes: the system gives that one a whole
-//! time slice for each yield, while a sleeper that is woken has the core at once. So the length of
-//! a yield decides whether to sleep.
+//! sleeps, so nobody has to be woken, and no message finds an idle core. If it has the core back
+//! late, it shares it with a process that computes: the system gives that one a whole time slice
+//! for each yield, while a sleeper that is woken has the core at once. So the length of a yield
+//! decides whether to sleep.
 //!
 //! With a core for each rank, a rank whose yields are late may share a core with the very rank it
 //! waits for while another core is idle. The system moves one of two to an idle core only if both
@@ -22,15 +22,15 @@ pub struct WaitPolicy {
     pub spin: Duration,
     /// A yield after which the waiter has its core back later than this is late.
     pub late_yield: Duration,
-    /// A waiter that loses so much by late yields, with none in time between them, sleeps.
+    /// A waiter that loses this much by late yields, with none in time between them, sleeps.
     pub balance: Duration,
-    /// So many waits sleep at once after that, before one tries again.
+    /// How many waits after that sleep at once, before one tries again.
     pub sleeping_waits: u32,
 }
 
-/// A round of all who wait on a core takes less than this for each of them (to be switched to, to
-/// take a turn, to yield again: some 3 us), and less than the next for a few. Who computes
-/// has the core for as long as the system gives it at a time: 1.4 to 3 ms.
+/// A round of all waiters on a core takes less than this for each of them (to be switched to, to
+/// take a turn, to yield again: some 3 us), and less than `ROUND_OF_WAITERS` for a few. A process
+/// that computes has the core for a whole time slice: 1.4 to 3 ms.
 const TURN_OF_A_WAITER: Duration = Duration::from_micros(20);
 const ROUND_OF_WAITERS: Duration = Duration::from_millis(1);
 
@@ -43,7 +43,7 @@ pub(super) fn sharers(local: usize, cores: usize) -> u32 {
 }
 
 impl WaitPolicy {
-    /// Whoever waits keeps its core for ever.
+    /// A waiter keeps its core for ever.
     pub const SPINNING: Self = Self {
         awake: Duration::MAX,
         spin: Duration::MAX,
@@ -61,7 +61,7 @@ impl WaitPolicy {
         sleeping_waits: 0,
     };
 
-    /// Whoever waits sleeps at once.
+    /// A waiter sleeps at once.
     pub const BLOCKING: Self = Self {
         awake: Duration::ZERO,
         spin: Duration::ZERO,
@@ -71,7 +71,7 @@ impl WaitPolicy {
     };
 
     /// The policy for `local` ranks on `cores` cores: with a core each, spinning disturbs nobody;
-    /// otherwise whoever we wait for needs our core.
+    /// otherwise the rank that we wait for may need our core.
     #[must_use]
     pub fn of(local: usize, cores: usize) -> Self {
         let is_oversubscribed = local > cores;
@@ -100,21 +100,21 @@ impl WaitPolicy {
     }
 }
 
-/// After a wait in which a yield helped, so many yield at once, before one tries again
-/// whether keeping it is better.
+/// After a wait in which a yield helped, this many waits yield at once, before one tries again
+/// whether it is better to keep the core.
 const YIELDING_WAITS: u32 = 32;
 
-/// So many tests in vain are followed by a yield, where ranks share cores.
+/// This many tests in vain are followed by a yield, where ranks share cores.
 const VAIN_TESTS: u32 = 8;
 
 /// What a rank has learnt of its core.
 #[derive(Debug, Default)]
 pub(super) struct WaitHistory {
-    /// So many waits from now on yield at once.
+    /// How many waits from now on yield at once.
     yielding_waits: u32,
-    /// So many do not even do that.
+    /// How many waits from now on sleep at once.
     sleeping_waits: u32,
-    /// Lost by late yields since the last one that was not late.
+    /// Time lost by late yields since the last one that was not late.
     late: Duration,
     /// Tests without success since the last yield.
     vain_tests: u32,
@@ -161,7 +161,7 @@ impl Wait {
         Next::Sleep
     }
 
-    /// It has yielded; `away` is how long others had it.
+    /// It has yielded; `away` is how long others had the core.
     pub(super) fn note_yield(
         &mut self,
         policy: &WaitPolicy,
@@ -184,8 +184,8 @@ impl Wait {
         self.has_slept = true;
     }
 
-    /// Something has happened, but not all that is waited for: the next wait begins. If nothing
-    /// was done in this one it was none.
+    /// Something has happened, but not all that is waited for: the next wait begins. A wait that
+    /// neither yielded nor slept does not count.
     #[inline]
     pub(super) fn restart(&mut self, history: &mut WaitHistory) {
         if self.has_yielded || self.has_slept {
@@ -193,8 +193,8 @@ impl Wait {
         }
     }
 
-    /// It is over. If only after a yield, whom we wait for may need it: the
-    /// next waits do not keep it either.
+    /// It is over. If it took a yield, the rank that we wait for may need our core: the next waits
+    /// do not keep it either.
     #[inline]
     pub(super) fn end(self, history: &mut WaitHistory) {
         history.yielding_waits = match (history.yielding_waits, self.has_yielded) {

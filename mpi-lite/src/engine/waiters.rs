@@ -2,10 +2,11 @@
 //!
 //! The leader takes turns for all. A follower says what it waits for, and sleeps until that may
 //! have happened, or until it is to lead. All of it is under one lock: a follower is in the list
-//! before it leaves the lock under which it looked, and whoever leaves the lock calls those for
-//! whom something has changed under it. So no call is lost, whoever it is that changes something.
+//! before it leaves the lock under which it looked, and a thread that leaves the lock calls the
+//! followers for which something has changed under it. So no call is lost, whichever thread makes
+//! the change.
 //!
-//! What is behind the lock, and how one leads, `lead` says. Decision 0046.
+//! `lead` says what is behind the lock, and how a thread leads. Decision 0046.
 
 use std::os::fd::OwnedFd;
 
@@ -19,14 +20,14 @@ use crate::sync::{Thread, current_thread, yield_now};
 pub(super) enum Until {
     /// The operation of this request has finished.
     Finished(Key),
-    /// So many operations of the lane have finished.
+    /// This many operations of the lane have finished.
     Count(u64),
-    /// Anything has changed, in the lane or in the memory of the node. The leader sees no memory
-    /// for others: it calls these before and after each sleep, and now and then.
+    /// Anything has changed, in the lane or in the memory of the node. The leader does not watch
+    /// the memory for others: it calls these before and after each sleep, and now and then.
     Change,
 }
 
-/// So often a thread that waits for any change looks before it sleeps.
+/// How often a thread that waits for any change looks before it sleeps.
 const LOOKS_OF_FOLLOWER: u32 = 16;
 
 /// A thread that sleeps until it is called.
@@ -69,7 +70,7 @@ pub(super) struct Lead {
     pub(super) seen: Seen,
     /// The leader sleeps, and a change of this is to wake it.
     pub(super) sleep: Option<Sleep>,
-    /// When those who wait for any change were last called.
+    /// When the followers that wait for any change were last called.
     pub(super) called_at: Option<Instant>,
     /// Wakes the leader. There is one if several threads may wait.
     pub(super) doorbell: Option<OwnedFd>,
@@ -86,7 +87,7 @@ impl Lead {
     }
 }
 
-/// What a thread waits for answers something.
+/// Returns an answer if what a thread waits for has happened.
 // Not generic: a thread that is alone has the code of its turns to itself, as it must be quick.
 pub(super) type Ready<'a, L, T> = &'a mut dyn FnMut(&mut L) -> Option<T>;
 
@@ -95,7 +96,7 @@ pub(super) trait Shared: Leave {
     /// The threads that wait.
     fn waiters(&mut self) -> &mut Waiters;
 
-    /// Calls those followers for whom something may have changed.
+    /// Calls the followers for which something may have changed.
     fn tell_waiters(&mut self);
 
     /// A follower that waits for `until` is about to sleep. Returns when it is to look at the

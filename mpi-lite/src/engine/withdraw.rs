@@ -1,10 +1,10 @@
 //! Taking back a send that no receive has matched. Source: MPI 5.0, 3.8.4. Decision 0031.
 //!
-//! Whether a message is matched, only its receiver knows. So the sender asks: by a message of the
-//! engines, in whose body is the envelope of the message in question. It goes the same way and
-//! comes after that. The receiver takes an unmatched message out of its queue, lets its body land
-//! nowhere, so that the transport finishes as always, and answers. Nobody else hears of the message
-//! again.
+//! Only the receiver knows whether a message is matched. So the sender asks, by a message of the
+//! engines whose body is the envelope of the message in question. It goes the same way as that
+//! message and arrives after it. The receiver takes an unmatched message out of its queue, lets its
+//! body land nowhere, so that the transport finishes as always, and answers. Nobody else hears of
+//! the message again.
 //!
 //! The send is over when both have come, the transport's `Sent` and the answer, in any order. It is
 //! cancelled or complete, as the answer says. Source: MPI 5.0, 3.8.4 (either, never both).

@@ -6,25 +6,25 @@ use super::index::Index;
 use super::key::{Label, SHAPES, Shape, Shapes, Side};
 use crate::slab::Key;
 
-/// Who waits at a place.
+/// The entry that waits at a place.
 #[derive(Debug)]
 struct Waiting<S> {
     side: S,
     generation: u32,
-    /// Who came earlier has the smaller number.
+    /// An entry that came earlier has a smaller number.
     sequence: u64,
 }
 
-/// Those who wait, in their order, and by their labels.
+/// The entries that wait, in their order, and by their labels.
 ///
 /// Each has the place that its key names, so the keys must differ in their index. An index of the
-/// labels of one shape is made when it is first needed, and kept up until the queue is empty: who
-/// is always taken from the front needs none, and messages are entered under the wildcards that
-/// the program uses.
+/// labels of one shape is made when it is first needed, and kept up until the queue is empty.
+/// Entries that are always taken from the front need none, and messages are entered only under the
+/// wildcards that the program uses.
 #[derive(Debug)]
 pub(super) struct Deep<S> {
     places: Vec<Option<Waiting<S>>>,
-    /// Sequence and place, also of some who have left; the first is there.
+    /// Sequence and place, also of some entries that have left; the first one is still there.
     order: VecDeque<(u64, u32)>,
     /// By shape.
     indices: [Index; SHAPES],
@@ -39,16 +39,16 @@ pub(super) struct Deep<S> {
 /// An empty queue keeps this many places.
 const KEPT: usize = 8192;
 
-/// So many entries of those who have left do not matter.
+/// This many entries that have left do not matter.
 const FEW: usize = 64;
 
-/// Whether who got this entry of the order is still there.
+/// Whether the one with this sequence is still at this place.
 fn stands<S>(places: &[Option<Waiting<S>>], &(sequence, place): &(u64, u32)) -> bool {
     let waiting = places[place as usize].as_ref();
     waiting.is_some_and(|waiting| waiting.sequence == sequence)
 }
 
-/// What an index of a shape asks for: the label of who waits at a place.
+/// What an index of a shape asks for: the label of the entry that waits at a place.
 fn label_in<S: Side>(places: &[Option<Waiting<S>>], shape: Shape) -> impl Fn(u32) -> Label {
     move |place| {
         let waiting = places[place as usize].as_ref();
@@ -158,7 +158,7 @@ impl<S: Side> Deep<S> {
         self.kept = self.kept.or(new);
     }
 
-    /// Takes out whom `key` names. Returns true if it was there.
+    /// Takes out the entry that `key` names. Returns true if it was there.
     pub(super) fn remove(&mut self, key: Key) -> bool {
         let Some(place) = self.places.get_mut(key.index as usize) else {
             return false;
@@ -183,8 +183,8 @@ impl<S: Side> Deep<S> {
         true
     }
 
-    /// Gives the memory of a long queue back that has been drained; but not before as many have
-    /// come as there are places, since those who come may still have high ones.
+    /// Gives the memory of a long queue back once it is drained; but not before as many entries
+    /// have come as there are places, since new entries may still have high places.
     pub(super) fn give_back(&mut self) {
         let sequence = self.sequence;
         let has_paid = sequence - self.begun >= self.places.len() as u64;
@@ -197,7 +197,7 @@ impl<S: Side> Deep<S> {
         }
     }
 
-    /// Those who have left are not half of the order, or few: their entries go all at once.
+    /// Drops all entries that have left, once they are more than half of the order and not few.
     fn forget(&mut self) {
         if self.order.len() > 2 * self.len + FEW {
             let places = &self.places;

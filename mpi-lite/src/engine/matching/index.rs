@@ -3,15 +3,15 @@
 use super::chain::{Chain, Links};
 use super::key::Label;
 
-/// Slots of a line, and so many neighbouring tags lie side by side: who goes through them, up or
-/// down, finds most of them in memory that it has just touched.
+/// Slots of a line. The same number of neighbouring tags lie side by side: a program that goes
+/// through its tags, up or down, finds most of them in memory that was just touched.
 const BLOCK: usize = 8;
 
 /// Lines of the smallest table.
 const FEWEST: usize = 32;
 
-/// The places of a label, and where the label is sought first. The label itself its first place
-/// knows, which who finds it needs next: a table of a few million bytes is soon out of reach of the
+/// The places of a label, and where the label is sought first. The label itself is kept only at its
+/// first place, which a search needs next anyway: a table of a few million bytes no longer fits the
 /// caches, so each byte of it counts.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -95,7 +95,7 @@ impl Index {
         self.blocks.len() * BLOCK - 1
     }
 
-    /// Where the slot is whose first place `is_it`, or the free slot where it would be.
+    /// The number of the slot whose first place `is_it`, or of the free slot where it would be.
     #[inline]
     fn position(&self, home: u32, is_it: impl Fn(u32) -> bool) -> usize {
         let mask = self.mask();

@@ -1,4 +1,4 @@
-//! Those who wait for their other side: patterns for envelopes, envelopes for patterns.
+//! A queue of one side that waits for the other: patterns for envelopes, envelopes for patterns.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use super::deep::Deep;
 use super::key::Side;
 use crate::slab::Key;
 
-/// A queue of so many is scanned. Windows of 64 messages are common, and to scan as many takes
-/// about as long as to find one by its label.
+/// A queue of up to this length is scanned. Windows of 64 messages are common, and to scan that
+/// many takes about as long as to find one by its label.
 const SHORT: usize = 64;
 
-/// A deep queue that is down to so many is scanned again. Fewer than `SHORT`, so that a queue of
-/// about that length is not moved to and fro.
+/// A deep queue that has shrunk to this length is scanned again. Less than `SHORT`, so that a queue
+/// of about that length is not moved to and fro.
 const SHORT_AGAIN: usize = SHORT / 2;
 
-/// Those who wait, in the order in which they came. While they are few, they lie side by side;
-/// when they are many, they are found by their labels. One of the two is always empty.
+/// The entries that wait, in the order in which they came. While they are few, they lie side by
+/// side; when they are many, they are found by their labels. One of the two is always empty.
 #[derive(Debug)]
 pub(super) struct Queue<S> {
     short: VecDeque<(S, Key)>,
-    /// How long `short` may become: `SHORT`, or nothing while there is somebody in `deep`.
+    /// How long `short` may become: `SHORT`, or nothing while there is an entry in `deep`.
     room: usize,
     deep: Deep<S>,
 }
@@ -129,7 +129,7 @@ impl<S: Side> Queue<S> {
         }
     }
 
-    /// Takes out whom `key` names. Returns true if it was waiting.
+    /// Takes out the entry that `key` names. Returns true if it was waiting.
     pub(super) fn remove(&mut self, key: Key) -> bool {
         match self.short.iter().position(|&(_, short)| short == key) {
             Some(at) => self.short.remove(at).is_some(),
@@ -156,7 +156,7 @@ impl<S: Side> Queue<S> {
         self.room = SHORT;
     }
 
-    /// Returns true if `is_it` holds for anyone.
+    /// Returns true if `is_it` holds for any entry.
     pub(super) fn any(&self, is_it: impl Fn(&S) -> bool) -> bool {
         let short = self.short.iter().map(|(side, _)| side);
         short
@@ -164,7 +164,7 @@ impl<S: Side> Queue<S> {
             .any(is_it)
     }
 
-    /// Takes all for whom `is_hopeless` holds.
+    /// Takes all entries for which `is_hopeless` holds.
     pub(super) fn extract(&mut self, is_hopeless: impl Fn(&S) -> bool) -> Vec<Key> {
         let short = self.short.iter().map(|(side, key)| (*key, side));
         let hopeless: Vec<Key> = short

@@ -9,7 +9,7 @@ use crate::slab::{Key, Slab};
 /// A message without a receive.
 #[derive(Debug)]
 pub struct UnexpectedMessage {
-    /// Who sent it where.
+    /// Its sender, context and tag.
     pub envelope: Envelope,
     /// Bytes of the body.
     pub len: u64,
