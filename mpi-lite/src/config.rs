@@ -126,9 +126,9 @@ pub enum Wait {
 /// How a datagram shows that it belongs to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Secure {
-    /// Eight secret bytes: enough against accidents and against who cannot read the network.
+    /// Eight secret bytes: enough against accidents and attackers that cannot read the network.
     Cookie,
-    /// A tag over all headers: who reads the network cannot make or change them.
+    /// A tag over all headers: an attacker that reads the network cannot make or change them.
     Tag,
     /// All is encrypted and authentic, and nothing comes twice.
     Encrypt,
@@ -167,8 +167,8 @@ pub enum Value {
 /// Which part of a node's memory messages may take that no receive is there for.
 const SHARED_PART: u64 = 8;
 
-/// Bounds of one rank's share in it: a window of messages fits in always; and whoever leaves more
-/// than that unreceived has rather forgotten it.
+/// Bounds of one rank's share in it: a window of messages always fits; and a program that leaves
+/// more than the upper bound unreceived has probably forgotten to receive.
 const SHARE_LEAST_BYTES: u64 = 1 << 20;
 const SHARE_MOST_BYTES: u64 = 4 << 30;
 
@@ -214,9 +214,9 @@ settings! {
     /// their receive.
     unexpected_budget_bytes: budget = (16_777_216, "16777216; a rank's share, if that is less"),
         "MPILITE_UNEXPECTED_BUDGET_BYTES";
-    /// The same for a rank that waits in a call for 20 ms and so cannot receive them: those who
-    /// send to it would wait for ever. A rank's share is an eighth of the memory of its machine or
-    /// control group, divided by the ranks there, at least 1 MiB and at most 4 GiB.
+    /// The same for a rank that waits in a call for 20 ms and so cannot receive them: its senders
+    /// would wait for ever. A rank's share is an eighth of the memory of its machine or control
+    /// group, divided by the ranks there, at least 1 MiB and at most 4 GiB.
     waiting_budget_bytes: budget = (16_777_216, "a rank's share of the memory"),
         "MPILITE_WAITING_BUDGET_BYTES";
     /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it

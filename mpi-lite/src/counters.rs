@@ -1,7 +1,7 @@
 //! What a process counts, beside the protocol (`rmpp_core::Counters`): one line per counter.
 //!
-//! Each belongs to somebody who is under the lane's lock anyway: counting is an increment of a
-//! plain integer. `docs/counters.md` is generated from these tables; a test keeps the two equal.
+//! Each belongs to code that holds the lane's lock anyway: counting is an increment of a plain
+//! integer. `docs/counters.md` is generated from these tables; a test keeps the two equal.
 
 use std::fmt::Write as _;
 

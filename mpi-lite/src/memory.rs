@@ -17,8 +17,8 @@ pub struct Span {
     len: usize,
 }
 
-// SAFETY: a span is an address; who may read or write it is settled by MPI's rules on buffers of
-// pending operations, and all access happens under the lane's lock.
+// SAFETY: a span is an address. MPI's rules on buffers of pending operations say which thread may
+// read or write it, and all access happens under the lane's lock.
 unsafe impl Send for Span {}
 // SAFETY: as above; a shared span gives no access without the calls below.
 unsafe impl Sync for Span {}

@@ -205,7 +205,7 @@ impl<T> Beside<T> {
         }
     }
 
-    /// Takes out all for whom `is_one` holds, with their indices.
+    /// Takes out all for which `is_one` holds, with their indices.
     pub fn take_all(&mut self, is_one: impl Fn(&T) -> bool) -> Vec<(usize, T)> {
         let things = self.places.iter().enumerate();
         let ones = things.filter(|(_, place)| place.as_ref().is_some_and(&is_one));

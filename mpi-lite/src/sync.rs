@@ -1,4 +1,4 @@
-//! Atomics, fences and barriers, under names in whose place the models put their own
+//! Atomics, fences and barriers, under names that the models replace by their own
 //! (`mpi-lite/tests/models/`). Decision 0024.
 #![expect(
     unsafe_code,
@@ -50,7 +50,7 @@ pub(crate) fn sleep_on(word: &AtomicU32, seen: u32, timeout: Duration) {
     }
 }
 
-/// Wakes who sleeps on this word.
+/// Wakes the thread that sleeps on this word.
 pub(crate) fn wake_from(word: &AtomicU32) {
     // SAFETY: the system only takes the address.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };

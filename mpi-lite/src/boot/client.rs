@@ -32,7 +32,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Adopts descriptor `fd` and asks the launcher who this rank is.
+    /// Adopts descriptor `fd` and asks the launcher for this rank's assignment.
     ///
     /// # Errors
     ///
@@ -346,8 +346,8 @@ mod tests {
         }
     }
 
-    /// Answers Hello with the assignment to one of `ranks` ranks on one node, in so many
-    /// pieces; `each` descriptors, whose values count up from 0, come with each of them.
+    /// Answers Hello with the assignment to one of `ranks` ranks on one node, in `pieces` pieces;
+    /// `each` descriptors come with each piece, with values that count up from 0.
     fn sharing(ranks: u32, pieces: usize, each: usize) -> Result<Client, BootError> {
         let assignment = Assignment {
             size: ranks,

@@ -125,7 +125,7 @@ pub enum Boot {
 }
 
 impl Boot {
-    /// Finds out from the environment who started this process, and gets its assignment.
+    /// Finds out from the environment what started this process, and gets its assignment.
     ///
     /// Blocks until the launcher has answered (well below a millisecond).
     ///
@@ -141,7 +141,7 @@ impl Boot {
         }
     }
 
-    /// Who this rank is.
+    /// This rank's assignment.
     pub fn assignment(&self) -> &Assignment {
         match self {
             Boot::Launched(client) => client.assignment(),
@@ -149,7 +149,7 @@ impl Boot {
         }
     }
 
-    /// Wipes the job's key: from now on only who copied the assignment has it.
+    /// Wipes the job's key: from now on it is only in copies of the assignment.
     pub fn forget_key(&mut self) {
         if let Boot::Launched(client) = self {
             client.forget_key();

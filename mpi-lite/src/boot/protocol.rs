@@ -36,7 +36,7 @@ pub const BOOT_FD: &str = "MPILITE_BOOT_FD";
 
 const LENGTH_BYTES: usize = 4;
 
-/// Who a rank is, as the launcher decided.
+/// What a rank is, as the launcher decided.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Rank in `MPI_COMM_WORLD`, 0 to `size - 1`.

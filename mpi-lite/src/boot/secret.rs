@@ -29,7 +29,7 @@ impl Secret {
         &self.0
     }
 
-    /// Overwrites it with zeros: who has it no longer needs it.
+    /// Overwrites it with zeros, when its holder no longer needs it.
     pub fn forget(&mut self) {
         wipe(&mut *self.0);
     }

@@ -148,9 +148,9 @@ fn both(outgoing: &mut [u8], incoming: &mut [u8]) -> (Buffer, Buffer) {
     (Buffer::of_bytes(outgoing), Buffer::of_bytes(incoming))
 }
 
-/// Each pair of processes swaps its blocks: the one goes out packed while the other one comes in.
-/// In step s a process meets the one whose rank and its own have the sum s, so in `size` steps
-/// everybody, at the same step as the other one.
+/// Each pair of processes swaps its blocks: one goes out packed while the other comes in. In step s
+/// a process swaps with the one for which both ranks add up to s (modulo `size`). So in `size`
+/// steps it meets each other process, and both are at the same step.
 async fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     for step in 0..size {

@@ -98,7 +98,7 @@ pub(super) enum Exchange {
     Hops,
     /// In shared memory: each looks at what all bring.
     All,
-    /// In shared memory: the last who comes sorts it for all.
+    /// In shared memory: the last member to come sorts it for all.
     Last,
 }
 
@@ -107,7 +107,7 @@ pub(super) enum Exchange {
 pub(super) enum Spread {
     /// In shared memory: each looks at what all bring.
     All,
-    /// In shared memory: the last who comes joins it for all.
+    /// In shared memory: the last member to come joins it for all.
     Last,
     /// Bruck: twice as many in each round.
     Doubling,
@@ -124,7 +124,7 @@ pub(super) enum Reduction {
     Ring,
     /// In shared memory: each process reduces what all bring.
     All,
-    /// In shared memory: the last who comes reduces it for all.
+    /// In shared memory: the last member to come reduces it for all.
     Last,
 }
 
@@ -135,7 +135,7 @@ pub(super) enum Prefix {
     Doubling,
     /// In shared memory: each process reduces what the lower ones bring.
     All,
-    /// In shared memory: the last who comes reduces it for all.
+    /// In shared memory: the last member to come reduces it for all.
     Last,
 }
 

@@ -1,7 +1,7 @@
 //! Exchanges in shared memory: allgather and alltoall of small blocks.
 //!
 //! Members with a core each look at what all others bring; members that share cores let the last
-//! one who comes sort it for all (`engine::exchange`).
+//! one to come sort it for all (`engine::exchange`).
 
 use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
@@ -27,7 +27,7 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     })
 }
 
-/// The same where the last who comes joins the blocks, which may have any length.
+/// The same where the last member to come joins the blocks, which may have any length.
 pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let mut starts = vec![0];
     for place in places {
@@ -79,7 +79,7 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     })
 }
 
-/// The same where the last who comes sorts the blocks.
+/// The same where the last member to come sorts the blocks.
 pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buffer) -> Result<()> {
     let size = at_site.site().size();
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };

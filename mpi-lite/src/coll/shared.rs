@@ -1,9 +1,9 @@
 //! Small collectives of ranks that share memory, without messages: all members write what they
 //! bring where the others can read it.
 //!
-//! Where each member has a core of its own, each looks for itself at what it needs: that is one way
-//! of a cache line. Where members share cores most of them do not run, so as few as possible are
-//! waited for: each is counted when it comes, and the last one does the work and wakes the others.
+//! Where each member has a core of its own, each reads for itself what it needs: a cache line goes
+//! one way once. Where members share cores most of them do not run, so a member waits for as few as
+//! possible: each is counted when it comes, and the last one does the work and wakes the others.
 
 use super::partial::{Partial, fold};
 use crate::comm::{Operation, in_words};
@@ -15,7 +15,7 @@ use crate::node::site::{About, BRING_BYTES, Epoch, LINE_BYTES, Look, Who};
 /// The most bytes for which an epoch is worth while.
 pub(super) const SHARED_BYTES: u64 = BRING_BYTES as u64;
 
-/// Said by the last who comes, when it had no memory for the reduction.
+/// Said by the last member to come, when it had no memory for the reduction.
 const NO_MEMORY: About = About::NONE.with_bytes(1);
 
 impl Operation {
@@ -24,7 +24,7 @@ impl Operation {
     }
 }
 
-/// Waits for others who should have come for the same.
+/// Waits for other members, which should have come for the same operation.
 #[inline]
 pub(super) fn wait<T>(
     at_site: AtSite<'_>,
@@ -36,8 +36,8 @@ pub(super) fn wait<T>(
         .map_err(|error| in_words(at_site, error))
 }
 
-/// All do the same collective, or the program is wrong: what the member of rank `other` came for,
-/// and what this one did.
+/// Checks that the member of rank `other` came for the same collective as this one; otherwise the
+/// program is wrong.
 #[inline]
 pub(super) fn check(
     at_site: AtSite<'_>,
@@ -47,7 +47,7 @@ pub(super) fn check(
     agree(mine, (Some(other), theirs)).map_err(|error| in_words(at_site, error))
 }
 
-/// The same for what the last who came has said; which rank that is nobody knows.
+/// The same for what the last member to come has said; its rank is unknown.
 #[inline]
 fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> {
     agree(mine, (None, theirs)).map_err(|error| in_words(at_site, error))
@@ -109,7 +109,7 @@ pub(super) fn allreduce_by_all(
     reduce_all(epoch, size, (result, op))
 }
 
-/// The last who comes reads what all have brought, and tells them the result.
+/// The last member to come reads what all have brought, and tells them the result.
 pub(super) fn allreduce_by_last(
     at_site: AtSite<'_>,
     own: &Buffer,
@@ -184,7 +184,7 @@ pub(super) fn prefix_by_all(
     }
 }
 
-/// The same where the last who comes gives each its result.
+/// The same where the last member to come gives each its result.
 pub(super) fn prefix_by_last(
     at_site: AtSite<'_>,
     kind: Operation,
@@ -208,7 +208,7 @@ pub(super) fn prefix_by_last(
     Ok(())
 }
 
-/// What a scan computes: of `kind` scan or exscan.
+/// What a scan computes; its `kind` is scan or exscan.
 #[derive(Clone, Copy)]
 struct Prefixes<'a> {
     kind: Operation,
@@ -255,7 +255,7 @@ fn fold_prefixes(
             next.fold_left(&lower, op)?;
         }
         core::mem::swap(&mut lower, &mut next);
-        // The first one's result of an exscan is nothing: it looks at none.
+        // The first rank has no result of an exscan: it looks at none.
         if rank == 0 || kind == Operation::Scan {
             epoch.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
             *released = rank + 1;
@@ -264,7 +264,7 @@ fn fold_prefixes(
     Ok(())
 }
 
-/// What the last who comes says when the reduction failed.
+/// What the last member to come says when the reduction failed.
 fn said_of(error: &Error) -> About {
     match error.class() {
         Class::NoMem => NO_MEMORY,
@@ -272,7 +272,8 @@ fn said_of(error: &Error) -> About {
     }
 }
 
-/// What the last who came has said: it may have had no memory for a result like `result`.
+/// Checks what the last member to come has said: it may have had no memory for a result like
+/// `result`.
 #[inline]
 fn check_result(
     at_site: AtSite<'_>,

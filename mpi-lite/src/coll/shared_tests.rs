@@ -302,7 +302,7 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
             for round in 0_u32..2000 {
                 let comm = world.dup().unwrap();
                 assert!(comm.at_site().is_some(), "round {round}: no place is left");
-                // Whoever is late has to find what the root left behind.
+                // A late member has to find what the root left behind.
                 if comm.rank() != 0 && pauses.roll(3) == 0 {
                     std::thread::yield_now();
                 }
@@ -327,7 +327,7 @@ fn who_finds_no_place_uses_messages() {
             comm.barrier().unwrap();
         }
         drop(all);
-        // Both have left: the one who comes first may not know it yet.
+        // Both have left: the first one to come may not know it yet.
         world.barrier().unwrap();
         assert!(world.dup().unwrap().at_site().is_some());
     });
@@ -491,7 +491,7 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
                 };
                 if let Err(error) = outcome {
                     let text = error.to_string();
-                    // Whom the last who came told that all failed knows no more.
+                    // The last one to come may only have said that it failed: no more is known.
                     let is_named = next == "allgather" || text.contains("MPI_Bcast(root ");
                     named.fetch_add(usize::from(is_named), Ordering::SeqCst);
                 }

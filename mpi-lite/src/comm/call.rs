@@ -1,5 +1,5 @@
-//! Which collective operation a process is in: each of its messages says it, so that a program
-//! whose processes call different ones is told which they are.
+//! Which collective operation a process is in. Each of its messages says it, so that the error says
+//! which ones were called if the processes of a program call different ones.
 
 use std::fmt;
 
@@ -106,8 +106,8 @@ impl Call {
             _ => Self::of_all(operation),
         };
         match (operation, about.bytes()) {
-            // Who gets a broadcast does not know how long it is, and blocks of any lengths are not
-            // told either.
+            // A receiver of a broadcast does not know how long it is; the lengths of blocks that
+            // differ are not told either.
             (_, 0) | (Operation::Create, _) => call.to_string(),
             (_, bytes) => format!("{call} of {bytes} bytes"),
         }
@@ -189,7 +189,8 @@ pub(crate) fn in_words(at_site: AtSite<'_>, error: Error) -> Error {
         }
         Cause::Parted { rank, mine, theirs } => {
             let [mine, theirs] = [mine, theirs].map(About::decode);
-            // Who is only told that somebody parted looks for it. All have been counted then.
+            // A member that is only told that another one parted looks for that one. By then all
+            // have been counted.
             let silent = || (0..site.size()).find(|&rank| !site.has_come(rank));
             let found = || {
                 let found = site.parted(mine);
@@ -220,7 +221,7 @@ pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) ->
     mismatch((me, &Call::of_epoch(mine)), (other, &theirs))
 }
 
-/// The same for what the last who came has said; which rank that is nobody knows.
+/// The same for what the last member to come has said; its rank is unknown.
 fn parted_somewhere(mine: About, theirs: About) -> Error {
     if have_parted_before(mine, theirs) {
         return mismatch_before("another rank", mine, theirs);
@@ -240,7 +241,7 @@ fn have_parted_before(mine: About, theirs: About) -> bool {
     is_same && mine.before() != theirs.before()
 }
 
-/// The error for members that parted in the call before; `other` is who parted from this one.
+/// The error for members that parted in the call before; `other` parted from this one.
 fn mismatch_before(other: &str, mine: About, theirs: About) -> Error {
     let [mine, theirs] = [mine, theirs].map(|about| Call::of_before(about.before()));
     let why = format!(

@@ -4,12 +4,13 @@
 //! Every process counts the contexts it has used; the new one is the greatest of these counts.
 //! So it is new for everybody, and groups without a common member may use the same.
 //!
-//! Two threads of a process may agree at once, with the members of different parents. Then the
-//! greatest count of the one could be that of the other. So a process with several threads counts
-//! for one parent at a time, and tells the others of the second one that it is busy; they ask again
-//! together. It says so in the first round already, in which nothing is held yet: when that is over
-//! all members have come, so who holds the count later waits for nobody who has not. Of several
-//! parents the one with the least context comes first, so that one of them always gets on.
+//! Two threads of a process may agree at once, with the members of different parents. Then both
+//! could get the same greatest count. So a process with several threads counts for one parent at a
+//! time, and tells the members of the second parent that it is busy; they all ask again together.
+//! It says so in the first round already, in which nothing is held yet. When that round is over all
+//! members have come, so a process that holds the count later waits only for members that have
+//! come. Of several parents the one with the least context comes first, so that one of them always
+//! gets on.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -113,8 +114,8 @@ const WORD_BYTES: usize = 28;
 /// `Context::EACH`.
 const BUSY: u32 = 1;
 
-/// On what the processes of a communicator have agreed. Whoever makes no communicator of it drops
-/// it.
+/// What the processes of a communicator have agreed on. A process that makes no communicator of it
+/// drops it.
 #[derive(Debug)]
 pub(super) struct Agreement<'a> {
     parent: &'a Communicator,
@@ -145,7 +146,8 @@ impl Agreement<'_> {
         self.all.iter().map(|word| word.words)
     }
 
-    /// Where those of `group` meet: what `open` makes of a place that is free for all of them.
+    /// Where the members of `group` meet: what `open` makes of a place that is free for all of
+    /// them.
     pub(super) fn meet(
         &self,
         open: impl FnOnce(SiteId) -> Option<Site>,

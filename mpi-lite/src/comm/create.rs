@@ -8,7 +8,7 @@ use super::context::Agreement;
 use super::{Communicator, Group, Inner, Operation, Peers, drive, open_port};
 use crate::error::{Cause, Result};
 
-/// The colour of those who do not take part.
+/// The colour of processes that do not take part.
 const NO_COLOR: u32 = u32::MAX;
 
 impl Communicator {

@@ -33,8 +33,8 @@ pub(crate) trait Peers {
     /// Both at once.
     async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
 
-    /// Where they meet without messages, if they do. Who comes to an epoch stays until it is
-    /// over: the future that does so blocks.
+    /// The site where they meet without messages, if they do. A process that comes to an epoch
+    /// stays until it is over: the future that does so blocks.
     fn at_site(&self) -> Option<AtSite<'_>> {
         None
     }

@@ -4,8 +4,8 @@
 //! other (`context`), and take the first that is free for all of them. Slots belong to ranks of the
 //! node, so groups without a common member may take the same.
 //!
-//! Who has left a place may use it again when all others have left it too: until then one of them
-//! may still have to read what this process brought there.
+//! A process that has left a place may use it again when all others have left it too: until then
+//! one of them may still have to read what this process brought there.
 
 use crate::node::site::{PLACES, Site, SiteId};
 
@@ -24,13 +24,13 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Of who would take anything.
+    /// The offer of a process that would take any place.
     pub(super) const ANY: Self = Self {
         free: u64::MAX,
         last: 0,
     };
 
-    /// Of who has no place to offer.
+    /// The offer of a process that has no place.
     pub(super) const NONE: Self = Self { free: 0, last: 0 };
 
     /// What both offer.
@@ -69,7 +69,7 @@ impl Default for Places {
 }
 
 impl Places {
-    /// What may be used. Until `settle` nobody else is offered anything.
+    /// What may be used. Until `settle` nothing is offered to another communicator.
     pub(super) fn offer(&mut self) -> Offer {
         let offer = &mut self.offer;
         self.left.retain(|site| {

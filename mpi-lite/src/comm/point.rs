@@ -12,7 +12,7 @@ use crate::transport::PeerId;
 /// Where a message goes.
 #[derive(Clone, Copy, Debug)]
 pub struct SendTo {
-    /// Who receives it.
+    /// The receiver.
     pub dest: Dest,
     /// 0 or more.
     pub tag: i32,
@@ -21,7 +21,7 @@ pub struct SendTo {
 /// Which message is received.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveFrom {
-    /// Who sends it.
+    /// The sender.
     pub source: Source,
     /// Its tag, or any.
     pub tag: TagSelector,
@@ -182,8 +182,8 @@ impl Communicator {
         }
     }
 
-    /// The error for who waits for a message in `buffer` of a member that has gone on to another
-    /// collective without having sent it.
+    /// The error if this process waits for a message into `buffer` from a member that has gone on
+    /// to another collective without sending it.
     #[cold]
     fn left_alone(&self, (buffer, from): (&Buffer, usize), call: Call) -> Error {
         let at_site = self.at_site();

@@ -1,4 +1,4 @@
-//! Who is who: one row for each process that this one can reach.
+//! The table of peers: one row for each process that this one can reach.
 //!
 //! A process is named by its [`PeerId`], the place of its row. Its rank in `MPI_COMM_WORLD` is one
 //! of the columns. A job begins with one row for each of its processes, in the order of their

@@ -35,7 +35,7 @@ fn failed(error: impl fmt::Display) -> Error {
 }
 
 impl Process {
-    /// Joins the job: learns who it is, opens what the transport needs, meets the others.
+    /// Joins the job: gets its assignment, opens what the transport needs, meets the others.
     ///
     /// Blocks until all processes of the job have come here.
     ///
@@ -120,7 +120,7 @@ impl Process {
         PeerId::of_world_rank(self.assignment.rank)
     }
 
-    /// Who this process is.
+    /// This process's assignment.
     #[must_use]
     pub fn assignment(&self) -> &Assignment {
         &self.assignment
@@ -157,7 +157,7 @@ impl Process {
         // Twice: should another rank die before it comes here, this is the last that is heard.
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
-        // Meanwhile the ticker answers those who are not that far yet.
+        // Meanwhile the ticker answers the ranks that are not that far yet.
         boot.exchange(&[]).map_err(system)?;
         // All have come, so all that was sent is here, whether somebody wanted it or not.
         self.engine.catch_up();
@@ -169,7 +169,7 @@ impl Process {
         boot.finalized().map_err(system)
     }
 
-    /// Collectives that did not meet are an error; what else was left is told to who asked for it.
+    /// Collectives that did not meet are an error; other leftovers are reported if `check` is set.
     fn check_leftovers(&self, left: Leftovers) -> Result<()> {
         if let Some((source, tag)) = left.collective {
             let why = format!(
