@@ -42,8 +42,8 @@ impl Before {
 }
 
 impl About {
-    /// No operation: what the last who comes says where not all came for the same, and what is
-    /// known of who was counted without having written its line.
+    /// No operation: what the last member to come says if not all came for the same, and what is
+    /// known of a member that was counted without having written its line.
     pub const NONE: Self = Self(0);
 
     /// The operation, the rank of its root, which is 0 where there is none and at most

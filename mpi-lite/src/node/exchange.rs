@@ -1,14 +1,14 @@
-//! Sheets: what members of a communicator exchange that fits no payload.
+//! Sheets: through them members of a communicator exchange what fits no payload.
 //!
-//! Each rank has two sheets of the node's memory, whatever the communicator: in its row lies what
-//! it gives, in its column what it gets. A third one belongs to a place: its board, with what all
+//! Each rank has two sheets of the node's memory, whatever the communicator: its row holds what it
+//! gives, its column what it gets. A third sheet belongs to a place: its board, with what all
 //! members get alike. An epoch hands them over: each member writes its row and is counted; the
-//! last one who comes reads all rows, writes columns or the board, and releases the others, who
-//! read.
+//! last one to come reads all rows, writes columns or the board, and releases the others, which
+//! then read.
 //!
-//! So nothing is written before it was read. A row is read before the epoch is released, and
-//! its owner stays until then. Columns and the board are written when all have come, and who has
-//! come to this epoch has read what the one before gave it.
+//! So nothing is overwritten before it was read. A row is read before the epoch is released, and
+//! its owner stays until then. Columns and the board are written when all have come, and a member
+//! that has come to this epoch has read what the one before gave it.
 
 use super::line::put;
 use super::site::{About, Epoch};
@@ -21,7 +21,7 @@ impl Epoch<'_> {
         self.myself().row.span()
     }
 
-    /// What the member of `rank` gives: the last who comes may read it until it releases.
+    /// What the member of `rank` gives: the last one to come may read it until it releases.
     #[must_use]
     pub fn row_of(&self, rank: usize) -> Span {
         self.site.members[rank].row.span()
@@ -33,13 +33,13 @@ impl Epoch<'_> {
         self.myself().column.span()
     }
 
-    /// What the member of `rank` gets: the last who comes may write it until it releases.
+    /// What the member of `rank` gets: the last one to come may write it until it releases.
     #[must_use]
     pub fn column_of(&self, rank: usize) -> Span {
         self.site.members[rank].column.span()
     }
 
-    /// What all get: the last who comes may write it until it releases, then all may read it.
+    /// What all get: the last one to come may write it until it releases, then all may read it.
     #[must_use]
     pub fn board(&self) -> Span {
         self.site.board.span()

@@ -43,7 +43,7 @@ impl Site {
         let at = self.at.load(Relaxed);
         let before = || {
             if mine.before() == Before::default() {
-                // The lines are of others who met at this place.
+                // The lines are of an earlier communicator at this place.
                 return None;
             }
             let differs = |theirs: About| theirs.now() != mine.before();

@@ -110,8 +110,8 @@ pub(crate) struct Pair {
     pub(crate) reply: Reply,
 }
 
-/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` says whose it
-/// is.
+/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` says which
+/// rank has it.
 #[repr(C, align(4096))]
 pub(crate) struct Reply {
     pub(crate) slot: Slot,
@@ -131,7 +131,7 @@ impl Reply {
     }
 }
 
-/// A ring of bytes; `ring` says who may touch which of them.
+/// A ring of bytes; `ring` says which side may touch which of them.
 #[repr(C, align(4096))]
 pub(crate) struct Bodies(UnsafeCell<[u8; BODIES]>);
 
@@ -145,17 +145,17 @@ impl Bodies {
     }
 }
 
-/// What a rank has at a place. Lines and counters go in pairs: `site` says which is whose turn.
+/// What a rank has at a place. Lines and counters are used in turn: see `site`.
 #[repr(C, align(128))]
 pub(crate) struct MemberSlot {
     /// What the rank brings: it writes, the others read.
     pub(crate) brought: [Slot; AHEAD],
-    /// What comes out of it: at the slot of the first member, or where each gets something else at
-    /// the slot of each; written by the last who comes.
+    /// The result: at the slot of the first member, or at each member's slot if each gets a result
+    /// of its own. The last member to come writes it.
     pub(crate) results: [Slot; 2],
-    /// Who has come: at the slot of the first member, counted by all.
+    /// How many have come: at the slot of the first member, counted by all.
     pub(crate) come: Count,
-    /// Who has brought something to this rank alone.
+    /// How many have brought something to this rank alone.
     pub(crate) given: [Count; AHEAD],
     /// The epoch to which the rank came last, times two, and one more if it holds messages back
     /// that did not fit their channels.
@@ -209,8 +209,8 @@ impl core::fmt::Debug for Payloads {
 #[repr(C, align(4096))]
 pub(crate) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
 
-// SAFETY: both sides reach the bytes through raw pointers only; who may touch them is settled by
-// the counters and sequence words of the epoch (`exchange`).
+// SAFETY: both sides reach the bytes through raw pointers only; the counters and sequence words of
+// the epoch say which member may touch them (`exchange`).
 unsafe impl Sync for Sheet {}
 
 impl Sheet {
@@ -233,15 +233,15 @@ pub(crate) struct Area {
     /// What senders have to heed: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
     pub(crate) attention: AtomicU32,
     line: [u64; 7],
-    /// Its process, and a word of its memory with what is written there: whoever can read that
-    /// can copy from and to its memory.
+    /// Its process, and a word of its memory with what is written there: a rank that can read that
+    /// word can copy from and to its memory.
     pub(crate) process: AtomicU64,
     pub(crate) witness_at: AtomicU64,
     pub(crate) witness: AtomicU64,
     /// Senders have to make their stores visible themselves before they look at `attention`.
     pub(crate) needs_fence: AtomicU64,
     rest: [u64; 4],
-    /// Who has ever sent something to it, a bit for each rank of the node.
+    /// The ranks that have ever sent something to it, a bit for each rank of the node.
     pub(crate) callers: [AtomicU64; RANKS_MAX as usize / 64],
     /// What it may use of the machine.
     pub(crate) cores: Seen,
@@ -364,8 +364,8 @@ struct Base(*mut u8);
 unsafe impl Sync for Base {}
 
 impl Segment {
-    /// Maps `memory` for as long as the process lives: whoever takes it away would have to know
-    /// that no thread is in the middle of a call, and the system does it at the end.
+    /// Maps `memory` for as long as the process lives. To unmap it earlier would be safe only if no
+    /// thread were in the middle of a call; the system does it at the end.
     ///
     /// # Errors
     /// The memory is smaller than `ranks` ranks need, or the system does not map it.
@@ -460,7 +460,7 @@ impl Segment {
         self.sheet(self.at_place(1, rank))
     }
 
-    /// What the members get alike who meet at `place`, where `rank` is their first.
+    /// What all members that meet at `place` get alike; `rank` is the first of them.
     pub(crate) fn board(self, place: u32, rank: u32) -> &'static Sheet {
         self.sheet(2 * self.ranks as usize + self.at_place(place, rank))
     }

@@ -48,7 +48,7 @@ const FEW: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonsense;
 
-/// What a look finds: nothing yet, or what one looked for.
+/// What a look finds: nothing yet, or what it looked for.
 pub type Look<T> = Option<Result<T, Nonsense>>;
 
 /// A place, and the number of the last epoch there.
@@ -87,15 +87,15 @@ pub struct Site {
     lines: u64,
     /// The epoch to which this member came last.
     pub(crate) at: AtomicU64,
-    /// What that one is about.
+    /// What that epoch is about.
     before: AtomicU64,
-    /// The last one of which it knows that all have come.
+    /// The last epoch of which it knows that all have come.
     complete: AtomicU64,
-    /// Who may still have to read what this member brought, by turn.
+    /// Which members may still have to read what this member brought, by turn.
     owed: [AtomicU64; AHEAD],
-    /// Who may wait for this member to come to the next epoch, to write its line anew.
+    /// Which members may wait for this one to come to the next epoch, to write their lines anew.
     awaited_by: AtomicU64,
-    /// How many have come to the epochs at which one counts.
+    /// How many have come to the epochs at which members are counted.
     pub(crate) counted: AtomicU64,
     /// How many have brought something to this member alone, by turn.
     given: [AtomicU64; AHEAD],
@@ -197,7 +197,7 @@ impl Site {
         (at & (self.lines - 1)) as usize
     }
 
-    /// The next epoch, and what it is about for who knows what the one before was.
+    /// The next epoch, and what it is about, which includes what the epoch before it was about.
     /// `holds_back`: some messages of this member did not fit their channels yet.
     #[inline(always)]
     pub fn begin_epoch(&self, about: About, holds_back: bool) -> (Epoch<'_>, About) {
@@ -273,7 +273,7 @@ impl Site {
         match who {
             Who::Nobody => false,
             Who::One(rank) => self.members[rank].is_asleep(),
-            // This process is not.
+            // This process is one of the members, but it is not asleep.
             Who::Others => self.members.iter().any(Member::is_asleep),
         }
     }
@@ -318,7 +318,7 @@ impl Epoch<'_> {
         (self.at % 2) as usize
     }
 
-    /// The first epoch after the one whose line is to be written anew.
+    /// The first epoch after the one whose line this one overwrites.
     #[inline]
     fn first_after(&self) -> u64 {
         self.at.saturating_sub(self.site.lines - 1)
@@ -328,14 +328,15 @@ impl Epoch<'_> {
         &self.site.members[self.site.me]
     }
 
-    /// Who may wait for this member to come, because of what was brought to the epoch before.
+    /// Which members may wait for this one to come: it had to read what they brought to the epoch
+    /// before.
     #[inline]
     pub fn awaited_by(&self) -> Who {
         self.awaited_by
     }
 
-    /// This epoch can be over for `who` before it is for this member: who wants to come to the
-    /// next but one has to wait for this member to come to the next.
+    /// This epoch can be over for `who` before it is over for this member: they have to wait for
+    /// this member to come to the next epoch before they can come to the one after that.
     #[inline]
     pub fn is_to_be_read_for(&self, who: Who) {
         self.site.awaited_by.store(who.encode(), Relaxed);
@@ -410,7 +411,7 @@ impl Epoch<'_> {
         Some(Ok(is_told.then_some(about)))
     }
 
-    /// What the member of `rank` has come for, once it has. It waits with going on until this
+    /// What the member of `rank` has come for, once it has come. It does not go on until this
     /// member has read what it brought. Its length may be anything.
     #[inline]
     pub fn has_come(&self, rank: usize) -> Look<About> {
@@ -502,12 +503,12 @@ impl Epoch<'_> {
     pub fn give(&self, rank: usize) -> bool {
         let members = &self.site.members;
         let given = &members[rank].slot.given[self.turn()].0;
-        // Who was given something the last time has counted it by now: whole rounds are over.
+        // That member has counted what it was given the last time: only whole rounds are counted.
         let number = given.fetch_add(1, AcqRel).wrapping_add(1);
         number.is_multiple_of(members.len() as u64 - 1)
     }
 
-    /// How many gave something to this member when all have.
+    /// The count of `given` at this member when all have given something.
     pub fn all_given(&self) -> u64 {
         let given = &self.site.given[self.turn()];
         let all = given.load(Relaxed) + self.site.members.len() as u64 - 1;
@@ -515,7 +516,7 @@ impl Epoch<'_> {
         all
     }
 
-    /// Whether `all` that others bring for this member is there.
+    /// Whether the count has reached `all`: each other member has brought something for this one.
     pub fn has_been_given(&self, all: u64) -> Look<()> {
         let given = self.myself().slot.given[self.turn()].0.load(Acquire);
         let is_right = if given > all { Err(Nonsense) } else { Ok(()) };

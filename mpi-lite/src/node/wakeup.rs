@@ -1,13 +1,13 @@
 //! Sleeping, and being woken, without a system call when nobody sleeps.
 //!
-//! Who goes to sleep says so in its area, and then looks once more. Who sends writes its slot, and
-//! then looks whether the receiver sleeps. One of the two must see the other, so between writing
-//! and looking both need a barrier. The sender's would cost as much as the message itself; so the
-//! sleeper pays for both: membarrier(2) makes every running local peer pass one. Where the system
-//! does not know that, or ranks share cores and sleep all the time, senders fence.
+//! A rank that goes to sleep says so in its area, and then looks once more. A sender writes its
+//! slot, and then looks whether the receiver sleeps. One of the two must see the other, so between
+//! writing and looking both need a barrier. The sender's would cost as much as the message itself;
+//! so the sleeper pays for both: membarrier(2) makes every running local peer pass one. Where the
+//! system does not know membarrier, or ranks share cores and sleep all the time, senders fence.
 //!
-//! While the program computes, the ticker sees to long messages: it sleeps as well, and those who
-//! send something long wake it as well. They fence, since that is nothing beside a long message.
+//! While the program computes, the ticker sees to long messages: it sleeps as well, and senders of
+//! long messages wake it. They fence, since a fence costs little beside a long message.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -73,9 +73,9 @@ impl Wakeup {
         self.is_oversubscribed || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
-    /// From now on senders ring the doorbell. The caller looks once more before it sleeps. Answers
-    /// whether that is sure: if the system has refused the barrier, who is about to send may not
-    /// ring, and the caller must not sleep.
+    /// From now on senders ring the doorbell. The caller looks once more before it sleeps. Returns
+    /// whether that is sure: if the system has refused the barrier, a rank that is about to send
+    /// may not ring, and the caller must not sleep.
     pub(crate) fn begin(&self) -> bool {
         self.area.attention.fetch_or(ASLEEP, SeqCst);
         if self.pays {
@@ -87,7 +87,7 @@ impl Wakeup {
 
     pub(crate) fn end(&self) {
         self.area.attention.fetch_and(!ASLEEP, SeqCst);
-        // Rung or not: whoever rings after this finds nobody asleep.
+        // Rung or not: from now on a sender finds nobody asleep.
         self.doorbells.silence();
     }
 
@@ -125,7 +125,7 @@ impl Wakeup {
     #[cold]
     fn ring(&self, local_peer: u32, area: &Area) {
         const ANYBODY: u32 = ASLEEP | DOZES;
-        // The first who sees it rings.
+        // The first sender that sees it rings.
         if area.attention.fetch_and(!ANYBODY, SeqCst) & ANYBODY != 0 {
             self.rung.fetch_add(1, Relaxed);
             self.doorbells.ring(local_peer);
@@ -138,7 +138,7 @@ impl Wakeup {
     }
 }
 
-/// How the ticker of a rank sleeps: so that who sends the rank something long can wake it.
+/// How the ticker of a rank sleeps: so that a sender of a long message can wake it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch<'a> {
     area: &'a Area,
@@ -149,7 +149,7 @@ impl<'a> Watch<'a> {
         Self { area }
     }
 
-    /// The program computes: from now on, who sends something long rings the doorbell. The ticker
+    /// The program computes: from now on, a sender of a long message rings the doorbell. The ticker
     /// looks once more before it sleeps.
     pub(crate) fn begin(self) {
         self.area.attention.fetch_or(DOZES, SeqCst);
@@ -161,9 +161,9 @@ impl<'a> Watch<'a> {
         self.area.attention.fetch_and(!DOZES, SeqCst);
     }
 
-    /// The program takes turns itself: the ticker sleeps until `timeout`, or until somebody to
-    /// whom nothing has been answered for a while wakes it, or `unpark` does. Not if `is_over`.
-    /// Returns true if it was woken.
+    /// The program takes turns itself: the ticker sleeps until `timeout`, or until it is woken by
+    /// `unpark` or by a local peer that has had no answer for a while. It does not sleep if
+    /// `is_over`. Returns true if it was woken.
     pub(crate) fn park(self, timeout: Duration, is_over: impl FnOnce() -> bool) -> bool {
         let seen = self.area.attention.fetch_or(PARKED, SeqCst) | PARKED;
         if !is_over() {
