@@ -14,10 +14,10 @@ pub struct Capabilities {
     /// Bytes up to which the engine packs data with gaps before it sends it; what is longer is
     /// sent as it lies.
     pub packed_most: u64,
-    /// Who waits until a send is finished waits for an acknowledgement that somebody sends for
-    /// that alone.
+    /// A thread that waits until a send is finished waits for an acknowledgement, which the peer
+    /// sends for that alone.
     pub acknowledges: bool,
-    /// Progress costs no system call: who waits for a message may look very often.
+    /// Progress costs no system call: a thread that waits for a message may look very often.
     pub is_memory: bool,
 }
 
@@ -68,8 +68,8 @@ pub trait Transport {
     /// What becomes readable when `progress` has something to do.
     fn wake_on(&self) -> Option<BorrowedFd<'_>>;
 
-    /// This process is about to sleep on `wake_on`: whoever sends to it has to wake it. Returns
-    /// true if nothing has come meanwhile.
+    /// This process is about to sleep on `wake_on`: from now on its senders have to wake it.
+    /// Returns true if nothing has come meanwhile.
     fn begin_sleep(&mut self) -> bool {
         true
     }

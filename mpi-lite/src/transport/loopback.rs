@@ -115,7 +115,7 @@ impl Transport for Loopback {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        // A message to oneself waits for nobody else: whoever sleeps would sleep for ever.
+        // A message to oneself waits for nobody else: a thread that sleeps would sleep for ever.
         let is_busy = self.events.len() + self.new.len() > 0;
         is_busy.then_some(Instant::ZERO)
     }

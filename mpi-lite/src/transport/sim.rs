@@ -114,7 +114,7 @@ pub struct Sim {
     air: Air,
     /// Bytes up to which packets share a datagram; 0: they do not.
     shared_bytes: usize,
-    /// A datagram, who sent it, and how much of it was handled.
+    /// A datagram: its sender, its bytes, and how much of it was handled.
     in_hand: (NodeId, Vec<u8>, usize),
     /// Something was sent that is not with the network yet.
     has_unflushed: bool,

@@ -33,7 +33,7 @@ pub trait Sink {
 pub struct Incoming {
     /// The link's name for the message.
     pub arrival: Arrival,
-    /// Who sent it.
+    /// The sender.
     pub from: PeerId,
     /// The engine's envelope.
     pub envelope: EnvelopeBytes,

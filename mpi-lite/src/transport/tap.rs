@@ -16,7 +16,7 @@ use crate::memory::Span;
 /// A message that a link announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
-    /// Who sent it.
+    /// The sender.
     pub from: PeerId,
     /// The engine's envelope.
     pub envelope: EnvelopeBytes,

@@ -625,7 +625,7 @@ fn what_comes_in_the_place_of_what_was_awaited_does_no_harm() {
         let mut bodies: Vec<_> = (0..20).map(|number| body(number, LEN)).collect();
         let mut rooms = vec![vec![0; LEN]; bodies.len()];
         for (number, out) in bodies.iter_mut().enumerate() {
-            // Two senders whose packets mix, and a third one who does not belong here.
+            // Two senders whose packets mix, and a third one that does not belong here.
             let envelope = envelope(number as u8);
             let message = outbound(&envelope, Span::of(out), Token(number as u32));
             rig.links[number % 2].send(PeerId(2), message).unwrap();

@@ -29,10 +29,10 @@ const LONGEST: u64 = 1 << 20;
 /// Sends that may be under way.
 const SENDS: usize = 64;
 
-/// A process whose memory stands in for that of both ranks, and what is written where in it.
+/// A process whose memory stands in for that of both ranks, and a word of that memory.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// Its number. Whatever a mad local peer has copied into a process goes there.
+    /// Its number. What a mad local peer has copied into a process goes into this one.
     pub process: u32,
     /// Where in its memory the word is.
     pub witness_at: u64,

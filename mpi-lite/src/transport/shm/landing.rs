@@ -40,7 +40,7 @@ impl Shm {
         self.next_slot(from, None);
     }
 
-    /// A message lands whose first piece is in the ring, or all of it.
+    /// Lands a message of which the first piece is in the ring, or all of it.
     #[inline(never)]
     pub(super) fn land_body(&mut self, from: u32, (header, len): (Header, u64), landing: Landing) {
         let Some(piece) = self.inward[from as usize].ring.body(header) else {
@@ -88,7 +88,7 @@ impl Shm {
         }
     }
 
-    /// A short message lands whose sender waits to hear of its match.
+    /// Lands a short message whose sender waits to hear of its match.
     pub(super) fn land_registered(&mut self, from: u32, header: Header, landing: Landing) {
         let (name, words) = self.inward[from as usize].registered();
         self.next_slot(from, None);

@@ -19,8 +19,8 @@ pub(super) const PIPELINED_BYTES: usize = 2048;
 /// Chunks of a long message that are copied before something else is looked at.
 pub(super) const CHUNKS_PER_TURN: usize = 2;
 
-/// Who has looked so often in vain for an answer about a long message, some 50 us, knocks; and
-/// again after twice as many looks.
+/// A rank that has looked this often in vain for an answer about a long message, some 50 us,
+/// knocks; and again after twice as many looks.
 pub(super) const LOOKS_PER_KNOCK: u32 = 512;
 
 /// Counts a look in vain. Returns true if it is time to knock.

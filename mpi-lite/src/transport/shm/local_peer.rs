@@ -30,8 +30,8 @@ impl LocalPeer {
     /// Fills `to` with what is at `address` of the process.
     pub(super) fn read(self, address: u64, to: Span) -> io::Result<()> {
         self.copy(address, to, |pid, here, there| {
-            // SAFETY: `here` is a span, whose creator vouched for its memory; what is `there` the
-            // system checks.
+            // SAFETY: `here` is a span, whose creator vouched for its memory; the system checks
+            // `there`.
             unsafe { system::readv(pid, here, there) }
         })
     }

@@ -53,7 +53,7 @@ pub struct Shm {
     segment: Segment,
     outward: Vec<Outward>,
     inward: Vec<Inward>,
-    /// Those that have ever sent something, and whose turn it is.
+    /// The local peers that have ever sent something; `next` says whose turn it is.
     callers: Vec<u32>,
     next: usize,
     /// Callers, a bit for each.
@@ -250,7 +250,7 @@ impl Transport for Shm {
 
     fn end_sleep(&mut self) {
         self.node.wakeup().end();
-        // Who woke us may never have sent anything before.
+        // The peer that woke us may never have sent anything before.
         self.meet_callers();
     }
 

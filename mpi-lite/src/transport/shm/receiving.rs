@@ -13,7 +13,7 @@ use crate::memory::Span;
 use crate::slab::Slab;
 
 impl Shm {
-    /// Tells what the next slot of the caller says whose turn it is, if it has one.
+    /// Tells what the next slot says of the caller whose turn it is, if there is one.
     #[inline(always)]
     pub(super) fn look(&mut self, sink: &mut impl Sink) -> Progress {
         let from = self.next_caller();
@@ -120,7 +120,7 @@ impl Shm {
         }
     }
 
-    /// Whose turn it is.
+    /// The caller whose turn it is.
     #[inline(always)]
     pub(super) fn next_caller(&mut self) -> u32 {
         if self.next >= self.callers.len() {

@@ -1,13 +1,14 @@
 //! A slot that two ranks pass to each other, each time with what they have to say next.
 //!
-//! A line of the ring crosses between the processors twice for each message: to the receiver, who
-//! reads it, and back to the sender, who writes it again in the next round. Who answers in the line
-//! that brought the message has it already. So the side that has the reply slot passes it with the
-//! next thing it says, whatever that is, and all else goes through the ring.
+//! A line of the ring crosses between the processors twice for each message: to the receiver, which
+//! reads it, and back to the sender, which writes it again in the next round. A side that answers
+//! in the line that brought the message has that line already. So the side that has the reply slot
+//! passes it with the next thing it says, whatever that is, and all else goes through the ring.
 //!
-//! Passes are numbered, and the sides take turns: the number says whose turn it is, and in the line
-//! there is never another one than that of the last pass or the one before. With it comes how many
-//! slots of the ring were written before: so many are read before what came with the reply slot.
+//! Passes are numbered, and the sides take turns: the number says whose turn it is, and the line
+//! only ever has the number of the last pass or of the one before. With it comes how many slots of
+//! the ring were written before: the receiver reads those first, then what came with the reply
+//! slot.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

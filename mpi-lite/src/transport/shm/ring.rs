@@ -1,13 +1,13 @@
 //! One channel between two ranks: slots of a cache line each, and a ring of bytes for bodies that
 //! do not fit a slot.
 //!
-//! The sender writes a slot's words and then its sequence word (release); the receiver, who knows
+//! The sender writes a slot's words and then its sequence word (release); the receiver, which knows
 //! which sequence word comes next, reads the sequence word (acquire) and then the words. Nobody
-//! clears anything: an old slot has the sequence word of a former round. How far the receiver is it
-//! says now and then, not each time: that line travels once for a quarter of the ring.
+//! clears anything: an old slot has the sequence word of a former round. The receiver says now and
+//! then how far it is, not each time: that line travels once for a quarter of the ring.
 //!
-//! The ring of bytes is used as far as it is needed: beyond its reach the receiver tells when all
-//! is taken, and the sender then starts over. So most of a channel with little on it is never
+//! The ring of bytes is used only as far as it is needed: beyond its reach the receiver tells when
+//! all is taken, and the sender then starts over. So most of a channel with little traffic is never
 //! touched.
 //!
 //! What the other side writes is checked before it is used: lengths against the ring, kinds against
@@ -94,8 +94,9 @@ fn sequence(at: u64, says: u32) -> u64 {
 const QUARTER: u64 = BODIES as u64 / 4;
 
 /// How far into the ring of bodies a channel between two of `ranks` ranks goes, before the sender
-/// starts over if all is taken: half of it between a few, because to write lines that the receiver
-/// still has close by takes longer; less where there are many channels, whose pages add up.
+/// starts over if all is taken. Between a few ranks that is half of the ring, because it takes
+/// longer to write lines that the receiver still has in its cache; less where there are many
+/// channels, because their pages add up.
 pub(super) fn reach(ranks: u32) -> u64 {
     const FEW: u64 = 4;
     const LEAST: u64 = 16 * 1024;
@@ -226,7 +227,7 @@ impl Producer {
         let slots = taken.slots.load(Acquire);
         let bytes = taken.bytes.load(Acquire);
         let position = &mut self.position;
-        // Nobody can have taken what was not sent; who says so is not listened to.
+        // The receiver cannot have taken what was not sent: such numbers are ignored.
         if slots <= position.at && bytes <= position.bytes_at {
             position.known = slots;
             position.bytes_known = bytes.max(position.bytes_known);

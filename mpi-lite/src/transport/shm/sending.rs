@@ -117,9 +117,8 @@ impl Shm {
         true
     }
 
-    /// Writes a message to its channel, if there is room. Returns true if somebody has to do
-    /// something about it soon: the message itself is still here, or its sender waits for the
-    /// match.
+    /// Writes a message to its channel, if there is room. Returns true if the receiver has to do
+    /// something about it soon: the body is still here, or the sender waits for the match.
     fn send_now(&mut self, index: u32) -> Option<bool> {
         let message = self
             .outgoing
@@ -158,7 +157,8 @@ impl Shm {
             self.counters.messages_sent += 1;
             self.counters.long_sent += 1;
             message.is_told = true;
-            // What is watched is looked at in each turn: a few are enough to wake who computes.
+            // Each watched message is looked at in each turn: a few are enough to wake a receiver
+            // that computes.
             let is_watched = span.is_none() && self.shared.len() < TRANSFERS;
             if message.transfer.is_some() || is_watched {
                 self.shared.push(index);

@@ -315,8 +315,8 @@ fn nonsense_in_the_memory_ends_in_a_lost_local_peer_or_in_wrong_bytes_never_out_
     let mut lost = 0;
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);
-        // Not with copies straight from one to the other: both ranks are this process, and who has
-        // gone mad would write into it.
+        // Without copies straight from one to the other: both ranks are this process, and the one
+        // that has gone mad would write into it.
         let mut links = ends(2, false);
         let mut bodies: Vec<_> = (0..24).map(|number| body(number, dice.len())).collect();
         for (number, body) in bodies.iter_mut().enumerate() {

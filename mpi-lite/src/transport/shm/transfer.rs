@@ -2,12 +2,12 @@
 //!
 //! A message is cut into chunks. The receiver takes them from one end and reads them out of the
 //! sender's memory (`process_vm_readv`); a sender that has nothing else to do takes them from the
-//! other and writes them into the receiver's (`process_vm_writev`). They meet where they meet: a
+//! other end and writes them into the receiver's (`process_vm_writev`). They may meet anywhere: a
 //! sender that computes leaves all of it to the receiver, one that waits does half.
 //!
-//! Which end is whose does not depend on who sends: of two ranks the one with the lower number has
-//! the back. What goes to and fro between the same places thus stays with the core that copied it
-//! before; otherwise each half of it crosses to the other core each time.
+//! A rank has the same end whether it sends or receives: the rank with the lower number copies from
+//! the back. So when data goes to and fro between the same places, each half stays with the core
+//! that copied it before; otherwise each half would cross to the other core each time.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::io;
@@ -59,7 +59,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// That of rank `me` in its dealings with rank `other`, whoever sends.
+    /// The end of rank `me` in transfers with rank `other`, in both directions.
     pub(super) fn of(me: u32, other: u32) -> Self {
         if me > other { Self::Front } else { Self::Back }
     }
@@ -140,7 +140,7 @@ pub(super) enum Progress {
 /// Where the receiver finds a long message.
 #[derive(Debug)]
 pub(super) struct Origin {
-    /// Whose message it is.
+    /// The sender of the message.
     pub(super) from: u32,
     pub(super) local_peer: LocalPeer,
     /// The receiver's side.

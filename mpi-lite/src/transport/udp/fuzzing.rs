@@ -1,5 +1,5 @@
-//! The seals of three ranks of a job, and somebody who has not its key, under the hand of a fuzzer:
-//! true datagrams open once, and nothing else opens.
+//! The seals of three ranks of a job, and of a stranger without its key, driven by a fuzzer: true
+//! datagrams open once, and nothing else opens.
 
 use super::card::{Card, SALT_BYTES};
 use super::round::Round;

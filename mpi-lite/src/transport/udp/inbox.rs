@@ -46,7 +46,7 @@ pub(super) struct Inbox {
     /// The only peer's address is the only one from which the system still takes datagrams: none
     /// is left from the time before it knew.
     is_private: bool,
-    /// What is in hand is the expected packet, whose payload is not here but at its place.
+    /// The packet in hand is the expected one; its payload is not here but at its place.
     is_in_place: bool,
 }
 
@@ -251,8 +251,8 @@ impl Inbox {
     }
 
     /// Receives one stretch whose payload goes to `place` if it is the one that is `expected`.
-    // Rules R and S: `place` is missing from its message, so what comes there instead does no harm;
-    // it is taken away before anybody looks at it.
+    // Rules R and S: `place` is missing from its message, so other bytes that come there do no
+    // harm; they are moved away before anybody looks at them.
     fn receive_apart(&mut self, ends: &Ends, expected: &impl Expected, mut place: Span) -> usize {
         let (head_bytes, place_bytes) = (WRAP_BYTES + expected.header_bytes(), place.len());
         let (head, rest) = self.slots[..SLOT_BYTES].split_at_mut(head_bytes);

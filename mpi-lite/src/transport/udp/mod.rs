@@ -130,7 +130,7 @@ pub struct Udp {
     clock: Clock,
     /// The time of the last turn.
     now: Instant,
-    /// Packets of one datagram that were not looked at yet: who sent them, where they are.
+    /// Packets of one datagram that were not looked at yet: their sender, and where they are.
     from: PeerId,
     in_hand: Range<usize>,
     /// Messages that were handed to the socket since the last `flush`.

@@ -177,7 +177,7 @@ impl Outbox {
         }
     }
 
-    /// How many packets there is room for whose datagrams are as long as the longest.
+    /// How many packets there is room for if their datagrams are as long as the longest.
     #[inline]
     pub(super) fn room(&self, longest_bytes: usize) -> u32 {
         let bytes = COLLECTED_BYTES.saturating_sub(self.bytes);
@@ -388,7 +388,7 @@ impl Outbox {
 
     /// The system cannot read what is to be sent from `done` on: memory of the program. It is read
     /// here, so that the process ends at once, as it would where messages are copied, instead of
-    /// repeating for ever what cannot be sent. `name`: who says so.
+    /// repeating for ever what cannot be sent. `name`: this rank, for the line that says so.
     #[cold]
     pub(super) fn read_bodies(&self, done: usize, name: &str) {
         let Datagram { to, first, .. } = self.datagrams[done];

@@ -2,8 +2,8 @@
 //!
 //! The job's key is the same for every program that a script starts one after the other in its
 //! ranks. So each Init draws a salt and writes it into its card, and all keys come from the job's
-//! key and from the cards of all ranks: whoever has taken part knows that they were never used
-//! before, and what was sent in another round, or to somebody who knows other cards, does not open.
+//! key and from the cards of all ranks. A rank that has taken part knows that they were never used
+//! before; what was sent in another round, or to a rank with other cards, does not open.
 
 use super::wrap::{KEY_BYTES, MARK_BYTES};
 use ring::aead::{AES_128_GCM, LessSafeKey, UnboundKey};
@@ -53,7 +53,7 @@ impl Round {
     }
 
     /// What all datagrams begin with if they are neither tagged nor encrypted. It is no secret from
-    /// who reads the network.
+    /// an attacker that reads the network.
     pub(super) fn cookie(&self) -> [u8; MARK_BYTES] {
         self.bytes(&[b"cookie"])
     }
@@ -97,7 +97,7 @@ pub(super) mod tests {
     use super::*;
     use crate::config::Secure;
 
-    /// Cards of so many ranks in an Init whose salts all begin with this byte.
+    /// Cards of `ranks` ranks in an Init whose salts all begin with this byte.
     pub(in super::super) fn cards(ranks: u8, salt: u8) -> Vec<Card> {
         let card = |rank| {
             let mut salts = [rank; SALT_BYTES];

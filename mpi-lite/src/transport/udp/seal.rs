@@ -285,7 +285,7 @@ pub(super) struct Cipher {
     round: Round,
     key: LessSafeKey,
     me: u32,
-    /// The number of the next datagram: never the same twice, whoever it is for.
+    /// The number of the next datagram: never the same twice, whichever rank it is for.
     next: u64,
     /// The ranks that were heard, `TOGETHER` of them in one piece of memory.
     senders: Vec<Option<Hidden<Senders>>>,
@@ -467,7 +467,7 @@ mod tests {
     const CLASSIC_HEADER_BYTES: usize = 28;
     const ENVELOPE_BYTES: usize = 16;
 
-    /// A datagram from rank 1 to rank 2 with one packet whose header and envelope have so many
+    /// A datagram from rank 1 to rank 2 with one packet whose header and envelope have `head_bytes`
     /// bytes.
     fn closed(seal: &mut Seal, head_bytes: usize, body_bytes: usize) -> Vec<u8> {
         let bytes = WRAP_BYTES + head_bytes + body_bytes + seal.tail_bytes();

@@ -137,7 +137,7 @@ impl Socket {
         self.inbox.know(job.longest_bytes);
     }
 
-    /// Who speaks, in lines for humans.
+    /// How this rank names itself in lines for humans.
     #[cold]
     fn name(&self) -> String {
         let address = self.address().map(|address| address.ip().to_string());
@@ -154,7 +154,7 @@ impl Socket {
         }
     }
 
-    /// Whether the system has dropped datagrams since the last time, for want of room.
+    /// Whether the system has dropped datagrams since the last time because there was no room.
     pub(super) fn has_overflowed(&mut self) -> bool {
         let overflowed = overflowed(&self.ends.socket);
         core::mem::replace(&mut self.counters.overflowed, overflowed) < overflowed
@@ -345,8 +345,8 @@ impl Socket {
     }
 }
 
-/// Asks for buffers of `bytes`: who may is not held to the system's limit, others get as much as is
-/// allowed. What was granted is read back by `receive_buffer`.
+/// Asks for buffers of `bytes`: a privileged process may exceed the system's limit, others get as
+/// much as is allowed. `receive_buffer` reads back what was granted.
 fn enlarge_buffers(socket: &socket2::Socket, bytes: u64) {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     for (forced, asked) in [

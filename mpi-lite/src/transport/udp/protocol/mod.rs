@@ -71,8 +71,8 @@ pub(crate) trait Run {
 
 /// A packet protocol, with the places of the bytes of its messages.
 ///
-/// Whoever carries its packets begins messages, hands in what comes, hands out what is to go,
-/// keeps the time, and passes on what there is to tell.
+/// The transport that carries its packets begins messages, hands in what comes, hands out what is
+/// to go, keeps the time, and passes on what there is to tell.
 pub(crate) trait Protocol {
     /// The name of a message that has begun.
     type Message: Copy;

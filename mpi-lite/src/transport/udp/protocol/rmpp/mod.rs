@@ -322,7 +322,8 @@ impl Protocol for Driver {
             body,
             token,
             is_awaited,
-            // Whoever needs a match is told by the landing: what is held is not acknowledged.
+            // A send that needs a match learns of it by the landing: held messages are not
+            // acknowledged.
             needs_match: _,
         } = message;
         let message = Message {

@@ -51,7 +51,7 @@ impl Terms {
         self.caps.has(Caps::COALESCE)
     }
 
-    /// The end of rank `me`, whose receive buffer has so many bytes.
+    /// The end of rank `me`, with a receive buffer of `own_buffer_bytes`.
     pub(in crate::transport::udp) fn guest(
         &self,
         me: PeerId,
@@ -72,13 +72,13 @@ impl Terms {
         config.min_timeout =
             (config.min_timeout * self.ranks_per_core.max(1)).min(config.max_timeout);
         if self.ranks_per_core > 1 {
-            // Who is to answer may first have to wait for a core.
+            // A peer that is to answer may first have to wait for a core.
             config.probe_timeout = config.min_timeout;
         }
         if !self.caps.is_classic() {
             let share = self.buffer_bytes / u64::from(self.nodes);
             let packet = self.packet_bytes as u64;
-            // Nobody can take back what comes unasked: all peers at once must find room.
+            // Unscheduled data cannot be taken back: there must be room for all peers at once.
             let unscheduled = config
                 .unscheduled_bytes
                 .max(UNSCHEDULED_PACKETS * self.packet_bytes);
@@ -100,7 +100,7 @@ impl Terms {
 fn be_patient(config: &mut Config, lost_s: u64) {
     config.lost_after = (lost_s > 0).then(|| Duration::from_secs(lost_s));
     if let Some(lost_after) = config.lost_after {
-        // Who sleeps until the next timer must not take its sleep for a pause (rule T).
+        // A rank that sleeps until the next timer must not take its sleep for a pause (rule T).
         config.max_timeout = config.max_timeout.min(lost_after / 4);
     }
 }
