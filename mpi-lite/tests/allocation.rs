@@ -1,5 +1,5 @@
-//! A steady load does not allocate: neither who sends, nor who receives into receives that wait;
-//! between ranks that share memory not even who receives what came before.
+//! A steady load does not allocate: neither a sender, nor a receiver whose receives are posted;
+//! between ranks that share memory not even a receiver of unexpected messages.
 #![expect(
     unsafe_code,
     reason = "counting allocations needs an allocator of our own"

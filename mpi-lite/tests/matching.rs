@@ -1,4 +1,4 @@
-//! The two queues of the matcher against plain lists: who is first of those that fit.
+//! The two queues of the matcher against plain lists: which entry is the first that fits.
 //!
 //! Source: MPI 5.0, 3.2.4 (what fits), 3.5 (order).
 
@@ -153,7 +153,8 @@ impl Both {
         }
     }
 
-    /// Takes a receive, half of the time on the way of those whose place is quickly found.
+    /// Takes a receive, in some cases by `take_if`: that is for a receive whose area is quickly
+    /// found.
     fn take(&mut self, envelope: &Envelope, expected: Option<Request>) -> Option<Request> {
         let mut offered = None;
         let refused = self.posted.take_if(envelope, |request| {

@@ -38,7 +38,7 @@ pub(crate) enum Bug {
     LoadsRelaxed(Role),
     /// A change tells others nothing of what was before it.
     Unreleased(Role),
-    /// Who changes learns nothing of what others did before.
+    /// A change learns nothing of what others did before it.
     Unacquired(Role),
     /// A number is read as one more than it is.
     OneTooMany(Role),
@@ -48,7 +48,7 @@ pub(crate) enum Bug {
     NoFence { of_waker: bool },
     /// membarrier does nothing.
     NoBarrier,
-    /// Who goes to sleep does not look once more.
+    /// A thread that goes to sleep does not look once more.
     NoSecondLook,
     /// The other side is not told that there is something.
     NoWake,
@@ -218,8 +218,8 @@ pub(crate) fn compiler_fence(_: Ordering) {
     interrupt();
 }
 
-/// The flags of a lock: the first one that is made says who is inside, the second one who wants to
-/// be.
+/// The flags of a lock: the first one that is made says that its owner is inside, the second one
+/// that another thread wants to be.
 #[derive(Debug)]
 pub(crate) struct AtomicBool(AtomicU32);
 
@@ -263,9 +263,9 @@ impl AtomicUsize {
     }
 }
 
-/// A mutex that can be unlocked by who has forgotten its guard. Who waits for it is blocked, since
-/// loom would let threads that spin take turns for ever; but who passes the barriers of others goes
-/// on passing them.
+/// A mutex that a thread can unlock after it has forgotten its guard. A thread that waits for it is
+/// blocked, since loom would let threads that spin take turns for ever; but a thread that passes
+/// the barriers of others goes on passing them.
 #[derive(Debug)]
 pub(crate) struct Mutex<T> {
     is_locked: loom::sync::Mutex<bool>,
@@ -371,7 +371,7 @@ struct Machine {
     asked: of_loom::AtomicU32,
     /// How many of these calls the other side has heard.
     passed: of_loom::AtomicU32,
-    /// Who sleeps on a word, whichever it is.
+    /// Locked by threads that sleep on a word or wake sleepers, whichever word it is.
     futex: loom::sync::Mutex<()>,
     woken: loom::sync::Condvar,
 }

@@ -20,7 +20,7 @@ fn lane() -> &'static Lock<Lane> {
     Box::leak(Box::new(Lock::new(Lane(Memory::at(1 << 40, 1, 1).span()))))
 }
 
-/// What the owner relies on, and those who come to see it.
+/// What the owner and its visitors rely on.
 const BUGS: [Bug; 5] = [
     Bug::NoBarrier,
     Bug::StoresRelaxed(Role::Inside),

@@ -7,7 +7,7 @@ use crate::memory::{Memory, Span};
 use crate::node::doorbells::Doorbells;
 use crate::sync::{Bug, check, is_planted};
 
-/// Messages that have come are finished by who leads, one after the other.
+/// The leader finishes the messages that have come, one after the other.
 struct Lane {
     come: u64,
     finished: u64,

@@ -1,5 +1,5 @@
-//! Exchanges by sheets: what the last who comes reads and writes nobody else touches at that time,
-//! and everybody gets what the others gave in the same epoch.
+//! Exchanges by sheets: while the last member to come reads and writes, nobody else touches the
+//! same memory, and each member gets what the others gave in the same epoch.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -127,7 +127,7 @@ fn concatenate(site: &Site, epochs: usize) {
     }
 }
 
-/// Only what leads to the last one, who does not tell.
+/// Only the way to the last member, which does not release the others.
 fn hand_over(site: &Site, _: usize) {
     let (epoch, _) = site.begin_epoch(ABOUT, false);
     part(epoch.row(), 0).fill(letter(1, site.me(), 0));
@@ -138,7 +138,7 @@ fn hand_over(site: &Site, _: usize) {
     }
 }
 
-/// Each of `ranks` members does `act` for so many epochs.
+/// Each of `ranks` members does `act` for `epochs` epochs.
 fn gather(ranks: usize, act: fn(&Site, usize), epochs: usize) {
     let mut all = sites(ranks).into_iter();
     let first = all.next().expect("somebody is there");
@@ -150,7 +150,7 @@ fn gather(ranks: usize, act: fn(&Site, usize), epochs: usize) {
     }
 }
 
-/// Who is counted hands its row to the last one; who releases hands out what all get.
+/// A member that is counted hands its row to the last one; the release hands out what all get.
 const BUGS: &[Bug] = &[
     Bug::StoresRelaxed(Role::Come),
     Bug::Unreleased(Role::Come),
@@ -164,7 +164,7 @@ fn the_last_of_two_sorts_what_both_gave() {
     check(BUGS, || gather(2, transpose, 1));
 }
 
-/// Who comes second passes on what the first one has written, though it looks at none of it.
+/// The second member passes on what the first one has written, though it looks at none of it.
 #[test]
 fn the_last_of_three_sees_what_all_gave() {
     const COUNTING: [Bug; 3] = [

@@ -28,7 +28,7 @@ fn wait_for(word: &AtomicU32, number: u32) {
     }
 }
 
-/// The sender, who waits and therefore helps, from one end.
+/// The sender, which waits and therefore helps, from one end.
 fn send(
     body: Span,
     transfer: &Transfer,
@@ -48,7 +48,7 @@ fn send(
     body.fill(0);
 }
 
-/// The receiver, who copies from the other end. Returns how often each piece of its room was
+/// The receiver, which copies from the other end. Returns how often each piece of its room was
 /// written.
 fn receive(transfer: &'static Transfer, notes: &Notes, messages: u32, side: Side) -> Vec<u32> {
     let room = Memory::at(ROOM, BYTES, PIECE);
@@ -110,7 +110,7 @@ fn every_byte_is_copied_once_and_the_body_free_when_all_are_there() {
     ];
     let copy = |ranks| {
         let writes = copy(1, 0, ranks);
-        // Once by whoever owned the room before, once by the copy.
+        // Once by the earlier owner of the room, once by the copy.
         assert!(writes.iter().all(|&writes| writes == 2), "{writes:?}");
     };
     check(&bugs, move || copy((1, 0)));

@@ -1,4 +1,4 @@
-//! Sleeping: who has something to read, or room to write, does not sleep on.
+//! Sleeping: a rank that has something to read, or room to write, does not sleep on.
 
 use std::time::Duration;
 
@@ -132,8 +132,8 @@ fn wait_for_short_messages(is_oversubscribed: bool) {
     });
 }
 
-/// A rank that computes: its ticker waits for long messages, whose sender fences whoever else pays
-/// for short ones.
+/// A rank that computes: its ticker waits for long messages. Their sender fences, whichever side
+/// pays for short ones.
 fn wait_for_long_messages() {
     wait_for_messages(true, Waker::rouse, |sleeper, is_there| {
         sleeper.doze_until(is_there);
@@ -186,7 +186,7 @@ const OVERSUBSCRIBED: &[Bug] = &[
     Bug::NoWake,
 ];
 
-/// Ranks with a core each: who sleeps pays for both.
+/// Ranks with a core each: the sleeper pays for both.
 const APART: &[Bug] = &[Bug::NoBarrier, Bug::NoSecondLook, Bug::NoWake];
 
 #[test]
