@@ -35,7 +35,7 @@ pub enum Measure {
 /// One counter with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Who counts.
+    /// The part of the library that counts.
     pub part: &'static str,
     /// The array that it is one of, or nothing.
     pub group: &'static str,

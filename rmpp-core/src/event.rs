@@ -31,7 +31,7 @@ pub enum Placement {
         len: u64,
     },
     /// It is the beginning of a message whose turn has not come. Keep the payload until
-    /// [`Event::Due`] tells that it has; data of it that comes meanwhile is kept with it.
+    /// [`Event::Due`] tells that its turn has come; keep data of it that comes meanwhile, too.
     Early {
         /// The new message.
         message: IncomingId,

@@ -24,7 +24,7 @@ pub(crate) struct Path {
     pub(crate) waiting: List,
     /// `send_pending` (paper §3.4): first packet not yet answered, in order of `msgNum`.
     pub(crate) pending: List,
-    /// The part of `send_pending` of which the peer has said that it holds it (rule H).
+    /// The messages of `send_pending` that the peer has said it holds (rule H).
     pub(crate) held: List,
     /// Messages from the peer that its cumulative acknowledgement must not pass (rule K).
     pub(crate) unconfirmed: List,
@@ -34,7 +34,7 @@ pub(crate) struct Path {
     pub(crate) block: Key,
     /// When held messages are asked after again.
     pub(crate) held_due: Instant,
-    /// When those are that may have been answered in vain; `NEVER`: no `suspects`.
+    /// When `suspects` are asked after: their answers may have been lost. `NEVER`: there are none.
     pub(crate) suspects_due: Instant,
     /// When the acknowledgement owed goes out alone, `ZERO`: as soon as it can; `NEVER`: none is
     /// owed.

@@ -81,7 +81,7 @@ impl<T> Slab<T> {
         self.key(index)
     }
 
-    /// The next key is given out to nobody: whoever was told of it finds nothing.
+    /// Skips the next key: a caller that was told of it finds nothing.
     pub(crate) fn skip(&mut self, key: Key) {
         let slot = &mut self.slots[key.index as usize];
         slot.generation = slot.generation.wrapping_add(1);

@@ -5,12 +5,12 @@ use crate::ids::later_attempt;
 use crate::outgoing::Place;
 use crate::time::Instant;
 
-/// Of many held messages at least so many are asked after at once.
+/// How many of many held messages are asked after at once, at least.
 const AT_ONCE: usize = 16;
-/// And at most so many.
+/// And at most.
 const AT_MOST: u16 = 1024;
 
-/// So many held messages are asked after when another one was answered, and so many more for each
+/// How many held messages are asked after when another one was answered, and how many more for each
 /// whose answer came late enough to be its second.
 const SUSPECTS: u16 = 2;
 

@@ -54,7 +54,7 @@ pub struct Endpoint<Out = (), In = ()> {
     me: u32,
     config: Config,
     lost_after_ns: u64,
-    /// Who looks at its timers so much later than it must has slept.
+    /// A node that looks at its timers later than this after they were due has slept.
     pause_ns: u64,
     peers: Vec<Peer>,
     paths: Vec<Path>,
@@ -80,8 +80,8 @@ pub struct Endpoint<Out = (), In = ()> {
     /// A short message that came in order: announced, not entered, because it most likely lands
     /// at once and leaves nothing behind.
     fresh: Option<Fresh>,
-    /// Who acknowledged something last, and when, as long as nobody has looked what is complete by
-    /// that: the answer to a message need not wait for it.
+    /// The peer whose acknowledgement came last, and when, until it is looked up which messages are
+    /// complete by that: the answer to a message need not wait for it.
     unsettled: Option<(u32, Instant)>,
     grants: Grants,
 

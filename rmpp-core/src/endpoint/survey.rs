@@ -101,7 +101,7 @@ impl<Out, In> Endpoint<Out, In> {
         Some(OutgoingId(self.outgoing.key(index)))
     }
 
-    /// No timer rings too late, and who is owed an acknowledgement is known.
+    /// No timer rings too late, and the peers that are owed an acknowledgement are known.
     fn check_timers(&self) {
         let paths = || (0_u32..).zip(&self.paths);
         for (to, path) in paths() {

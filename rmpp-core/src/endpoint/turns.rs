@@ -1,4 +1,4 @@
-//! Whose turn it is: messages are announced in the order of their numbers (rules P10, A, O).
+//! Turns of messages: they are announced in the order of their numbers (rules P10, A, O).
 
 use super::Endpoint;
 use crate::caps::Caps;

@@ -297,7 +297,7 @@ impl<Out, In> Endpoint<Out, In> {
             0
         };
         let is_missing = message.expected <= lost_to;
-        // Who has nothing more to send does not know of the grant that goes further.
+        // A sender that stops before the limit does not know of the grant that goes further.
         let knows_less = ends_burst && message.limit > sent_to;
         if is_missing {
             message.lost_to = message.lost_to.max(lost_to);

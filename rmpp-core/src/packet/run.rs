@@ -5,7 +5,7 @@ use super::{FAST_HEADER_BYTES, Header, Kind, Packet};
 /// Where a header has its `seq`.
 pub(super) const SEQ: core::ops::Range<usize> = 16..20;
 
-/// DATA packets whose headers are alike, but for `seq`: each is one further than the one before.
+/// DATA packets whose headers are alike but for `seq`, which is one greater in each.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Of the first packet.

@@ -48,7 +48,7 @@ impl Packet {
 #[derive(Clone)]
 pub(super) struct Tags<Id, T = u32> {
     places: Vec<Option<(Id, Option<T>)>>,
-    /// Tenants whose positions others have got.
+    /// Tenants whose positions have been given to others.
     leaving: Vec<(Id, T)>,
 }
 

@@ -13,7 +13,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// Who talks to whom.
+/// Which nodes send to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Everybody to everybody.
@@ -46,7 +46,7 @@ pub struct Plan {
     pub messages: u32,
     /// Data packets of the longest message.
     pub max_packets: u64,
-    /// Who talks to whom.
+    /// Which nodes send to which.
     pub pattern: Pattern,
     /// Mean time between two sends, in nanoseconds.
     pub gap_ns: u64,

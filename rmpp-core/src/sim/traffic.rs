@@ -33,7 +33,7 @@ pub struct Traffic {
     pub faults: Faults,
     /// Where chance comes from.
     pub seed: u64,
-    /// What each node sends, in order: to whom, and how many bytes.
+    /// What each node sends, in order: to which node, and how many bytes.
     pub sends: Vec<Vec<(u32, u64)>>,
     /// How long a message waits until it lands, in nanoseconds.
     pub landing_ns: u64,

@@ -147,8 +147,8 @@ impl Witness<'_> {
         Ok(tag)
     }
 
-    /// Something has become of a message; answers what and of which. A lost peer and a message
-    /// whose turn has come are the caller's affair.
+    /// A message has ended in some way; returns how, and which one. The caller sees to a lost peer
+    /// and to a message whose turn has come.
     pub(super) fn heard(&mut self, event: TaggedEvent) -> Result<(&'static str, u32), String> {
         let tables = &mut *self.tables;
         let (taken, kept) = match event {

@@ -1,4 +1,4 @@
-//! Two nodes at the ends of a path whose round trip the test says: they send what they have to
+//! Two nodes at the ends of a path whose round trip the test sets: they send what they have to
 //! send, accept what comes, and look at their timers when these are due.
 
 #![allow(dead_code, reason = "each test uses its part")]

@@ -1,14 +1,14 @@
-//! Scripts: endpoints under the hand of a text, a line for each thing that happens.
+//! Scripts: a text drives endpoints, a line for each thing that happens.
 //!
-//! Nodes 0 and 1 may be lied to about each other. Nothing false is said between any other two:
-//! their packets may only be lost, late or repeated. Whatever happens, all that they have for each
-//! other must get through, and after each line the invariants of [`Rig`] hold.
+//! Nodes 0 and 1 may get false packets in each other's name. No other two nodes do: their packets
+//! may only be lost, late or repeated. Whatever happens, all that they send to each other must get
+//! through, and after each line the invariants of [`Rig`] hold.
 //!
 //! ```text
 //! profile fast,-snak      first lines, if any: what the endpoints are like
 //! plant TrustSource       a bug, to see that it is found
 //! nodes 4                 how many they are; 3 otherwise
-//! lost 2000               who answers nothing for 2 s is lost; never otherwise
+//! lost 2000               a node without an answer for 2 s is lost; never otherwise
 //! first 4294967294        number and name of the first messages; 0 otherwise
 //!
 //! send 0 1 300            node 0 sends 300 bytes to node 1; it waits for it if the length is odd

@@ -54,7 +54,7 @@ impl Packet {
     }
 }
 
-/// Who a message is from or to, and its tag.
+/// The node that a message is from or to, and its tag.
 pub(super) type Entry = (u32, u32);
 
 /// What a script did.
