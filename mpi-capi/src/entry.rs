@@ -67,7 +67,8 @@ pub trait Arg<Width> {
     /// Appends the argument to the line of an error message; called only when there is one.
     fn show(c: Self::C, name: &str, line: &mut String);
 
-    /// Tells the call whose error handler is responsible. Never fails: garbage notes nothing.
+    /// Tells the call which object's error handler is responsible. Never fails: garbage notes
+    /// nothing.
     fn note(_c: Self::C, _call: &Call) {}
 }
 

@@ -77,8 +77,8 @@ pub fn class_of(measure: Measure) -> c_int {
     }
 }
 
-/// Whether a variable runs all the time and is the same for all sessions: who has seen a peak
-/// cannot tell how high it would have been since yesterday.
+/// Whether a variable runs all the time and is the same for all sessions: a peak is, because from
+/// the highest value so far a session cannot tell the highest value since its own start.
 pub fn is_continuous(measure: Measure) -> bool {
     measure == Measure::Peak
 }
