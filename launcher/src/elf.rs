@@ -10,7 +10,7 @@ use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::elf::FileHeader;
 use object::{Endianness, ReadCache, ReadRef};
 
-/// The other MPI whose library the program asks for: (its name, the library).
+/// Another MPI whose library the program asks for: (its name, the library).
 pub fn foreign_mpi(program: &Path) -> Option<(&'static str, String)> {
     let file = ReadCache::new(File::open(program).ok()?);
     let needed = needed(&file).unwrap_or_default();

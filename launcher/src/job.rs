@@ -1,4 +1,4 @@
-//! What the job means: who has failed first, what the exit status is, when everything must end.
+//! What the job means: which rank failed first, what the exit status is, when everything must end.
 //!
 //! A [`Job`] is pure: reports of the nodes and the user's wishes go in, [`Effect`]s come out. It
 //! has no descriptor and reads no clock, so that every rule can be tested without a process.

@@ -30,7 +30,7 @@ pub enum Trouble {
     Failed(String),
 }
 
-/// Who wrote a piece.
+/// The origin of a piece: its node and its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// The node, for its window.
@@ -54,12 +54,13 @@ struct Sink {
     stream: Stream,
     descriptor: OwnedFd,
     queue: VecDeque<u8>,
-    /// Whose bytes are in the queue: the count of all bytes ever queued at their end.
+    /// The origins of the bytes in the queue, each with the count of all bytes ever queued at its
+    /// end.
     owners: VecDeque<(u64, Taken)>,
     queued: u64,
     written: u64,
     piece: usize,
-    /// Whose line has been begun and not ended.
+    /// The rank and stream that have begun a line and not ended it.
     begun_by: Option<(u32, Stream)>,
     is_broken: bool,
 }
@@ -118,7 +119,7 @@ impl Output {
     }
 
     /// Queues a line of the launcher's own for standard error. The line of a rank's error handler
-    /// says itself who speaks.
+    /// needs no prefix: it names its rank.
     pub fn say(&mut self, line: &str) {
         let sink = self.sink(Stream::Error);
         sink.end_begun_line();

@@ -57,7 +57,7 @@ impl<'fd> Interests<'fd> {
         self.tokens.push(token);
     }
 
-    /// Blocks until a descriptor is ready or the time has come; answers whose descriptors.
+    /// Blocks until a descriptor is ready or the time has come; returns the tokens of those ready.
     pub fn wait(mut self, until: Option<Instant>) -> Vec<Token> {
         match poll(&mut self.descriptors, timeout(until)) {
             Ok(_) | Err(Errno::EINTR) => {}

@@ -82,7 +82,7 @@ impl Signals {
     }
 }
 
-/// Whether whoever started this process has told it to ignore `signal`.
+/// Whether the parent of this process has told it to ignore `signal`.
 fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status

@@ -1,7 +1,7 @@
 //! How long the other end of a connection has said nothing, and what that means.
 //!
 //! Both ends of the connection to another host give a sign of life in each period. TCP alone does
-//! not notice a network that is cut: who waits to read waits for ever.
+//! not notice a network that is cut: a reader would wait for ever.
 
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Begins now. Who has it calls [`Silence::look`] in each [`Silence::period`].
+    /// Begins now. The owner calls [`Silence::look`] in each [`Silence::period`].
     pub fn new(limit: Option<Duration>, now: Instant) -> Silence {
         Silence {
             limit,

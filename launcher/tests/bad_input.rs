@@ -317,7 +317,7 @@ fn help_that_cannot_be_written_is_no_success() {
             "{stderr}"
         );
     }
-    // Who reads only the beginning is served.
+    // A reader that takes only the beginning causes no error.
     let output = limited("exec 2>&1", "--help | head -c 1");
     assert_eq!(&*output.stdout, b"u");
 }

@@ -362,7 +362,7 @@ impl Relayed {
         text.expect("the relay runs").trim().parse().expect("a pid")
     }
 
-    /// The ranks end, whoever tells them.
+    /// The ranks end, whichever process tells them to.
     fn ranks_end(&self) {
         common::wait_for_sleepers(&self.mark, 0);
     }
@@ -399,7 +399,7 @@ fn both_ends_of_a_network_that_is_cut_end_their_part_of_the_job() {
     assert!(outcome.stderr.contains(&words), "{outcome:?}");
 }
 
-/// Nobody is left who could tell them.
+/// No process is left that could tell them to end.
 #[test]
 fn the_ranks_of_a_host_that_is_cut_off_from_a_dead_mpirun_end() {
     let relayed = Relayed::start();

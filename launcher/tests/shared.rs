@@ -146,7 +146,7 @@ fn where_the_system_refuses_only_those_who_insist_are_told() {
     }
 }
 
-/// Who has a file open: process and descriptor.
+/// All open files: process, and file of a descriptor.
 fn descriptors() -> Vec<(u32, PathBuf)> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").expect("proc is mounted").flatten() {

@@ -29,7 +29,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to standard output. Who reads only the beginning (`mpirun --help | head -1`) is served.
+/// Writes to standard output. A reader that takes only the beginning (`mpirun --help | head -1`)
+/// causes no error.
 fn say(text: &str) -> Result<u8, Failure> {
     let mut stdout = std::io::stdout();
     let written = stdout

@@ -394,7 +394,7 @@ impl Node {
         self.reports.push_back(report);
     }
 
-    /// Tells a rank that is in Init who it is, and gives it what the ranks of the node share.
+    /// Gives a rank that is in Init its assignment, and what the ranks of the node share.
     fn assign(&mut self, place: usize) -> Report {
         let job = self.job.as_mut().expect("ranks are started by a job");
         let rank = &mut self.ranks[place];

@@ -154,12 +154,12 @@ fn is_in_foreground() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
-/// What is needed to tell each rank who it is.
+/// What is needed to give each rank its assignment.
 #[derive(Debug)]
 pub(super) struct Assigner {
     start: Start,
-    /// What Hello is answered with. Most of it is the same for all ranks and long, so it is kept,
-    /// and only what differs is filled in.
+    /// The answer to Hello. Most of it is the same for all ranks and long, so it is kept, and only
+    /// what differs is filled in.
     answer: ToRank,
     rounds: Rounds,
 }
@@ -207,7 +207,7 @@ impl Assigner {
     }
 }
 
-/// Who a rank of the node is, but for what differs among them.
+/// The assignment of a rank of the node, without what differs among them.
 fn assignment(start: &Start) -> Result<Assignment, Failure> {
     Ok(Assignment {
         rank: 0,

@@ -289,8 +289,8 @@ impl Drop for Ssh {
     }
 }
 
-/// Reads what is there, but not for ever from one who writes as fast; closes the descriptor at its
-/// end.
+/// Reads what is there, but not for ever if the writer is as fast; closes the descriptor at the end
+/// of its data.
 fn read_all(descriptor: &mut Option<OwnedFd>, mut take: impl FnMut(&[u8])) {
     let mut bytes = [0; 64 << 10];
     for _ in 0..READS_PER_TURN {

@@ -90,7 +90,8 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Prints a line of an answer. Who reads only its beginning (`mpicc -show | head -1`) is served.
+/// Prints a line of an answer. A reader that takes only its beginning (`mpicc -show | head -1`)
+/// causes no error.
 fn say(line: &str) -> Result<(), String> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -66,7 +66,7 @@ pub(crate) struct Mpirun {
 }
 
 pub(crate) fn mpirun(arguments: &[&str]) -> Mpirun {
-    // Whoever runs the tests may do so in the background.
+    // The tests may run in the background.
     mpirun_by(&["env", "--default-signal=HUP,INT"], arguments)
 }
 
