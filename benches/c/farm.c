@@ -1,15 +1,15 @@
-/* Task farm: a master deals out tasks, workers return results, whoever is free gets more.
+/* Task farm: a master deals out tasks, workers return results, a free worker gets more.
  *
  * Three tags: TASK and STOP go to the workers, RESULT comes back. The master receives from
- * any source (it cannot know who finishes first); a worker receives with any tag (it cannot
+ * any source (it cannot know which worker is first); a worker receives with any tag (it cannot
  * know whether a task or the end comes). While a worker computes, its next task is already
- * on the way: it never waits for the master, and the master never waits to be rid of a task.
+ * on the way: it never waits for the master, and the master never waits to hand out a task.
  *
  *     mpicc farm.c -o farm && mpirun -n 5 ./farm [tasks [bytes of a task [bytes of a result
  *         [seconds [tasks in hand]]]]]
  *
- * After so many seconds nothing more is dealt out: for networks that lose so much that nobody
- * wants to wait for all tasks. With one task in hand a worker waits for its next after each.
+ * After `seconds` nothing more is dealt out: for networks that lose so much that nobody wants to
+ * wait for all tasks. With one task in hand a worker waits for its next after each.
  */
 #include <mpi.h>
 #include <stdio.h>

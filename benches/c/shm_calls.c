@@ -1,7 +1,7 @@
 /* The calls whose instructions are counted between two ranks of one machine: messages of 8 bytes
    through shared memory, some of 64. A function for each call and situation, by the names of
    tests/instructions.table. The argument names a file by which the ranks wait for each other
-   outside of MPI, so that every message is there before somebody asks for it, and no count depends
+   outside of MPI, so that every message is there before a rank asks for it, and no count depends
    on chance. Prints nothing. */
 #include <fcntl.h>
 #include <mpi.h>
@@ -85,7 +85,7 @@ COUNTED static void shm_wait_for_message(MPI_Request *request)
     MPI_Wait(request, &status);
 }
 
-/* Receives whose messages are there, and sends that are finished. */
+/* The receives have their messages, and the sends are finished. */
 COUNTED static void shm_wait_for_window(void)
 {
     MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
@@ -191,7 +191,7 @@ static void exchange_window(void)
     meet();
 }
 
-/* Whoever waits for the other one calls second. */
+/* The rank that waits for the other one calls second. */
 static void collect(int rank)
 {
     void (*calls[])(void) = {shm_bcast_give, shm_bcast_take, shm_reduce,

@@ -1,8 +1,8 @@
 /* Half of a round trip of 4 MiB in blocks with gaps as long as the blocks, in microseconds, by the
  * bytes of a block: mpirun -n 2 vectors CASE BYTES...
  *
- * CASE says who has the gaps: "both", the "sender" alone, the "receiver" alone or "none": the same
- * bytes without gaps. */
+ * CASE says which side has the gaps: "both", the "sender" alone, the "receiver" alone or "none":
+ * the same bytes without gaps. */
 #include "measure.h"
 
 enum { TOTAL = 4 << 20 };

@@ -96,7 +96,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Looks who is there.
+    /// Looks which contenders are installed.
     ///
     /// # Panics
     /// If there is no place for the compiled programs.
@@ -134,7 +134,7 @@ impl Bench {
             .get_or_init(|| other.map_or_else(neighbours, |it| vec![before(it, auto())]))
     }
 
-    /// How figures came about, for titles: whoever sees them must know if the machine was busy.
+    /// How figures came about, for titles: a reader must know if the machine was busy.
     #[must_use]
     pub fn how(&self, rounds: usize) -> String {
         let busy = if machine::is_busy() {
@@ -206,8 +206,8 @@ impl Bench {
         job.arg(binary).args(&program.arguments)
     }
 
-    /// What the program printed. Who was too slow is not asked for the same again: a comparison
-    /// must end.
+    /// What the program printed. A contender that was too slow is not measured with the same
+    /// program again: a comparison must end.
     ///
     /// # Errors
     /// Why it printed nothing; a line on standard error says so, too.

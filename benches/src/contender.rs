@@ -1,4 +1,4 @@
-//! Who is measured: mpi-lite, the MPIs of this machine, the kernel alone.
+//! The contenders that are measured: mpi-lite, the MPIs of this machine, the kernel alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ pub struct Contender {
     pub protocol: &'static str,
     /// Whether it is on this machine; if not, the tables say so.
     pub is_installed: bool,
-    /// How to get it, for who lacks it.
+    /// How to get it if it is missing.
     pub(crate) source: String,
     pub(crate) compiler: PathBuf,
     pub(crate) launcher: Option<PathBuf>,

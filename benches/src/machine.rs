@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::contender::Contender;
 
-/// Above so many processes that run beside us, figures are to be doubted.
+/// If more processes than this run beside us, figures are doubtful.
 const QUIET: f64 = 0.5;
 /// How often we look, and how long we wait in between.
 const LOOKS: u32 = 20;
@@ -31,7 +31,7 @@ pub fn is_busy() -> bool {
     others_running().is_some_and(|others| others > QUIET)
 }
 
-/// Cores, kernel and who else runs, in one line; another if that is to be minded.
+/// Cores, kernel and what else runs, in one line; and a second line if the machine is busy.
 #[must_use]
 pub fn describe() -> String {
     let cores = cores();

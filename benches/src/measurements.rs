@@ -16,7 +16,7 @@ pub enum Better {
     Larger,
 }
 
-/// The figures of one round: who, what, how much.
+/// The figures of one round, by contender and subject.
 #[derive(Debug, Default)]
 pub struct Round(BTreeMap<(String, String), f64>);
 
@@ -42,7 +42,7 @@ impl Round {
 #[derive(Debug, Default)]
 pub struct Measurements {
     rounds: Vec<Round>,
-    /// Why a figure is missing: who, what, each reason once.
+    /// Why a figure is missing, by contender and subject; each reason once.
     reasons: BTreeMap<(String, String), Vec<String>>,
 }
 

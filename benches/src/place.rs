@@ -69,7 +69,7 @@ impl Network {
         }
     }
 
-    /// The same network, of a hundred of whose packets so many are lost.
+    /// The same network, with this percentage of its packets lost.
     #[must_use]
     pub fn losing(self, loss_percent: f64) -> Self {
         Self {

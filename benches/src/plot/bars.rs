@@ -20,7 +20,7 @@ const GAP: i32 = 14;
 /// One bar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
-    /// Who.
+    /// The contender.
     pub name: String,
     /// How much, or in words why not.
     pub figure: Result<Spread, String>,

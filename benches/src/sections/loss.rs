@@ -35,8 +35,8 @@ const LONG_STALL: &str = "1 MiB, longest round trip, ms";
 const PACKETS: &str = "1 MiB, packets per message";
 const TABLES: [&str; 7] = [FARM, STALL, WAITING, SHORT, LONG, LONG_STALL, PACKETS];
 
-/// Runs programs on the lossy network. Who was too slow once is not asked again for the same at as
-/// much or more loss: a comparison must end.
+/// Runs programs on the lossy network. A contender that was too slow once is not measured again
+/// with the same program at as much or more loss: a comparison must end.
 struct Lossy<'a> {
     bench: &'a Bench,
     network: Network,

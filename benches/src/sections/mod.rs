@@ -229,7 +229,7 @@ fn in_rounds_of<T>(
     all
 }
 
-/// A figure as a table shows it; who is not installed is said to be so.
+/// A figure as a table shows it, or that the contender is not installed.
 fn cell(who: &Contender, figure: Option<f64>) -> String {
     match figure {
         _ if !who.is_installed => "not installed".to_owned(),

@@ -43,7 +43,7 @@ const CASES: [(usize, &str); 11] = [
 /// take longer, the one that was under way is too slow; the others get a run of their own.
 const LIMIT_S: u64 = 20;
 
-/// Who was too slow at what, by names: nobody is asked for the same again.
+/// Contenders that were too slow, and at what, by names: they are not measured at the same again.
 type TooSlow = BTreeSet<(String, String)>;
 
 fn what(operation: &str, (ranks, bytes): (usize, &str)) -> String {

@@ -30,7 +30,7 @@ use crate::report::Report;
 const AUTO: &str = "auto";
 const RMPP: &str = "rmpp";
 
-/// Both of ours, then the others, of whom the report says what they are.
+/// Both of ours, then the others; the report says which versions these are.
 fn gather(bench: &Bench, report: &mut Report) -> Vec<Contender> {
     for peer in bench.neighbours() {
         report.line(&machine::version(peer));
