@@ -1,9 +1,9 @@
 #!/bin/sh
 # Mutation testing: changes one thing at a time in the protocol, and in mpi-lite's matching, requests
 # and ring, and sees whether a test notices. A sample of about MUTANTS mutants, every n-th of all,
-# from the one on that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. A mutant
-# of whose tests one hangs for a minute is caught; one whose tests together have not ended after
-# MUTANTS_TIMEOUT seconds counts as one that hangs. Each result is kept below target/mutants.
+# beginning with the one that MUTANTS_SEED says; SHARD=k/m (k from 0) runs a part of the sample. A
+# mutant is caught if one of its tests hangs for a minute; it counts as hanging if all its tests
+# together have not ended after MUTANTS_TIMEOUT seconds. Each result is kept below target/mutants.
 
 cargo=${CARGO:-cargo}
 count=${MUTANTS:-300}

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 pub struct Scratch(TempDir);
 
 impl Scratch {
-    /// Makes the directory; `name` tells the reader of a listing whose it is.
+    /// Makes the directory; `name` tells the reader of a listing which test it belongs to.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let folder = TempDir::with_prefix(format!("mpi-lite-{name}-"));

@@ -1,4 +1,4 @@
-//! Programs under valgrind: it has nothing to say of the library, so that it is of use to those who
+//! Programs under valgrind: it reports nothing about the library, so that it is of use to users who
 //! look for the mistakes of their own program.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Processes that call different collectives are told which, and what a program leaves behind at
-//! its end is told to who asks for it.
+//! Processes that call different collectives are told which ones. A program that asks for it is
+//! told what it leaves behind at its end.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl Program {
     }
 }
 
-/// Roots do not wait for the others, who wait where a root never comes.
+/// Roots do not wait for the other members, which wait where a root never comes.
 #[test]
 fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_cores() {
     let program = Program::new();
@@ -60,7 +60,7 @@ fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_c
     }
 }
 
-/// Whichever of them comes last, whatever it brings, and whoever finds it out.
+/// Whichever of them comes last, whatever it brings, and whichever finds it out.
 #[test]
 fn those_who_meet_in_different_collectives_are_told_both() {
     const ALLGATHER: &str = "MPI_Allgather of ";

@@ -1,5 +1,5 @@
-//! What the seals of datagrams promise (docs/decisions/0019-seals.md), tried by somebody who sits
-//! on the path: captures all, sends anything with any address.
+//! What the seals of datagrams promise (docs/decisions/0019-seals.md), tried by an attacker on the
+//! path, who captures all and sends anything with any address.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -333,7 +333,7 @@ fn after_init_the_jobs_key_is_nowhere_in_a_rank() {
     }
 }
 
-/// Files of a process that may write no core file belong to root, whoever runs it (proc(5)).
+/// Files of a process that may write no core file belong to root, whichever user runs it (proc(5)).
 #[test]
 fn mpirun_which_keeps_the_jobs_key_writes_no_core_file() {
     const NOBODY: u32 = 65534;

@@ -224,7 +224,7 @@ fn own_packets_again(seal: &str) -> impl Fn(&str) -> u64 + use<> {
         forge(&packets);
     }
     if seal != "cookie" {
-        // A cookie does not stop who can read it.
+        // A cookie does not stop an attacker that can read it.
         turn_bits(&packets[..40]);
     }
     end(job, &scratch)

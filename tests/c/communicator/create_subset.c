@@ -1,6 +1,6 @@
 /* ranks: 4; transports: all; MPI 5.0 7.4.2 */
-/* The group of a new communicator is a part of the old one's; another one is an error for those who
- * give it, and nobody waits for them. */
+/* The group of a new communicator is a part of the old one's; another group is an error for the
+ * ranks that give it, and nobody waits for them. */
 #include "../check.h"
 
 int main(int argc, char **argv)

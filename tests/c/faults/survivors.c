@@ -1,6 +1,6 @@
 /* Rank 2 of three stops; ranks 0 and 1, whose calls return their errors, go on with each other.
- * What only rank 2 could have answered fails, and wildcard receives on communicators with it,
- * and nothing else. At the end rank 0 prints "survivors: all right" and aborts with code 3,
+ * Calls that only rank 2 could have answered fail, and wildcard receives on communicators with it;
+ * nothing else fails. At the end rank 0 prints "survivors: all right" and aborts with code 3,
  * since nobody can finalize without rank 2. */
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"

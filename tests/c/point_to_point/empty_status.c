@@ -1,6 +1,6 @@
 /* ranks: 1; transports: all; MPI 5.0 3.7.3, 3.7.5, 3.7.6 */
-/* Null and inactive requests complete with an empty status, whose MPI_ERROR is MPI_SUCCESS; that of
- * a real operation stays as it was where a call completes one operation. */
+/* Null and inactive requests complete with an empty status, whose MPI_ERROR is MPI_SUCCESS; the
+ * MPI_ERROR of a real operation stays as it was where a call completes one operation. */
 #include "../check.h"
 
 enum { BEFORE = 16 };

@@ -1,5 +1,5 @@
 /* ranks: 2, 3, 8; transports: all; MPI 5.0 3.8.2, 3.8.3 */
-/* A matched message belongs to who matched it: no other receive and no other probe sees it. */
+/* A matched message belongs to the caller that matched it: no other receive or probe sees it. */
 #include "../check.h"
 
 enum { MESSAGES = 30, TAG = 5 };

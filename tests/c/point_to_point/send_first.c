@@ -1,6 +1,6 @@
 /* ranks: 2; transports: all; MPI 5.0 3.5 */
 /* Programs that count on being able to send first: far more messages than a rank takes in while it
- * computes, and whoever should receive them waits itself, in a send or for the last of them. */
+ * computes, and their receiver waits itself, in a send or for the last of them. */
 #include "../check.h"
 
 enum { SMALL = 150000, LONGER = 30000, BYTES = 1024, LAST = 1, TAG = 2 };

@@ -1,5 +1,5 @@
 /* ranks: 2, 3, 8; transports: all; MPI 5.0 3.2.4, 3.5 */
-/* MPI_ANY_SOURCE and MPI_ANY_TAG: the status tells who and which; order per sender is kept. */
+/* MPI_ANY_SOURCE and MPI_ANY_TAG: the status tells source and tag; order per sender is kept. */
 #include "../check.h"
 
 enum { MESSAGES = 60, TAGS = 3 };

@@ -1,6 +1,6 @@
 //! Sequences of packets among a few endpoints, true and false ones, by a script that the input
-//! chooses: the invariants of the simulator's scripts hold after each line, those who are honest
-//! get through, and memory is bounded. What fails is told as a script for
+//! chooses: the invariants of the simulator's scripts hold after each line, messages of honest
+//! nodes get through, and memory is bounded. A failing input is printed as a script for
 //! `rmpp-core/tests/corpus/`; with `SHOW=1` each input is.
 #![no_main]
 

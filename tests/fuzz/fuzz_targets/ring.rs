@@ -1,8 +1,8 @@
 //! Two ranks that share memory into which anything may be written: nothing panics or leaves its
-//! bounds, each send ends once at most, nothing is heard of who is lost, and memory is bounded.
+//! bounds, each send ends once at most, nothing is heard of a lost peer, and memory is bounded.
 //!
 //! Long messages are copied by the system out of and into a process that a rank names. Here it is
-//! always a child that sleeps, so that wild addresses hit nobody.
+//! always a child that sleeps, so that wild addresses do no harm.
 #![no_main]
 
 use std::sync::{Mutex, OnceLock};
@@ -106,7 +106,7 @@ enum Act {
     Wakeup(bool),
 }
 
-/// The child, whose memory is what ours was.
+/// The child: its memory is a copy of ours.
 fn stand() -> State {
     static STAND: OnceLock<State> = OnceLock::new();
     *STAND.get_or_init(|| {
