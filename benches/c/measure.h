@@ -52,8 +52,8 @@ static inline int times_for(double seconds, double part)
     return times;
 }
 
-/* So many bytes, all written: memory that never was is a page of zeros, many times over, and what
- * is copied from it too fast to be true. */
+/* Memory of `bytes` bytes, all written: memory that was never written is one page of zeros, many
+ * times over, and copies from it are too fast to be true. */
 static inline char *allocate(int bytes)
 {
     size_t room = bytes > 0 ? (size_t)bytes : 1;
@@ -67,8 +67,8 @@ static inline char *allocate(int bytes)
     return buffer;
 }
 
-/* Calls `batch` to warm up and BATCHES times to measure; what the median took for so many
- * rounds, in seconds. On a machine so busy that this takes long, fewer batches must do. */
+/* Calls `batch` to warm up and BATCHES times to measure; returns the median time of a batch of
+ * `rounds` rounds, in seconds. On a machine so busy that this takes long it makes fewer batches. */
 static inline double measure(void (*batch)(char *buffer, int bytes, int rounds), int bytes,
                              int rounds)
 {

@@ -73,7 +73,7 @@ static void batch(char *buffer, int bytes, int rounds)
         pthread_join(pairs[i].thread, NULL);
 }
 
-/* Measures so many pairs and prints their rate behind this name. */
+/* Measures `count` pairs and prints their rate behind this name. */
 static void measure_pairs(const char *name, int count)
 {
     double seconds;

@@ -230,7 +230,7 @@ impl Contender {
         Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// The words between launcher and program for so many threads of all ranks together.
+    /// The words between launcher and program for `threads` threads of all ranks together.
     pub(crate) fn words_for(&self, threads: usize, cores: usize) -> Vec<&'static str> {
         let more = if threads > cores {
             self.words_if_oversubscribed

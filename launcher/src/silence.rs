@@ -11,7 +11,7 @@ use crate::failure::{Failure, printable};
 /// on a host that is cut off thus ends within fifteen seconds.
 pub const LIMIT: Duration = Duration::from_secs(12);
 
-/// Signs of life in the time of the limit: so many may be late before it matters.
+/// Signs of life in the time of the limit: this many may be late before it matters.
 const SIGNS_PER_LIMIT: u32 = 4;
 
 /// The period where there is no limit.

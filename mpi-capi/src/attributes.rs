@@ -67,7 +67,7 @@ impl Place {
 /// Well above the standard's keys, which end at `MPI_WIN_MODEL`.
 const FIRST_KEYVAL: c_int = 1024;
 
-/// A key's number has so many bits for its place.
+/// How many bits of a key's number are for its place.
 const PLACE_BITS: u32 = 20;
 
 /// The generations that fit above them.

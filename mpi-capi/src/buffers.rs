@@ -94,7 +94,7 @@ impl SendPtr {
     /// Takes `len` bytes at `position` of the `size` bytes here; also tells where they end.
     ///
     /// # Errors
-    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if there are not so many.
+    /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if there are not `len` bytes.
     pub fn take(self, size: u64, position: u64, len: u64) -> Result<(Vec<u8>, i64)> {
         let end = end_within(self.0.is_null(), (size, position), len, |room| {
             Cause::NothingToUnpack {

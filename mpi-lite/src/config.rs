@@ -199,7 +199,7 @@ settings! {
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
     /// Bytes asked for as socket receive and send buffer.
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
-    /// Standard sends up to so many bytes are copied and complete at once.
+    /// Standard sends of up to this many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
     /// The same for calls that wait for the send and nothing else, over a network: there a copy
     /// costs less than to wait for the acknowledgement. The greater of both counts.
@@ -207,8 +207,8 @@ settings! {
     /// Bytes of such copies that may wait for their receivers, in all; each counts 320 more.
     eager_budget_bytes: budget = (2_097_152, "2097152; half of a rank's share, if that is less"),
         "MPILITE_EAGER_BUDGET_BYTES";
-    /// Unexpected messages up to so many bytes are taken in at once; longer ones wait for their
-    /// receive (rendezvous).
+    /// Unexpected messages of up to this many bytes are taken in at once; longer ones wait for
+    /// their receive (rendezvous).
     unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
     /// Bytes of unexpected messages taken in, in all; each counts 160 more. Beyond it, all wait for
     /// their receive.

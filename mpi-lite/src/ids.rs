@@ -76,7 +76,7 @@ impl Context {
     pub const ENGINES: Self = Self(u32::MAX);
     /// The first one for communicators that the program makes.
     pub const FIRST_FREE: Self = Self(8);
-    /// So many belong to a communicator.
+    /// How many contexts belong to a communicator.
     pub const EACH: u32 = 4;
 
     /// The context of the same communicator's blocking collectives.

@@ -10,7 +10,7 @@ pub struct Slab<T> {
     len: usize,
 }
 
-/// An empty table keeps room for so many things.
+/// An empty table keeps room for this many things.
 const KEPT: usize = 8192;
 
 #[derive(Debug)]

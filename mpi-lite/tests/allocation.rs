@@ -247,7 +247,7 @@ fn a_deep_queue_through_which_others_pass_does_not_allocate() {
     assert_eq!(allocations_of(pass), 0);
 }
 
-/// So many messages wait at their senders.
+/// This many messages wait at their senders.
 const HELD: usize = 100_000;
 
 /// What may stay: tables of a few thousand places, buffers for packets.

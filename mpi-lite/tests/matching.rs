@@ -13,7 +13,7 @@ use proptest::sample::Index;
 /// So few that most patterns fit something, and so many that most envelopes differ.
 const WORDS: u32 = 3;
 
-/// So many at once make a short queue deep, or a deep one short again.
+/// This many at once make a short queue deep, or a deep one short again.
 const MANY: usize = 100;
 
 #[derive(Clone, Debug)]

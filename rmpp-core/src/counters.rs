@@ -165,7 +165,7 @@ tally! {
         pub acks_alone: u64,
         /// Acknowledgements of messages never sent.
         pub acks_beyond: u64,
-        /// Times that the layer below lost packets for want of room (rule G).
+        /// Times that the layer below lost packets because it had no room (rule G).
         pub overflows: u64,
         /// Answers given up because too many were waiting.
         pub answers_lost: u64,

@@ -17,7 +17,7 @@ pub(crate) struct Grants {
     since_growth: u32,
 }
 
-/// After an overflow the pool grows by one packet for so many that come.
+/// After an overflow the pool grows by one packet for this many that come.
 const GROWTH_EVERY: u32 = 8;
 
 impl Grants {
@@ -71,8 +71,8 @@ impl Grants {
         *to_peer += n;
     }
 
-    /// The layer below has lost packets for want of room: half of the pool is given up, and won
-    /// back little by little.
+    /// The layer below has lost packets because it had no room: half of the pool is given up, and
+    /// won back little by little.
     // Rule G.
     pub(crate) fn overflow(&mut self) {
         self.pool = (self.pool / 2).max(1);

@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 const NOWHERE: u32 = NO_POSITION;
 
-/// A schedule that nobody needs keeps room for so many timers.
+/// A schedule that is not needed keeps room for this many timers.
 const KEPT: usize = 4096;
 
 /// At most one timer for each key. A timer may ring earlier than needed, and is set anew then: so
@@ -92,7 +92,7 @@ impl Schedule {
         self.heap.first().map_or(Instant::NEVER, |first| first.0)
     }
 
-    /// Whether it has room for so many timers that the memory is worth being given back.
+    /// Whether it has so much room that the memory is worth giving back.
     #[inline]
     pub(crate) fn is_long(&self) -> bool {
         self.places.len() > KEPT

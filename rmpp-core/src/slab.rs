@@ -22,7 +22,7 @@ pub(crate) struct Slab<T> {
 /// Lists and tables write this where they mean no position: there are fewer.
 pub(crate) const NO_POSITION: u32 = u32::MAX;
 
-/// An empty slab keeps room for so many values.
+/// An empty slab keeps room for this many values.
 const KEPT: usize = 4096;
 
 impl<T> Slab<T> {

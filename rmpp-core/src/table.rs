@@ -7,7 +7,7 @@ use crate::slab::NO_POSITION;
 
 const EMPTY: u32 = NO_POSITION;
 
-/// An empty table keeps so many slots.
+/// An empty table keeps this many slots.
 const KEPT: usize = 16_384;
 
 /// An open-addressing table from (node, msgID) to a slab position. Hashing is fixed, so that the

@@ -14,10 +14,10 @@ const FIRST_NS: u64 = 2_000_000_000;
 /// answers late.
 const LATENESS_NS: u64 = 4_000_000;
 
-/// After so many samples the least one is that of these alone: a path may have become longer.
+/// After this many samples the least one is taken of these alone: a path may have become longer.
 const PERIOD: u8 = 16;
 
-/// So many answers that came much too soon, and no sample, show that a path has become shorter.
+/// This many answers that came much too soon, and no sample, show that a path has become shorter.
 const EARLY: u8 = 8;
 
 /// What is known of the round trip of a path (RFC 6298, 2), in nanoseconds.

@@ -29,7 +29,7 @@ fn rule_p12_a_first_packet_is_not_repeated_because_that_to_another_node_is_due()
     }
 }
 
-/// Node 0 of `wire` is granted the first packets of so many long messages to node 1, a microsecond
+/// Node 0 of `wire` is granted the first packets of `count` long messages to node 1, a microsecond
 /// after each other, and hears no more of any.
 fn stall(wire: &mut Wire, count: usize) -> Vec<OutgoingId> {
     let one = |_| {
@@ -50,7 +50,7 @@ fn fast() -> Wire {
     Wire::new(2, Config::with_caps(2, PACKET as usize, Caps::FAST))
 }
 
-/// How many timers a node looks at for each that rings, if all of so many messages have one.
+/// How many timers a node looks at for each that rings, if `count` messages have one each.
 fn looked_at(count: usize) -> u64 {
     let mut wire = fast();
     stall(&mut wire, count);

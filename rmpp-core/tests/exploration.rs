@@ -176,9 +176,9 @@ fn cases(caps: Caps) -> Vec<Case> {
 struct Explored {
     /// Profile, copies of a packet, and the case's name.
     name: String,
-    /// With so many timers all of its states were visited; `None`: not even without any.
+    /// With how many timers all of its states were visited; `None`: not even without any.
     timers: Option<u32>,
-    /// With so many they were to be.
+    /// With how many timers they were to be visited.
     wanted: u32,
     /// States of the last run.
     states: u64,

@@ -31,7 +31,7 @@ const WINDOW: usize = 64;
 /// What takes longer cannot be done, in virtual nanoseconds.
 const LIMIT_NS: u64 = 1_000_000_000;
 
-/// Each cell is that of so many runs together: chance alone moves one by a third.
+/// Each cell is that of this many runs together: chance alone moves a single one by a third.
 const SEEDS: u64 = 5;
 
 fn run(config: Config, (len, count): (u64, usize), loss_ppm: u32, seed: u64) -> Outcome {

@@ -11,7 +11,7 @@ use rmpp_core::{
 
 const PACKET: usize = 100;
 
-/// Rounds in which messages begin and packets may be lost; then so many more until all is quiet.
+/// Rounds in which messages begin and packets may be lost; and those after which all is quiet.
 const ROUNDS: u32 = 60;
 const MOST_ROUNDS: u32 = 3000;
 

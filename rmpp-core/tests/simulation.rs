@@ -1,5 +1,5 @@
 //! The simulator over many seeds. `RMPP_SEED=n` replays one of them, a line per event;
-//! `RMPP_SEEDS=n` runs so many, from `RMPP_FIRST_SEED=n` on.
+//! `RMPP_SEEDS=n` runs n of them, beginning with that of `RMPP_FIRST_SEED`.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;

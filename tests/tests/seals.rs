@@ -164,7 +164,7 @@ fn no_two_rounds_of_init_encrypt_with_the_same_key_and_numbers() {
     assert_eq!(alike.count(), 0, "of {} pairs", both.len());
 }
 
-/// So many datagrams later from one rank to another, a copy is older than any that the protocol
+/// This many datagrams later from one rank to another, a copy is older than any that the protocol
 /// must tell from new ones by itself: more than two epochs (docs/decisions/0019-seals.md).
 const OLD: usize = 3 << 16;
 

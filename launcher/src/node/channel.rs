@@ -18,8 +18,8 @@ use super::segment::Segment;
 /// The most descriptors that one message carries: `SCM_MAX_FD`, unix(7).
 const DESCRIPTORS_PER_MESSAGE: usize = 253;
 
-/// A user may have only so many descriptors on the way (`ETOOMANYREFS`, unix(7)): it is tried
-/// again after this time, in which ranks may have taken theirs.
+/// A user may have only a limited number of descriptors on the way (`ETOOMANYREFS`, unix(7)): we
+/// try again after this time, in which ranks may have taken theirs.
 const DESCRIPTORS_PAUSE: Duration = Duration::from_millis(2);
 
 /// How far a rank has come.

@@ -22,8 +22,8 @@ use super::spawn::Inherited;
 /// Files that a rank may have open besides those it shares.
 const FILES_OF_RANK: u64 = 32;
 
-/// So many rounds of Init a rank may be ahead of another one of its node. MPI lets nobody leave
-/// Init before all have come, so only a rank that does not speak as MPI does gets ahead.
+/// How many rounds of Init a rank may be ahead of another one of its node. MPI lets no rank leave
+/// Init before all have come, so only a rank that does not follow MPI gets ahead.
 const ROUNDS_MAX: usize = 4;
 
 /// The descriptors of one round.
@@ -34,7 +34,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Makes memory and doorbells for a node of so many ranks.
+    /// Makes memory and doorbells for a node of `ranks` ranks.
     ///
     /// # Errors
     ///

@@ -144,7 +144,7 @@ impl Node {
     }
 }
 
-/// Descriptors that a node of so many ranks needs.
+/// Descriptors that a node of `ranks` ranks needs.
 fn descriptors(per_rank: u64, ranks: usize) -> u64 {
     per_rank * ranks as u64 + DESCRIPTORS_OF_NODE
 }

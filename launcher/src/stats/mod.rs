@@ -13,7 +13,7 @@ use mpi_lite::boot::protocol::{Counted, Measure};
 use crate::args;
 use crate::failure::{Failure, printable};
 
-/// So many packets sent again, in per cent of all, are worth a note (RMPP is unmoved by a few).
+/// Above this share of packets sent again, in per cent of all, there is a note (a few are normal).
 const NOTED_PERCENT: f64 = 1.0;
 
 /// The arrays that the derived figures are made of, and the counters.

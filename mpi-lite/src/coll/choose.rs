@@ -27,11 +27,11 @@ pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 /// (docs/decisions/0037).
 pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
 
-/// Up to so many processes with cores of their own each looks at what all of them bring.
+/// Up to this many processes with cores of their own, each looks at what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
 
-/// Up to so many bytes per block processes that share cores exchange them by sheets: beyond, copies
-/// cost more than the waits that are spared.
+/// Up to this many bytes per block, processes that share cores exchange blocks by sheets: beyond,
+/// the copies cost more than the waits that are saved.
 pub(super) const SHEET_BLOCK_BYTES: u64 = 4096;
 
 /// How near the processes are to each other.

@@ -133,7 +133,7 @@ impl Walker {
         self.expected_of(comm, comm.size(), len).unwrap()
     }
 
-    /// What the lowest ranks of `comm` bring, reduced: so many as `ranks` says.
+    /// What the lowest `ranks` ranks of `comm` bring, reduced.
     fn expected_of(&self, comm: &Communicator, ranks: u32, len: usize) -> Option<Vec<u32>> {
         let lowest = comm.group().members()[..ranks as usize].iter();
         lowest
@@ -506,7 +506,7 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
 }
 
 /// The root does not send, so the others would wait for ever.
-/// However seldom one looks before it sleeps: it is woken once, and then must see it.
+/// However seldom a waiter looks before it sleeps: it is woken once, and then must see it.
 #[test]
 fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
     for is_oversubscribed in [false, true] {

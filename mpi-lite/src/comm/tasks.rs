@@ -22,7 +22,7 @@ use crate::engine::{
 use crate::error::Result;
 use crate::ids::{Context, Mode, TagSelector};
 
-/// So many nonblocking collectives of a communicator are active at a time.
+/// How many nonblocking collectives of a communicator are active at a time, at most.
 const ACTIVE_MOST: usize = 1 << (u32::BITS - RANK_BITS);
 
 /// The nonblocking collectives of a communicator.

@@ -17,7 +17,7 @@ pub enum Area {
     Scattered(Box<Scattered>),
 }
 
-/// Data that goes from gaps to gaps is packed in pieces of so many bytes, which stay in the caches.
+/// Data with gaps on both sides is packed in pieces of this many bytes, which stay in the caches.
 const STAGED_BYTES: usize = 1 << 15;
 
 /// The bytes of `count` elements without gaps.

@@ -18,8 +18,8 @@ use crate::transport::Transport;
 /// How often a waiting process looks before it takes turns.
 const LOOKS: u32 = 500;
 
-/// After so many epochs a process takes a turn, though it may never have had to wait: messages
-/// of others are to move too.
+/// After this many epochs a process takes a turn, though it may never have had to wait: messages
+/// of others must move too.
 const EPOCHS_PER_TURN: u64 = 32;
 
 /// Where a process meets others, and what moves its messages meanwhile.

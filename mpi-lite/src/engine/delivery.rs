@@ -227,7 +227,7 @@ impl Delivery {
 /// How many things one link tells in one turn, so that no link starves the others.
 const TOLD_PER_TURN: u32 = 64;
 
-/// So many operations finish before somebody looks whether they are those that are waited for.
+/// At most this many operations finish before the waiter looks whether they are the awaited ones.
 const AT_ONCE: u64 = 8;
 
 /// What one link delivers in one turn.
@@ -241,7 +241,7 @@ pub(super) struct Inlet<'a> {
 }
 
 impl<'a> Inlet<'a> {
-    /// For link `link`, which has told so many things in this turn.
+    /// For link `link`, which has told `told` things in this turn.
     #[inline(always)]
     pub(super) fn new(delivery: &'a mut Delivery, link: usize, told: u32) -> Self {
         let finished = delivery.requests.finished();

@@ -11,7 +11,7 @@ use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
 use crate::node::site::{About, Epoch, Nonsense, SHEET_BYTES, Who};
 
-/// Columns that are written at a time: so many pages, and lines of them, stay near.
+/// Columns that are written at a time: the pages and lines of this many stay in the caches.
 const COLUMNS: usize = 64;
 
 /// Bytes of the length of a block, where each has its own.

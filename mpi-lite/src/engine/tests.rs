@@ -433,8 +433,8 @@ fn what_one_process_counts_as_sent_the_other_counts_as_received() {
     assert_eq!(row(&left, "udp_datagrams_sent"), 0, "there is no socket");
 }
 
-/// Receives of any message at rank 0, while `flooder` always has another one under way. Answers
-/// whether what rank 2 sent, later than the first of these, is among so many.
+/// Receives any message at rank 0, while `flooder` always has another one under way. Returns
+/// whether the message of rank 2, sent after the first of those, is among the first `ENOUGH`.
 fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
     const ENOUGH: usize = 2000;
     let mut engines = oversubscribed(3, false, false)

@@ -79,7 +79,7 @@ impl About {
         Before((self.0 >> BEFORE_AT) as u16)
     }
 
-    /// The same with so many bytes.
+    /// The same with `bytes` bytes.
     #[inline]
     #[must_use]
     pub const fn with_bytes(self, bytes: u32) -> Self {

@@ -19,7 +19,7 @@ pub(crate) const WORDS: usize = CORES_MAX / 64;
 pub struct Cores {
     /// The cores that it may run on, a bit for each.
     pub allowed: [u64; WORDS],
-    /// So many it may use at a time, all ranks together.
+    /// How many cores it may use at a time, all ranks together.
     pub most: u32,
 }
 

@@ -17,7 +17,7 @@ pub(super) fn cores() -> Cores {
     }
     let usable = std::thread::available_parallelism().map_or(1, usize::from);
     if usable < allowed.count() as usize {
-        // The time that the group of processes may use is worth so many.
+        // The processor time that the control group may use is worth this many cores.
         cores.most = u32::try_from(usable).unwrap_or(u32::MAX);
     }
     cores

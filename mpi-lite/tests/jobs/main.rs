@@ -3,7 +3,7 @@
 //!
 //! The oracle hears in which order each process's links announced messages; from there on all is
 //! determined: which receive gets which message, what probes see, which cancels take effect.
-//! `MPILITE_SEED=n` replays one program, a line per event; `MPILITE_PROGRAMS=n` runs so many.
+//! `MPILITE_SEED=n` replays program n, a line per event; `MPILITE_PROGRAMS=n` runs n programs.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

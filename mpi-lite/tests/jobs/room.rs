@@ -18,8 +18,8 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for about `len` bytes: exactly so many in half of the cases, in whole elements of a
-    /// datatype with gaps otherwise.
+    /// Room for about `len` bytes: exactly `len` in half of the cases, whole elements of a datatype
+    /// with gaps otherwise.
     pub(crate) fn draw(rng: &mut Rng, len: u64) -> Self {
         if rng.percent(50) {
             return Self::new(

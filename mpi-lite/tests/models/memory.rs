@@ -28,7 +28,7 @@ thread_local! {
 }
 
 impl Memory {
-    /// So many bytes at `address`.
+    /// `bytes` bytes at `address`.
     pub(crate) fn at(address: usize, bytes: usize, bytes_of_piece: usize) -> &'static Self {
         let piece = |_| Piece {
             value: UnsafeCell::new(0),

@@ -23,8 +23,8 @@ use crate::timers::RoundTrip;
 /// is enough.
 const SETTLING_NS: u64 = 200_000;
 
-/// So many repetitions of a first packet may be lost by chance. The next ones wait longer and
-/// longer, up to the timeout: each may be what makes the receiver tell it once more.
+/// How many repetitions of a first packet may be lost by chance. The next ones wait longer and
+/// longer, up to the timeout: each may be what makes the receiver acknowledge once more.
 const CHANCES: u16 = 2;
 
 impl<Out, In> Endpoint<Out, In> {

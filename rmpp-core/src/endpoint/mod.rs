@@ -496,7 +496,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 }
 
-/// An empty queue keeps room for so many entries.
+/// An empty queue keeps room for this many entries.
 const KEPT: usize = 4096;
 
 #[inline]

@@ -11,7 +11,7 @@ use crate::incoming::states::{Input, State, step};
 use crate::list::List;
 use crate::packet::Header;
 
-/// First packets so many numbers ahead of their turn are kept.
+/// First packets that are less than this ahead of their turn are kept.
 const EARLY_WINDOW: u32 = 64;
 
 /// Whether a message may be announced.

@@ -13,7 +13,7 @@ use crate::outgoing::states::{Action, Input, State};
 use crate::peer::Path;
 use crate::time::{Instant, nanoseconds};
 
-/// In the fast profile so many repetitions follow the first before the timeout is doubled.
+/// In the fast profile this many repetitions follow the first before the timeout is doubled.
 pub(super) const PROBES: u8 = 3;
 
 impl<Out, In> Endpoint<Out, In> {

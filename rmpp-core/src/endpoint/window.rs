@@ -13,7 +13,7 @@ use crate::incoming::states::{Input, State, step};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
-/// So many later packets must have come before a missing one counts as lost: networks reorder a
+/// How many later packets must have come before a missing one counts as lost: networks reorder a
 /// little. Source: RFC 5681, 3.2.
 const REORDERING: u32 = 3;
 

@@ -164,8 +164,8 @@ impl<Out> Outgoing<Out> {
         }
     }
 
-    /// A CTS up to `limit` expects packet `expected` next and misses so many of those sent. Answers
-    /// whether it asks for anything that the one before did not.
+    /// A CTS up to `limit` expects packet `expected` next and lacks `missing` of those sent.
+    /// Returns whether it asks for anything that the one before did not.
     // Rule T.
     pub(crate) fn note_asked(&mut self, limit: u32, expected: u32, missing: u32) -> bool {
         let (before, missing_before) = core::mem::replace(&mut self.asked, (expected, missing));

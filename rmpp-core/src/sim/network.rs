@@ -101,7 +101,7 @@ struct Flight<D> {
     order: u64,
     from: NodeId,
     to: NodeId,
-    /// It has still to cross the link to its node, and has so many bytes.
+    /// Its bytes, if it has still to cross the link to its node.
     queued_bytes: Option<u64>,
     datagram: D,
 }

@@ -22,16 +22,16 @@ pub(super) const COOKIE: u64 = 0xc00c_1e00;
 pub(super) const HEALING_NS: u64 = 10_000_000_000;
 /// So long one packet type alone may be lost.
 const ONE_KIND_NS: u64 = 2_000_000_000;
-/// I15: no run takes so many steps, and [`STEPS_PER_MS`] on top. Without any extension a message of
-/// many packets begins anew from the first after each timeout: of 200,000 worlds two took 741,068
-/// and 626,968, the mean is 6,440.
+/// I15: no run takes this many steps, with [`STEPS_PER_MS`] on top. Without any extension a message
+/// of many packets begins anew from the first after each timeout: of 200,000 worlds two took
+/// 741,068 and 626,968, the mean is 6,440.
 const MOST_STEPS: u64 = 3_000_000;
-/// I15: so many for each millisecond that passes. While one of 64 nodes sleeps for minutes, the
+/// I15: steps for each millisecond that passes. While one of 64 nodes sleeps for minutes, the
 /// others may go on asking all the time, without any extension 70 times in a millisecond.
 const STEPS_PER_MS: u64 = 200;
-/// I15: so many packets are never under way at a time.
+/// I15: this many packets are never under way at a time.
 pub(super) const MOST_UNDER_WAY: usize = 1_000_000;
-/// So many packets that fail rule S are thrown in.
+/// How many packets that fail rule S are thrown in.
 pub(super) const MOST_FORGED: u32 = 300;
 
 /// What a run that kept all invariants has done.

@@ -12,7 +12,7 @@ use rmpp_core::{
 pub(crate) const PACKET: usize = 1_444;
 pub(crate) const MS: u64 = 1_000_000;
 
-/// So many steps that a test that takes more has no end.
+/// A test that takes more steps than this has no end.
 const MOST_STEPS: u32 = 300_000;
 
 /// Header and payload bytes.

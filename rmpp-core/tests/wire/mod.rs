@@ -12,7 +12,7 @@ use rmpp_core::{
 /// Payload bytes of a packet in these tests.
 pub(crate) const PACKET: u64 = 100;
 
-/// So many packets without any time that passes are a mistake.
+/// This many packets without any time that passes are a mistake.
 const ENDLESS: usize = 1_000_000;
 
 /// The classic profile with small packets.

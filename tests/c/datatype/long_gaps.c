@@ -8,7 +8,7 @@ enum { TAG = 1, ROOM = 3 << 20, BLOCKS = 9 };
 static unsigned char *out, *in, *wanted;
 static size_t *from_where, *to_where;
 
-/* Blocks of so many bytes, so many bytes from start to start, and so many of them. */
+/* Bytes of a block, bytes from the start of one to the start of the next, and number of blocks. */
 struct layout {
     int block, step, blocks;
 };

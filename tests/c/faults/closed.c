@@ -1,5 +1,5 @@
 /* Rank 0 closes all files that it has not opened, those of the library among them. With a word it
- * waits for the other then; without, it makes a mistake: nobody but itself can tell of it. */
+ * then waits for the other rank; without, it makes a mistake, which only it can report. */
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"
 #include <unistd.h>

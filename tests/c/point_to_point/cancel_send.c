@@ -46,7 +46,7 @@ static int end_cancelled(MPI_Request *request, int mode)
     return cancelled;
 }
 
-/* The sender tells how many of its messages are still to come: so many and no more come. */
+/* The sender tells how many of its messages are still to come: exactly that many come. */
 static void unmatched(int mode, int bytes)
 {
     int cancelled, there, count = 0, i, wanted;

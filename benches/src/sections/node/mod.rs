@@ -53,7 +53,7 @@ fn open_mpis(contenders: &[Contender]) -> Vec<&str> {
     names
 }
 
-/// A program for so many ranks with these words, which may take so many seconds.
+/// A program for `ranks` ranks with these words, which may take `limit_s` seconds.
 fn program(name: &'static str, ranks: usize, words: &[&str], limit_s: u64) -> Program {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
     Program {

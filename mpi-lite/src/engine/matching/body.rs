@@ -40,7 +40,7 @@ pub enum Buffered {
     Buffer(Vec<u8>),
 }
 
-/// A body of so many bytes is kept where others have the address of theirs.
+/// A body of up to this many bytes is kept where others have the address of theirs.
 const FEW_BYTES: usize = 32;
 
 impl Buffered {

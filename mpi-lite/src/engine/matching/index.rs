@@ -39,7 +39,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Makes room for so many labels in all.
+    /// Makes room for `labels` labels in all.
     pub(super) fn reserve(&mut self, labels: usize) {
         let room = (2 * labels / BLOCK + 1).next_power_of_two().max(FEWEST);
         if labels > 0 && room > self.blocks.len() {

@@ -62,7 +62,7 @@ pub enum Target {
 /// How a message lands.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum How {
-    /// In memory of the program, of so many bytes.
+    /// In memory of the program, of this many bytes.
     Into(u16),
     /// In memory that has room for all of it.
     Whole,
@@ -92,7 +92,7 @@ struct Program {
     how: How,
     /// Memory of a message that was whole; it is written when the link has returned.
     whole: Vec<u8>,
-    /// So many more things may be told in this turn.
+    /// How many more things may be told in this turn.
     left: usize,
 }
 

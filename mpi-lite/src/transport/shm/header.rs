@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// A slot of this kind that tells of so many bytes.
+    /// A slot of this kind that tells of `bytes` bytes.
     #[inline]
     pub(super) fn header(self, bytes: usize) -> Header {
         Header::new(self as u8, bytes)

@@ -1,4 +1,4 @@
-//! How long what is, and how often one looks.
+//! Limits of shared memory: lengths of messages and pieces, and how often a rank looks.
 
 use super::ring::PIECE_BYTES;
 
@@ -32,5 +32,5 @@ pub(super) fn has_waited(looks: &mut u32) -> bool {
 /// How often a rank looks for what its callers sent, before it looks for a new caller.
 pub(super) const LOOKS_PER_CALLER: u32 = 8;
 
-/// So many times the sink wants no more, before what else there is to do has its turn.
+/// This many looks in which the sink wants no more come before other work has its turn.
 pub(super) const LOOKS_BETWEEN_WORK: u32 = 64;

@@ -39,7 +39,7 @@ pub(super) struct Outgoing {
     pub(super) transfer: Option<u32>,
     /// The receiver has been told of it, by this name.
     pub(super) is_told: bool,
-    /// How often one has looked in vain for the place that it goes to.
+    /// How often this side has looked in vain for the place that it goes to.
     pub(super) looks: u32,
     /// Bytes that have gone through the ring, and the receiver's name for it, once it asked.
     pub(super) gone: usize,

@@ -72,7 +72,7 @@ impl ReplySlot {
         (self.is_here() && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
-    /// The words are written, and before them so many slots of the ring: passes the reply slot,
+    /// The words are written, and before them `slots` slots of the ring: passes the reply slot,
     /// with what the slot says.
     #[inline(always)]
     pub(super) fn pass(&self, slots: u64, says: u32) {
@@ -80,7 +80,7 @@ impl ReplySlot {
         self.reply.slot.sequence.store(sequence, Release);
     }
 
-    /// The slot and what it says, if the other side has passed the reply slot and so many slots of
+    /// The slot and what it says, if the other side has passed the reply slot and `slots` slots of
     /// the ring were written before.
     #[inline(always)]
     pub(super) fn look(&self, slots: u64) -> Option<(&'static Slot, u32)> {

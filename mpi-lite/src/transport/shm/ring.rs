@@ -57,7 +57,7 @@ pub(super) struct Header {
 const STARTS_OVER: u32 = 1 << 31;
 
 impl Header {
-    /// A slot of this kind that tells of so many bytes.
+    /// A slot of this kind that tells of `bytes` bytes.
     #[inline]
     pub(super) const fn new(kind: u8, bytes: usize) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Producer {
         }
     }
 
-    /// Whether there is room for so many slots, and a body in one stretch.
+    /// Whether there is room for `slots` slots, and for a body of `bytes` bytes in one stretch.
     #[inline]
     pub(super) fn has_room(&mut self, slots: usize, bytes: usize) -> bool {
         if bytes > 0 && self.position.is_beyond(self.reach) {
@@ -247,7 +247,7 @@ impl Producer {
         });
     }
 
-    /// The same for a body of so many bytes that `fill` writes.
+    /// The same for a body of `bytes` bytes that `fill` writes.
     #[inline]
     pub(super) fn push_filled<const COUNT: usize>(
         &mut self,

@@ -39,7 +39,7 @@ pub(crate) fn oversubscribed(count: u32, copies_across: bool, is_oversubscribed:
     local_peers_in(&memory(count), count, (copies_across, is_oversubscribed))
 }
 
-/// Memory for so many ranks.
+/// Memory for `count` ranks.
 fn memory(count: u32) -> OwnedFd {
     if cfg!(miri) {
         // It has neither memfds nor process_vm_readv: ranks share a heap, and copy within it.

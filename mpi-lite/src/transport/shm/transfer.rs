@@ -20,8 +20,8 @@ use crate::node::segment::Transfer;
 const CHUNK_MIN: usize = 32 << 10;
 const CHUNK_MAX: usize = 512 << 10;
 
-/// A message is cut into about so many, one for each side: each costs a system call, and a line
-/// that both sides write. 256 KiB take a quarter longer in four.
+/// A message is cut into about this many chunks, one for each side: each costs a system call, and a
+/// line that both sides write. 256 KiB take a quarter longer in four chunks.
 const CHUNKS: usize = 2;
 
 /// How a message of `bytes` bytes is cut: the same on both sides.

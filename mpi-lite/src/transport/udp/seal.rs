@@ -22,7 +22,7 @@ const COVERED_AT: usize = 14;
 const COVERED_BITS: u32 = 12;
 const EPOCH_BITS: u32 = 16 - COVERED_BITS;
 
-/// So many tagged datagrams from one rank to another are a key epoch. A copy opens in its own epoch
+/// How many tagged datagrams from one rank to another make a key epoch. A copy opens in its epoch
 /// and in the next one only. The protocol drops a copy by the number of its message, as long as
 /// those numbers (32 bits) have not come round: in two epochs of datagrams of at most 2048 bytes
 /// there are fewer than 2^24 messages.
@@ -38,8 +38,8 @@ const SHARED_BYTES: usize = 2048;
 /// Bytes that encryption puts behind the packets.
 const TAIL_BYTES: usize = 16;
 
-/// An encrypted datagram that is older by more than so many than the newest one of its sender is
-/// dropped.
+/// An encrypted datagram is dropped if the newest one of its sender is this far ahead of it, or
+/// further.
 const WINDOW: u64 = 2048;
 
 /// How many bytes longer a datagram is than its wrap and packets.
@@ -291,7 +291,7 @@ pub(super) struct Cipher {
     senders: Vec<Option<Hidden<Senders>>>,
 }
 
-/// So many senders are kept together: about four pages.
+/// This many senders are kept together: about four pages.
 const TOGETHER: usize = 16;
 
 type Senders = [Option<Sender>; TOGETHER];
@@ -605,7 +605,7 @@ mod tests {
         assert_eq!(all.collect::<std::collections::BTreeSet<_>>().len(), 150);
     }
 
-    /// So many datagrams later, all of which get lost.
+    /// `datagrams` datagrams later; all of them get lost.
     fn skip(seal: &mut Seal, datagrams: u64) {
         let Seal::Tag(tagger) = seal else {
             unreachable!()

@@ -620,7 +620,7 @@ mod tests {
         left.flush();
         let mut bytes = [core::mem::MaybeUninit::uninit(); LONGEST_BYTES];
         let len = tap.ends.socket.recv(&mut bytes).unwrap();
-        // SAFETY: the system has written so many.
+        // SAFETY: the system has written `len` bytes.
         let bytes = bytes[..len]
             .iter()
             .map(|byte| unsafe { byte.assume_init() });

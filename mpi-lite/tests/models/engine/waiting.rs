@@ -84,7 +84,7 @@ fn lead(lane: &mut Guard<'_, Lane>, ready: Ready<'_, Lane, ()>) {
     }
 }
 
-/// Waits until so many messages are finished.
+/// Waits until `count` messages are finished.
 fn wait_for(lock: &Lock<Lane>, count: u64) {
     let mut ready = |lane: &mut Lane| (lane.finished >= count).then_some(());
     let mut lane = lock.lock();
@@ -96,7 +96,8 @@ fn wait_for(lock: &Lock<Lane>, count: u64) {
     assert!(lane.bytes.is(lane.finished));
 }
 
-/// Each thread waits for so many of these messages; so does the one from which they come, last.
+/// Each thread waits for as many of these messages as its count says; the thread from which they
+/// come waits last, for `last` of them.
 fn threads_wait_for(counts: &'static [u64], messages: u64, last: u64) {
     let lock = lane();
     let wait = |&count| loom::thread::spawn(move || wait_for(lock, count));

@@ -10,7 +10,7 @@ pub(crate) const WORDS: usize = 3;
 pub(crate) const BODIES: usize = 1024;
 pub(crate) const REPLY_BYTES: usize = 64;
 
-/// So many as ranks with cores of their own have.
+/// As many as ranks with cores of their own have.
 pub(crate) const AHEAD: usize = 2;
 pub const PLACES: u32 = 1;
 pub const RANKS_MAX: u32 = 1024;

@@ -51,12 +51,12 @@ pub struct Case {
     pub late_landing: bool,
     /// Whether a message that lands late may be refused.
     pub refusals: bool,
-    /// Of so many states one is run to its end without loss.
+    /// One of this many states is run to its end without loss.
     pub heal_every: u64,
     /// Which way is tried first, from each state. Without a limit to the states it makes no
     /// difference.
     pub seed: u64,
-    /// Stop after so many states.
+    /// Stop after this many states.
     pub most_states: u64,
 }
 

@@ -17,7 +17,7 @@ use crate::time::Instant;
 pub(super) const MS: u64 = 1_000_000;
 /// Payload of which nobody believes that it fits is as good as any longer one.
 pub(super) const MOST_PAYLOAD: usize = 2_000;
-/// I15: so many packets one line moves at most.
+/// I15: how many packets one line moves at most.
 const MOST_PACKETS: u32 = 20_000;
 
 /// Packets of a run that a node hands out at once.
