@@ -4,8 +4,7 @@
 //! descriptors and on the doorbell. A thread that leaves the lane by its mutex tells the waiting
 //! threads: this thread may be the leader, one that tests or sends, or the ticker.
 //!
-//! Programs that did not ask for `MPI_THREAD_MULTIPLE` have no leader and no followers. Decision
-//! 0046.
+//! Programs without `MPI_THREAD_MULTIPLE` have no leader and no followers. Decision 0046.
 
 use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
