@@ -4,7 +4,7 @@
 //! packets must be repeated. One thread per process sees to that. It never competes with a
 //! program that is inside MPI: it looks whether turns were taken since it last looked, and takes
 //! the lane only if it is free. It lets collective operations go on that have begun, unless they
-//! call functions of the program. Local peers wake it for long messages (`node::rest`).
+//! call functions of the program. Local peers wake it for long messages (`node::wakeup`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
