@@ -16,7 +16,7 @@ fn found<T>(thing: T) -> Option<Result<T>> {
 
 /// A probe that found nothing: it must not wait for ever for a peer that is lost.
 fn hopeless<T>(lane: &Lane, pattern: &Pattern) -> Option<Result<T>> {
-    lane.loss_behind(pattern).map(Err)
+    lane.failure_behind(pattern).map(Err)
 }
 
 impl Communicator {

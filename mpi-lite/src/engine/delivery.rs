@@ -60,6 +60,9 @@ pub(super) struct Delivery {
     pub(super) attached: Option<Attached>,
     pub(super) peers: PeerTable,
     pub(super) ports: Arc<Ports>,
+    /// A peer is lost, or the collectives of a communicator have failed: some receives and sends
+    /// may never be matched (`loss`).
+    pub(super) has_failures: bool,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     pub(super) is_closing: bool,
     pub(super) leftovers: Leftovers,
@@ -95,6 +98,7 @@ impl Delivery {
             attached: None,
             peers,
             ports: Arc::default(),
+            has_failures: false,
             is_closing: false,
             leftovers: Leftovers::default(),
             settings,

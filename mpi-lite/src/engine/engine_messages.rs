@@ -1,16 +1,20 @@
 //! What engines say to each other, beside the program's messages: `withdraw` and `loss`.
 
 use super::envelope::{Envelope, Flags};
+use super::operation::Request;
+use crate::error::Error;
 use crate::ids::Context;
 use crate::transport::{PeerId, Token};
 
 /// A send that the program wants to take back, until its receiver refuses or the send is over.
 /// Few programs ever want that, so these are in a list of their own: other sends carry nothing for
 /// it, and finish with a look whether the list is empty.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Withdrawal {
     pub(super) token: Token,
     pub(super) stage: Stage,
+    /// The error of the send once it is withdrawn; without one it is cancelled.
+    pub(super) why: Option<Error>,
 }
 
 /// How far it is.
@@ -56,10 +60,12 @@ pub(super) fn word(says: u32, token: Token) -> Envelope {
 /// What follows from a loss. A process that finds a peer lost tells all others, since they may wait
 /// for a process that has given up because of it. Nobody takes the loss on trust: a process that is
 /// told of it says hello to the lost peer, and so finds out whether it has lost that peer too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Notice {
     /// All others are told that this peer is lost.
     Tell(PeerId),
     /// This peer is to show that it is not lost.
     Ask(PeerId),
+    /// The message of this send is asked for back, as it may never be received; this is why.
+    AskBack(Request, Error),
 }

@@ -1,15 +1,29 @@
-//! Peers that answer no more: which processes are told, and what.
+//! Peers that answer no more, and collectives that have failed: which requests fail then, and which
+//! processes are told what.
 
 use std::mem::replace;
+use std::sync::Arc;
 
 use super::delivery::{Delivery, Target};
 use super::engine_messages::{HELLO, LOST, Notice, word};
+use super::envelope::Envelope;
 use super::lane::Lane;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Inbound, Pattern};
 use super::operation::{Request, Status};
+use super::sends::Sending;
 use crate::error::Error;
+use crate::ids::Context;
 use crate::transport::{Lost, PeerId, Token};
+
+/// Any message of a context.
+fn all_of(context: Context) -> Pattern {
+    Pattern {
+        context,
+        source: None,
+        tag: None,
+    }
+}
 
 impl Lane {
     /// What the program has left behind, once it finalizes.
@@ -18,15 +32,24 @@ impl Lane {
         self.delivery.leftovers
     }
 
-    /// Why no message may ever come that fits `pattern`: a peer is lost that could have sent it.
+    /// Why no message may ever come that fits `pattern`: a peer is lost that could have sent it, or
+    /// the collectives of its communicator have failed.
     #[inline]
     #[must_use]
-    pub fn loss_behind(&self, pattern: &Pattern) -> Option<Error> {
-        if !self.delivery.peers.has_lost() {
+    pub fn failure_behind(&self, pattern: &Pattern) -> Option<Error> {
+        if !self.delivery.has_failures {
             return None;
         }
-        let culprit = self.delivery.culprit(pattern)?;
-        Some(self.delivery.peers.error(culprit))
+        self.delivery.failure(pattern)
+    }
+
+    /// Why a send of a collective may never be received: see [`Ports::lost_member`].
+    #[inline]
+    pub(super) fn failure_of_send(&self, context: Context) -> Option<Error> {
+        if !self.delivery.has_failures || !context.is_collective() {
+            return None;
+        }
+        self.delivery.failure(&all_of(context))
     }
 
     /// Sends what follows from a loss.
@@ -43,6 +66,7 @@ impl Lane {
                     self.tell(peer, word(LOST, Token(rank)), Vec::new());
                 }
             }
+            Notice::AskBack(request, why) => self.ask_back(request, Some(why)),
         }
     }
 
@@ -66,6 +90,8 @@ impl Delivery {
             reason,
         } = *lost;
         self.peers.lose(peer, address, reason);
+        self.has_failures = true;
+        let error = self.peers.error(peer);
         // If this process was told of the loss, the one that told it has told all others too.
         if !self.peers.is_doubted(peer) {
             self.notices.push(Notice::Tell(peer));
@@ -76,7 +102,7 @@ impl Delivery {
         }
         for &arrival in unfinished {
             match self.take_target(Inbound { link, arrival }) {
-                Target::Receive { request, .. } => self.fail(request, peer),
+                Target::Receive { request, .. } => self.fail(request, error.clone()),
                 Target::Unexpected(place) => self.lose_unexpected(place, peer),
                 Target::Question(_) | Target::Nothing => {}
             }
@@ -84,17 +110,31 @@ impl Delivery {
         for token in self.unanswered(peer) {
             self.unsent(token, peer);
         }
-        let ports = &self.ports;
-        let is_hopeless = |pattern: &Pattern| ports.culprit(pattern, &[peer]).is_some();
-        for request in self.posted.extract(is_hopeless) {
-            self.fail(request, peer);
-        }
+        let ports = Arc::clone(&self.ports);
+        self.fail_all(|it| ports.lost_member(it, &[peer]).is_some(), &error);
     }
 
-    /// The first lost peer without which nothing may ever fit `pattern`, if there is one.
+    /// Fails the posted receives of patterns that nothing may ever fit, and asks for the messages of
+    /// collectives back that nobody may ever receive.
+    fn fail_all(&mut self, is_hopeless: impl Fn(&Pattern) -> bool, why: &Error) {
+        for request in self.posted.extract(&is_hopeless) {
+            self.fail(request, why.clone());
+        }
+        let its = |(_, sending): (u32, &Sending)| {
+            let context = Envelope::decode(&sending.envelope).context;
+            let request = sending.request?;
+            let is_in_vain = context.is_collective() && is_hopeless(&all_of(context));
+            is_in_vain.then(|| Notice::AskBack(request, why.clone()))
+        };
+        self.notices.extend(self.sends.iter().filter_map(its));
+        self.has_errands |= !self.notices.is_empty();
+    }
+
+    /// Why nothing may ever fit `pattern`, if that is so.
     #[cold]
-    pub(super) fn culprit(&self, pattern: &Pattern) -> Option<PeerId> {
-        self.ports.culprit(pattern, self.peers.lost())
+    pub(super) fn failure(&self, pattern: &Pattern) -> Option<Error> {
+        let lost = self.ports.lost_member(pattern, self.peers.lost())?;
+        Some(self.peers.error(lost))
     }
 
     /// Another process says that the one with this rank in the world is lost.
@@ -121,15 +161,14 @@ impl Delivery {
             Body::Coming(_) => self.let_go(len),
             Body::Claimed(request, _) => {
                 self.unexpected.remove(place);
-                self.fail(request, peer);
+                self.fail(request, self.peers.error(peer));
             }
             Body::Dropped(_) => _ = self.unexpected.remove(place),
             Body::Held(_) | Body::Whole(_) | Body::Lost(_) => {}
         }
     }
 
-    pub(super) fn fail(&mut self, request: Request, peer: PeerId) {
-        let error = self.peers.error(peer);
+    pub(super) fn fail(&mut self, request: Request, error: Error) {
         self.requests.finish(request, Status::EMPTY, Some(error));
     }
 }

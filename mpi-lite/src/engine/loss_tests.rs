@@ -195,11 +195,11 @@ fn a_receive_that_is_posted_after_the_loss_fails_by_the_same_rule() {
 fn a_probe_that_may_wait_for_the_lost_peer_ends() {
     let mut trio = Trio::new();
     for (pattern, _) in waits() {
-        assert_eq!(trio.lanes[0].loss_behind(&pattern), None);
+        assert_eq!(trio.lanes[0].failure_behind(&pattern), None);
     }
     trio.bury();
     for (pattern, is_in_vain) in waits() {
-        let loss = trio.lanes[0].loss_behind(&pattern);
+        let loss = trio.lanes[0].failure_behind(&pattern);
         assert_eq!(loss.is_some(), is_in_vain, "{pattern:?}");
     }
 }
@@ -301,4 +301,62 @@ fn a_port_that_is_closed_is_known_as_long_as_receives_wait_there() {
     trio.lanes[0].cancel(request).unwrap();
     let _another = open(&mut trio.lanes[0]);
     assert_eq!(trio.lanes[0].delivery.ports.len(), 1);
+}
+
+/// Process 0 may have given up and receives it never. Without this, process 1 would wait for ever.
+#[test]
+fn a_send_of_a_collective_that_nobody_receives_fails_with_the_loss_of_a_member() {
+    let mut body = [5; 8];
+    let mut trio = Trio::new();
+    let in_vain = trio.send((1, 0), Context::WORLD.collective(), &mut body);
+    let beside = trio.send((1, 0), Context::WORLD.nonblocking(), &mut body);
+    let others = [
+        trio.send((1, 0), PAIR.collective(), &mut body),
+        trio.send((1, 0), Context::WORLD, &mut body),
+    ];
+    trio.bury();
+    for request in [in_vain, beside] {
+        assert!(trio.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some()));
+        assert!(fails(&mut trio.lanes[1], request));
+    }
+    assert_eq!(trio.lanes[0].survey().unexpected, others.len());
+    for request in others {
+        assert!(!trio.is_over(1, request));
+    }
+}
+
+#[test]
+fn a_send_of_a_collective_is_refused_once_a_member_is_lost() {
+    let mut body = [5; 8];
+    let mut trio = Trio::new();
+    trio.bury();
+    let plan = |context: Context, body: &mut [u8]| SendPlan {
+        to: Some(PeerId(1)),
+        context,
+        source: 0,
+        tag: 7,
+        mode: Mode::Synchronous,
+        area: Buffer::of_bytes(body).area().unwrap(),
+    };
+    let refused = trio.lanes[0].send(&plan(Context::WORLD.collective(), &mut body));
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused.cause(), Cause::Lost { rank: 2, .. }));
+    for context in [PAIR.collective(), Context::WORLD] {
+        trio.lanes[0].send(&plan(context, &mut body)).unwrap();
+    }
+}
+
+/// A send whose message is received in time is complete: it is not in vain.
+#[test]
+fn a_send_of_a_collective_that_is_received_before_the_loss_is_complete() {
+    let (mut body, mut room) = ([5; 300], [0; 300]);
+    let collective = Context::WORLD.collective();
+    let mut trio = Trio::new();
+    let received = receive(&mut trio.lanes[0], from(collective, 1), &mut room);
+    let sent = trio.send((1, 0), collective, &mut body);
+    assert!(trio.run(|lanes| lanes[0].peek(Some(received)).unwrap().is_some()));
+    trio.bury();
+    assert!(trio.run(|lanes| lanes[1].peek(Some(sent)).unwrap().is_some()));
+    assert!(!fails(&mut trio.lanes[1], sent));
+    assert_eq!(room, body);
 }

@@ -61,7 +61,7 @@ impl Ports {
     /// lost may have given up because of the lost one.
     ///
     /// Nothing is known of a context that leads nowhere, so each lost peer may be the one.
-    pub(super) fn culprit(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
+    pub(super) fn lost_member(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
         let table = self.table.lock();
         let entry = table.get(&pattern.context.point_to_point());
         let Some(Port::Matching { members }) = entry.map(|entry| &entry.port) else {

@@ -58,8 +58,8 @@ impl Lane {
 
     #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
-        if self.delivery.peers.has_lost() {
-            return self.post_after_loss(request, pattern);
+        if self.delivery.has_failures {
+            return self.post_after_failure(request, pattern);
         }
         match self.delivery.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),
@@ -67,20 +67,20 @@ impl Lane {
         }
     }
 
-    /// The same when a peer is lost: a receive that may never match must not hang.
+    /// Posts a receive after a failure: one that may never match must not hang.
     #[cold]
     #[inline(never)]
-    fn post_after_loss(&mut self, request: Request, pattern: Pattern) {
-        let culprit = self.delivery.culprit(&pattern);
-        if let Some(peer) = culprit
-            && pattern.context.is_collective()
+    fn post_after_failure(&mut self, request: Request, pattern: Pattern) {
+        let failure = self.delivery.failure(&pattern);
+        if pattern.context.is_collective()
+            && let Some(error) = failure
         {
             // What waits here may be left over from an operation that has failed.
-            return self.delivery.fail(request, peer);
+            return self.delivery.fail(request, error);
         }
-        match (self.delivery.unexpected.extract(&pattern), culprit) {
+        match (self.delivery.unexpected.extract(&pattern), failure) {
             (Some(place), _) => self.claim(place, request),
-            (None, Some(peer)) => self.delivery.fail(request, peer),
+            (None, Some(error)) => self.delivery.fail(request, error),
             (None, None) => self.delivery.posted.push(pattern, request),
         }
     }
@@ -185,7 +185,7 @@ impl Delivery {
             }
             Body::Lost(peer) => {
                 self.unexpected.remove(place);
-                self.fail(request, peer);
+                self.fail(request, self.peers.error(peer));
             }
             Body::Claimed(..) | Body::Dropped(_) => unreachable!("it left the queue before"),
         }
@@ -246,7 +246,7 @@ impl Lane {
                 .requests
                 .finish(request, Status::CANCELLED, None);
         } else {
-            self.ask_back(request);
+            self.ask_back(request, None);
         }
         Ok(())
     }

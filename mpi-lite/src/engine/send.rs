@@ -71,6 +71,9 @@ impl Lane {
                 (Area::of_bytes(&mut bytes), Some(bytes))
             }
         };
+        if !is_copied && let Some(error) = self.failure_of_send(plan.context) {
+            return Err(error);
+        }
         let request = (!is_copied).then(|| request(&mut self.delivery.requests));
         let mut envelope = plan.envelope();
         if !is_copied {
@@ -183,8 +186,13 @@ impl Delivery {
 
     pub(super) fn unsent(&mut self, token: Token, peer: PeerId) {
         self.forget_withdrawal(token);
+        self.fail_send(token, self.peers.error(peer));
+    }
+
+    /// Nothing more is to come of a send, and its message was not received.
+    pub(super) fn fail_send(&mut self, token: Token, why: Error) {
         if let Some(request) = self.close_send(token) {
-            self.fail(request, peer);
+            self.fail(request, why);
         }
     }
 }

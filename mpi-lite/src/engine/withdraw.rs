@@ -19,6 +19,7 @@ use super::matching::{Body, Inbound};
 use super::operation::{Request, Status};
 use super::sends::Sending;
 use crate::data::Area;
+use crate::error::Error;
 use crate::memory::Span;
 use crate::transport::{
     ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Token, Transport,
@@ -34,9 +35,10 @@ impl Lane {
         self.serial
     }
 
-    /// Asks for the message of a send back, if there is one under way.
+    /// Asks for the message of a send back, if there is one under way. If it is withdrawn the send
+    /// fails with the error `why`; without one it is cancelled.
     #[cold]
-    pub(super) fn ask_back(&mut self, request: Request) {
+    pub(super) fn ask_back(&mut self, request: Request, why: Option<Error>) {
         let its = |(token, sending): (u32, &Sending)| sending.is_of(request).then_some(token);
         let Some(token) = self.delivery.sends.iter().find_map(its) else {
             return;
@@ -45,7 +47,9 @@ impl Lane {
         let (to, envelope, token) = (sending.to, sending.envelope, Token(token));
         if self.delivery.withdrawal(token).is_none() {
             let stage = Stage::Asked;
-            self.delivery.withdrawals.push(Withdrawal { token, stage });
+            self.delivery
+                .withdrawals
+                .push(Withdrawal { token, stage, why });
             self.tell(to, word(QUESTION, token), envelope.to_vec());
         }
     }
@@ -176,13 +180,17 @@ impl Delivery {
             Stage::Asked | Stage::AskedAndSent => {
                 self.withdrawals[place].stage = Stage::AskedAndSent;
             }
-            Stage::Granted => self.end_asked(token, Status::CANCELLED),
+            Stage::Granted => self.end_withdrawn(place),
         }
     }
 
-    fn end_asked(&mut self, token: Token, status: Status) {
-        self.forget_withdrawal(token);
-        self.end_send(token, status);
+    /// The send of the withdrawal at `place` is over: its message was withdrawn.
+    fn end_withdrawn(&mut self, place: usize) {
+        let Withdrawal { token, why, .. } = self.withdrawals.remove(place);
+        match why {
+            None => self.end_send(token, Status::CANCELLED),
+            Some(error) => self.fail_send(token, error),
+        }
     }
 
     /// The receiver has answered.
@@ -197,8 +205,11 @@ impl Delivery {
         match (self.withdrawals[place].stage, is_dropped) {
             (Stage::Asked, true) => self.withdrawals[place].stage = Stage::Granted,
             (Stage::Asked, false) => self.forget_withdrawal(token),
-            (Stage::AskedAndSent, true) => self.end_asked(token, Status::CANCELLED),
-            (Stage::AskedAndSent, false) => self.end_asked(token, Status::EMPTY),
+            (Stage::AskedAndSent, true) => self.end_withdrawn(place),
+            (Stage::AskedAndSent, false) => {
+                self.forget_withdrawal(token);
+                self.end_send(token, Status::EMPTY);
+            }
             // It has answered before.
             (Stage::Granted, _) => {}
         }
