@@ -46,6 +46,8 @@ struct Rank {
     pid: Option<i32>,
     phase: Phase,
     card: Option<ByteBuf>,
+    /// A rank has finalized without it, as it no longer answers.
+    is_lost: bool,
 }
 
 /// The state of all ranks, and the verdict.
@@ -56,6 +58,8 @@ pub struct Job {
     is_started: bool,
     /// Exit status, once it is decided.
     verdict: Option<u8>,
+    /// Exit status if nothing decides it: of the first failure that ended no other rank.
+    flaw: Option<u8>,
     is_ending: bool,
     /// When an interrupt turns into the end.
     end_at: Option<Instant>,
@@ -70,11 +74,13 @@ impl Job {
             pid: None,
             phase: Phase::Silent,
             card: None,
+            is_lost: false,
         };
         Job {
             ranks: hosts.iter().map(rank).collect(),
             is_started: false,
             verdict: None,
+            flaw: None,
             is_ending: false,
             end_at: None,
             effects: VecDeque::new(),
@@ -88,7 +94,7 @@ impl Job {
 
     /// The exit status of `mpirun`, when all nodes are quiet.
     pub fn exit_code(&self) -> u8 {
-        self.verdict.unwrap_or(0)
+        self.verdict.or(self.flaw).unwrap_or(0)
     }
 
     /// Says whether the job is being ended before its time.
@@ -125,6 +131,11 @@ impl Job {
             Report::Init { rank } => self.enter(rank),
             Report::Card { rank, card } => self.collect(rank, card),
             Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
+            Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
+            Report::Failure { rank, reason } => {
+                let (who, reason) = (self.who(rank), printable_line(&reason));
+                self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
+            }
             Report::Abort {
                 rank,
                 code,
@@ -210,6 +221,14 @@ impl Job {
         }
     }
 
+    /// Notes a failure that ends no other rank. The exit status is not 0 then.
+    fn note_flaw(&mut self, code: u8, line: String) {
+        if self.verdict.is_none() {
+            self.say(line);
+            self.flaw.get_or_insert(code);
+        }
+    }
+
     fn say(&mut self, line: String) {
         self.effects.push_back(Effect::Say(line));
     }
@@ -253,13 +272,51 @@ impl Job {
     /// When every rank has given its card, all get all.
     fn collect(&mut self, rank: u32, card: ByteBuf) {
         self.ranks[rank as usize].card = Some(card);
-        if self.ranks.iter().all(|rank| rank.card.is_some()) {
-            let cards = self
-                .ranks
-                .iter_mut()
-                .filter_map(|rank| rank.card.take())
-                .collect();
-            self.effects.push_back(Effect::Order(Order::Cards(cards)));
+        self.hand_out_cards();
+    }
+
+    /// Gives all cards to all once the last has come. Nobody waits for a rank that is lost, and its
+    /// survivors may come one after the other.
+    fn hand_out_cards(&mut self) {
+        let has_lost = self.ranks.iter().any(|rank| rank.is_lost);
+        let has_left = |rank: &Rank| matches!(rank.phase, Phase::Finalized | Phase::Gone);
+        let is_awaited = |rank: &Rank| !rank.is_lost && !(has_lost && has_left(rank));
+        let mut awaited = self.ranks.iter().filter(|rank| is_awaited(rank));
+        let has_any = self.ranks.iter().any(|rank| rank.card.is_some());
+        if has_any && awaited.all(|rank| rank.card.is_some()) {
+            let ranks = self.ranks.iter_mut();
+            let cards = ranks.map(|rank| rank.card.take().unwrap_or_default());
+            let cards = Order::Cards(cards.collect());
+            self.effects.push_back(Effect::Order(cards));
+        }
+    }
+
+    /// A rank finalizes without the rank `lost`.
+    fn lose(&mut self, rank: u32, lost: u32, reason: &str) {
+        let Some(peer) = self.ranks.get_mut(lost as usize) else {
+            let who = self.who(rank);
+            return self.fail(
+                FAILED,
+                format!("{who} reported the loss of a rank that does not exist; ending the job"),
+            );
+        };
+        if !std::mem::replace(&mut peer.is_lost, true) {
+            let (lost, who) = (self.who(lost), self.who(rank));
+            let reason = printable_line(reason);
+            self.note_flaw(
+                FAILED,
+                format!("{lost} is lost: {reason}; {who} has finalized without it"),
+            );
+        }
+        self.hand_out_cards();
+    }
+
+    /// Ends the ranks that are lost once no other is left.
+    fn end_the_lost(&mut self) {
+        let is_over = |rank: &Rank| rank.is_lost || rank.phase == Phase::Gone;
+        let is_left = |rank: &Rank| rank.is_lost && rank.phase != Phase::Gone;
+        if self.ranks.iter().all(is_over) && self.ranks.iter().any(is_left) {
+            self.end();
         }
     }
 
@@ -278,6 +335,16 @@ impl Job {
     }
 
     fn rank_ended(&mut self, rank: u32, ended: Ended) {
+        if self.ranks[rank as usize].is_lost {
+            // The others go on without it, however it ends.
+            self.ranks[rank as usize].phase = Phase::Gone;
+        } else {
+            self.judge_end(rank, ended);
+        }
+        self.end_the_lost();
+    }
+
+    fn judge_end(&mut self, rank: u32, ended: Ended) {
         let who = self.who(rank);
         let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
         match (ended, phase) {
@@ -305,14 +372,10 @@ impl Job {
             }
             (Ended::Exited(0), _) => {}
             // The others have finalized as well or are about to: nobody waits for this one.
-            (Ended::Exited(code), Phase::Finalized) => {
-                if self.verdict.is_none() {
-                    self.say(format!(
-                        "{who} exited with status {code} after MPI_Finalize"
-                    ));
-                    self.verdict = Some(status(code).max(1));
-                }
-            }
+            (Ended::Exited(code), Phase::Finalized) => self.note_flaw(
+                status(code).max(1),
+                format!("{who} exited with status {code} after MPI_Finalize"),
+            ),
             (Ended::Exited(code), _) => {
                 let line = format!("{who} exited with status {code}; ending the job");
                 self.fail(status(code).max(1), line);
@@ -417,6 +480,86 @@ mod tests {
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", ended(0, Ended::Exited(5)));
         assert_eq!((job.exit_code(), job.is_ending()), (5, false));
+    }
+
+    #[test]
+    fn a_failure_after_finalize_does_not_hide_a_worse_one() {
+        let mut job = job(2);
+        job.hear("n1", Report::Init { rank: 0 });
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", ended(0, Ended::Exited(5)));
+        job.hear("n1", ended(1, Ended::Killed(11)));
+        assert_eq!((job.exit_code(), job.is_ending()), (139, true));
+    }
+
+    fn loss(rank: u32, lost: u32) -> Report {
+        let reason = "it gave no answer for 2 s".into();
+        Report::Loss { rank, lost, reason }
+    }
+
+    fn empty_card(rank: u32) -> Report {
+        let card = ByteBuf::new();
+        Report::Card { rank, card }
+    }
+
+    #[test]
+    fn survivors_of_a_loss_finalize_and_the_lost_rank_is_ended_when_they_have_ended() {
+        let mut job = job(3);
+        let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 3]));
+        for rank in 0..3 {
+            job.hear("n1", Report::Init { rank });
+        }
+        job.hear("n1", loss(0, 2));
+        job.hear("n1", empty_card(0));
+        let line = "rank 2 (pid 4702 on host n1) is lost: it gave no answer for 2 s; rank 0 (pid \
+                    4700 on host n1) has finalized without it";
+        assert_eq!(lines(&mut job), [line]);
+        job.hear("n1", loss(1, 2));
+        job.hear("n1", empty_card(1));
+        assert_eq!(job.effect(), Some(cards));
+        for rank in 0..2 {
+            job.hear("n1", Report::Finalized { rank });
+            assert!(!job.is_ending());
+            job.hear("n1", ended(rank, Ended::Exited(0)));
+        }
+        assert_eq!((job.exit_code(), job.is_ending()), (1, true));
+        job.hear("n1", ended(2, Ended::Killed(9)));
+        assert_eq!((job.exit_code(), lines(&mut job)), (1, vec![]));
+    }
+
+    #[test]
+    fn a_lost_rank_that_comes_back_waits_for_nobody_that_has_left() {
+        let mut job = job(2);
+        for rank in 0..2 {
+            job.hear("n1", Report::Init { rank });
+        }
+        let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 2]));
+        job.hear("n1", loss(0, 1));
+        job.hear("n1", empty_card(0));
+        let effects: Vec<_> = std::iter::from_fn(|| job.effect()).collect();
+        assert!(effects.contains(&cards));
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", empty_card(1));
+        assert_eq!(job.effect(), Some(cards));
+    }
+
+    #[test]
+    fn a_rank_that_is_no_part_of_the_job_cannot_be_lost() {
+        let (status, lines) = verdict(2, vec![Report::Init { rank: 0 }, loss(0, 2)]);
+        assert_eq!((status, lines.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_finalize_that_fails_is_reported_and_ends_nobody() {
+        let mut job = job(2);
+        job.hear("n1", Report::Init { rank: 0 });
+        let reason = "a wait is missing".into();
+        job.hear("n1", Report::Failure { rank: 0, reason });
+        job.hear("n1", Report::Finalized { rank: 0 });
+        job.hear("n1", ended(0, Ended::Exited(0)));
+        assert_eq!((job.exit_code(), job.is_ending()), (1, false));
+        let line = "rank 0 (pid 4700 on host n1): MPI_Finalize failed: a wait is missing";
+        assert_eq!(lines(&mut job), [line]);
     }
 
     #[test]

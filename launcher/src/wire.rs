@@ -16,7 +16,7 @@ use serde_bytes::ByteBuf;
 use crate::failure::printable;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 4\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 5\n";
 
 /// How much a remote shell may print before [`MAGIC`], in bytes.
 pub const NOISE_MAX: usize = 64 << 10;
@@ -195,6 +195,22 @@ pub enum Report {
         /// Which.
         rank: u32,
     },
+    /// A rank finalizes without a peer that no longer answers.
+    Loss {
+        /// Which.
+        rank: u32,
+        /// The peer.
+        lost: u32,
+        /// How the rank noticed.
+        reason: String,
+    },
+    /// `MPI_Finalize` of a rank fails, and its program goes on.
+    Failure {
+        /// Which.
+        rank: u32,
+        /// The error.
+        reason: String,
+    },
     /// A rank aborts the job.
     Abort {
         /// Which.
@@ -258,6 +274,8 @@ impl Report {
             | Report::Card { rank, .. }
             | Report::Counters { rank, .. }
             | Report::Finalized { rank }
+            | Report::Loss { rank, .. }
+            | Report::Failure { rank, .. }
             | Report::Abort { rank, .. }
             | Report::Broken { rank, .. }
             | Report::Output { rank, .. }

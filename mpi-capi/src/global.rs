@@ -26,7 +26,7 @@ use crate::error::{Cause, Error, Result};
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
-use crate::raise::Handlings;
+use crate::raise::{self, Handlings};
 use crate::stdio;
 use crate::types::TypeObject;
 use crate::variables::Tools;
@@ -394,9 +394,13 @@ impl Library {
         {
             comm.attributes.delete_all(comm.handle())?;
         }
-        self.process().finalize()?;
-        self.stage.store(Stage::After as u8, Ordering::Release);
-        Ok(())
+        let survives = !raise::is_fatal_without_object();
+        let left = self.process().finalize(survives);
+        // An error that is fatal still has a job to end.
+        if left.is_ok() || survives {
+            self.stage.store(Stage::After as u8, Ordering::Release);
+        }
+        Ok(left?)
     }
 
     /// Seconds since the first call.

@@ -196,7 +196,10 @@ impl Channel {
                 card.len()
             )),
             (Phase::Assigned, FromRank::Card(_)) => Ok(Phase::Carded),
-            (Phase::Assigned | Phase::Carded, FromRank::Counters(_)) => Ok(self.phase),
+            (
+                Phase::Assigned | Phase::Carded,
+                FromRank::Counters(_) | FromRank::Loss { .. } | FromRank::Failure(_),
+            ) => Ok(self.phase),
             // A single rank has nobody to exchange cards with.
             (Phase::Assigned | Phase::Carded, FromRank::Finalized) => Ok(Phase::Finalized),
             (phase, FromRank::Abort { .. }) if phase != Phase::Silent => Ok(phase),
@@ -207,6 +210,8 @@ impl Channel {
                     FromRank::Counters(_) => "reported its counters",
                     FromRank::Finalized => "finalized",
                     FromRank::Abort { .. } => "aborted",
+                    FromRank::Loss { .. } => "reported the loss of a peer",
+                    FromRank::Failure(_) => "reported why MPI_Finalize fails",
                 };
                 Err(format!("{what} out of order (it was {phase:?})"))
             }

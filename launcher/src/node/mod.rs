@@ -382,6 +382,8 @@ impl Node {
             FromRank::Card(card) => Report::Card { rank, card },
             FromRank::Counters(counters) => Report::Counters { rank, counters },
             FromRank::Finalized => Report::Finalized { rank },
+            FromRank::Loss { rank: lost, reason } => Report::Loss { rank, lost, reason },
+            FromRank::Failure(reason) => Report::Failure { rank, reason },
             FromRank::Abort { code, message } => {
                 self.ranks[place].aborts = true;
                 Report::Abort {

@@ -119,10 +119,17 @@ impl Client {
         self.send(&FromRank::Finalized, "Finalize")
     }
 
+    pub(super) fn loss(&mut self, rank: u32, reason: &str) -> Result<(), BootError> {
+        let reason = reason.to_string();
+        self.send(&FromRank::Loss { rank, reason }, "Finalize")
+    }
+
+    pub(super) fn failure(&mut self, why: &str) -> Result<(), BootError> {
+        self.send(&FromRank::Failure(cut(why)), "Finalize")
+    }
+
     pub(super) fn abort(&mut self, code: i32, message: &str) -> Result<(), BootError> {
-        let fits = |at: &usize| message.is_char_boundary(*at);
-        let end = (0..=message.len().min(ABORT_TEXT_MAX)).rev().find(fits);
-        let message = message[..end.unwrap_or(0)].to_string();
+        let message = cut(message);
         let told = self.send(&FromRank::Abort { code, message }, "Abort");
         self.lost |= told.is_err();
         told
@@ -207,6 +214,13 @@ fn adopt(fd: RawFd, listed: &'static str) -> Result<UnixStream, BootError> {
     inherited
         .try_clone()
         .map_err(|error| refuse(error.to_string()))
+}
+
+/// As much of a text as the launcher takes.
+fn cut(text: &str) -> String {
+    let fits = |at: &usize| text.is_char_boundary(*at);
+    let end = (0..=text.len().min(ABORT_TEXT_MAX)).rev().find(fits);
+    text[..end.unwrap_or(0)].to_string()
 }
 
 fn unexpected(message: &ToRank, during: &'static str) -> BootError {

@@ -15,6 +15,7 @@
 //!     | Card ------------------------> |   (waits for the card of every rank)
 //!     | <---------------------- Cards  |
 //!     | Counters, if wanted ---------> |
+//!     | Loss, of each lost peer -----> |   (nobody waits for its card)
 //!     | Finalized or Abort ----------> |
 //! ```
 
@@ -200,6 +201,31 @@ impl Boot {
     pub fn finalized(&mut self) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.finalized(),
+            Boot::Single(_) => Ok(()),
+        }
+    }
+
+    /// Tells the launcher that the peer of this rank no longer answers: nobody waits for it in
+    /// Finalize.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn loss(&mut self, rank: u32, reason: &str) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.loss(rank, reason),
+            Boot::Single(_) => Ok(()),
+        }
+    }
+
+    /// Tells the launcher why Finalize fails, before [`Boot::finalized`].
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn failure(&mut self, why: &str) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.failure(why),
             Boot::Single(_) => Ok(()),
         }
     }

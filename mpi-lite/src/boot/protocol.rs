@@ -16,7 +16,7 @@ use crate::counters::{self, Row};
 use crate::hidden::wipe;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -175,6 +175,15 @@ pub enum FromRank {
         /// What to print once; empty for the launcher's own words.
         message: String,
     },
+    /// A peer no longer answers, and this rank finalizes without it.
+    Loss {
+        /// The peer's rank in `MPI_COMM_WORLD`.
+        rank: u32,
+        /// How this rank noticed, in words.
+        reason: String,
+    },
+    /// Finalize returns this error to the program, which goes on; `Finalized` follows.
+    Failure(String),
 }
 
 /// What the launcher tells a rank.

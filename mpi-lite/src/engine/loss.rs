@@ -70,6 +70,15 @@ impl Lane {
         }
     }
 
+    /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
+    #[must_use]
+    pub fn losses(&self) -> Vec<(u32, &'static str)> {
+        let peers = &self.delivery.peers;
+        let lost = peers.lost().iter();
+        lost.map(|&peer| (peers.rank(peer), peers.reason(peer)))
+            .collect()
+    }
+
     /// The first peer that was lost, in words.
     #[must_use]
     pub fn first_loss(&self) -> Option<Error> {

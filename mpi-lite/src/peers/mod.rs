@@ -157,6 +157,13 @@ impl PeerTable {
         &self.lost
     }
 
+    /// Why `peer` answers no more, in words.
+    #[must_use]
+    pub fn reason(&self, peer: PeerId) -> &'static str {
+        let row = &self.rows[peer.0 as usize];
+        row.loss.unwrap_or("nothing more is known of it")
+    }
+
     /// The error of an operation that `peer` does not answer: `Cause::Lost`.
     #[must_use]
     pub fn error(&self, peer: PeerId) -> Error {
@@ -165,7 +172,7 @@ impl PeerTable {
             rank: row.rank,
             host: row.host.as_str().into(),
             address: row.address,
-            reason: row.loss.unwrap_or("nothing more is known of it"),
+            reason: self.reason(peer),
         }
         .into()
     }

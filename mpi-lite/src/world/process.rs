@@ -139,21 +139,25 @@ impl Process {
     }
 
     /// Leaves the job: waits until all that was sent is with its receivers, and until all other
-    /// processes have come as far, so that nobody still needs an answer of this one.
+    /// processes have come as far, so that nobody still needs an answer of this one. Nobody waits
+    /// for a process that is lost. `survives`: the program goes on after an error, so this process
+    /// leaves the job in order before an error is returned.
     ///
     /// # Errors
-    /// `Lost`: a peer is gone, and with it maybe what was sent to it; all of it is told, also what
-    /// completed before. `System`: the launcher is gone or ends the job.
-    pub fn finalize(&self) -> Result<()> {
+    /// `Lost`: a peer is gone, and with it maybe what was sent to it, also what completed before.
+    /// `Collective`: processes called different collectives. `System`: the launcher is gone or ends
+    /// the job.
+    pub fn finalize(&self, survives: bool) -> Result<()> {
         let system = |error: BootError| Error::from(Cause::System(error.to_string().into()));
         self.engine.with(Lane::close);
-        // A peer that is lost never comes here: nobody may wait for it below.
-        self.engine
-            .wait_until(|lane| match (lane.first_loss(), lane.is_quiet()) {
-                (Some(loss), _) => Some(Err(loss)),
-                (None, is_quiet) => is_quiet.then_some(Ok(())),
-            })?;
+        let loss = self.engine.wait_until(|lane| match lane.first_loss() {
+            Some(loss) if !survives => Some(Err(loss)),
+            loss => lane.is_quiet().then_some(Ok(loss)),
+        })?;
         let mut boot = self.boot.lock();
+        for (rank, reason) in self.engine.with(|lane| lane.losses()) {
+            boot.loss(rank, reason).map_err(system)?;
+        }
         // Twice: should another rank die before it comes here, this is the last that is heard.
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
@@ -161,12 +165,22 @@ impl Process {
         boot.exchange(&[]).map_err(system)?;
         // All have come, so all that was sent is here, whether somebody wanted it or not.
         self.engine.catch_up();
-        let leftovers = self.engine.with(|lane| lane.leftovers());
-        self.check_leftovers(leftovers)?;
+        let left = match loss {
+            Some(loss) => Err(loss),
+            None => self.check_leftovers(self.engine.with(|lane| lane.leftovers())),
+        };
+        match &left {
+            Err(_) if !survives => return left,
+            Err(error) if !matches!(error.cause(), Cause::Lost { .. }) => {
+                boot.failure(&error.to_string()).map_err(system)?;
+            }
+            _ => {}
+        }
         self.ticker.lock().take();
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
-        boot.finalized().map_err(system)
+        boot.finalized().map_err(system)?;
+        left
     }
 
     /// Collectives that did not meet are an error; other leftovers are reported if `check` is set.
