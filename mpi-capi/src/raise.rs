@@ -266,10 +266,7 @@ fn handler_of_no_object() -> InCharge {
 /// Returns true if an error of a call without an object ends the job.
 pub fn is_fatal_without_object() -> bool {
     let handler = handler_of_no_object().handler;
-    matches!(
-        handler,
-        abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT
-    )
+    matches!(handler, abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT)
 }
 
 #[cfg(test)]

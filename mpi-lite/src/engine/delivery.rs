@@ -10,7 +10,7 @@ use super::envelope::Envelope;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
 use super::operation::Request;
-use super::ports::Ports;
+use super::ports::{Desertion, Ports};
 use super::request::Requests;
 use super::sends::{Sending, SpareBuffers};
 use crate::config::Settings;
@@ -63,6 +63,8 @@ pub(super) struct Delivery {
     /// A peer is lost, or the collectives of a communicator have failed: some receives and sends
     /// may never be matched (`loss`).
     pub(super) has_failures: bool,
+    /// The losses that other processes have reported of peers that are not lost here.
+    pub(super) desertions: Vec<Desertion>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     pub(super) is_closing: bool,
     pub(super) leftovers: Leftovers,
@@ -99,6 +101,7 @@ impl Delivery {
             peers,
             ports: Arc::default(),
             has_failures: false,
+            desertions: Vec::new(),
             is_closing: false,
             leftovers: Leftovers::default(),
             settings,

@@ -11,6 +11,7 @@ use super::lane::Lane;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Inbound, Pattern};
 use super::operation::{Request, Status};
+use super::ports::Desertion;
 use super::sends::Sending;
 use crate::error::Error;
 use crate::ids::Context;
@@ -119,6 +120,7 @@ impl Delivery {
         for token in self.unanswered(peer) {
             self.unsent(token, peer);
         }
+        self.desertions.retain(|it| it.lost != peer);
         let ports = Arc::clone(&self.ports);
         self.fail_all(|it| ports.lost_member(it, &[peer]).is_some(), &error);
     }
@@ -142,19 +144,42 @@ impl Delivery {
     /// Why nothing may ever fit `pattern`, if that is so.
     #[cold]
     pub(super) fn failure(&self, pattern: &Pattern) -> Option<Error> {
-        let lost = self.ports.lost_member(pattern, self.peers.lost())?;
-        Some(self.peers.error(lost))
+        if let Some(lost) = self.ports.lost_member(pattern, self.peers.lost()) {
+            return Some(self.peers.error(lost));
+        }
+        if !pattern.context.is_collective() {
+            return None;
+        }
+        let desertion = self.ports.desertion(pattern.context, &self.desertions)?;
+        Some(self.peers.error(desertion.lost))
     }
 
-    /// Another process says that the one with this rank in the world is lost.
-    pub(super) fn hear_of_loss(&mut self, rank: u32) {
+    /// The process `by` reports that it has lost the one with this rank in the world. It completes
+    /// no collective operation with that one any more, so those of this process fail at once. All
+    /// else fails only when this process finds the loss itself.
+    pub(super) fn note_desertion(&mut self, by: PeerId, rank: u32) {
         // A rank that nobody has is nonsense from the network.
-        if let Some(peer) = self.peers.at_rank(rank)
-            && self.peers.doubt(peer)
+        let Some(lost) = self.peers.at_rank(rank) else {
+            return;
+        };
+        let desertion = Desertion { by, lost };
+        if lost == self.peers.me()
+            || self.peers.is_lost(lost)
+            || self.desertions.contains(&desertion)
         {
-            self.notices.push(Notice::Ask(peer));
+            return;
+        }
+        self.desertions.push(desertion);
+        self.has_failures = true;
+        if self.peers.doubt(lost) {
+            self.notices.push(Notice::Ask(lost));
             self.has_errands = true;
         }
+        let (ports, error) = (Arc::clone(&self.ports), self.peers.error(lost));
+        let is_deserted = |it: &Pattern| {
+            it.context.is_collective() && ports.desertion(it.context, &[desertion]).is_some()
+        };
+        self.fail_all(is_deserted, &error);
     }
 
     /// Notes that an unexpected message is lost: a receive that takes it, or that has probed for

@@ -237,23 +237,44 @@ fn who_waits_for_a_member_that_gives_up_is_told_and_looks_itself() {
     assert!(fails(&mut trio.lanes[1], waiting));
 }
 
-/// What process 0 says of process 2 is not believed while that answers process 1.
+/// Process 0 reports the loss of process 2, which answers process 1. Process 0 completes no
+/// collective with process 2 any more, so those of process 1 with both fail; all else goes on.
 #[test]
-fn a_peer_that_answers_is_not_lost_whatever_others_say() {
+fn a_peer_that_another_process_has_lost_is_lost_to_the_collectives_of_both_alone() {
     let mut trio = Trio::new();
-    let mut room = [0; 8];
-    let collective = from(Context::WORLD.collective(), 2);
-    let waiting = receive(&mut trio.lanes[1], collective, &mut room);
+    let mut rooms = [[0; 8]; 3];
+    let apart = Context(16);
+    for me in [1, 2] {
+        let port = trio.lanes[me].open_port(apart, port(&[1, 2]));
+        trio.ports.push(port);
+    }
+    let contexts = [Context::WORLD, apart.collective()];
+    let [in_vain, others @ ..] = &mut rooms;
+    let lane = &mut trio.lanes[1];
+    let in_vain = receive(lane, from(Context::WORLD.collective(), 2), in_vain);
+    let waiting: Vec<_> = contexts
+        .into_iter()
+        .zip(others)
+        .map(|(context, room)| receive(lane, from(context, 2), room))
+        .collect();
     trio.cut(0);
     let mut body = [0; 8];
     trio.send((0, 2), Context::WORLD, &mut body);
-    let is_doubted = |lane: &Lane| lane.delivery.peers.is_doubted(PeerId(2));
-    assert!(trio.run(|lanes| is_doubted(&lanes[1]) && lanes[1].is_quiet()));
-    let mut body = [0; 8];
-    trio.send((2, 1), Context::WORLD.collective(), &mut body);
-    assert!(trio.run(|lanes| lanes[1].peek(Some(waiting)).unwrap().is_some()));
-    assert!(!fails(&mut trio.lanes[1], waiting));
+    assert!(trio.run(|lanes| lanes[1].peek(Some(in_vain)).unwrap().is_some()));
+    assert!(fails(&mut trio.lanes[1], in_vain));
+    assert!(trio.run(|lanes| lanes[1].is_quiet()));
+    for (context, request) in contexts.into_iter().zip(waiting) {
+        assert!(!trio.is_over(1, request));
+        let mut body = [0; 8];
+        trio.send((2, 1), context, &mut body);
+        assert!(trio.run(|lanes| lanes[1].peek(Some(request)).unwrap().is_some()));
+        assert!(!fails(&mut trio.lanes[1], request));
+    }
     assert_eq!(trio.lanes[1].first_loss(), None);
+    let mut room = [0; 8];
+    let collective = from(Context::WORLD.collective(), 2);
+    let late = receive(&mut trio.lanes[1], collective, &mut room);
+    assert!(fails(&mut trio.lanes[1], late));
 }
 
 /// The network may say anything.
@@ -261,9 +282,10 @@ fn a_peer_that_answers_is_not_lost_whatever_others_say() {
 fn the_loss_of_a_process_that_nobody_knows_is_no_news() {
     let mut trio = Trio::new();
     for rank in [3, u32::MAX, 0] {
-        trio.lanes[0].delivery.hear_of_loss(rank);
+        trio.lanes[0].delivery.note_desertion(PeerId(1), rank);
     }
     assert!(trio.lanes[0].delivery.notices.is_empty());
+    assert!(!trio.lanes[0].delivery.has_failures);
 }
 
 #[test]

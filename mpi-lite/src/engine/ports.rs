@@ -22,6 +22,13 @@ pub enum Port {
     },
 }
 
+/// A process has lost a peer. It completes no collective operation that both take part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Desertion {
+    pub(super) by: PeerId,
+    pub(super) lost: PeerId,
+}
+
 #[derive(Debug)]
 struct Entry {
     port: Port,
@@ -74,6 +81,19 @@ impl Ports {
             _ => members.contains(peer),
         };
         lost.iter().copied().find(is_awaited)
+    }
+
+    /// The first of `desertions` that leaves a collective operation of this context incomplete: both
+    /// the deserter and the peer that it has lost are members.
+    pub(super) fn desertion(
+        &self,
+        context: Context,
+        desertions: &[Desertion],
+    ) -> Option<Desertion> {
+        let table = self.table.lock();
+        let Port::Matching { members } = &table.get(&context.point_to_point())?.port;
+        let concerns = |it: &&Desertion| members.contains(&it.by) && members.contains(&it.lost);
+        desertions.iter().find(concerns).copied()
     }
 
     #[cfg(all(test, feature = "sim"))]

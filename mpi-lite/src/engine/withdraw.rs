@@ -139,7 +139,7 @@ impl Delivery {
         if envelope.source != QUESTION {
             self.aim(inbound, Target::Nothing, message.is_whole);
             match envelope.source {
-                LOST => self.hear_of_loss(token.0),
+                LOST => self.note_desertion(message.from, token.0),
                 HELLO => {}
                 says => self.settle(message.from, token, says == DROPPED),
             }

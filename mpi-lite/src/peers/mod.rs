@@ -161,7 +161,10 @@ impl PeerTable {
     #[must_use]
     pub fn reason(&self, peer: PeerId) -> &'static str {
         let row = &self.rows[peer.0 as usize];
-        row.loss.unwrap_or("nothing more is known of it")
+        row.loss.unwrap_or(match row.is_doubted {
+            true => "another rank of the job has lost it",
+            false => "nothing more is known of it",
+        })
     }
 
     /// The error of an operation that `peer` does not answer: `Cause::Lost`.
