@@ -238,6 +238,54 @@ fn survivors_of_a_lost_rank_go_on_with_each_other() {
         .args(["--transport", "rmpp"])
         .env("MPILITE_LOST_S", "2")
         .arg(&binary);
-    let outcome = job.run().expect_code(3);
-    drop(outcome.expect_stdout("survivors: all right"));
+    let outcome = job.run().expect_code(1);
+    let outcome = outcome.expect_stdout("survivor 0: all right");
+    drop(outcome.expect_stdout("survivor 1: all right"));
+}
+
+/// One rank of four stops in the middle of each kind of collective operation.
+#[test]
+fn each_survivor_of_a_collective_gets_its_error_and_the_next_one_without_the_lost_rank_works() {
+    const LOST_S: u32 = 2;
+    let (_scratch, binary) = faulty("bereaved");
+    for (bytes, first) in [
+        (8, 0),
+        (100_000, 0),
+        (3_000_000, 1),
+        (100_000, 2),
+        (40_000, 6),
+    ] {
+        let outcome = Job::mpirun(4)
+            .args(["--transport", "rmpp"])
+            .env("MPILITE_LOST_S", &LOST_S.to_string())
+            .arg(&binary)
+            .args([&bytes.to_string(), &first.to_string(), "60"])
+            .run()
+            .expect_code(1);
+        let told = outcome.stdout.matches("survivor: all right").count();
+        assert_eq!(
+            told,
+            3,
+            "{bytes} bytes, {first} first: {}",
+            outcome.report()
+        );
+        let outcome = outcome.expect_stderr("rank 3 (pid ");
+        drop(outcome.expect_stderr("is lost: "));
+    }
+}
+
+/// The rank that works on is longer at it than the other one takes to find the loss and finalize.
+#[test]
+fn a_survivor_that_finalizes_does_not_end_the_others() {
+    let (_scratch, binary) = faulty("finalizes_early");
+    let job = Job::mpirun(RANKS)
+        .args(["--transport", "rmpp"])
+        .env("MPILITE_LOST_S", "2")
+        .arg(&binary)
+        .arg("5");
+    let outcome = job.run().expect_code(1);
+    let outcome = outcome.expect_stdout("the work is done");
+    let outcome = outcome.expect_stderr("rank 2 (pid ");
+    let outcome = outcome.expect_stderr("has finalized without it");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.report());
 }
