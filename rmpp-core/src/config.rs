@@ -1,4 +1,4 @@
-//! What all nodes agree on before the first packet, and what each may choose for itself.
+//! Settings: some must be equal on all nodes, the others are each node's own.
 
 use core::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Config {
     pub nodes: u32,
     /// Payload bytes of one full packet (the header is not counted).
     pub packet_bytes: usize,
-    /// What is done beyond the classic profile; the same on all nodes of a job.
+    /// The extensions of the classic profile; equal on all nodes of a job.
     pub caps: Caps,
     /// Version put into each header and demanded of each header.
     pub version: u16,
@@ -115,7 +115,7 @@ impl Config {
         }
     }
 
-    /// The same with the extensions `caps`; [`Caps::FAST`] is the fast profile.
+    /// The profile with the extensions `caps`; [`Caps::FAST`] is the fast profile.
     #[must_use]
     pub fn with_caps(nodes: u32, packet_bytes: usize, caps: Caps) -> Self {
         let mut config = Self::classic(nodes, packet_bytes);
@@ -148,8 +148,8 @@ impl Config {
         }
     }
 
-    /// Whether all of a message goes out unasked, so that the cumulative acknowledgement alone may
-    /// end it: a short one, and one that is wholly unscheduled.
+    /// Returns true if all of a message goes out unasked, so that the cumulative acknowledgement
+    /// alone may end it: a short one, and one that is wholly unscheduled.
     // Rule K. Rule U.
     pub(crate) fn is_unasked(&self, shape: Shape) -> bool {
         self.caps.has(Caps::LAZY) && (shape.is_short() || shape.last_seq() <= self.unscheduled())
@@ -192,7 +192,7 @@ impl Config {
         );
     }
 
-    /// Whether `bug` has been planted; never, unless compiled for that test.
+    /// Returns true if `bug` has been planted; never, unless compiled for that test.
     #[inline]
     pub(crate) fn has(&self, bug: Bug) -> bool {
         #[cfg(feature = "planted")]

@@ -1,4 +1,4 @@
-//! What an endpoint counts, and the table of it.
+//! The counters of an endpoint, and their table.
 //!
 //! A counter is one line of a [`tally!`](crate::tally): from that line come its field, its row in
 //! the table at the end of a job, and its performance variable for tools.
@@ -19,7 +19,7 @@ pub type Bytes = u64;
 /// The greatest amount there ever was at a time.
 pub type Peak = u64;
 
-/// What the number of a row means.
+/// The meaning of a row's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// How often something happened.

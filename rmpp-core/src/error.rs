@@ -1,4 +1,4 @@
-//! What can be wrong with a call, and why a packet is dropped.
+//! Errors of calls, and the reasons why a packet is dropped.
 
 use crate::ids::NodeId;
 

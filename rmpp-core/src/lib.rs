@@ -1,6 +1,6 @@
 //! RMPP, the Reliable Message Passing Protocol of Riesen and Maccabe, as a state machine.
 //!
-//! It knows no payload, no clock and no socket: the driver around it has them. `docs/protocol.md`
+//! It has no payload, no clock and no socket: the driver around it has them. `docs/protocol.md`
 //! states each rule; the rule's name stands above the code that keeps it. The run loop:
 //!
 //! 1. A packet came: find out by its address which node sent it, check the job's cookie, then

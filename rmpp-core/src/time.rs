@@ -1,4 +1,4 @@
-//! Time as the caller tells it: nanoseconds since an origin of the caller's choice.
+//! Time as the caller passes it in: nanoseconds since an origin of the caller's choice.
 
 use core::hash::{Hash, Hasher};
 use core::time::Duration;

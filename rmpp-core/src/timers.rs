@@ -20,7 +20,7 @@ const PERIOD: u8 = 16;
 /// This many answers that came much too soon, and no sample, show that a path has become shorter.
 const EARLY: u8 = 8;
 
-/// What is known of the round trip of a path (RFC 6298, 2), in nanoseconds.
+/// The estimate of the round trip of a path (RFC 6298, 2), in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundTrip {
     /// Smoothed; 0 before the first sample.
@@ -60,13 +60,13 @@ impl RoundTrip {
         }
     }
 
-    /// Whether a time is so much less than the mean that the path must have become shorter.
+    /// Returns true if a time is so much less than the mean that the path must have become shorter.
     fn is_far_below(&self, measured_ns: u64) -> bool {
         measured_ns < u64::from(self.mean_ns / 8)
     }
 
-    /// Notes an answer that came so soon after a packet that may not be the one it answers. Whether
-    /// as many in a row, without a sample between them, came too soon.
+    /// Notes an answer that came `measured_ns` after a packet that may not be the one it answers.
+    /// Returns true if `EARLY` answers came too soon since the last sample.
     // Rule T.
     pub(crate) fn is_early_again(&mut self, measured_ns: u64) -> bool {
         self.early += u8::from(self.is_far_below(measured_ns));
@@ -137,8 +137,7 @@ pub(crate) struct Timeouts {
     max_ns: u64,
     restart_ns: u64,
     rng: Rng,
-    /// When this node last woke up from a pause: what went out before tells nothing about the
-    /// paths.
+    /// When this node last woke up from a pause: earlier packets measure no round trip.
     pub(crate) awake_since: Instant,
     /// The part of an eighth by which waits are longer now, in 2^-32.
     spread: u32,
@@ -185,13 +184,13 @@ impl Timeouts {
         }
     }
 
-    /// Whether an answer that took so long is no later than the first timeout allows.
+    /// Returns true if an answer that took `taken_ns` is within the timeout, not doubled.
     // Rule T.
     pub(crate) fn is_in_time(&self, round_trip: &RoundTrip, taken_ns: u64) -> bool {
         taken_ns <= self.base_ns(round_trip)
     }
 
-    /// Whether no wait is longer than that after `backoff` doublings.
+    /// Returns true if the wait after `backoff` doublings is the longest there is.
     // Rule T.
     pub(crate) fn is_longest(&self, round_trip: &RoundTrip, backoff: u8) -> bool {
         let base = self.base_ns(round_trip);

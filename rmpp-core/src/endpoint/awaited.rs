@@ -44,9 +44,9 @@ impl Awaited {
 
 impl<Out, In> IncomingMessages<'_, Out, In> {
     /// The data packet that `message` lacks next: none if it is not being received, nothing more is
-    /// granted, or packets are missing before others that have come, so that nobody knows which
-    /// comes next. Until something else is done at the endpoint, nobody but this packet has a
-    /// claim to its place.
+    /// granted, or packets are missing before others that have come, so that it is open which comes
+    /// next. Until something else is done at the endpoint, nobody but this packet has a claim to
+    /// its place.
     #[must_use]
     pub fn awaited(self, message: IncomingId) -> Option<Awaited> {
         let endpoint = &*self.0;

@@ -17,7 +17,7 @@ pub struct OutgoingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<O
 pub struct IncomingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<Out, In>);
 
 impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
-    /// What is kept with a message that has not ended.
+    /// The value kept with a message that has not ended.
     #[inline]
     #[must_use]
     pub fn kept(self, message: OutgoingId) -> Option<&'a Out> {

@@ -6,9 +6,9 @@ use super::Header;
 /// numbers alone (see [`Run`](super::Run)), or nothing that could be one.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Of the first packet; without meaning if this is none.
+    /// The decoded header of the first packet; meaningless if `packets` is 0.
     pub(crate) header: Header,
-    /// The same as it came; all that came if this is none.
+    /// Its bytes as received; all received bytes if `packets` is 0.
     pub(crate) head: &'a [u8],
     /// Bytes that follow it.
     pub(crate) payload_bytes: usize,
@@ -52,7 +52,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Whether it is a packet: one that is not is dropped with all that follows it.
+    /// Returns true if it is a packet. If not it is dropped with all that follows it.
     #[inline]
     #[must_use]
     pub fn is_any(&self) -> bool {

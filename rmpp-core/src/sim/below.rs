@@ -176,9 +176,9 @@ impl World {
         }
     }
 
-    /// Whether a packet is an end of a message that its sender knows to be refused: unscheduled
-    /// data was under way then, of which each packet is told so, or the last one is answered like
-    /// that of any message of before.
+    /// Returns true if a packet ends a message that has ended as refused at its sender. Unscheduled
+    /// data was still under way: each packet gets the refusal again, or the last one is answered as
+    /// that of an old message.
     fn ends_refused(&self, (from, to): (u32, u32), packet: &Packet) -> bool {
         let Some(header) = Header::decode(&packet.header) else {
             return false;

@@ -179,7 +179,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether its sender knows that message `tag` was refused.
+    /// Returns true if message `tag` ended as refused at its sender.
     pub(super) fn is_refused(&self, tag: u32) -> bool {
         self.messages[tag as usize].outcome == Outcome::Refused
     }
@@ -258,7 +258,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether data may come in any sequence (rule R).
+    /// Returns true if data may come in any sequence (rule R).
     pub(super) fn is_selective(&self) -> bool {
         self.is_selective
     }

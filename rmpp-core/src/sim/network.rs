@@ -168,7 +168,8 @@ impl<D: Clone> Network<D> {
         }
     }
 
-    /// The same with links of a rate, for datagrams sent by [`send_sized`](Self::send_sized).
+    /// Returns this network with links of a rate, for datagrams sent by
+    /// [`send_sized`](Self::send_sized).
     #[must_use]
     pub fn with_wires(mut self, wires: Wires) -> Self {
         self.wires = Some(wires);

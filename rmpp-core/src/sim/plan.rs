@@ -174,8 +174,8 @@ impl Plan {
         }
     }
 
-    /// Whether the links do nothing wrong, and an answer comes before it is asked for again, so
-    /// that no packet is ever repeated.
+    /// Returns true if the links are perfect and each answer comes before its packet is repeated,
+    /// so that no packet is ever repeated.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         let round_trip = Duration::from_nanos(2 * self.faults.min_delay_ns);
@@ -344,8 +344,8 @@ fn draw_faults(rng: &mut Rng) -> Faults {
     faults
 }
 
-/// Data packets of a message that still gets through when each loss, and each overtaking, means to
-/// begin again at 1: about ten attempts at most (cost of a restart: docs/protocol.md, rule P11).
+/// The longest message, in data packets, that gets through if each loss or reordering restarts it:
+/// about ten attempts at most (cost of a restart: docs/protocol.md, rule P11).
 fn longest_for(faults: &Faults) -> u64 {
     let of_one_kind = faults
         .loss_of

@@ -46,9 +46,9 @@ pub struct Traffic {
 /// What became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether all messages were sent in time.
+    /// True if all messages were sent in time.
     pub is_finished: bool,
-    /// Messages of which the sender was told that they were received.
+    /// Messages that ended as received at their sender.
     pub messages: u64,
     /// Bytes of all messages that were to be sent.
     pub payload_bytes: u64,

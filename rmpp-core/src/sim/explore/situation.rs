@@ -77,7 +77,7 @@ impl Situation {
         }
     }
 
-    /// The same for all states that behave alike from here on.
+    /// Returns a number that is equal for all states that behave alike from here on.
     pub(super) fn digest(&self) -> u128 {
         let [a, b] = [0, 1].map(|at: usize| {
             let End {
@@ -143,8 +143,8 @@ impl Situation {
         Some(end.digest.rotate_left(1) ^ digest)
     }
 
-    /// Whether nothing but the network has changed since `before`. Such a step leads nowhere: what
-    /// can happen after it can happen without it too.
+    /// Returns true if nothing but the network has changed since `before`. Such a step leads
+    /// nowhere: all that can happen after it can happen without it too.
     pub(super) fn is_deaf(&self, before: &Self) -> bool {
         let alike = |at: usize| {
             let (a, b) = (&self.ends[at], &before.ends[at]);

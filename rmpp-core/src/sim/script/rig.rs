@@ -53,9 +53,9 @@ pub struct Rig {
     pub(super) flights: Vec<Packet>,
     /// Packets between 0 and 1 that set out or were lost.
     pub(super) seen: Vec<Packet>,
-    /// Whether 0 and 1 were told anything false about each other.
+    /// True if a false packet passed between 0 and 1.
     pub(super) lied: bool,
-    /// Whether a node was declared lost.
+    /// True if a node was declared lost.
     pub(super) has_lost: bool,
     pub(super) played: Played,
 }
@@ -109,7 +109,7 @@ impl Rig {
         self.ends.len() as u32
     }
 
-    /// Whether nothing false was said between two nodes.
+    /// Returns true if no false packet passed between two nodes.
     pub(super) fn is_honest(&self, one: u32, other: u32) -> bool {
         !self.lied || one + other != 1
     }
