@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_profile_is_named() {
+    fn the_error_of_a_profile_names_the_wrong_word() {
         for (text, word) in [
             ("slow", "slow"),
             ("fast,snak", "snak"),

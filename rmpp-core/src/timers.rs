@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_t_the_wait_is_longer_than_the_round_trip_whatever_that_is() {
+    fn rule_t_the_wait_is_longer_than_any_round_trip() {
         for round_trip_ns in [100 * MS, 999 * MS, 1_200 * MS, 3_000 * MS] {
             let far = measured([round_trip_ns; 100]);
             for backoff in 0..10 {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_t_one_late_answer_makes_the_wait_little_longer_and_many_do() {
+    fn rule_t_one_late_answer_makes_the_wait_little_longer_and_many_make_it_long() {
         let late = measured([100_000; 100].into_iter().chain([660_000 * MS]));
         assert!(wait(&late, 0) <= 8 * MS);
         let later = measured([100_000; 100].into_iter().chain([30 * MS; 100]));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_t_a_path_that_becomes_short_is_known_to_be_at_once() {
+    fn rule_t_one_much_shorter_sample_makes_the_path_short() {
         let short = measured([1_000 * MS; 100].into_iter().chain([100_000]));
         assert!(wait(&short, 0) <= 2 * MS);
     }

@@ -286,7 +286,7 @@ fn compare(what: &str, all: &[Explored]) {
 }
 
 #[test]
-fn small_cases_keep_the_invariants_in_all_states_up_to_what_the_table_says() {
+fn small_cases_keep_the_invariants_in_the_classic_profile() {
     compare("classic", &run_all(cases(Caps::CLASSIC), MOST_STATES));
 }
 

@@ -114,7 +114,7 @@ fn i18_a_mebibyte_takes_few_packets_more_when_packets_are_lost() {
 }
 
 #[test]
-fn i18_goodput_under_loss_is_what_the_table_says() {
+fn i18_goodput_under_loss_is_that_of_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/goodput.table");
     let (now, kept) = (table(), std::fs::read_to_string(path).unwrap_or_default());
     if std::env::var_os("UPDATE").is_some() {

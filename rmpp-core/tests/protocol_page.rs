@@ -32,7 +32,7 @@ fn with_part(page: &str, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn the_page_states_what_the_code_does() {
+fn the_page_agrees_with_the_code() {
     let path = root().join("docs/protocol.md");
     let page = fs::read_to_string(&path).expect("docs/protocol.md is there");
     let parts = [

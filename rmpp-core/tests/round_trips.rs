@@ -148,7 +148,7 @@ fn rule_t_a_node_that_slept_does_not_make_the_path_long() {
 }
 
 #[test]
-fn rule_t_who_waits_for_a_long_timer_has_not_slept() {
+fn rule_t_a_node_that_waits_for_a_long_timer_has_not_slept() {
     let mut config = config("fast");
     // A timer of a path of a second is longer than half of this.
     config.lost_after = Some(Duration::from_secs(3));

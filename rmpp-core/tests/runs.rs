@@ -274,7 +274,7 @@ impl Twins {
 }
 
 #[test]
-fn a_run_is_what_its_packets_are_one_by_one() {
+fn a_run_has_the_effect_of_its_packets_one_by_one() {
     for profile in [
         "fast",
         "fast,-pipe",

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_k_what_goes_wholly_unscheduled_is_ended_by_its_number() {
+    fn rule_k_a_wholly_unscheduled_message_is_ended_by_its_number() {
         let accepted = (State::Pending, Input::Accepted);
         assert_eq!(different(selective, unscheduled), [accepted]);
         let ended = Some((State::Closed, Action::Complete));
