@@ -12,14 +12,14 @@ const FIRST_TIMEOUT: Duration = Duration::from_millis(5);
 /// Several times what a peer that has a core of its own takes to answer. Notebook 8.
 const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
 
-/// One burst of segmentation offload: what follows RTS without a grant.
+/// One burst of segmentation offload: the data that follows RTS without a grant.
 const UNSCHEDULED_BYTES: usize = 65_536;
 
-/// What is counted for each path is counted so far.
+/// The greatest count that a path can hold.
 const COUNTED: usize = u16::MAX as usize;
 
-/// The version all nodes of a job must speak (paper §3.1; the number is ours). With extensions it
-/// is one more.
+/// The version that all nodes of a job must use (paper §3.1; the number is ours). With extensions
+/// it is one more.
 pub const VERSION: u16 = 1;
 
 /// Parameters of an endpoint. `nodes`, `packet_bytes`, `version` and the first numbers must be the
@@ -250,7 +250,7 @@ pub enum Bug {
     TrustSource,
     /// The oldest first packet is never repeated, only the youngest.
     RepeatYoungest,
-    /// A NULL for a message in progress is answered but not told upward.
+    /// A NULL for a message in progress is answered but not reported upward.
     SilentAbort,
     /// The cumulative acknowledgement passes a held message (rule K broken).
     AckPassesHeld,
@@ -258,7 +258,7 @@ pub enum Bug {
     ForgetOwedAck,
     /// Unscheduled data that came too soon is not asked for again (rule U broken).
     ForgetUnscheduled,
-    /// Data sent before a NAK was heard counts as sent after it (rule R broken).
+    /// Data sent before a NAK arrived counts as sent after it (rule R broken).
     NakOnOldData,
     /// A NAK that comes late is obeyed again (rule R broken).
     ObeyOldNak,

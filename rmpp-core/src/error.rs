@@ -19,7 +19,7 @@ pub enum SendError {
         /// Number of nodes in the system.
         nodes: u32,
     },
-    /// A node does not speak the protocol with itself.
+    /// A node does not send to itself.
     #[error("{to} is this node itself")]
     ToSelf {
         /// Destination asked for.

@@ -12,8 +12,8 @@ pub enum Landing {
     Accept,
     /// Refuse it: the sender gets MSGDROP.
     Drop,
-    /// Not yet: [`land`](crate::IncomingMessages::land) will be called again. The sender may
-    /// be told that the message is held (rule H).
+    /// Not yet: [`land`](crate::IncomingMessages::land) will be called again. The sender may get a
+    /// hold (rule H).
     Later,
 }
 
@@ -78,8 +78,8 @@ impl Transmit {
     }
 }
 
-/// What has become of messages and peers. Each id is dead once its event has been raised, and what
-/// was kept with the message comes back with it.
+/// The ends of messages and peers. Each id is dead once its event has been raised, and the value
+/// kept with the message comes back with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event<Out = (), In = ()> {
     /// The turn of a message that came early: from now on it is like one that
@@ -94,7 +94,8 @@ pub enum Event<Out = (), In = ()> {
     },
     /// All bytes of it were placed, and it has landed.
     Arrived(IncomingId, In),
-    /// Its sender, this node, gave it up (NULL). What was kept of it, if anything was.
+    /// Its sender, this node, gave it up (NULL). With the value that was kept with it, if there was
+    /// one.
     Aborted(IncomingId, NodeId, Option<In>),
     /// The receiver has all of it (MSGEND).
     Sent(OutgoingId, Out),
@@ -108,7 +109,7 @@ pub enum Event<Out = (), In = ()> {
     Lost {
         /// The peer.
         node: NodeId,
-        /// What was kept with the messages to it.
+        /// The values that were kept with the messages to it.
         unsent: Vec<Out>,
         /// Messages from it that have not arrived, each with what was kept of it.
         unfinished: Vec<(IncomingId, Option<In>)>,

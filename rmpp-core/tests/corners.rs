@@ -62,7 +62,7 @@ fn rule_k_an_acknowledgement_does_not_pass_a_message_that_has_not_landed() {
     wire.landing = None;
     wire.send(0, 1, 8);
     let packet = wire.take(0).expect("LAST_RTS");
-    // Announced; the layer above sends something before it says where that lands.
+    // Announced; the layer above sends something before it lands the message.
     let now = wire.now;
     let header = packet.header.encode();
     let first = wire::handle((&mut wire.nodes[1], NodeId(0)), &header, 8, now);

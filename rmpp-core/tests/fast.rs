@@ -263,7 +263,8 @@ fn pass(wire: &mut Wire, time: Duration) {
     wire.run();
 }
 
-/// Whether a packet answers message `msg_num`; an acknowledgement that goes alone names none.
+/// Returns true if a packet answers message `msg_num`; an acknowledgement that goes alone names
+/// none.
 fn answers(packet: &Packet, msg_num: u32) -> bool {
     packet.header.msg_num == msg_num && !packet.header.flags.has(Flags::PURE)
 }
@@ -526,12 +527,12 @@ fn rule_t_data_that_never_gets_through_is_sent_more_and_more_seldom() {
     assert!((3..50).contains(&sent), "{sent} times in a second");
 }
 
-/// Two nodes that know their round trip: 50 us.
+/// Two nodes that have measured their round trip: 50 us.
 fn measured() -> Wire {
     measured_as(MS / 20)
 }
 
-/// Two nodes that know that their round trip takes so long.
+/// Two nodes that have measured a round trip of this length.
 fn measured_as(round_trip: Duration) -> Wire {
     let mut wire = fast();
     for _ in 0..20 {

@@ -28,7 +28,7 @@ const MESSAGES: [(u64, usize); 8] = [
 const PROFILES: [(&str, Caps); 2] = [("classic", Caps::CLASSIC), ("fast", Caps::FAST)];
 /// Sends open at a time.
 const WINDOW: usize = 64;
-/// What takes longer cannot be done, in virtual nanoseconds.
+/// The time limit of a run, in virtual nanoseconds.
 const LIMIT_NS: u64 = 1_000_000_000;
 
 /// Each cell is that of this many runs together: chance alone moves a single one by a third.
@@ -53,7 +53,7 @@ fn run(config: Config, (len, count): (u64, usize), loss_ppm: u32, seed: u64) -> 
     traffic.run()
 }
 
-/// What came of two runs, one after the other.
+/// The results of two runs, one after the other.
 fn both(one: Outcome, other: Outcome) -> Outcome {
     Outcome {
         is_finished: one.is_finished && other.is_finished,

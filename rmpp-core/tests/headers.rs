@@ -1,4 +1,4 @@
-//! What the headers of packets say, field by field, where nothing but the other end would notice.
+//! The headers of packets, field by field, where nothing but the other end would notice.
 
 mod wire;
 

@@ -90,13 +90,13 @@ fn header(kind: Kind, version: u16) -> Header {
     }
 }
 
-/// What a fresh endpoint says to a packet.
+/// The result of a packet at a fresh endpoint.
 fn outcome(caps: Caps, bytes: &[u8], payload_len: usize) -> Option<Dropped> {
     let mut endpoint = endpoint(caps, PACKET as usize);
     let sum = bytes.len() + payload_len;
     let packet = endpoint.cut(bytes, sum);
     if packet.is_any() && packet.bytes() < sum {
-        // What is behind it is no packet (rule J).
+        // The bytes behind it are no packet (rule J).
         return Some(Dropped::Fields);
     }
     endpoint.handle(NodeId(0), &packet, Instant::ZERO).err()
@@ -472,7 +472,7 @@ fn settings() -> String {
     text
 }
 
-/// What the source says behind `const NAME: type =`.
+/// The text behind `const NAME: type =` in the source.
 fn constant(file: &str, name: &str) -> String {
     let text = fs::read_to_string(root().join(file)).expect("the file is there");
     let (_, after) = text

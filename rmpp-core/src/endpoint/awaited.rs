@@ -6,8 +6,7 @@ use crate::ids::{IncomingId, NodeId};
 use crate::incoming::states::State;
 use crate::packet::{Header, Kind, bare_header_bytes, header_bytes_of};
 
-/// A data packet that was granted and has not come: what its header says, and where its payload
-/// belongs.
+/// A data packet that was granted and has not come: its header, and where its payload belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited {
     /// The message.

@@ -265,10 +265,9 @@ impl<Out, In> Endpoint<Out, In> {
     /// `from` is the node that sent the packet, which the layer below finds by its source address;
     /// that layer has also checked the job's cookie and the packet's integrity.
     ///
-    /// # Errors
-    /// Says why the packet was dropped. A packet that fails rule S has changed nothing but a
-    /// counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
-    /// sender, and what it acknowledges counts.
+    /// # Errors Returns the reason why the packet was dropped. A packet that fails rule S has
+    /// changed nothing but a counter; one that no state machine has an arrow for (rule P14) is a
+    /// sign of life of its sender, and what it acknowledges counts.
     // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     #[inline]
     pub fn handle(
@@ -309,9 +308,9 @@ impl<Out, In> Endpoint<Out, In> {
         outcome
     }
 
-    /// The next packet to send, or up to `most` of them if they are data of one message that only
-    /// their numbers tell apart: see [`Transmit::packets`]. Call until it returns `None`, after
-    /// each other call; or stop earlier when the layer below has no room, and go on when it has.
+    /// The next packet to send, or up to `most` of them if they are data of one message that differ
+    /// in their numbers alone: see [`Transmit::packets`]. Call until it returns `None`, after each
+    /// other call; or stop earlier when the layer below has no room, and go on when it has.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, most: u32) -> Option<Transmit> {
         self.observe(now);

@@ -2,7 +2,7 @@
 
 use super::Header;
 
-/// What a datagram begins with: a packet, several that follow each other and differ in their
+/// The beginning of a datagram: a packet, several that follow each other and differ in their
 /// numbers alone (see [`Run`](super::Run)), or nothing that could be one.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -18,8 +18,8 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// The packet at the beginning of `bytes` bytes, of which `head` are the first ones. With
-    /// `coalesces` another one may follow. `payload_bytes` says how long the payload of a header
-    /// is, or that there is no such header.
+    /// `coalesces` another one may follow. `payload_bytes` returns the length of the payload of a
+    /// header, or that there is no such header.
     // Rule J.
     #[inline]
     pub(crate) fn cut(
@@ -41,7 +41,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// What stands for `bytes` bytes that do not begin with a packet.
+    /// Stands for `bytes` bytes that do not begin with a packet.
     #[cold]
     pub(crate) fn none(head: &'a [u8], bytes: usize) -> Self {
         Self {

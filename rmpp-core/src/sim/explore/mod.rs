@@ -97,8 +97,8 @@ impl Case {
     }
 }
 
-/// What may happen next. A packet is named by its digest, so that a trace from which something was
-/// left out still means the same packets.
+/// An act that may happen next. A packet is named by its digest, so that a trace from which
+/// something was left out still means the same packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Send(u32),
@@ -130,7 +130,7 @@ pub struct Explored {
 struct Level {
     situation: Situation,
     left: Vec<Act>,
-    /// What is being tried from here.
+    /// The act that is being tried from here.
     trying: Option<Act>,
 }
 

@@ -122,7 +122,7 @@ enum Line {
     Comment(String),
 }
 
-/// What happens to a few endpoints.
+/// A sequence of events at a few endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     profile: String,
