@@ -57,10 +57,11 @@ bench: stage
 	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin bench
 
 # The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots and keeps
-# the figures of each picture beside it.
-# COMPARE=quick makes it short, ONLY=section,section runs these alone; ONLY=node is one machine,
-# ONLY=network-1500 the network with an Ethernet's packets. BEFORE=prefix puts the mpi-lite that is
-# installed there into the place of the other MPIs.
+# the figures of each picture beside it, with machine, date, commit and versions.
+# COMPARE=quick makes it short and draws into target/compare, as do fewer than five rounds;
+# ONLY=section,section runs these alone; ONLY=node is one machine, ONLY=network-1500 the network
+# with an Ethernet's packets. BEFORE=prefix puts the mpi-lite that is installed there into the place
+# of the other MPIs.
 compare: stage
 	COMPARE="$(COMPARE)" ONLY="$(ONLY)" BEFORE="$(BEFORE)" MPILITE_PREFIX=$(STAGE) \
 	  $(CARGO) run --release --package mpi-lite-benches --bin compare

@@ -12,6 +12,7 @@ use mpi_lite_tests::{Job, Outcome, c_source};
 use crate::contender::{Contender, auto, before, neighbours, ours, peers, rmpp};
 use crate::machine;
 use crate::options::Options;
+use crate::origin::Origin;
 use crate::place::Place;
 
 /// A C program of `benches/c` with everything that its run needs but the contender.
@@ -146,6 +147,12 @@ impl Bench {
             1 => format!("one round{busy}"),
             _ => format!("medians of {rounds} rounds{busy}"),
         }
+    }
+
+    /// Where figures come from that are measured now, in this many rounds, of these contenders.
+    #[must_use]
+    pub fn origin(&self, rounds: usize, contenders: &[Contender]) -> Origin {
+        Origin::now(&self.options, rounds, contenders)
     }
 
     /// The names of the other MPIs.

@@ -205,15 +205,18 @@ fn from_folder(folder: &Path, who: Contender) -> Contender {
 
 /// The name with the first two numbers of the version: `MPICH 4.0`.
 fn named_with_version(who: &Contender) -> String {
-    let version = who.version().and_then(|line| version_number(&line));
+    let version = who.version_number().map(|it| major_and_minor(&it));
     version.map_or_else(|| who.name.clone(), |it| format!("{} {it}", who.name))
 }
 
-fn version_number(line: &str) -> Option<String> {
+fn version_in(line: &str) -> Option<&str> {
     let is_version =
         |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-    let word = line.split_whitespace().find(is_version)?;
-    Some(word.split('.').take(2).collect::<Vec<_>>().join("."))
+    line.split_whitespace().find(is_version)
+}
+
+fn major_and_minor(version: &str) -> String {
+    version.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
 impl Contender {
@@ -228,6 +231,12 @@ impl Contender {
             .lines()
             .find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
         Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// Its version in numbers, `4.0.2`; nothing if it is not there.
+    #[must_use]
+    pub fn version_number(&self) -> Option<String> {
+        Some(version_in(&self.version()?)?.to_owned())
     }
 
     /// The words between launcher and program for `threads` threads of all ranks together.
@@ -284,9 +293,9 @@ mod tests {
     #[test]
     fn a_version_has_two_numbers_in_a_name() {
         let numbers = ["mpirun (Open MPI) 5.0.11", "Version: 4.0.2", "no number"];
-        let numbers = numbers.map(version_number);
-        let numbers = numbers.each_ref().map(Option::as_deref);
-        assert_eq!(numbers, [Some("5.0"), Some("4.0"), None]);
+        let numbers = numbers.map(version_in);
+        assert_eq!(numbers, [Some("5.0.11"), Some("4.0.2"), None]);
+        assert_eq!(major_and_minor("5.0.11"), "5.0");
     }
 
     #[test]

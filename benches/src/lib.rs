@@ -10,6 +10,7 @@ mod goal;
 pub mod machine;
 mod measurements;
 mod options;
+mod origin;
 mod place;
 pub mod plot;
 pub mod profile;
@@ -23,6 +24,7 @@ pub use contender::{Contender, auto, counting, kernel, neighbours, ours, peers, 
 pub use goal::{Goal, Limit};
 pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
 pub use options::Options;
+pub use origin::Origin;
 pub use place::{
     ETHERNET, JUMBO, LOOPBACK, NETWORKS, Network, Place, check_networks, cut, disturbed,
 };

@@ -34,8 +34,6 @@ pub fn is_busy() -> bool {
 /// Cores, kernel and what else runs, in one line; and a second line if the machine is busy.
 #[must_use]
 pub fn describe() -> String {
-    let cores = cores();
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let others = others_running();
     let busy = if others.is_some_and(|others| others > QUIET) {
         "\nothers use this machine: doubt figures that took their time, trust counts"
@@ -43,8 +41,15 @@ pub fn describe() -> String {
         ""
     };
     let others = others.map_or_else(|| "unknown".to_owned(), |others| format!("{others:.1}"));
-    let kernel = kernel.trim();
-    format!("{cores} cores, Linux {kernel}, other processes running: {others}{busy}")
+    let machine = cores_and_kernel();
+    format!("{machine}, other processes running: {others}{busy}")
+}
+
+/// `2 cores, Linux 6.1.0`.
+#[must_use]
+pub(crate) fn cores_and_kernel() -> String {
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{} cores, Linux {}", cores(), kernel.trim())
 }
 
 /// What a peer says of itself, or how to get it.

@@ -54,9 +54,9 @@ pub enum ProfileError {
     /// It names no extension.
     #[error("{word:?} is no extension: each is + or - and one of {names}")]
     Extension {
-        /// What was read.
+        /// The word that was read.
         word: String,
-        /// What there is.
+        /// All extensions.
         names: String,
     },
 }
@@ -98,20 +98,20 @@ impl Caps {
         }
     }
 
-    /// What two nodes have in common.
+    /// The extensions that two nodes have in common.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0).closed()
     }
 
-    /// Whether all of `other` is in the set.
+    /// Returns true if all of `other` is in the set.
     #[inline]
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether there is none: the classic profile.
+    /// Returns true if the set is empty: the classic profile.
     #[must_use]
     pub const fn is_classic(self) -> bool {
         self.0 == 0
@@ -123,7 +123,7 @@ impl Caps {
         self.0
     }
 
-    /// The set of published bits; what this version does not know is left out.
+    /// The set of published bits, without those that this version does not have.
     #[must_use]
     pub fn from_bits(bits: u16) -> Self {
         Self(bits & Self::FAST.0).closed()
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_profile_is_named() {
+    fn the_error_of_a_profile_names_the_wrong_word() {
         for (text, word) in [
             ("slow", "slow"),
             ("fast,snak", "snak"),

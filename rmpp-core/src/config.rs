@@ -1,4 +1,4 @@
-//! What all nodes agree on before the first packet, and what each may choose for itself.
+//! Settings: some must be equal on all nodes, the others are each node's own.
 
 use core::time::Duration;
 
@@ -12,14 +12,14 @@ const FIRST_TIMEOUT: Duration = Duration::from_millis(5);
 /// Several times what a peer that has a core of its own takes to answer. Notebook 8.
 const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
 
-/// One burst of segmentation offload: what follows RTS without a grant.
+/// One burst of segmentation offload: the data that follows RTS without a grant.
 const UNSCHEDULED_BYTES: usize = 65_536;
 
-/// What is counted for each path is counted so far.
+/// The greatest count that a path can hold.
 const COUNTED: usize = u16::MAX as usize;
 
-/// The version all nodes of a job must speak (paper §3.1; the number is ours). With extensions it
-/// is one more.
+/// The version that all nodes of a job must use (paper §3.1; the number is ours). With extensions
+/// it is one more.
 pub const VERSION: u16 = 1;
 
 /// Parameters of an endpoint. `nodes`, `packet_bytes`, `version` and the first numbers must be the
@@ -30,7 +30,7 @@ pub struct Config {
     pub nodes: u32,
     /// Payload bytes of one full packet (the header is not counted).
     pub packet_bytes: usize,
-    /// What is done beyond the classic profile; the same on all nodes of a job.
+    /// The extensions of the classic profile; equal on all nodes of a job.
     pub caps: Caps,
     /// Version put into each header and demanded of each header.
     pub version: u16,
@@ -115,7 +115,7 @@ impl Config {
         }
     }
 
-    /// The same with the extensions `caps`; [`Caps::FAST`] is the fast profile.
+    /// The profile with the extensions `caps`; [`Caps::FAST`] is the fast profile.
     #[must_use]
     pub fn with_caps(nodes: u32, packet_bytes: usize, caps: Caps) -> Self {
         let mut config = Self::classic(nodes, packet_bytes);
@@ -148,8 +148,8 @@ impl Config {
         }
     }
 
-    /// Whether all of a message goes out unasked, so that the cumulative acknowledgement alone may
-    /// end it: a short one, and one that is wholly unscheduled.
+    /// Returns true if all of a message goes out unasked, so that the cumulative acknowledgement
+    /// alone may end it: a short one, and one that is wholly unscheduled.
     // Rule K. Rule U.
     pub(crate) fn is_unasked(&self, shape: Shape) -> bool {
         self.caps.has(Caps::LAZY) && (shape.is_short() || shape.last_seq() <= self.unscheduled())
@@ -192,7 +192,7 @@ impl Config {
         );
     }
 
-    /// Whether `bug` has been planted; never, unless compiled for that test.
+    /// Returns true if `bug` has been planted; never, unless compiled for that test.
     #[inline]
     pub(crate) fn has(&self, bug: Bug) -> bool {
         #[cfg(feature = "planted")]
@@ -250,7 +250,7 @@ pub enum Bug {
     TrustSource,
     /// The oldest first packet is never repeated, only the youngest.
     RepeatYoungest,
-    /// A NULL for a message in progress is answered but not told upward.
+    /// A NULL for a message in progress is answered but not reported upward.
     SilentAbort,
     /// The cumulative acknowledgement passes a held message (rule K broken).
     AckPassesHeld,
@@ -258,7 +258,7 @@ pub enum Bug {
     ForgetOwedAck,
     /// Unscheduled data that came too soon is not asked for again (rule U broken).
     ForgetUnscheduled,
-    /// Data sent before a NAK was heard counts as sent after it (rule R broken).
+    /// Data sent before a NAK arrived counts as sent after it (rule R broken).
     NakOnOldData,
     /// A NAK that comes late is obeyed again (rule R broken).
     ObeyOldNak,

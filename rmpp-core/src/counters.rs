@@ -1,4 +1,4 @@
-//! What an endpoint counts, and the table of it.
+//! The counters of an endpoint, and their table.
 //!
 //! A counter is one line of a [`tally!`](crate::tally): from that line come its field, its row in
 //! the table at the end of a job, and its performance variable for tools.
@@ -19,7 +19,7 @@ pub type Bytes = u64;
 /// The greatest amount there ever was at a time.
 pub type Peak = u64;
 
-/// What the number of a row means.
+/// The meaning of a row's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// How often something happened.
@@ -41,9 +41,9 @@ pub struct Row {
     pub group: &'static str,
     /// The counter, within its array if there is one.
     pub item: &'static str,
-    /// What it counts, or what its array counts, in a sentence.
+    /// A sentence: the thing that it counts, or its array.
     pub doc: &'static str,
-    /// What the number means.
+    /// The meaning of the number.
     pub measure: Measure,
     /// The number.
     pub value: u64,
@@ -58,7 +58,7 @@ impl Row {
         words.join("_").to_ascii_lowercase()
     }
 
-    /// What it counts, in a sentence.
+    /// A sentence: the thing that it counts.
     #[must_use]
     pub fn about(&self) -> String {
         if self.group.is_empty() {
@@ -72,8 +72,8 @@ impl Row {
 /// Makes a struct of counters, and its rows from the same lines.
 ///
 /// The name in brackets is the part of [`Row`]. A field is `u64`, [`Repeats`], [`Bytes`] or
-/// [`Peak`], which says how it is read; or an array of `u64` whose length begins with the name of
-/// a type that has `ALL` and `name`: a counter for each of these.
+/// [`Peak`], by the way it is read; or an array of `u64` whose length begins with the name of a
+/// type that has `ALL` and `name`: a counter for each of these.
 #[macro_export]
 macro_rules! tally {
     (

@@ -1,4 +1,4 @@
-//! What can be wrong with a call, and why a packet is dropped.
+//! Errors of calls, and the reasons why a packet is dropped.
 
 use crate::ids::NodeId;
 
@@ -19,7 +19,7 @@ pub enum SendError {
         /// Number of nodes in the system.
         nodes: u32,
     },
-    /// A node does not speak the protocol with itself.
+    /// A node does not send to itself.
     #[error("{to} is this node itself")]
     ToSelf {
         /// Destination asked for.

@@ -1,4 +1,4 @@
-//! What an endpoint hands to its driver.
+//! Events and packets that an endpoint returns to its driver.
 
 use alloc::vec::Vec;
 
@@ -8,12 +8,12 @@ use crate::packet::HeaderBytes;
 /// What to do with an incoming message (paper §3.6: the call back into RMPP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Landing {
-    /// It is wanted: place it where each [`Placement`] says.
+    /// Accept it: each [`Placement`] is where data goes.
     Accept,
-    /// It is not wanted: the sender is told by MSGDROP.
+    /// Refuse it: the sender gets MSGDROP.
     Drop,
-    /// Not yet: [`land`](crate::IncomingMessages::land) will be called again. The sender may
-    /// be told that the message is held (rule H).
+    /// Not yet: [`land`](crate::IncomingMessages::land) will be called again. The sender may get a
+    /// hold (rule H).
     Later,
 }
 
@@ -31,7 +31,7 @@ pub enum Placement {
         len: u64,
     },
     /// It is the beginning of a message whose turn has not come. Keep the payload until
-    /// [`Event::Due`] tells that its turn has come; keep data of it that comes meanwhile, too.
+    /// [`Event::Due`] comes when it is its turn; keep data of it that comes meanwhile, too.
     Early {
         /// The new message.
         message: IncomingId,
@@ -78,8 +78,8 @@ impl Transmit {
     }
 }
 
-/// What has become of messages and peers. Each id is dead once its event has been raised, and what
-/// was kept with the message comes back with it.
+/// The ends of messages and peers. Each id is dead once its event has been raised, and the value
+/// kept with the message comes back with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event<Out = (), In = ()> {
     /// The turn of a message that came early: from now on it is like one that
@@ -94,11 +94,12 @@ pub enum Event<Out = (), In = ()> {
     },
     /// All bytes of it were placed, and it has landed.
     Arrived(IncomingId, In),
-    /// Its sender, this node, gave it up (NULL). What was kept of it, if anything was.
+    /// Its sender, this node, gave it up (NULL). With the value that was kept with it, if there was
+    /// one.
     Aborted(IncomingId, NodeId, Option<In>),
     /// The receiver has all of it (MSGEND).
     Sent(OutgoingId, Out),
-    /// The receiver did not want it (MSGDROP).
+    /// The receiver refused it (MSGDROP).
     Refused(OutgoingId, Out),
     /// Our own [`abort`](crate::OutgoingMessages::abort) of it is finished; whether the
     /// receiver got it before is unknown.
@@ -108,7 +109,7 @@ pub enum Event<Out = (), In = ()> {
     Lost {
         /// The peer.
         node: NodeId,
-        /// What was kept with the messages to it.
+        /// The values that were kept with the messages to it.
         unsent: Vec<Out>,
         /// Messages from it that have not arrived, each with what was kept of it.
         unfinished: Vec<(IncomingId, Option<In>)>,
@@ -123,7 +124,7 @@ pub struct Message<Out = ()> {
     /// The caller waits for its end, so the receiver is asked to acknowledge at once instead of
     /// when it suits it (rule K; classic always does).
     pub is_awaited: bool,
-    /// What is kept with it until then: its bytes, say.
+    /// The value kept with it until then: its bytes, for example.
     pub kept: Out,
 }
 

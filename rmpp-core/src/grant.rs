@@ -105,7 +105,7 @@ impl Grants {
         );
     }
 
-    /// Whether the pool has all packets it ever has: it does not grow as packets come.
+    /// Returns true if the pool has its full size, so that it does not grow as packets come.
     pub(crate) fn is_full(&self) -> bool {
         self.pool == self.full_pool
     }

@@ -14,7 +14,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// A slab position with the generation that tells its tenants apart.
+/// A slab position with the generation that distinguishes its tenants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     pub(crate) index: u32,
@@ -55,12 +55,12 @@ message_id! {
     IncomingId
 }
 
-/// Whether message number `a` comes before `b`, on a circle of 2³² numbers.
+/// Returns true if message number `a` comes before `b`, on a circle of 2³² numbers.
 pub(crate) fn precedes(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) > u32::MAX / 2
 }
 
-/// Whether attempt `a` is later than `b`, on a circle of 2¹⁶ numbers.
+/// Returns true if attempt `a` is later than `b`, on a circle of 2¹⁶ numbers.
 pub(crate) fn later_attempt(a: u16, b: u16) -> bool {
     b.wrapping_sub(a) > u16::MAX / 2
 }

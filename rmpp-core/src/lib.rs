@@ -1,10 +1,10 @@
 //! RMPP, the Reliable Message Passing Protocol of Riesen and Maccabe, as a state machine.
 //!
-//! It knows no payload, no clock and no socket: the driver around it has them. `docs/protocol.md`
+//! It has no payload, no clock and no socket: the driver around it has them. `docs/protocol.md`
 //! states each rule; the rule's name stands above the code that keeps it. The run loop:
 //!
-//! 1. A packet came: find out by its address which node sent it, check the job's cookie, then
-//!    [`Endpoint::cut`] and [`Endpoint::handle`] it; copy the payload where the [`Placement`] says.
+//! 1. A packet came: find the node that sent it by its address, check the job's cookie, then
+//!    [`Endpoint::cut`] and [`Endpoint::handle`] it; copy the payload where the [`Placement`] is.
 //! 2. A new message ([`Placement::First`]): ask the layer above, and
 //!    [`land`](IncomingMessages::land) it.
 //! 3. The layer above sends: [`Endpoint::send`]; keep the bytes until the message's last event.

@@ -1,4 +1,4 @@
-//! What is kept per peer: the paper's two integers, and beside them one fixed record.
+//! The state of a peer: the paper's two integers, and beside them one fixed record.
 
 use crate::ids::Key;
 use crate::list::List;
@@ -24,7 +24,7 @@ pub(crate) struct Path {
     pub(crate) waiting: List,
     /// `send_pending` (paper §3.4): first packet not yet answered, in order of `msgNum`.
     pub(crate) pending: List,
-    /// The messages of `send_pending` that the peer has said it holds (rule H).
+    /// The messages of `send_pending` that the peer holds (rule H).
     pub(crate) held: List,
     /// Messages from the peer that its cumulative acknowledgement must not pass (rule K).
     pub(crate) unconfirmed: List,
@@ -45,18 +45,18 @@ pub(crate) struct Path {
     pub(crate) unasked_bytes: u64,
     /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
     pub(crate) silent_since: Instant,
-    /// When the peer was last heard.
+    /// When the last packet of the peer came.
     pub(crate) heard_at: Instant,
-    /// When a first packet was repeated last: what went out before says nothing about the round
-    /// trip, its acknowledgement may have waited for the repeated one.
+    /// When a first packet was repeated last. An earlier packet measures no round trip: its
+    /// acknowledgement may have waited for the repeated one.
     pub(crate) repeated_at: Instant,
-    /// What is known of the round trip (rule T).
+    /// The estimate of the round trip (rule T).
     pub(crate) round_trip: RoundTrip,
     /// Messages sent since then.
     pub(crate) unasked: u16,
     /// All messages to the peer with numbers before this are accepted (rule K).
     pub(crate) acked: u32,
-    /// The latest message that a CTS was heard of, or the acknowledged number if that is later: the
+    /// The latest message for which a CTS came, or the acknowledged number if that is later. All
     /// messages before it have been announced (rule R).
     pub(crate) answered: u32,
     /// Messages accepted since the last packet to the peer (rule K).
@@ -65,11 +65,11 @@ pub(crate) struct Path {
     pub(crate) granted: u32,
     /// How often the timeout has been doubled.
     pub(crate) backoff: u8,
-    /// The same for held messages.
+    /// How often the wait before the next question about held messages has been doubled.
     pub(crate) held_backoff: u8,
-    /// How many held messages are asked after beside that, because others were answered.
+    /// How many held messages are asked after out of turn, because others were answered.
     pub(crate) suspects: u16,
-    /// Whether this path is in the endpoint's queue of acknowledgements that may go alone.
+    /// True if this path is in the endpoint's queue of acknowledgements that may go alone.
     pub(crate) ripe: bool,
     /// Something came ahead of its turn since the last acknowledgement (rule O).
     pub(crate) gap: bool,

@@ -92,7 +92,7 @@ impl Schedule {
         self.heap.first().map_or(Instant::NEVER, |first| first.0)
     }
 
-    /// Whether it has so much room that the memory is worth giving back.
+    /// Returns true if it has so much room that the memory is worth giving back.
     #[inline]
     pub(crate) fn is_long(&self) -> bool {
         self.places.len() > KEPT
@@ -151,7 +151,7 @@ impl Schedule {
         set.map_or(Instant::NEVER, |set| set.0)
     }
 
-    /// Bytes of the timers, and of what says where they are.
+    /// Bytes of the timers and of their index.
     #[cfg(feature = "sim")]
     pub(crate) fn bytes(&self) -> usize {
         self.heap.capacity() * size_of::<(Instant, u32)>()

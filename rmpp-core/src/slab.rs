@@ -81,7 +81,7 @@ impl<T> Slab<T> {
         self.key(index)
     }
 
-    /// Skips the next key: a caller that was told of it finds nothing.
+    /// Skips the next key: a caller that was given it finds nothing.
     pub(crate) fn skip(&mut self, key: Key) {
         let slot = &mut self.slots[key.index as usize];
         slot.generation = slot.generation.wrapping_add(1);
@@ -98,7 +98,7 @@ impl<T> Slab<T> {
         self.slots.get(index as usize)?.value.as_ref()
     }
 
-    /// The same.
+    /// The value at a position, if it is taken, to be changed.
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         self.slots.get_mut(index as usize)?.value.as_mut()
     }

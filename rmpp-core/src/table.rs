@@ -59,7 +59,7 @@ impl Table {
             .map(|at| self.slots[at].1)
     }
 
-    /// Enters a message; answers false, and changes nothing, when its name is taken.
+    /// Enters a message. Returns false, and changes nothing, if its name is taken.
     pub(crate) fn insert(&mut self, node: u32, msg_id: u32, index: u32) -> bool {
         if self.len * 2 >= self.slots.len() {
             self.grow();

@@ -1,4 +1,4 @@
-//! Time as the caller tells it: nanoseconds since an origin of the caller's choice.
+//! Time as the caller passes it in: nanoseconds since an origin of the caller's choice.
 
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
@@ -7,8 +7,8 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(pub u64);
 
-// A word of its own kind, so that a hasher can tell moments from numbers: the explorer's takes
-// them relative to the present.
+// A word of its own kind, so that a hasher can distinguish moments from numbers: the explorer's
+// takes them relative to the present.
 impl Hash for Instant {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u128(u128::from(self.0));

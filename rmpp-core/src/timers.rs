@@ -20,7 +20,7 @@ const PERIOD: u8 = 16;
 /// This many answers that came much too soon, and no sample, show that a path has become shorter.
 const EARLY: u8 = 8;
 
-/// What is known of the round trip of a path (RFC 6298, 2), in nanoseconds.
+/// The estimate of the round trip of a path (RFC 6298, 2), in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundTrip {
     /// Smoothed; 0 before the first sample.
@@ -60,13 +60,13 @@ impl RoundTrip {
         }
     }
 
-    /// Whether a time is so much less than the mean that the path must have become shorter.
+    /// Returns true if a time is so much less than the mean that the path must have become shorter.
     fn is_far_below(&self, measured_ns: u64) -> bool {
         measured_ns < u64::from(self.mean_ns / 8)
     }
 
-    /// Notes an answer that came so soon after a packet that may not be the one it answers. Whether
-    /// as many in a row, without a sample between them, came too soon.
+    /// Notes an answer that came `measured_ns` after a packet that may not be the one it answers.
+    /// Returns true if `EARLY` answers came too soon since the last sample.
     // Rule T.
     pub(crate) fn is_early_again(&mut self, measured_ns: u64) -> bool {
         self.early += u8::from(self.is_far_below(measured_ns));
@@ -137,8 +137,7 @@ pub(crate) struct Timeouts {
     max_ns: u64,
     restart_ns: u64,
     rng: Rng,
-    /// When this node last woke up from a pause: what went out before tells nothing about the
-    /// paths.
+    /// When this node last woke up from a pause: earlier packets measure no round trip.
     pub(crate) awake_since: Instant,
     /// The part of an eighth by which waits are longer now, in 2^-32.
     spread: u32,
@@ -185,13 +184,13 @@ impl Timeouts {
         }
     }
 
-    /// Whether an answer that took so long is no later than the first timeout allows.
+    /// Returns true if an answer that took `taken_ns` is within the timeout, not doubled.
     // Rule T.
     pub(crate) fn is_in_time(&self, round_trip: &RoundTrip, taken_ns: u64) -> bool {
         taken_ns <= self.base_ns(round_trip)
     }
 
-    /// Whether no wait is longer than that after `backoff` doublings.
+    /// Returns true if the wait after `backoff` doublings is the longest there is.
     // Rule T.
     pub(crate) fn is_longest(&self, round_trip: &RoundTrip, backoff: u8) -> bool {
         let base = self.base_ns(round_trip);
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_t_the_wait_is_longer_than_the_round_trip_whatever_that_is() {
+    fn rule_t_the_wait_is_longer_than_any_round_trip() {
         for round_trip_ns in [100 * MS, 999 * MS, 1_200 * MS, 3_000 * MS] {
             let far = measured([round_trip_ns; 100]);
             for backoff in 0..10 {
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_t_one_late_answer_makes_the_wait_little_longer_and_many_do() {
+    fn rule_t_one_late_answer_makes_the_wait_little_longer_and_many_make_it_long() {
         let late = measured([100_000; 100].into_iter().chain([660_000 * MS]));
         assert!(wait(&late, 0) <= 8 * MS);
         let later = measured([100_000; 100].into_iter().chain([30 * MS; 100]));
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_t_a_path_that_becomes_short_is_known_to_be_at_once() {
+    fn rule_t_one_much_shorter_sample_makes_the_path_short() {
         let short = measured([1_000 * MS; 100].into_iter().chain([100_000]));
         assert!(wait(&short, 0) <= 2 * MS);
     }

@@ -118,7 +118,7 @@ fn run(seed: u64) {
 }
 
 #[test]
-fn rule_s_a_lying_peer_can_hurt_only_its_own_messages() {
+fn rule_s_a_false_peer_can_harm_only_its_own_messages() {
     match std::env::var("RMPP_SEED") {
         Ok(seed) => run(seed.parse().expect("RMPP_SEED is a number")),
         Err(_) => (0..SEEDS).for_each(run),

@@ -1,6 +1,6 @@
 //! Large systems in virtual time: what a node keeps, what a message costs, what is dropped. Links
-//! of 10 Gb/s, 10 us, 1 MiB of room before each node, packets of 1,444 bytes.
-//! `RMPP_NODES=n` says how many nodes; 10,000 take 17 GB.
+//! of 10 Gb/s, 10 us, 1 MiB of room before each node, packets of 1,444 bytes. `RMPP_NODES=n` sets
+//! the number of nodes; 10,000 take 17 GB.
 
 use std::time::Instant;
 
@@ -94,7 +94,7 @@ fn all_nodes_send_to_many() {
 fn many_nodes_send_to_one() {
     for profile in PROFILES {
         let outcome = run("incast", profile, incast());
-        // What follows RTS without a grant is a gamble when many begin at once (rule U).
+        // Data without a grant is a gamble when many begin at once (rule U).
         let most_lost = if profile.1.has(Caps::UNSCHED) {
             0.1
         } else {

@@ -14,7 +14,7 @@ fn with(caps: &str) -> Config {
 }
 
 #[test]
-fn rule_t_what_a_lost_peer_was_granted_is_granted_to_others_again() {
+fn rule_t_the_grants_of_a_lost_peer_go_to_others() {
     for profile in ["classic", "fast"] {
         let mut wire = Wire::new(2, with(profile));
         // Node 0 has a grant when it falls silent; node 1 misses it.
@@ -39,7 +39,7 @@ fn rule_t_what_a_lost_peer_was_granted_is_granted_to_others_again() {
 }
 
 #[test]
-fn rule_k_each_message_has_an_id_of_its_own_though_nothing_is_kept_of_it() {
+fn rule_k_each_message_has_its_own_id_even_if_no_state_is_kept() {
     let mut wire = Wire::new(2, with("fast"));
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -57,12 +57,12 @@ fn rule_k_each_message_has_an_id_of_its_own_though_nothing_is_kept_of_it() {
 }
 
 #[test]
-fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
+fn rule_k_an_acknowledgement_does_not_pass_a_message_that_has_not_landed() {
     let mut wire = Wire::new(2, with("fast"));
     wire.landing = None;
     wire.send(0, 1, 8);
     let packet = wire.take(0).expect("LAST_RTS");
-    // Announced; the layer above sends something before it says where that lands.
+    // Announced; the layer above sends something before it lands the message.
     let now = wire.now;
     let header = packet.header.encode();
     let first = wire::handle((&mut wire.nodes[1], NodeId(0)), &header, 8, now);
@@ -90,7 +90,7 @@ fn rule_k_an_acknowledgement_does_not_pass_a_message_that_is_still_in_hand() {
 }
 
 #[test]
-fn rule_o_a_null_ahead_of_its_turn_tells_of_the_gap() {
+fn rule_o_a_null_ahead_of_its_turn_reports_the_gap() {
     let mut wire = Wire::new(2, with("fast"));
     wire.send(0, 1, 8);
     wire.send(0, 1, 8);

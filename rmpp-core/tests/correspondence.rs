@@ -59,7 +59,8 @@ fn product_lines(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// Whether a line begins an item or a statement: no field, no variant, no `use`, no end of a block.
+/// Returns true if a line begins an item or a statement: no field, no variant, no `use`, no end of
+/// a block.
 fn does_something(line: &str) -> bool {
     let code = line.trim();
     let (word, rest) = match code.find(|c: char| !c.is_alphanumeric() && c != '_') {

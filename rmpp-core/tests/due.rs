@@ -1,4 +1,4 @@
-//! What is due when a timer is looked at, and what is not yet.
+//! Timers that are due when they are looked at, and those that are not yet.
 
 mod wire;
 
@@ -30,7 +30,7 @@ fn rule_p12_a_first_packet_is_not_repeated_because_that_to_another_node_is_due()
 }
 
 /// Node 0 of `wire` is granted the first packets of `count` long messages to node 1, a microsecond
-/// after each other, and hears no more of any.
+/// after each other, and gets no more packets of any.
 fn stall(wire: &mut Wire, count: usize) -> Vec<OutgoingId> {
     let one = |_| {
         wire.now = wire.now.plus(Duration::from_micros(1));

@@ -54,7 +54,7 @@ fn case(name: &'static str, sends: [&[u64]; 2], timeouts: u32, copies: u8) -> Ca
     case
 }
 
-/// What the daily run explores to its end in both profiles.
+/// The cases that the daily run explores to their end in both profiles.
 fn small() -> Vec<Case> {
     let case = |name, len, timeouts| case(name, [&[len], &[]], timeouts, Case::ANY);
     vec![
@@ -286,7 +286,7 @@ fn compare(what: &str, all: &[Explored]) {
 }
 
 #[test]
-fn small_cases_keep_the_invariants_in_all_states_up_to_what_the_table_says() {
+fn small_cases_keep_the_invariants_in_the_classic_profile() {
     compare("classic", &run_all(cases(Caps::CLASSIC), MOST_STATES));
 }
 
@@ -303,7 +303,7 @@ fn small_cases_keep_the_invariants_with_each_extension_alone_and_without_it() {
     run_all(sets.flat_map(cases).collect(), MOST_STATES / 100);
 }
 
-/// Whether any case finds the bug, by an invariant or by an assertion of the core.
+/// Returns true if any case finds the bug, by an invariant or by an assertion of the core.
 #[cfg(feature = "planted")]
 fn is_found(bug: rmpp_core::Bug) -> bool {
     let mut cases = cases(Caps::CLASSIC).into_iter();

@@ -70,7 +70,7 @@ fn rule_k_a_stream_is_acknowledged_seldom_and_its_end_after_a_while() {
 }
 
 #[test]
-fn rule_k_who_waits_is_acknowledged_at_once() {
+fn rule_k_an_awaited_message_is_acknowledged_at_once() {
     let mut wire = fast();
     wire.send_awaited(0, 1, 8);
     wire.run();
@@ -83,7 +83,7 @@ fn rule_k_who_waits_is_acknowledged_at_once() {
 }
 
 #[test]
-fn rule_k_a_ping_pong_of_a_few_packets_is_no_packet_more() {
+fn rule_k_a_ping_pong_of_a_few_packets_costs_no_extra_packet() {
     let mut wire = fast();
     for round in 0..400 {
         wire.send(round % 2, 1 - round % 2, 5 * PACKET);
@@ -130,7 +130,7 @@ fn rule_k_no_acknowledgement_passes_a_message_that_lacks_a_packet() {
 }
 
 #[test]
-fn rule_k_who_has_heard_what_is_missing_hears_of_those_behind_it() {
+fn rule_k_after_a_nak_reached_the_sender_later_messages_are_acknowledged() {
     let (mut wire, packets) = gapped();
     let (last, first) = packets.split_last().expect("many");
     wire.give_all(first);
@@ -151,7 +151,7 @@ fn rule_k_who_has_heard_what_is_missing_hears_of_those_behind_it() {
 }
 
 #[test]
-fn rule_k_two_packets_missing_and_one_came_again_is_enough_for_those_behind() {
+fn rule_k_one_repeated_packet_of_two_lost_ones_is_enough_to_acknowledge_later_messages() {
     let mut wire = fast();
     wire.send(0, 1, 5 * PACKET);
     wire.send_many(2, 0, 1, 8);
@@ -199,7 +199,7 @@ fn rule_r_a_cts_of_half_a_circle_ago_asks_for_nothing() {
 }
 
 #[test]
-fn rule_o_what_is_being_received_is_not_among_the_missing() {
+fn rule_o_a_message_being_received_is_not_reported_missing() {
     let mut wire = fast();
     wire.send(0, 1, 5 * PACKET);
     wire.send_many(2, 0, 1, 8);
@@ -218,7 +218,7 @@ fn rule_o_what_is_being_received_is_not_among_the_missing() {
 }
 
 #[test]
-fn rule_k_no_acknowledgement_passes_a_held_message_before_its_sender_knows() {
+fn rule_k_no_acknowledgement_passes_a_held_message_before_its_sender_confirms_the_hold() {
     let mut wire = fast();
     wire.landing = Some(Landing::Later);
     wire.send(0, 1, 8);
@@ -263,7 +263,8 @@ fn pass(wire: &mut Wire, time: Duration) {
     wire.run();
 }
 
-/// Whether a packet answers message `msg_num`; an acknowledgement that goes alone names none.
+/// Returns true if a packet answers message `msg_num`; an acknowledgement that goes alone names
+/// none.
 fn answers(packet: &Packet, msg_num: u32) -> bool {
     packet.header.msg_num == msg_num && !packet.header.flags.has(Flags::PURE)
 }
@@ -295,7 +296,7 @@ fn rule_h_lost_answers_to_many_held_messages_are_asked_for_in_a_fraction_of_a_se
 }
 
 #[test]
-fn rule_h_who_receives_held_messages_slowly_is_asked_for_few_others() {
+fn rule_h_a_slow_receiver_of_held_messages_is_asked_after_few_others() {
     let mut wire = long_held(with("fast"), 2000, 8);
     for _ in 0..100 {
         wire.land_first(1, Landing::Accept);
@@ -329,7 +330,7 @@ fn rule_h_a_lost_answer_is_found_in_seconds_however_others_are_received() {
 }
 
 #[test]
-fn rule_h_what_looks_like_one_lost_answer_costs_a_few_questions() {
+fn rule_h_one_answer_that_seems_lost_costs_a_few_questions() {
     let mut wire = long_held(with("fast"), 20_000, 8);
     // The news that the first one is still held is lost, and it is received then.
     let mut is_lost = false;
@@ -355,7 +356,7 @@ fn rule_h_what_looks_like_one_lost_answer_costs_a_few_questions() {
 }
 
 #[test]
-fn rule_k_nothing_is_remembered_of_what_ended() {
+fn rule_k_no_state_is_kept_of_ended_messages() {
     let mut wire = fast();
     wire.send(0, 1, 8);
     wire.send(0, 1, 50 * PACKET);
@@ -440,7 +441,7 @@ fn granted() -> (Wire, Vec<Packet>) {
 }
 
 #[test]
-fn rule_r_only_what_is_missing_is_sent_again() {
+fn rule_r_only_missing_packets_are_sent_again() {
     let (mut wire, data) = granted();
     let lost = [3, 4, 17];
     for packet in data.iter().filter(|p| !lost.contains(&p.header.seq)) {
@@ -499,7 +500,7 @@ fn rule_r_a_lost_tail_is_found_by_a_probe() {
 }
 
 #[test]
-fn rule_t_what_never_gets_through_is_sent_more_and_more_seldom() {
+fn rule_t_data_that_never_gets_through_is_sent_more_and_more_seldom() {
     let mut config = with("fast,-unsched");
     // The grant comes in no time: the timeout is the least one.
     config.min_timeout = 5 * MS;
@@ -526,12 +527,12 @@ fn rule_t_what_never_gets_through_is_sent_more_and_more_seldom() {
     assert!((3..50).contains(&sent), "{sent} times in a second");
 }
 
-/// Two nodes that know their round trip: 50 us.
+/// Two nodes that have measured their round trip: 50 us.
 fn measured() -> Wire {
     measured_as(MS / 20)
 }
 
-/// Two nodes that know that their round trip takes so long.
+/// Two nodes that have measured a round trip of this length.
 fn measured_as(round_trip: Duration) -> Wire {
     let mut wire = fast();
     for _ in 0..20 {
@@ -628,7 +629,7 @@ fn rule_t_an_answer_soon_after_the_last_repetition_does_not_make_the_path_long()
 }
 
 #[test]
-fn rule_t_a_node_that_slept_does_not_take_that_for_the_length_of_a_path() {
+fn rule_t_the_sleep_of_a_node_is_no_round_trip() {
     for len in [8, 3 * PACKET, 100 * PACKET] {
         let mut config = with("fast");
         config.lost_after = None;
@@ -646,7 +647,7 @@ fn rule_t_a_node_that_slept_does_not_take_that_for_the_length_of_a_path() {
 }
 
 #[test]
-fn rule_t_what_was_lost_is_asked_after_well_before_the_timeout() {
+fn rule_t_a_lost_packet_is_asked_after_well_before_the_timeout() {
     let mut wire = measured();
     wire.send_awaited(0, 1, 3 * PACKET);
     let sent = wire.take_all(0);
@@ -710,7 +711,7 @@ fn rule_k_an_answer_without_state_acknowledges_nothing_where_ack_is_not_in_use()
 }
 
 #[test]
-fn rule_a_of_an_old_burst_only_the_end_is_answered() {
+fn rule_a_only_the_last_packet_of_an_old_burst_is_answered() {
     let (mut wire, data) = granted();
     wire.give_all(&data);
     wire.run();
@@ -870,7 +871,7 @@ fn rule_o_later_first_packets_are_kept_and_only_the_lost_one_is_repeated() {
 /// Each repetition may bring the next word of the gap, and more than one where packets are doubled:
 /// at the pace of the answers this feeds itself.
 #[test]
-fn rule_o_what_is_told_missing_again_and_again_is_repeated_as_seldom_as_by_a_timer() {
+fn rule_o_a_message_reported_missing_again_and_again_is_repeated_no_faster_than_by_a_timer() {
     let mut wire = measured();
     wire.send_many(2, 0, 1, 8);
     let packets = wire.take_all(0);
@@ -886,7 +887,7 @@ fn rule_o_what_is_told_missing_again_and_again_is_repeated_as_seldom_as_by_a_tim
 }
 
 #[test]
-fn rule_o_a_gap_is_told_at_once_though_a_message_is_accepted_meanwhile() {
+fn rule_o_a_gap_is_reported_at_once_even_if_a_message_is_accepted_meanwhile() {
     let mut wire = fast();
     wire.send_many(4, 0, 1, 8);
     let packets = wire.take_all(0);
@@ -953,7 +954,7 @@ fn rule_k_a_receiver_that_is_behind_is_asked_once_for_each_half_of_the_window() 
 }
 
 #[test]
-fn rule_o_a_gap_is_told_though_another_packet_leaves_first() {
+fn rule_o_a_gap_is_reported_even_if_another_packet_leaves_first() {
     let mut wire = fast();
     wire.send_many(2, 0, 1, 8);
     let packets = wire.take_all(0);
@@ -967,7 +968,7 @@ fn rule_o_a_gap_is_told_though_another_packet_leaves_first() {
 }
 
 #[test]
-fn rule_o_a_gap_is_told_by_msgend_and_by_no_other_packet() {
+fn rule_o_a_gap_is_reported_by_msgend_and_by_no_other_packet() {
     let mut wire = fast();
     wire.send_many(3, 0, 1, 8);
     let packets = wire.take_all(0);
@@ -1064,7 +1065,7 @@ fn grants_that_cannot_be_sent_do_not_pile_up_when_their_messages_end() {
 }
 
 #[test]
-fn the_memory_of_long_queues_is_given_back_when_they_are_drained() {
+fn drained_long_queues_give_their_memory_back() {
     let mut wire = fast();
     wire.landing = Some(Landing::Later);
     let bytes = |wire: &Wire, node: usize| wire.nodes[node].state_bytes().1;

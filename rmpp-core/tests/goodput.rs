@@ -28,7 +28,7 @@ const MESSAGES: [(u64, usize); 8] = [
 const PROFILES: [(&str, Caps); 2] = [("classic", Caps::CLASSIC), ("fast", Caps::FAST)];
 /// Sends open at a time.
 const WINDOW: usize = 64;
-/// What takes longer cannot be done, in virtual nanoseconds.
+/// The time limit of a run, in virtual nanoseconds.
 const LIMIT_NS: u64 = 1_000_000_000;
 
 /// Each cell is that of this many runs together: chance alone moves a single one by a third.
@@ -53,7 +53,7 @@ fn run(config: Config, (len, count): (u64, usize), loss_ppm: u32, seed: u64) -> 
     traffic.run()
 }
 
-/// What came of two runs, one after the other.
+/// The results of two runs, one after the other.
 fn both(one: Outcome, other: Outcome) -> Outcome {
     Outcome {
         is_finished: one.is_finished && other.is_finished,
@@ -114,7 +114,7 @@ fn i18_a_mebibyte_takes_few_packets_more_when_packets_are_lost() {
 }
 
 #[test]
-fn i18_goodput_under_loss_is_what_the_table_says() {
+fn i18_goodput_under_loss_is_that_of_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/goodput.table");
     let (now, kept) = (table(), std::fs::read_to_string(path).unwrap_or_default());
     if std::env::var_os("UPDATE").is_some() {

@@ -1,4 +1,4 @@
-//! What the headers of packets say, field by field, where nothing but the other end would notice.
+//! The headers of packets, field by field, where nothing but the other end would notice.
 
 mod wire;
 
@@ -54,7 +54,7 @@ fn rule_a_an_end_without_state_asks_for_nothing_though_a_probe_is_answered() {
 }
 
 #[test]
-fn rule_r_data_names_the_nak_heard_last() {
+fn rule_r_data_names_the_last_nak_that_came() {
     let mut wire = fast();
     wire.send(0, 1, 50 * PACKET + 1);
     let first = wire.take_all(0);

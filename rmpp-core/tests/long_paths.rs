@@ -18,7 +18,7 @@ fn ping_pong(caps: Caps, round_trip_ns: u64, count: usize) -> f64 {
 
 #[test]
 fn rule_t_a_ping_pong_over_a_long_path_repeats_nothing() {
-    // What goes before the first round trip has been measured comes on top.
+    // Packets before the first measured round trip come on top.
     for (caps, most) in [(Caps::FAST, 1.1), (Caps::CLASSIC, 3.05)] {
         for round_trip in [4, 10, 50, 200, 600] {
             let packets = ping_pong(caps, round_trip * MS, 400);

@@ -58,7 +58,7 @@ fn rule_l_a_message_may_be_held_for_2_32_sends() {
 }
 
 #[test]
-fn rule_l_a_message_nobody_answered_for_2_32_sends_keeps_its_name() {
+fn rule_l_an_unanswered_message_keeps_its_name_for_2_32_sends() {
     let mut wire = Wire::new(3, with("fast"));
     wire.landing = Some(Landing::Later);
     wire.send(0, 2, 8);

@@ -20,7 +20,7 @@ fn find(seed: u64, planted: Option<Bug>) -> Option<String> {
     }
 }
 
-/// What the traffic takes with a bug or without: packets, and virtual nanoseconds.
+/// The cost of the traffic with a bug or without: packets, and virtual nanoseconds.
 fn cost(planted: Option<Bug>, (len, loss_ppm, landing_ns): (u64, u32, u64)) -> (u64, u64) {
     let mut config = Config::with_caps(2, 1_444, Caps::FAST);
     config.planted = planted;

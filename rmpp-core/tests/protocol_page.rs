@@ -32,7 +32,7 @@ fn with_part(page: &str, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn the_page_states_what_the_code_does() {
+fn the_page_agrees_with_the_code() {
     let path = root().join("docs/protocol.md");
     let page = fs::read_to_string(&path).expect("docs/protocol.md is there");
     let parts = [
@@ -90,13 +90,13 @@ fn header(kind: Kind, version: u16) -> Header {
     }
 }
 
-/// What a fresh endpoint says to a packet.
+/// The result of a packet at a fresh endpoint.
 fn outcome(caps: Caps, bytes: &[u8], payload_len: usize) -> Option<Dropped> {
     let mut endpoint = endpoint(caps, PACKET as usize);
     let sum = bytes.len() + payload_len;
     let packet = endpoint.cut(bytes, sum);
     if packet.is_any() && packet.bytes() < sum {
-        // What is behind it is no packet (rule J).
+        // The bytes behind it are no packet (rule J).
         return Some(Dropped::Fields);
     }
     endpoint.handle(NodeId(0), &packet, Instant::ZERO).err()
@@ -266,7 +266,7 @@ fn flags() -> String {
         };
         u16::from_be_bytes([header.encode()[32], header.encode()[33]])
     };
-    let mut text = String::from("| flag | bits 15-0 | says |\n|---|---|---|\n");
+    let mut text = String::from("| flag | bits 15-0 | meaning |\n|---|---|---|\n");
     let mut known = 0;
     for (name, flag, says) in [
         (
@@ -277,7 +277,7 @@ fn flags() -> String {
         (
             "PROBE",
             Flags::PROBE,
-            "data sent once more to learn what is missing (rule R)",
+            "data sent once more to find missing packets (rule R)",
         ),
         (
             "PURE",
@@ -287,7 +287,7 @@ fn flags() -> String {
         (
             "GAP",
             Flags::GAP,
-            "first packets have come ahead of number `ack`; the words say which (rule O)",
+            "first packets have come ahead of number `ack`; the words name them (rule O)",
         ),
     ] {
         known |= bits_of(flag);
@@ -342,7 +342,7 @@ fn passes_with_flags(kind: Kind, flags: u16) -> bool {
 }
 
 fn capabilities() -> String {
-    let mut text = String::from("| bit | value | name | says |\n|---|---|---|---|\n");
+    let mut text = String::from("| bit | value | name | meaning |\n|---|---|---|---|\n");
     for (cap, name, says) in Caps::ALL {
         let bits = cap.bits();
         assert!(bits.is_power_of_two());
@@ -459,7 +459,7 @@ fn settings() -> String {
         "U: bytes of data that follow RTS without a grant",
         "K: how long an acknowledgement waits for a packet to ride on",
         "K: messages that may wait for it",
-        "answers that wait to be sent; what is beyond is dropped",
+        "answers that wait to be sent; any beyond are dropped",
         "P10: number of the first message of each pair",
         "P1: name of the first message of a node",
     ];
@@ -472,7 +472,7 @@ fn settings() -> String {
     text
 }
 
-/// What the source says behind `const NAME: type =`.
+/// The text behind `const NAME: type =` in the source.
 fn constant(file: &str, name: &str) -> String {
     let text = fs::read_to_string(root().join(file)).expect("the file is there");
     let (_, after) = text
@@ -506,11 +506,11 @@ udp wrap.rs WRAP_BYTES bytes in front of the packets of a datagram
 udp wrap.rs DATAGRAM_MAX bytes of the longest datagram
 udp protocol/rmpp/terms.rs ACK_EVERY `ack_every` with `coalesce`
 udp protocol/rmpp/terms.rs UNSCHEDULED_PACKETS packets that fit `unscheduled_bytes` at least
-udp outbox.rs LENGTH_AT where the wrap says the length
+udp outbox.rs LENGTH_AT where the wrap has the length
 udp wrap.rs KEY_BYTES bytes of the job's key
 udp card.rs SALT_BYTES bytes of a rank's salt
 udp wrap.rs MARK_BYTES bytes of the mark
-udp seal.rs COVERED_AT where the wrap of a tagged datagram says epoch and covered bytes
+udp seal.rs COVERED_AT where the wrap of a tagged datagram has epoch and covered bytes
 udp seal.rs COVERED_BITS bits of the number of covered bytes; those above are the epoch's
 udp seal.rs EPOCH_DATAGRAMS tagged datagrams from one rank to another in one epoch
 udp seal.rs COVERED_BYTES a tagged datagram up to this is covered whole
@@ -521,7 +521,7 @@ lib transport/message.rs ENVELOPE_BYTES bytes of the envelope that each message 
 lib ids.rs WORLD context of `MPI_COMM_WORLD`
 lib ids.rs OWN context of `MPI_COMM_SELF`
 lib ids.rs FIRST_FREE first context of the program's communicators
-lib ids.rs ENGINES context in which the libraries speak with each other
+lib ids.rs ENGINES context of messages between the libraries
 lib engine/envelope.rs SYNCHRONOUS flag of a synchronous send
 lib engine/engine_messages.rs QUESTION source of a question: is this send to be cancelled?
 lib engine/engine_messages.rs MATCHED source of the answer that it is not dropped

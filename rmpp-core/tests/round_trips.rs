@@ -148,7 +148,7 @@ fn rule_t_a_node_that_slept_does_not_make_the_path_long() {
 }
 
 #[test]
-fn rule_t_who_waits_for_a_long_timer_has_not_slept() {
+fn rule_t_a_node_that_waits_for_a_long_timer_has_not_slept() {
     let mut config = config("fast");
     // A timer of a path of a second is longer than half of this.
     config.lost_after = Some(Duration::from_secs(3));
@@ -176,7 +176,7 @@ fn rule_t_an_answer_right_after_a_repetition_does_not_make_the_path_short() {
 
 #[test]
 fn rule_t_the_eighth_answer_that_comes_much_too_soon_shows_that_the_path_is_short() {
-    // Answers of the fast profile do not say which of two packets they answer.
+    // Answers of the fast profile do not name which of two packets they answer.
     let mut pair = pair("fast", 4 * MS);
     pair.one_at_a_time(50, 8, true);
     pair.set_round_trip(100 * US);

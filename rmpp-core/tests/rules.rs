@@ -513,7 +513,7 @@ fn rule_d_the_receiver_restarts_on_a_later_attempt_only() {
 }
 
 #[test]
-fn rule_h_a_held_message_is_not_answered_but_its_sender_hears_of_it() {
+fn rule_h_a_held_message_is_not_answered_but_its_sender_gets_a_hold() {
     let mut wire = Wire::new(2, config(2));
     wire.landing = None;
     let id = wire.send(0, 1, 4 * PACKET);
@@ -559,7 +559,7 @@ fn rule_h_a_message_behind_a_held_one_is_repeated_in_its_turn() {
 }
 
 #[test]
-fn rule_l_i3_data_of_a_message_that_had_the_name_before_is_not_the_awaited() {
+fn rule_l_i3_data_of_an_earlier_message_of_the_same_name_is_not_the_awaited() {
     let mut wire = Wire::new(2, config(2));
     let (_, block) = wire.first_block(3 * PACKET);
     let mut old = block[0].clone();
@@ -572,7 +572,7 @@ fn rule_l_i3_data_of_a_message_that_had_the_name_before_is_not_the_awaited() {
 }
 
 #[test]
-fn rule_l_a_message_longer_than_the_header_can_say_is_refused() {
+fn rule_l_a_message_longer_than_the_length_field_is_refused() {
     let mut endpoint: Endpoint = Endpoint::new(NodeId(0), Config::classic(2, 1000));
     let now = Instant::ZERO;
     let len = 1 << 32;
@@ -619,7 +619,7 @@ fn rule_m_the_first_packet_window_bounds_what_is_under_way() {
 }
 
 #[test]
-fn rule_n_null_consumes_its_number_once_whatever_was_seen() {
+fn rule_n_null_consumes_its_number_once_in_every_state() {
     for seen in 0..4 {
         let mut wire = Wire::new(2, config(2));
         wire.landing = (seen > 1).then_some(Landing::Accept);
@@ -647,7 +647,7 @@ fn rule_n_null_consumes_its_number_once_whatever_was_seen() {
 }
 
 #[test]
-fn rule_q_those_behind_a_repeated_first_packet_follow_at_once() {
+fn rule_q_first_packets_behind_a_repeated_one_follow_at_once() {
     let mut wire = Wire::new(2, config(2));
     wire.send_many(40, 0, 1, 8);
     let packets = wire.take_all(0);
@@ -663,7 +663,7 @@ fn rule_q_those_behind_a_repeated_first_packet_follow_at_once() {
 }
 
 #[test]
-fn rule_s_what_is_wrong_is_found_in_order_and_leaves_no_trace() {
+fn rule_s_checks_run_in_order_and_a_wrong_packet_leaves_no_trace() {
     let mut wire = Wire::new(3, config(3));
     wire.send(0, 1, 8);
     let good = wire.take(0).expect("LAST_RTS").header;

@@ -1,5 +1,5 @@
 //! Runs of data packets: two pairs of endpoints do the same, one packet by packet and one in runs.
-//! All that they send, place and tell is alike, and so is what they know at the end of each step.
+//! Their packets, placements and events are alike, and so is their state at the end of each step.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -28,13 +28,13 @@ fn datagram(to: NodeId, header: HeaderBytes, len: usize) -> Datagram {
     Datagram { to: to.0, bytes }
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 type Fate = Result<Placement, Dropped>;
 
 /// Two endpoints; the other pair does the same.
 struct Pair {
     ends: [Endpoint; 2],
-    /// Whether packets leave and come in runs, and a generator for how long these are.
+    /// If packets leave and come in runs: a generator for their lengths.
     in_runs: Option<Rng>,
     /// How many packets came behind another one that was handled with them.
     followers: u32,
@@ -274,7 +274,7 @@ impl Twins {
 }
 
 #[test]
-fn a_run_is_what_its_packets_are_one_by_one() {
+fn a_run_has_the_effect_of_its_packets_one_by_one() {
     for profile in [
         "fast",
         "fast,-pipe",

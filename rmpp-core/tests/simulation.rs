@@ -32,7 +32,7 @@ fn try_run(seed: u64) -> Result<Report, String> {
 /// Seeds that fail before a run gives up: the others may fail in another way.
 const MOST_FAILURES: usize = 20;
 
-/// Runs `seeds` seeds on two threads. Those that fail are told at once, and fail the run.
+/// Runs `seeds` seeds on two threads. A seed that fails is printed at once, and fails the run.
 fn run_all(seeds: u64) -> Vec<Report> {
     let first = number("RMPP_FIRST_SEED").unwrap_or(0);
     let (next, failures) = (AtomicU64::new(first), AtomicUsize::new(0));

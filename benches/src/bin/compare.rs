@@ -7,7 +7,8 @@
 //! ratios are taken within a round. `COMPARE=quick` makes fewer and shorter rounds,
 //! `ONLY=loss,network-1500,node` runs these sections or parts alone (also to go on where an
 //! interruption came), and `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to
-//! `docs/plots`, texts to `target/compare`. At the end stand the goals of what was measured.
+//! `docs/plots`, those of a quick comparison or of fewer than five rounds to `target/compare`, where
+//! the texts are. At the end stand the goals of what was measured.
 //!
 //! `BEFORE=prefix` measures the mpi-lite that is installed there in the place of the other MPIs, to
 //! see what a change does; there are no goals and no pictures then.
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use mpi_lite_benches::sections::{Variant, variants};
-use mpi_lite_benches::{Bench, Options, Report, machine, plots_folder};
+use mpi_lite_benches::{Bench, Options, Report, machine};
 
 /// The goals of a variant, a line each; none if it could not be measured and kept.
 fn run(variant: &Variant, bench: &Bench) -> Option<String> {
@@ -46,14 +47,16 @@ fn run(variant: &Variant, bench: &Bench) -> Option<String> {
 /// Writes what was measured, and draws it unless another mpi-lite was in the others' place.
 fn keep(report: &Report, name: &str, bench: &Bench) -> io::Result<()> {
     report.keep(name)?;
-    match bench.options.before {
-        Some(_) => Ok(()),
-        None => report.draw(),
+    if bench.options.before.is_none() {
+        for picture in report.draw()? {
+            println!("picture: {}", picture.display());
+        }
     }
+    Ok(())
 }
 
-/// The goals of what was measured, and where the pictures are. Goals speak of other MPIs: there are
-/// none with another mpi-lite in their place.
+/// The goals of what was measured. Goals speak of other MPIs: there are none with another mpi-lite
+/// in their place.
 fn tell_goals(done: &[(String, Option<String>)], bench: &Bench) {
     if bench.options.before.is_some() {
         return;
@@ -66,7 +69,6 @@ fn tell_goals(done: &[(String, Option<String>)], bench: &Bench) {
             None => println!("{name}\n  not measured\n"),
         }
     }
-    println!("pictures: {}\n", plots_folder().display());
 }
 
 /// Complains of names that nothing has.

@@ -40,13 +40,18 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
-    pub(super) fn draw(&self, text: &mut String) -> Result<(), Failure> {
+    pub(super) fn draw(&self, text: &mut String, print: &[String]) -> Result<(), Failure> {
         let height = |group: &(String, Vec<Bar>)| {
             let bars = i32::try_from(group.1.len()).expect("a few bars");
             GROUP + bars * STEP + GAP
         };
         let heights: i32 = self.groups.iter().map(height).sum();
-        let card = card(text, HEADING + heights, (&self.title, &self.subtitle))?;
+        let card = card(
+            text,
+            HEADING + heights,
+            (&self.title, &self.subtitle),
+            print,
+        )?;
         let figures = self.groups.iter().flat_map(|group| &group.1);
         let most = figures.filter_map(|bar| bar.figure.as_ref().ok().map(|it| it.most));
         let most = most.fold(f64::MIN_POSITIVE, f64::max);
@@ -115,9 +120,10 @@ mod tests {
             )],
         };
         let mut svg = String::new();
-        plot.draw(&mut svg).expect("a string takes all");
+        plot.draw(&mut svg, &["printed small".to_owned()])
+            .expect("a string takes all");
         let texts = texts_of(&svg);
-        for name in ["fast", "3.2 M/s", "not installed"] {
+        for name in ["fast", "3.2 M/s", "not installed", "printed small"] {
             assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
         }
         assert_on_the_card(&svg);

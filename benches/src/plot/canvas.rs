@@ -21,16 +21,24 @@ const INSET: i32 = 20;
 /// The height of title and subtitle.
 pub(super) const HEADING: i32 = 62;
 
-/// Letters in a line of notes, and how high one is.
-const COLUMNS: usize = 96;
+/// Letters in a line of notes and of the small print.
+pub(super) const NOTE: usize = 96;
+const PRINT: usize = 112;
+/// How high a line of notes is, and one of the small print.
 const LINE: i32 = 18;
+const PRINT_LINE: i32 = 15;
 
-/// An empty card with a title and a line below it.
+/// An empty card of this height with a title and a line below it. The small print stands below the
+/// card that is returned, and makes the picture higher.
 pub(super) fn card<'a>(
     text: &'a mut String,
     height: i32,
     (title, subtitle): (&str, &str),
+    print: &[String],
 ) -> Result<Area<'a>, Failure> {
+    let print = broken(print, PRINT);
+    let inner = height;
+    let height = inner + height_of(&print, PRINT_LINE);
     let size = (WIDTH.unsigned_abs(), height.unsigned_abs());
     let card = SVGBackend::with_string(text, size).into_drawing_area();
     card.fill(&WHITE)?;
@@ -40,12 +48,21 @@ pub(super) fn card<'a>(
     let heading = heading.color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     card.draw(&Text::new(title.to_owned(), (INSET, 24), heading))?;
     write(&card, (INSET, 46), (subtitle, HPos::Left), &QUIET)?;
+    let (card, foot) = card.split_vertically(inner);
+    for (line, y) in print.iter().zip(middles(0, PRINT_LINE)) {
+        let small = sized(10, &QUIET, HPos::Left);
+        foot.draw(&Text::new(line.as_str(), (INSET, y), small))?;
+    }
     Ok(card)
 }
 
 /// The usual letters, which stand at this side of their place.
 pub(super) fn letters(colour: &RGBColor, side: HPos) -> TextStyle<'static> {
-    let style = ("sans-serif", 13).into_font().color(colour);
+    sized(13, colour, side)
+}
+
+fn sized(pixels: i32, colour: &RGBColor, side: HPos) -> TextStyle<'static> {
+    let style = ("sans-serif", pixels).into_font().color(colour);
     style.pos(Pos::new(side, VPos::Center))
 }
 
@@ -76,16 +93,16 @@ pub(super) fn marker<'a, D: DrawingBackend + 'a, C: Clone + 'static>(
     }
 }
 
-/// What stands below a picture, in lines that are no longer than the card is wide.
-pub(super) fn note_lines(notes: &[String]) -> Vec<String> {
+/// What stands below a picture, in lines of at most this many letters.
+pub(super) fn broken(texts: &[String], columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for note in notes {
+    for text in texts {
         lines.push(String::new());
-        for word in note.split_whitespace() {
+        for word in text.split_whitespace() {
             let line = lines.last_mut().expect("one was begun");
             if line.is_empty() {
                 line.push_str(word);
-            } else if line.chars().count() + 1 + word.chars().count() <= COLUMNS {
+            } else if line.chars().count() + 1 + word.chars().count() <= columns {
                 *line += " ";
                 *line += word;
             } else {
@@ -96,18 +113,24 @@ pub(super) fn note_lines(notes: &[String]) -> Vec<String> {
     lines
 }
 
-/// How high those lines are, with some room below them.
+/// How high the lines of notes are, with some room below them.
 pub(super) fn notes_height(lines: &[String]) -> i32 {
+    height_of(lines, LINE)
+}
+
+fn height_of(lines: &[String], line: i32) -> i32 {
     let count = i32::try_from(lines.len()).expect("a few lines");
-    if count == 0 { 0 } else { count * LINE + 12 }
+    if count == 0 { 0 } else { count * line + 12 }
+}
+
+/// The middle of each line below this height.
+fn middles(top: i32, line: i32) -> impl Iterator<Item = i32> {
+    (top + line / 2..).step_by(line.unsigned_abs() as usize)
 }
 
 /// Writes the notes from this height of the card on.
 pub(super) fn write_notes(card: &Area<'_>, top: i32, lines: &[String]) -> Result<(), Failure> {
-    for (line, y) in lines
-        .iter()
-        .zip((top + LINE / 2..).step_by(LINE.unsigned_abs() as usize))
-    {
+    for (line, y) in lines.iter().zip(middles(top, LINE)) {
         write(card, (INSET, y), (line, HPos::Left), &QUIET)?;
     }
     Ok(())
@@ -120,9 +143,9 @@ mod tests {
     #[test]
     fn a_long_note_goes_on_in_the_next_line() {
         let long = vec!["word"; 40].join(" ");
-        let lines = note_lines(&[long.clone(), "short".to_owned()]);
+        let lines = broken(&[long.clone(), "short".to_owned()], NOTE);
         assert_eq!(lines.len(), 4, "{lines:?}");
-        assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS));
+        assert!(lines.iter().all(|line| line.chars().count() <= NOTE));
         let words: Vec<&str> = lines[..3]
             .iter()
             .flat_map(|it| it.split_whitespace())

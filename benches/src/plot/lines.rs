@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::brief;
 use super::canvas::{
-    Area, Failure, HEADING, WIDTH, card, letters, marker, note_lines, notes_height, write,
+    Area, Failure, HEADING, NOTE, WIDTH, broken, card, letters, marker, notes_height, write,
     write_notes,
 };
 use super::style::{AXIS, GRID, INK, QUIET, Style as Look};
@@ -179,10 +179,10 @@ fn round_figures(low: f64, high: f64) -> Vec<f64> {
 }
 
 impl LinePlot {
-    pub(super) fn draw(&self, text: &mut String) -> Result<(), Failure> {
-        let notes = note_lines(&self.notes);
+    pub(super) fn draw(&self, text: &mut String, print: &[String]) -> Result<(), Failure> {
+        let notes = broken(&self.notes, NOTE);
         let height = HEADING + BODY + notes_height(&notes);
-        let card = card(text, height, (&self.title, &self.subtitle))?;
+        let card = card(text, height, (&self.title, &self.subtitle), print)?;
         let (plot, names) = card
             .margin(HEADING, notes_height(&notes) + 10, 12, 4)
             .split_horizontally(WIDTH - NAMES - 16);
@@ -336,7 +336,8 @@ mod tests {
 
     fn svg(plot: &LinePlot) -> String {
         let mut text = String::new();
-        plot.draw(&mut text).expect("a string takes all");
+        plot.draw(&mut text, &["printed small".to_owned()])
+            .expect("a string takes all");
         text
     }
 
@@ -349,6 +350,7 @@ mod tests {
             "4 Mi",
             "Latency <&> \"more\"",
             "absent: not <installed>",
+            "printed small",
         ] {
             assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
         }

@@ -17,7 +17,7 @@ pub use style::Style;
 
 use serde::{Deserialize, Serialize};
 
-/// A picture.
+/// What a picture shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Plot {
     /// Figures over a scale, a line for each contender.
@@ -27,16 +27,16 @@ pub enum Plot {
 }
 
 impl Plot {
-    /// The text of an SVG file.
+    /// The text of an SVG file, with this small print at its bottom.
     ///
     /// # Panics
     /// If `plotters` fails, which it does if a file cannot be written; this one is a string.
     #[must_use]
-    pub fn to_svg(&self) -> String {
+    pub fn to_svg(&self, print: &[String]) -> String {
         let mut text = String::new();
         let drawn = match self {
-            Plot::Lines(plot) => plot.draw(&mut text),
-            Plot::Bars(plot) => plot.draw(&mut text),
+            Plot::Lines(plot) => plot.draw(&mut text, print),
+            Plot::Bars(plot) => plot.draw(&mut text, print),
         };
         drawn.unwrap_or_else(|error| panic!("{error}"));
         // The style sheet stands behind the root's line.

@@ -10,6 +10,7 @@ use crate::bench::{Bench, Missing, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Better, Measurements, Spread, lines_of};
+use crate::origin::LEAST_ROUNDS;
 use crate::place::{Network, Place, check_networks};
 use crate::plot::{LinePlot, Plot, Ticks};
 use crate::report::Report;
@@ -132,7 +133,8 @@ struct Job<'a> {
 pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "classic"]);
-    let rounds = bench.options.rounds(3, 1);
+    let rounds = bench.options.rounds(LEAST_ROUNDS, 1);
+    report.set_origin(bench.origin(rounds, &contenders));
     let how = bench.how(rounds);
     let lossy = Lossy {
         bench,

@@ -8,6 +8,7 @@ use crate::bench::{Bench, Missing, Program};
 use crate::contender::{Contender, counting};
 use crate::goal::{Goal, Limit};
 use crate::measurements::{Measurements, lines_of};
+use crate::origin::LEAST_ROUNDS;
 use crate::place::{Network, Place, check_networks};
 use crate::plot::{BarPlot, Plot};
 use crate::report::Report;
@@ -63,7 +64,8 @@ pub(super) fn count_stream(bench: &Bench, network: Network, who: &Contender) -> 
 pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Result<(), String> {
     check_networks()?;
     let contenders = bench.contenders(&["fast", "fast,-coalesce", "classic"]);
-    let rounds = bench.options.rounds(3, 1);
+    let rounds = bench.options.rounds(LEAST_ROUNDS, 1);
+    report.set_origin(bench.origin(rounds, &contenders));
     let how = bench.how(rounds);
     let all = in_rounds(rounds, &contenders, |who, all| {
         match count_sizes(bench, network, (who, &SIZES)) {

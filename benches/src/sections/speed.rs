@@ -165,6 +165,7 @@ pub(super) fn run(bench: &Bench, report: &mut Report, network: Network) -> Resul
     let mut contenders = bench.contenders(&["fast", "classic"]);
     contenders.extend(raw());
     let rounds = bench.options.rounds(7, 2);
+    report.set_origin(bench.origin(rounds, &contenders));
     let all = in_rounds(rounds, &contenders, |who, all| {
         measure_all(bench, network, (who, all));
     });

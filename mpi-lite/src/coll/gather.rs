@@ -14,9 +14,8 @@ impl Communicator {
     /// elements *per process*: the block of rank r starts r counts on. The root may send in place.
     ///
     /// # Errors
-    /// [`Cause::Root`]; [`Cause::Argument`] if an argument of the root is missing;
-    /// [`Cause::Truncate`] if a block is longer than its place; [`Cause::Count`],
-    /// [`Cause::NullBuffer`], [`Cause::Lost`].
+    /// The [cause](crate::error::Cause) is `Root`; `Argument` if an argument of the root is
+    /// missing; `Truncate` if a block is longer than its place; `Count`, `NullBuffer` or `Lost`.
     ///
     /// Source: MPI 5.0, 6.5.
     pub fn gather(&self, send: &Input, receive: Option<&Buffer>, root: i32) -> Result<()> {

@@ -18,9 +18,9 @@ impl Communicator {
     /// not commute. Only the root gives `receive`, of as many elements, and may send in place.
     ///
     /// # Errors
-    /// [`Cause::Root`]; [`Cause::Op`] if the operator is not defined for the datatype;
-    /// [`Cause::Argument`] if the counts differ or an argument of the root is missing;
-    /// [`Cause::Count`], [`Cause::NullBuffer`], [`Cause::Lost`].
+    /// The [cause](crate::error::Cause) is `Root`; `Op` if the operator is not defined for the
+    /// datatype; `Argument` if the counts differ or an argument of the root is missing; `Count`,
+    /// `NullBuffer` or `Lost`.
     ///
     /// Source: MPI 5.0, 6.9.1.
     pub fn reduce(&self, send: &Input, receive: Option<&Buffer>, op: &Op, root: i32) -> Result<()> {
@@ -157,8 +157,8 @@ async fn binomial(
 /// `inout[i] = input[i] op inout[i]`, without any communication.
 ///
 /// # Errors
-/// [`Cause::Op`] if the operator is not defined for the datatype; [`Cause::Argument`] if the
-/// counts differ; [`Cause::NullBuffer`], [`Cause::Count`].
+/// The [cause](crate::error::Cause) is `Op` if the operator is not defined for the datatype;
+/// `Argument` if the counts differ; `NullBuffer` or `Count`.
 ///
 /// Source: MPI 5.0, 6.9.7.
 pub fn reduce_local(input: &Buffer, inout: &Buffer, op: &Op) -> Result<()> {

@@ -1,5 +1,5 @@
-//! Cumulative acknowledgement (rule K): owing it, sending it, hearing it; and the gaps it tells of
-//! (rule O).
+//! Cumulative acknowledgement (rule K): owing, sending and receiving it; and the gaps that it
+//! reports (rule O).
 
 use super::Endpoint;
 use super::round_trip::Timing;
@@ -18,9 +18,9 @@ use crate::packet::{Flags, Header, Kind, bits_of};
 use crate::time::{Instant, nanoseconds};
 use crate::timers::RoundTrip;
 
-/// A first packet is not repeated again for a gap within a round trip or two: what tells of the
-/// gap may have left before the repetition came. If the last answers took longer than others, this
-/// is enough.
+/// A first packet is not repeated again for a gap within a round trip or two: the report of the gap
+/// may have left before the repetition came. If the last answers took longer than others, this is
+/// enough.
 const SETTLING_NS: u64 = 200_000;
 
 /// How many repetitions of a first packet may be lost by chance. The next ones wait longer and
@@ -41,7 +41,7 @@ impl<Out, In> Endpoint<Out, In> {
 
     /// Puts the acknowledgement on a packet that leaves for `to`.
     // Rule K.
-    pub(super) fn stamp(&mut self, to: u32, header: &mut Header) {
+    pub(super) fn add_ack(&mut self, to: u32, header: &mut Header) {
         if self.config.caps.has(Caps::LAZY) {
             header.ack = self.ack_for(to);
             let path = &mut self.paths[to as usize];
@@ -54,8 +54,8 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// A message of `from` has been accepted and its sender is to hear of it: with the next packet
-    /// that goes there, or after a while by itself.
+    /// A message of `from` has been accepted. The acknowledgement goes with the next packet to
+    /// `from`, or after a while by itself.
     // Rule K.
     pub(super) fn owe(&mut self, from: u32, asks: bool, now: Instant) {
         let delay_ns = nanoseconds(self.config.ack_delay);
@@ -68,7 +68,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Something of `from` came ahead of its turn: it is told at once what is missing.
+    /// Something of `from` came ahead of its turn: the gap is reported at once.
     // Rule O.
     pub(super) fn tell_gap(&mut self, from: u32) {
         if !self.config.caps.has(Caps::LAZY) {
@@ -78,8 +78,8 @@ impl<Out, In> Endpoint<Out, In> {
         self.let_ack_go(from, Instant::ZERO);
     }
 
-    /// An acknowledgement is owed, and goes alone at `due` if nothing carries it before. What is to
-    /// go earlier (a gap) is not put off.
+    /// An acknowledgement is owed, and goes alone at `due` if nothing carries it before. One that
+    /// is due earlier (for a gap) is not put off.
     // Rule K.
     fn let_ack_go(&mut self, from: u32, due: Instant) {
         let path = &mut self.paths[from as usize];
@@ -148,13 +148,13 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Which numbers of `from` need not come again, from the acknowledged one on.
+    /// The numbers of `from` that need not come again, from the acknowledged one on.
     // Rule O.
     fn accepted_ahead(&self, from: u32) -> Bits {
         let (ack, due) = (self.ack_for(from), self.peers[from as usize].next_in);
         let mut bits = Bits::NONE;
         let announced = due.wrapping_sub(ack).min(WINDOW);
-        // The first one is being received, or it is held and its sender seems not to know.
+        // The first one is being received, or it is held and that is not confirmed.
         let first = self.paths[from as usize].unconfirmed.head();
         let is_held = first.is_some_and(|index| self.incoming[index].state == State::Held);
         for at in u32::from(is_held)..announced {
@@ -171,7 +171,7 @@ impl<Out, In> Endpoint<Out, In> {
         bits
     }
 
-    /// What a packet acknowledges beside what it says.
+    /// Takes in the acknowledgement that every packet carries.
     // Rule K.
     #[inline]
     pub(super) fn hear_ack(&mut self, from: u32, (header, bytes): (&Header, &[u8]), now: Instant) {
@@ -285,8 +285,8 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Whether a first packet that is missing cannot be one that has just been repeated. That of a
-    /// long message has all of its first block repeated, so it takes two round trips.
+    /// Returns true if a missing first packet was not repeated so recently that the report may have
+    /// crossed it. A long message repeats all of its first block, so it takes two round trips.
     // Rule O. Rule T.
     fn is_settled(&self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
@@ -305,7 +305,7 @@ impl<Out, In> Endpoint<Out, In> {
         message.sent_at.plus_ns(wait_ns) <= now
     }
 
-    /// The sender knows that the message is held: acknowledgement may pass it.
+    /// The sender has confirmed the hold: acknowledgement may pass the message.
     // Rule K.
     pub(super) fn confirm(&mut self, index: u32, now: Instant) {
         let from = self.incoming[index].from;
@@ -316,7 +316,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 }
 
-/// How long what was repeated may be told missing by what left before it came: `trips` round trips.
+/// How long a report that left before a repetition came may still arrive: `trips` round trips.
 fn settling_ns(round_trip: &RoundTrip, trips: u64) -> u64 {
     match round_trip.mean_ns() {
         None => SETTLING_NS,

@@ -14,12 +14,12 @@ use crate::outgoing::{Outgoing, Place};
 use crate::packet::{Flags, Header, Kind};
 use crate::time::Instant;
 
-/// A peer that answers, but is not given what it asks for, is asked after at this pace at least.
+/// The most failures that count while a peer answers but still lacks the same data.
 // Rule T.
 const MOST_TRIES_HEARD: u8 = PROBES + 2;
 
 impl<Out, In> Endpoint<Out, In> {
-    /// The outgoing message that an answer speaks of.
+    /// The outgoing message that an answer names.
     fn answered(&self, from: u32, header: &Header) -> Result<u32, Dropped> {
         let is_it = |index: &u32| {
             let Outgoing {
@@ -113,8 +113,8 @@ impl<Out, In> Endpoint<Out, In> {
         header.grants_to()
     }
 
-    /// Whether a CTS is for the present attempt and grants what comes next, or with pipelining
-    /// something beyond what was granted.
+    /// Returns true if a CTS is for the present attempt and grants what comes next, or with
+    /// pipelining something beyond what was granted.
     // Rule B. Rule W.
     fn grants_what_comes_next(&self, message: &Outgoing<Out>, header: &Header) -> bool {
         let is_first = !matches!(message.state, State::Granted | State::Blocked);
@@ -150,8 +150,8 @@ impl<Out, In> Endpoint<Out, In> {
         let obey_old = self.config.has(Bug::ObeyOldNak);
         let message = &mut self.outgoing[index];
         if !message.note_asked(limit, header.seq, bits.count()) {
-            // What does not get through however often it is sent is sent more seldom; but the
-            // peer is there, and chance alone may be to blame.
+            // Data that never gets through is sent more seldom. But the peer answers, so chance may
+            // be to blame.
             message.tries = tries.min(MOST_TRIES_HEARD);
         }
         let last = message.shape(self.config.packet_bytes).last_seq();
@@ -172,7 +172,7 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(())
     }
 
-    /// MSGEND or MSGDROP: the receiver has all it wants.
+    /// MSGEND or MSGDROP: the receiver needs nothing more.
     // Rule P7. Rule K.
     pub(super) fn hear_end(
         &mut self,

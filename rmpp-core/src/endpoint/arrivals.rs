@@ -47,9 +47,9 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(Some(index))
     }
 
-    /// The same for a packet that may begin a message. If a finished message has its name, but it
-    /// bears the number that is due, then the sender has forgotten that message and uses its name
-    /// again.
+    /// The state of the message that a packet may begin. The sender reuses the name of a message
+    /// that it has forgotten: if a finished message has the packet's name, but the packet bears the
+    /// number that is due, the finished message is forgotten.
     // Rule L.
     fn known_or_new(&mut self, header: &Header) -> Result<Option<u32>, Dropped> {
         let known = self.known(header);
@@ -150,7 +150,7 @@ impl<Out, In> Endpoint<Out, In> {
         self.incoming[index].listed = Listed::Nowhere;
     }
 
-    /// A new message in order: its number is consumed, and the layer above hears of it.
+    /// Announces a new message in order, and consumes its number.
     fn announce(&mut self, header: &Header) -> Placement {
         let leaves_nothing = header.shape(self.config.packet_bytes).is_short()
             && self.config.caps.has(Caps::LAZY)
@@ -176,7 +176,7 @@ impl<Out, In> Endpoint<Out, In> {
         self.incoming.key(index)
     }
 
-    /// What was announced last has not landed at once.
+    /// Enters the message that was announced last, because it has not landed at once.
     #[cold]
     pub(super) fn keep_fresh(&mut self) {
         if let Some(Fresh { key, header }) = self.fresh.take() {
@@ -301,7 +301,7 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(self.place(index, header, action, now))
     }
 
-    /// Whether data is next in sequence; a first data packet of a later attempt makes it so.
+    /// Checks that data is next in sequence. The first data packet of a later attempt restarts it.
     // Rule P11. Rule D.
     fn sequence(&mut self, index: u32, header: &Header) -> Result<(), Dropped> {
         let any_order = self.config.has(Bug::PlaceOutOfSequence);
@@ -327,7 +327,7 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(())
     }
 
-    /// Data in sequence: says where it belongs, and answers as its type asks.
+    /// Returns where data in sequence belongs, and answers as its type requires.
     fn place(&mut self, index: u32, header: &Header, action: Action, now: Instant) -> Placement {
         let packet_bytes = self.config.packet_bytes;
         let message = &mut self.incoming[index];
@@ -345,7 +345,7 @@ impl<Out, In> Endpoint<Out, In> {
         match action {
             Action::Place if pipelined => self.renew_grant(index),
             Action::PlaceGrant if pipelined => {
-                // The sender has nothing more to send: it has not heard of its grant.
+                // The sender has nothing more to send: its last grant was lost.
                 self.renew_grant(index);
                 self.queue_cts(index);
             }
@@ -401,7 +401,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
         let message = &mut self.incoming[index];
         message.state = state;
-        // What is given up is not ended by its number.
+        // A message that is given up is not ended by its number.
         message.named = true;
         if !self.config.has(Bug::SilentAbort) {
             let kept = message.kept.take();
@@ -413,8 +413,7 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(())
     }
 
-    /// GCH from the sender: it has heard the end; or with cumulative acknowledgement that the
-    /// message is held.
+    /// GCH from the sender: the end has reached it, or with cumulative acknowledgement the hold.
     // Rule P7. Rule K.
     fn hear_gch(&mut self, header: &Header, now: Instant) -> Result<(), Dropped> {
         if self.config.caps.has(Caps::LAZY) {

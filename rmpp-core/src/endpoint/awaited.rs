@@ -6,8 +6,7 @@ use crate::ids::{IncomingId, NodeId};
 use crate::incoming::states::State;
 use crate::packet::{Header, Kind, bare_header_bytes, header_bytes_of};
 
-/// A data packet that was granted and has not come: what its header says, and where its payload
-/// belongs.
+/// A data packet that was granted and has not come: its header, and where its payload belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited {
     /// The message.
@@ -44,9 +43,9 @@ impl Awaited {
 
 impl<Out, In> IncomingMessages<'_, Out, In> {
     /// The data packet that `message` lacks next: none if it is not being received, nothing more is
-    /// granted, or packets are missing before others that have come, so that nobody knows which
-    /// comes next. Until something else is done at the endpoint, nobody but this packet has a
-    /// claim to its place.
+    /// granted, or packets are missing before others that have come, so that it is open which comes
+    /// next. Until something else is done at the endpoint, nobody but this packet has a claim to
+    /// its place.
     #[must_use]
     pub fn awaited(self, message: IncomingId) -> Option<Awaited> {
         let endpoint = &*self.0;

@@ -5,18 +5,17 @@ use crate::ids::later_attempt;
 use crate::outgoing::Place;
 use crate::time::Instant;
 
-/// How many of many held messages are asked after at once, at least.
+/// The least number of held messages that are asked after at once, if there are as many.
 const AT_ONCE: usize = 16;
-/// And at most.
+/// The greatest number of held messages that are asked after at once.
 const AT_MOST: u16 = 1024;
 
-/// How many held messages are asked after when another one was answered, and how many more for each
-/// whose answer came late enough to be its second.
+/// How many held messages are asked after when another one was answered; and how many more for each
+/// answer that is most likely the second one.
 const SUSPECTS: u16 = 2;
 
 impl<Out, In> Endpoint<Out, In> {
-    /// A message has become a held one: where there are few, all are asked after as if it were the
-    /// first.
+    /// A message has become held. If few are held, the pace of the questions begins anew.
     // Rule H.
     pub(super) fn ask_anew(&mut self, to: u32, now: Instant) {
         let path = &mut self.paths[to as usize];
@@ -33,15 +32,16 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// A message is answered in its attempt `attempt`. If it was held, its receiver is at the held
-    /// ones, and the answers of others may be lost; the more so if this is not its first answer.
+    /// A message is answered in its attempt `attempt`. If it was held, the receiver has started on
+    /// its held messages. Answers to others may have been lost, more likely if this one was
+    /// answered before.
     // Rule H.
     pub(super) fn note_held_answered(&mut self, index: u32, attempt: u16, now: Instant) {
         let message = &self.outgoing[index];
         if message.place != Place::Held {
             return;
         }
-        // Nobody has said that it is held since it was asked after.
+        // No hold has come since it was asked after.
         let was_lost = later_attempt(attempt, message.held_at);
         let to = message.to;
         let path = &mut self.paths[to as usize];
@@ -55,7 +55,7 @@ impl<Out, In> Endpoint<Out, In> {
         self.time_path(to, due);
     }
 
-    /// Held messages are asked after more and more seldom, in turn: an answer may have been lost.
+    /// Asks after held messages, in turn and more and more seldom: an answer may have been lost.
     // Rule H.
     pub(super) fn tick_held(&mut self, to: u32, now: Instant) {
         let path = &mut self.paths[to as usize];
@@ -71,8 +71,8 @@ impl<Out, In> Endpoint<Out, In> {
         self.tick_suspects(to, now);
     }
 
-    /// Those that others make suspect are asked after soon; half as many the next time, should that
-    /// be lost too.
+    /// Asks after the suspects: held messages whose answers may be lost. Half as many follow the
+    /// next time, because the questions may be lost too.
     // Rule H.
     fn tick_suspects(&mut self, to: u32, now: Instant) {
         let path = &mut self.paths[to as usize];

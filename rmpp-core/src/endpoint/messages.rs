@@ -17,7 +17,7 @@ pub struct OutgoingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<O
 pub struct IncomingMessages<'a, Out = (), In = ()>(pub(super) &'a mut Endpoint<Out, In>);
 
 impl<'a, Out, In> OutgoingMessages<'a, Out, In> {
-    /// What is kept with a message that has not ended.
+    /// The value kept with a message that has not ended.
     #[inline]
     #[must_use]
     pub fn kept(self, message: OutgoingId) -> Option<&'a Out> {
@@ -117,8 +117,8 @@ impl<'a, Out, In> IncomingMessages<'a, Out, In> {
         Some(IncomingId(self.0.incoming.key(index)))
     }
 
-    /// What is kept with a message that has been announced, or came early, and whose last event has
-    /// not been polled; nothing as long as it has not landed, not even [`Landing::Later`].
+    /// Returns the value kept with a message that has been announced, or came early, and whose last
+    /// event has not been polled; `None` as long as it has not landed, not even [`Landing::Later`].
     #[inline]
     #[must_use]
     pub fn kept(self, message: IncomingId) -> Option<&'a mut In> {

@@ -48,7 +48,7 @@ use crate::timers::Timeouts;
 /// One node's end of the protocol. See the [crate] for how to drive it.
 ///
 /// The layer above keeps an `Out` with each message that it sends and an `In` with each one that it
-/// receives: the places of their bytes, say. The endpoint does not look at them.
+/// receives, for example the places of their bytes. The endpoint does not look at them.
 #[cfg_attr(feature = "sim", derive(Clone, Hash))]
 pub struct Endpoint<Out = (), In = ()> {
     me: u32,
@@ -77,11 +77,11 @@ pub struct Endpoint<Out = (), In = ()> {
     incoming_at: Table,
     /// The finished ones, oldest first.
     done: List,
-    /// A short message that came in order: announced, not entered, because it most likely lands
+    /// A short message that came in order. It is announced, but not entered: most likely it lands
     /// at once and leaves nothing behind.
     fresh: Option<Fresh>,
-    /// The peer whose acknowledgement came last, and when, until it is looked up which messages are
-    /// complete by that: the answer to a message need not wait for it.
+    /// The peer whose acknowledgement came last, and when, until the messages are completed: the
+    /// answer to a message need not wait for that.
     unsettled: Option<(u32, Instant)>,
     grants: Grants,
 
@@ -100,11 +100,11 @@ pub struct Endpoint<Out = (), In = ()> {
     counters: Counters,
 }
 
-/// What there is to do at an endpoint, and what it has done.
+/// The work that waits at an endpoint, and its counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State<'a> {
-    /// [`poll_event`](Endpoint::poll_event) has something to tell. It may have even if this says
-    /// no: what an acknowledgement says is found out when somebody asks.
+    /// [`poll_event`](Endpoint::poll_event) returns an event. It may return one even if this is
+    /// false: it is the call that finds the messages that an acknowledgement has completed.
     pub has_events: bool,
     /// [`poll_transmit`](Endpoint::poll_transmit) has something that should not wait: data, an
     /// answer, a grant, an acknowledgement that was asked for.
@@ -115,14 +115,14 @@ pub struct State<'a> {
     /// When [`handle_timeout`](Endpoint::handle_timeout) is to be called; `None`: no need. May be
     /// earlier than anything is due, never later.
     pub next_timeout: Option<Instant>,
-    /// What has been counted since the endpoint was made.
+    /// The counters since the endpoint was made.
     pub counters: &'a Counters,
 }
 
 /// A message of which nothing is kept as long as its packet is in hand.
 #[derive(Clone, Copy, Hash)]
 struct Fresh {
-    /// What it will be called in `incoming`.
+    /// Its key in `incoming`.
     key: Key,
     header: Header,
 }
@@ -262,13 +262,12 @@ impl<Out, In> Endpoint<Out, In> {
 
     /// Handles what [`cut`](Self::cut) has found, or a [`Run`](crate::Run) of data packets: as many
     /// of them as can be placed one behind the other, see [`Placement::Data`]; else the first one.
-    /// `from` is the node that the layer below knows the packet to be from, by its source address;
+    /// `from` is the node that sent the packet, which the layer below finds by its source address;
     /// that layer has also checked the job's cookie and the packet's integrity.
     ///
-    /// # Errors
-    /// Says why the packet was dropped. A packet that fails rule S has changed nothing but a
-    /// counter; one that no state machine has an arrow for (rule P14) is a sign of life of its
-    /// sender, and what it acknowledges counts.
+    /// # Errors Returns the reason why the packet was dropped. A packet that fails rule S has
+    /// changed nothing but a counter; one that no state machine has an arrow for (rule P14) is a
+    /// sign of life of its sender, and what it acknowledges counts.
     // The cookie belongs to the layer below; a packet of another job never gets here (rule E).
     #[inline]
     pub fn handle(
@@ -277,12 +276,12 @@ impl<Out, In> Endpoint<Out, In> {
         packet: &Packet<'_>,
         now: Instant,
     ) -> Result<Placement, Dropped> {
-        let sifted = if packet.is_any() {
+        let checked = if packet.is_any() {
             self.validate(from, &packet.header)
         } else {
             Err(self.what_is_wrong(from, packet))
         };
-        let mut outcome = sifted.and_then(|()| self.take(from.0, packet, now));
+        let mut outcome = checked.and_then(|()| self.take(from.0, packet, now));
         match &mut outcome {
             Ok(Placement::Data {
                 message, packets, ..
@@ -293,7 +292,7 @@ impl<Out, In> Endpoint<Out, In> {
         outcome
     }
 
-    /// Takes in a packet that has been sifted.
+    /// Takes in a packet that has passed the checks.
     fn take(&mut self, from: u32, packet: &Packet<'_>, now: Instant) -> Result<Placement, Dropped> {
         self.observe(now);
         self.settle();
@@ -309,9 +308,9 @@ impl<Out, In> Endpoint<Out, In> {
         outcome
     }
 
-    /// The next packet to send, or up to `most` of them if they are data of one message that only
-    /// their numbers tell apart: see [`Transmit::packets`]. Call until it returns `None`, after
-    /// each other call; or stop earlier when the layer below has no room, and go on when it has.
+    /// The next packet to send, or up to `most` of them if they are data of one message that differ
+    /// in their numbers alone: see [`Transmit::packets`]. Call until it returns `None`, after each
+    /// other call; or stop earlier when the layer below has no room, and go on when it has.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, most: u32) -> Option<Transmit> {
         self.observe(now);
@@ -367,9 +366,9 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Finds out what the acknowledgements of the last packet say, which
-    /// [`poll_event`](Self::poll_event) tells then. Returns true if they said anything: there may
-    /// be something to transmit.
+    /// Completes the messages that the last packet acknowledges; [`poll_event`](Self::poll_event)
+    /// returns their events. Returns true if there was an acknowledgement: there may be something
+    /// to transmit.
     // Rule K.
     #[inline(always)]
     fn settle(&mut self) -> bool {
@@ -381,10 +380,10 @@ impl<Out, In> Endpoint<Out, In> {
         true
     }
 
-    /// See [`State::next_timeout`].
+    /// Returns [`State::next_timeout`].
     #[inline]
     fn next_timeout(&self) -> Option<Instant> {
-        // What the timers stood for may be over.
+        // The timers may be left over from ended messages.
         let is_timed = self.outgoing.len() > 0 || self.done.len() > 0 || self.owed_to > 0;
         (self.wake != Instant::NEVER && is_timed).then_some(self.wake)
     }
@@ -398,7 +397,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// What there is to do, and what has been done.
+    /// Returns the work that waits, and the counters.
     // A caller that reads one field pays for that one alone: the compiler drops the others, because
     // they have no effect, not even a panic.
     #[inline(always)]
@@ -440,8 +439,8 @@ impl<Out, In> Endpoint<Out, In> {
         let to = message.to;
         let shape = message.shape(self.config.packet_bytes);
         let key = self.outgoing.insert(message);
-        // What goes unasked is acknowledged by its number alone, unless it is held or something of
-        // it gets lost (rule K).
+        // A message that goes unasked is acknowledged by its number alone, unless it is held or
+        // something of it gets lost (rule K).
         if !self.config.is_unasked(shape) {
             self.enter_name(key.index);
         }

@@ -15,7 +15,7 @@ use crate::time::Instant;
 /// How many first packets are repeated at once: as many as a grant has data packets.
 const REPEATED_AT_ONCE: usize = 16;
 
-/// What was given with each message is given back with its end.
+/// The value kept with a message is returned with its end.
 const KEPT: &str = "a message that has not ended is kept";
 
 /// Half of all msgIDs.
@@ -34,7 +34,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Whether a message that waits fits into the first-packet window.
+    /// Returns true if a message that waits fits into the first-packet window.
     // Rule M.
     pub(super) fn has_room(&self, index: u32) -> bool {
         let Outgoing { to, charge, .. } = self.outgoing[index];
@@ -219,8 +219,8 @@ impl<Out, In> Endpoint<Out, In> {
         self.close_gap(to, left_at);
     }
 
-    /// The same, but those behind it do not move up: `close_gap` follows, with the answer of the
-    /// last one that was taken out.
+    /// Ends a message, but leaves those behind it where they are. The caller calls `close_gap` with
+    /// the result for the last message that was taken out.
     #[inline]
     pub(super) fn take_out(
         &mut self,
@@ -234,8 +234,8 @@ impl<Out, In> Endpoint<Out, In> {
         left_at
     }
 
-    /// Takes a message out of its list; answers its destination and, when it was an opener that
-    /// had to be repeated, when that was.
+    /// Takes a message out of its list. Returns its destination, and when its first packet was
+    /// repeated, if it was.
     fn leave(&mut self, index: u32) -> (u32, Option<Instant>) {
         self.unlist(index);
         let message = &self.outgoing[index];

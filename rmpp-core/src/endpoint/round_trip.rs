@@ -5,7 +5,7 @@ use crate::outgoing::states::State;
 use crate::peer::Path;
 use crate::time::Instant;
 
-/// What an answer tells about the round trip.
+/// The time that an answer measures.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timing {
     /// Nothing.
@@ -20,7 +20,7 @@ pub(super) enum Timing {
 }
 
 impl Timing {
-    /// Whether it counts time from before `instant`.
+    /// Returns true if it counts time from before `instant`.
     fn begins_before(self, instant: Instant) -> bool {
         match self {
             Self::Unknown => false,
@@ -32,7 +32,7 @@ impl Timing {
 }
 
 impl<Out, In> Endpoint<Out, In> {
-    /// What the cumulative acknowledgement of a message tells.
+    /// The time that the cumulative acknowledgement of a message measures.
     #[inline]
     pub(super) fn timing_of(&self, index: u32) -> Timing {
         let message = &self.outgoing[index];
@@ -101,17 +101,17 @@ impl<Out, In> Endpoint<Out, In> {
         self.note_round_trip(to, timing, now);
     }
 
-    /// Whether a message went out after the last first packet to its node that was repeated. The
-    /// answer to one that went out before may have waited for that.
+    /// Returns true if a message went out after the last repetition of a first packet to its node.
+    /// The answer to an earlier message may have waited for that repetition.
     pub(super) fn is_after_repeats(&self, index: u32) -> bool {
         let message = &self.outgoing[index];
         message.sent_at >= self.paths[message.to as usize].repeated_at
     }
 
-    /// Takes what an answer tells into account. As long as it is not known which packet was
-    /// answered the timeout stays as long as it has become (RFC 6298, 5), unless the answer came as
-    /// soon after the last of them as answers do. If no round trip was ever measured, or no wait is
-    /// longer, the time since the first of them is the estimate.
+    /// Takes a measured time into account. If several packets may have been answered the timeout
+    /// stays doubled (RFC 6298, 5), unless the time since the last of them is that of a usual round
+    /// trip. If no round trip was ever measured, or no wait is longer, the time since the first of
+    /// them is the estimate.
     // Rule T.
     pub(super) fn note_round_trip(&mut self, to: u32, timing: Timing, now: Instant) {
         if timing.begins_before(self.timeouts.awake_since) {
@@ -152,7 +152,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     /// An answer to one of the packets that went out from `first`, if that is known, to `last`, not
-    /// when answers come. Says whether the estimate begins anew by that.
+    /// when answers come. Returns true if the estimate begins anew.
     // Rule T.
     fn note_unusual(
         &mut self,
@@ -172,7 +172,7 @@ impl<Out, In> Endpoint<Out, In> {
             return true;
         }
         let is_known = round_trip.mean_ns().is_some();
-        // What comes within a timeout of the last one does not speak for a longer path.
+        // An answer within a timeout of the last packet is no sign of a longer path.
         let is_longer = self.timeouts.is_longest(round_trip, *backoff)
             && !self.timeouts.is_in_time(round_trip, taken_ns(last));
         match first {

@@ -1,6 +1,5 @@
 //! Runs: data packets of one message that leave or come one behind the other, handled as one thing.
-//! What goes on the wire, and what is known afterwards, is what the packets one by one would have
-//! brought about.
+//! The packets on the wire and the state afterwards are those of the packets one by one.
 
 use super::Endpoint;
 use crate::caps::Caps;

@@ -17,7 +17,7 @@ use crate::table::Table;
 use crate::time::Instant;
 use crate::timers::Timeouts;
 
-/// What an endpoint holds at a moment.
+/// The contents of an endpoint at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// Outgoing messages without their last event.
@@ -28,7 +28,7 @@ pub struct Survey {
     pub incoming_done: usize,
     /// Figure 8's `outstanding`.
     pub outstanding: u64,
-    /// The same, summed over the messages.
+    /// Packets granted and outstanding, summed over the messages.
     pub granted: u64,
     /// Messages being received.
     pub in_grant: u64,
@@ -226,7 +226,7 @@ impl Hash for Path {
 }
 
 impl<T: Hash> Hash for Slab<T> {
-    /// Without the generations: they only tell old names from new ones.
+    /// Without the generations: they only distinguish old names from new ones.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.iter().for_each(|taken| taken.hash(state));
         self.positions().hash(state);

@@ -33,7 +33,7 @@ impl<Out, In> Endpoint<Out, In> {
             let message = &mut self.outgoing[index];
             message.ready = false;
             if message.state == State::Granted && message.deadline == Instant::NEVER {
-                // What it was queued for is done with: acknowledged meanwhile.
+                // It was acknowledged meanwhile: nothing is left to send.
                 self.arm(index, now);
             }
         }
@@ -88,8 +88,8 @@ impl<Out, In> Endpoint<Out, In> {
         self.mark_silence(to, now);
     }
 
-    /// Whether the receiver is to acknowledge at once: when somebody waits for it, when it seems
-    /// to have heard nothing, and before the window is full.
+    /// Returns true if the first packet asks for an acknowledgement at once: the layer above waits
+    /// for it, it is repeated, or half of a window has gone out without asking.
     // Rule K.
     fn asks_for_ack(&mut self, index: u32) -> bool {
         if !self.config.caps.has(Caps::LAZY) {
@@ -187,7 +187,7 @@ impl<Out, In> Endpoint<Out, In> {
     /// A packet as it leaves: with the acknowledgement, and counted.
     #[inline]
     pub(super) fn seal(&mut self, to: u32, mut header: Header, bits: Bits) -> Transmit {
-        self.stamp(to, &mut header);
+        self.add_ack(to, &mut header);
         self.counters.sent[header.kind.index()] += 1;
         Transmit {
             to: NodeId(to),

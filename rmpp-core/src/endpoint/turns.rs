@@ -14,7 +14,7 @@ use crate::packet::Header;
 /// First packets that are less than this ahead of their turn are kept.
 const EARLY_WINDOW: u32 = 64;
 
-/// Whether a message may be announced.
+/// The turn of a message: it may be announced only when its number is due.
 pub(super) enum Turn {
     Now,
     /// It was, once.
@@ -23,9 +23,8 @@ pub(super) enum Turn {
 }
 
 impl<Out, In> Endpoint<Out, In> {
-    /// Whether it is the turn of a message unknown so far. An older number was accepted once and
-    /// its state is gone: it is answered, and nothing is created. A later number must wait for
-    /// those before it.
+    /// Returns the turn of an unknown message. An older number was accepted once and its state is
+    /// gone: it is answered, and nothing is created. A later number must wait for those before it.
     // Rule A. Rule P10.
     pub(super) fn turn_of(&mut self, header: &Header) -> Turn {
         let due = self.peers[header.src as usize].next_in;
@@ -60,7 +59,7 @@ impl<Out, In> Endpoint<Out, In> {
         let index = self.enter_incoming(header);
         self.incoming[index].state = State::Early;
         self.list_incoming(index, Listed::Early);
-        // Should what tells it be lost: the more have come, the seldomer it is told again.
+        // The report may be lost, so it is repeated, more and more seldom as more packets come.
         if self.paths[header.src as usize]
             .early
             .len()
@@ -97,7 +96,7 @@ impl<Out, In> Endpoint<Out, In> {
             let turn = step(self.incoming[index].state, Input::Turn);
             let (state, _) = turn.expect("a message in the list of early ones is early");
             self.incoming[index].state = state;
-            // What followed it unscheduled may have come before it.
+            // Its unscheduled data may have come before it.
             self.incoming[index].in_vain = true;
             self.unlist_incoming(index);
             self.list_incoming(index, Listed::Unconfirmed);

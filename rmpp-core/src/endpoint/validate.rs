@@ -29,13 +29,13 @@ impl<Out, In> Endpoint<Out, In> {
         let Some(header) = Header::decode(bytes) else {
             return Dropped::Kind;
         };
-        // Its payload is not as long as its header says, or there is no such header.
+        // Its payload does not have the length of its header, or there is no such header.
         self.validate(from, &header)
             .err()
             .unwrap_or(Dropped::Fields)
     }
 
-    /// Checks a packet, touches nothing. Its payload is as long as its header says.
+    /// Checks a packet, touches nothing. Its payload has the length of its header.
     // Rule S.
     #[inline]
     pub(super) fn validate(&self, from: NodeId, header: &Header) -> Result<(), Dropped> {
@@ -55,7 +55,8 @@ impl<Out, In> Endpoint<Out, In> {
         Ok(())
     }
 
-    /// Whether `from` is another node, and a message of `src` is one between it and this one.
+    /// Returns true if `from` is another node, and a message of `src` is one between it and this
+    /// one.
     #[inline]
     fn is_between(&self, from: NodeId, src: u32) -> bool {
         let is_known = from.0 < self.config.nodes && from.0 != self.me;
@@ -92,8 +93,8 @@ pub(super) fn payload_bytes(header: &Header, packet_bytes: usize) -> Option<usiz
 }
 
 impl<Out, In> Endpoint<Out, In> {
-    /// Whether length, grant and flags agree with the type. Payload and sequence number have been
-    /// compared with it already.
+    /// Returns true if length, grant and flags agree with the type. Payload and sequence number
+    /// have been compared with it already.
     #[inline]
     fn fields_fit(&self, header: &Header) -> bool {
         let caps = self.config.caps;

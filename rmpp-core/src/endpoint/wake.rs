@@ -1,4 +1,4 @@
-//! Time: everything that happens because nothing happened.
+//! Timers: retries, lost peers, and the end of what is remembered.
 
 use alloc::vec::Vec;
 
@@ -17,9 +17,9 @@ use crate::time::{Instant, nanoseconds};
 pub(super) const PROBES: u8 = 3;
 
 impl<Out, In> Endpoint<Out, In> {
-    /// Looks at the timers that are due, and at no others: they are two schedules, one of paths and
-    /// one of messages in `sending`. A timer there is lowered when something is due earlier, and
-    /// never taken back: what rings too early is set anew.
+    /// Looks at the timers that are due, and at no others. There are two schedules, one of paths
+    /// and one of messages in `sending`. A timer is lowered when something is due earlier, and
+    /// never raised: one that rings too early is set anew.
     pub(super) fn do_what_is_due(&mut self, now: Instant) {
         self.timeouts.spread_anew();
         self.forget_expired(now);
@@ -80,7 +80,7 @@ impl<Out, In> Endpoint<Out, In> {
             0 => Instant::NEVER,
             _ => path.held_due.min(path.suspects_due),
         };
-        // What may go at once waits for room, not for a time.
+        // An acknowledgement that may go at once waits for room, not for a time.
         let ack = match path.ack_due {
             Instant::ZERO => Instant::NEVER,
             _ if self.config.has(Bug::ForgetOwedAck) => Instant::NEVER,
@@ -130,7 +130,8 @@ impl<Out, In> Endpoint<Out, In> {
             return;
         }
         self.counters.timeouts += 1;
-        // What went out before another was repeated was lost with it: the timeout has been doubled.
+        // A packet that went out before another was repeated was lost with it: the timeout has been
+        // doubled.
         let is_new_failure = self.is_after_repeats(index);
         self.open_again(index);
         let path = &mut self.paths[to as usize];
@@ -231,7 +232,8 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// What the receiver may take on top to answer: it may wait for a packet to acknowledge with.
+    /// The extra time of a first packet: its receiver may wait for a packet that carries the
+    /// acknowledgement.
     // Rule K.
     fn courtesy_ns(&self, index: u32) -> u64 {
         match self.outgoing[index].state {
@@ -242,8 +244,8 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// Whether to wait on: a peer that answers others of our packets is busy with what came before.
-    /// It is not asked what became of this one until the timeout is over.
+    /// Puts the timer of a message off, if its peer has sent other packets since: the peer is busy
+    /// with earlier ones. Returns false if the timeout is over.
     // Rule T.
     fn put_off(&mut self, index: u32, now: Instant) -> bool {
         let message = &self.outgoing[index];
@@ -270,7 +272,7 @@ impl<Out, In> Endpoint<Out, In> {
         path.silent_since = path.silent_since.min(now);
     }
 
-    /// Whether a peer has answered nothing for so long that it counts as lost.
+    /// Returns true if a peer has answered nothing for so long that it counts as lost.
     // Rule T.
     fn is_silent_too_long(&self, to: u32, now: Instant) -> bool {
         self.silence_ends(to) <= now

@@ -1,5 +1,5 @@
-//! Data that may come in any sequence, what is missing of it, and the grants that go ahead of it
-//! (rules R, U, W, G).
+//! Data in any sequence, its missing packets, and the grants that go ahead of it (rules R, U, W,
+//! G).
 
 use super::{Endpoint, KEPT};
 use crate::bits::Bits;
@@ -18,7 +18,7 @@ use crate::time::Instant;
 const REORDERING: u32 = 3;
 
 impl<Out, In> Endpoint<Out, In> {
-    /// A long message has landed: what it may send, and what it may have sent in vain.
+    /// A long message has landed: grants it data, and asks for unscheduled data that was dropped.
     // Rule U. Rule W.
     pub(super) fn first_grant(&mut self, index: u32, now: Instant) {
         let caps = self.config.caps;
@@ -54,7 +54,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// The next message of `from` begins: what it sent unscheduled before has come, or is lost.
+    /// The next message of `from` begins: earlier unscheduled data has come, or is lost.
     // Rule U. Rule R.
     pub(super) fn close_block(&mut self, from: u32) {
         let key = core::mem::replace(&mut self.paths[from as usize].block, Key::NONE);
@@ -120,8 +120,8 @@ impl<Out, In> Endpoint<Out, In> {
         self.reply(index, Kind::Cts);
     }
 
-    /// The first packet of a message that is being received comes again: its sender has heard no
-    /// CTS, and what it sent unscheduled is lost.
+    /// The first packet of a message that is being received comes again: no CTS has reached its
+    /// sender, and its unscheduled data is lost.
     // Rule R. Rule U.
     pub(super) fn grant_again(&mut self, index: u32) {
         let message = &mut self.incoming[index];
@@ -146,7 +146,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
     }
 
-    /// The next CTS: made when it leaves, so that it says what is true then.
+    /// The next CTS: made when it leaves, so that it is up to date.
     // Rule W. Rule R.
     pub(super) fn make_cts(&mut self) -> Option<(u32, Header, Bits)> {
         while let Some(key) = self.grants_due.pop_front() {
@@ -254,7 +254,7 @@ impl<Out, In> Endpoint<Out, In> {
         }
         let id = IncomingId(self.incoming.key(index));
         if is_confirmed {
-            // Its sender has heard of it by name: those behind it need not wait (rule K).
+            // A NAK has named it to its sender: those behind it need not wait (rule K).
             self.unlist_incoming(index);
         }
         if is_whole {
@@ -275,16 +275,16 @@ impl<Out, In> Endpoint<Out, In> {
         })
     }
 
-    /// What a data packet tells about those that did not come. The packets that a sender sends
-    /// between two NAKs it hears go out in ascending order, and name the NAK; so what is missing
-    /// below one of them is lost.
+    /// Finds the packets that a data packet shows to be lost. Between two NAKs that reach it a
+    /// sender sends in ascending order, and names the NAK; so all packets missing below one of
+    /// these are lost.
     // Rule R.
     fn note_losses(&mut self, index: u32, header: &Header) {
         let message = &mut self.incoming[index];
         let probes = header.flags.has(Flags::PROBE);
         let ends_burst = header.kind != Kind::Data;
         let is_fresh = header.info2 == message.nak || self.config.has(Bug::NakOnOldData);
-        // The last packet that the sender says it has sent.
+        // The last packet that has been sent.
         let sent_to = header
             .seq
             .saturating_add(u32::from(header.info1))
@@ -297,7 +297,7 @@ impl<Out, In> Endpoint<Out, In> {
             0
         };
         let is_missing = message.expected <= lost_to;
-        // A sender that stops before the limit does not know of the grant that goes further.
+        // A sender that stops before the limit has not received the grant that goes further.
         let knows_less = ends_burst && message.limit > sent_to;
         if is_missing {
             message.lost_to = message.lost_to.max(lost_to);

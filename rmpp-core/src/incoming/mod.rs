@@ -8,7 +8,7 @@ use crate::packet::{Flags, Header, Shape};
 use crate::time::Instant;
 use states::State;
 
-/// All there is to know about an incoming message.
+/// The state of an incoming message.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Incoming<In> {
     pub(crate) from: u32,
@@ -22,12 +22,12 @@ pub(crate) struct Incoming<In> {
     pub(crate) expected: u32,
     /// Last data packet granted.
     pub(crate) limit: u32,
-    /// Whether its sender waits for the acknowledgement (rule K).
+    /// True if its sender waits for the acknowledgement (rule K).
     pub(crate) asks: bool,
-    /// Whether its sender may have heard of it by name (GCH, CTS) and then hears so of its end: no
+    /// True if a GCH or CTS may have named it to its sender. Its end is then named too: no
     /// acknowledgement completes it any more (rules H, K).
     pub(crate) named: bool,
-    /// Whether data of it may have come before it could be placed, and was dropped (rule U).
+    /// True if data of it may have come too early, and was dropped (rule U).
     pub(crate) in_vain: bool,
     /// Which list it is in.
     pub(crate) listed: Listed,
@@ -35,18 +35,18 @@ pub(crate) struct Incoming<In> {
     pub(crate) came: Bits,
     /// How many NAKs have gone out (rule R).
     pub(crate) nak: u16,
-    /// The highest packet that was sent after the last NAK had been heard.
+    /// The highest packet that names the last NAK.
     pub(crate) fresh: u32,
-    /// What is missing up to this packet is lost and not yet asked for again; 0: nothing.
+    /// All missing packets up to this one are lost, and no NAK names them yet; 0: none.
     pub(crate) lost_to: u32,
-    /// Whether it counts among the messages being received (rule G).
+    /// True if it counts among the messages being received (rule G).
     pub(crate) is_counted: bool,
-    /// Whether a CTS waits to be made.
+    /// True if a CTS waits to be made.
     pub(crate) cts_due: bool,
     /// When it was answered for good.
     pub(crate) done_at: Instant,
     links: Links,
-    /// What the layer above keeps with it, once it has said so.
+    /// The value that the layer above keeps with it, once it has landed.
     pub(crate) kept: Option<In>,
 }
 
@@ -95,7 +95,7 @@ impl<In> Incoming<In> {
         self.span() - self.came.count()
     }
 
-    /// Notes that data packet `seq` has come; answers whether it is the first time.
+    /// Notes that data packet `seq` has come. Returns true the first time.
     // Rule R.
     pub(crate) fn note(&mut self, seq: u32) -> bool {
         let at = seq.checked_sub(self.expected);

@@ -34,7 +34,7 @@ pub(crate) enum State {
     Init,
     /// Kept until its turn comes (rule O).
     Early,
-    /// Announced; the layer above has not said where it lands.
+    /// Announced; it has not landed.
     Held,
     /// Granted; data is coming.
     Receiving,
@@ -44,18 +44,18 @@ pub(crate) enum State {
     Dropped,
 }
 
-/// What happens to it.
+/// An event of an incoming message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// RTS or LAST_RTS; in state Init: with the number expected next.
     Opener,
     /// The messages before it have come.
     Turn,
-    /// The layer above wants a message that came whole in its first packet.
+    /// The layer above accepts a message that came whole in its first packet.
     AcceptShort,
-    /// The layer above wants a message of which more is to come.
+    /// The layer above accepts a message of which more is to come.
     AcceptLong,
-    /// The layer above does not want it.
+    /// The layer above refuses it.
     Refuse,
     /// DATA, next in sequence.
     Data,
@@ -71,12 +71,12 @@ pub(crate) enum Input {
     Gch,
 }
 
-/// What is to be done.
+/// The action that an event causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Number consumed; tell the layer above.
+    /// Consume the number and announce the message.
     Announce,
-    /// Drop it, and tell which numbers are missing before it.
+    /// Drop the packet, and report the numbers missing before it.
     TellGap,
     /// Number consumed; MSGEND.
     Consume,
@@ -91,13 +91,13 @@ pub(crate) enum Action {
     Place,
     /// Place the data, CTS with a new grant.
     PlaceGrant,
-    /// Place the data, MSGEND, tell that all is there.
+    /// Place the data, send MSGEND, report the arrival.
     PlaceEnd,
-    /// MSGEND, tell that all is there.
+    /// Send MSGEND, report the arrival.
     End,
     /// MSGDROP.
     Drop,
-    /// MSGEND, tell that it will not come.
+    /// Send MSGEND, report the abort.
     Abort,
     /// MSGEND once more.
     EndAgain,

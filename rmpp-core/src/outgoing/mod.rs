@@ -12,7 +12,7 @@ use crate::packet::Shape;
 use crate::time::Instant;
 use states::{Input, State, Step};
 
-/// All there is to know about an outgoing message.
+/// The state of an outgoing message.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Outgoing<Out> {
     pub(crate) to: u32,
@@ -22,32 +22,31 @@ pub(crate) struct Outgoing<Out> {
     pub(crate) state: State,
     /// Which of its path's or the endpoint's lists it is in.
     pub(crate) place: Place,
-    /// Whether it is in the queue of messages with something to transmit.
+    /// True if it is in the queue of messages with something to transmit.
     pub(crate) ready: bool,
     /// Bytes that it has under way before its first packet is acknowledged (rule M).
     pub(crate) charge: u64,
-    /// Whether answers that name it find it.
+    /// True if answers that name it find it.
     pub(crate) named: bool,
-    /// Whether the layer above waits for its end.
+    /// True if the layer above waits for its end.
     pub(crate) awaited: bool,
-    /// Whether its first packet (or NULL) was ever handed out.
+    /// True if its first packet (or NULL) was ever handed out.
     pub(crate) opened: bool,
     /// Time-outs in a row since the receiver last answered; doubles the wait.
     pub(crate) tries: u8,
     /// How often it has been tried again (`info2`).
     pub(crate) attempt: u16,
-    /// The latest attempt that the receiver has answered by saying that it holds the message.
+    /// The latest attempt that the receiver has answered with a hold (rule H).
     pub(crate) held_at: u16,
     /// Size of the current grant (`info1`).
     pub(crate) grant: u16,
-    /// Whether its first packet (or the NULL in its place) is to go out (again).
+    /// True if its first packet (or the NULL in its place) is to go out (again).
     pub(crate) opener_due: bool,
-    /// The number of the last NAK heard (rule R).
+    /// The number of the last NAK obeyed (rule R).
     pub(crate) nak: u16,
-    /// What the last CTS asked for: the packet expected next, and how many of those sent were
-    /// missing (rule R).
+    /// The packet that the last CTS expects next, and how many it lacks of those sent (rule R).
     pub(crate) asked: (u32, u32),
-    /// Whether the next packet that ends a burst asks what is missing (rule R).
+    /// True if the next packet that ends a burst bears PROBE (rule R).
     pub(crate) probing: bool,
     /// The packets to send again, from `resend_from` on (rule R).
     pub(crate) resend: Bits,
@@ -66,16 +65,16 @@ pub(crate) struct Outgoing<Out> {
     /// When it is sent again; `NEVER` while it waits to go out.
     pub(crate) deadline: Instant,
     links: Links,
-    /// What the layer above keeps with it; it is there until the end.
+    /// The value that the layer above keeps with it; it is there until the end.
     pub(crate) kept: Option<Out>,
 }
 
-/// What measuring the round trip needs to know of a message (rule T).
+/// The part of a message that measuring the round trip needs (rule T).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measure {
     /// When its first packet went out for the first time.
     pub(crate) opened_at: Instant,
-    /// Whether the packet that is to be answered is data that had not been sent before.
+    /// True if the packet that is to be answered is data that had not been sent before.
     pub(crate) is_timed: bool,
 }
 
@@ -165,7 +164,7 @@ impl<Out> Outgoing<Out> {
     }
 
     /// A CTS up to `limit` expects packet `expected` next and lacks `missing` of those sent.
-    /// Returns whether it asks for anything that the one before did not.
+    /// Returns true if it asks for anything that the one before did not.
     // Rule T.
     pub(crate) fn note_asked(&mut self, limit: u32, expected: u32, missing: u32) -> bool {
         let (before, missing_before) = core::mem::replace(&mut self.asked, (expected, missing));

@@ -35,7 +35,7 @@ pub(crate) enum State {
     Waiting,
     /// First packet sent, no answer.
     Pending,
-    /// The receiver knows of it and will answer later.
+    /// The receiver holds it and will answer later.
     Held,
     /// Sending a granted block.
     Granted,
@@ -49,7 +49,7 @@ pub(crate) enum State {
     Closed,
 }
 
-/// What happens to it.
+/// An event of an outgoing message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// First packet (or the NULL in its place) handed to the layer below.
@@ -70,11 +70,11 @@ pub(crate) enum Input {
     Hint,
     /// Its timer.
     Timeout,
-    /// The layer above wants no more of it.
+    /// The layer above gives it up.
     Abort,
 }
 
-/// What is to be done.
+/// The action that an event causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Nothing more.
@@ -93,11 +93,11 @@ pub(crate) enum Action {
     Probe,
     /// Send NULL.
     SendNull,
-    /// Send GCH; tell that it was received.
+    /// Send GCH; report that it was received.
     Complete,
-    /// Send GCH; tell that it was refused.
+    /// Send GCH; report that it was refused.
     Refuse,
-    /// Send GCH; tell that the abort is finished.
+    /// Send GCH; report that the abort is finished.
     Cancel,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn long(state: State, input: Input) -> Step {
     })
 }
 
-/// The same with grants that come before the last one is used up (rule W).
+/// The machine of a long message whose grants come before the last one is used up (rule W).
 pub(crate) fn pipelined(state: State, input: Input) -> Step {
     match (state, input) {
         (State::Granted, Input::Cts) => Some((State::Granted, Action::SendBlock)),
@@ -151,7 +151,7 @@ pub(crate) fn pipelined(state: State, input: Input) -> Step {
 }
 
 /// A long message with selective NAK: nothing is ever begun anew, so being granted is one state.
-/// `BlockSent` and `LastSent` say that nothing more may be sent now.
+/// `BlockSent` and `LastSent` mean that nothing more may be sent now.
 ///
 /// ```text
 ///  Waiting
@@ -188,8 +188,8 @@ pub(crate) fn selective(state: State, input: Input) -> Step {
     })
 }
 
-/// The same for a message that goes wholly unscheduled: the acknowledgement passes it only when all
-/// of it has come.
+/// The machine of a message that goes wholly unscheduled: the acknowledgement passes it only when
+/// all of it has come.
 // Rule K. Rule U.
 pub(crate) fn unscheduled(state: State, input: Input) -> Step {
     match (state, input) {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_k_what_goes_wholly_unscheduled_is_ended_by_its_number() {
+    fn rule_k_a_wholly_unscheduled_message_is_ended_by_its_number() {
         let accepted = (State::Pending, Input::Accepted);
         assert_eq!(different(selective, unscheduled), [accepted]);
         let ended = Some((State::Closed, Action::Complete));

@@ -2,13 +2,13 @@
 
 use super::Header;
 
-/// What a datagram begins with: a packet, several that follow each other and differ in their
+/// The beginning of a datagram: a packet, several that follow each other and differ in their
 /// numbers alone (see [`Run`](super::Run)), or nothing that could be one.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Of the first packet; without meaning if this is none.
+    /// The decoded header of the first packet; meaningless if `packets` is 0.
     pub(crate) header: Header,
-    /// The same as it came; all that came if this is none.
+    /// Its bytes as received; all received bytes if `packets` is 0.
     pub(crate) head: &'a [u8],
     /// Bytes that follow it.
     pub(crate) payload_bytes: usize,
@@ -18,8 +18,8 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// The packet at the beginning of `bytes` bytes, of which `head` are the first ones. With
-    /// `coalesces` another one may follow. `payload_bytes` says how long the payload of a header
-    /// is, or that there is no such header.
+    /// `coalesces` another one may follow. `payload_bytes` returns the length of the payload of a
+    /// header, or that there is no such header.
     // Rule J.
     #[inline]
     pub(crate) fn cut(
@@ -41,7 +41,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// What stands for `bytes` bytes that do not begin with a packet.
+    /// Stands for `bytes` bytes that do not begin with a packet.
     #[cold]
     pub(crate) fn none(head: &'a [u8], bytes: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Whether it is a packet: one that is not is dropped with all that follows it.
+    /// Returns true if it is a packet. If not it is dropped with all that follows it.
     #[inline]
     #[must_use]
     pub fn is_any(&self) -> bool {

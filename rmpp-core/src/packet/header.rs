@@ -56,11 +56,11 @@ pub struct Header {
     pub msg_num: u32,
     /// Fast: all messages of the destination with numbers before this are accepted (rule K).
     pub ack: u32,
-    /// Fast: what else the packet says.
+    /// Fast: the flags of the packet.
     pub flags: Flags,
 }
 
-/// What a packet of the fast profile says beside its type.
+/// The flags of a packet of the fast profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u16);
 
@@ -71,7 +71,7 @@ impl Flags {
     pub const ASKS: Self = Self(1);
     /// Data sent once more to find out what is missing (rule R).
     pub const PROBE: Self = Self(2);
-    /// MSGEND that speaks of no message: `ack` is all it says (rule K).
+    /// MSGEND that names no message: only its `ack` counts (rule K).
     pub const PURE: Self = Self(4);
     /// First packets have come ahead of number `ack` (rule O).
     pub const GAP: Self = Self(8);
@@ -79,7 +79,7 @@ impl Flags {
     const KNOWN: u16 = 15;
     const WORDS_AT: u32 = 12;
 
-    /// Whether all of `other` is in the set.
+    /// Returns true if all of `other` is in the set.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -96,7 +96,7 @@ impl Flags {
         (self.0 >> Self::WORDS_AT) as usize
     }
 
-    /// Whether this version knows all that is said.
+    /// Returns true if this version has all flags of the set.
     pub(crate) const fn is_known(self) -> bool {
         self.0 & !(Self::KNOWN | 0xf << Self::WORDS_AT) == 0 && self.words() <= WORDS
     }
@@ -219,7 +219,7 @@ impl Header {
         self.encode_with(Bits::NONE)
     }
 
-    /// The same with bits behind it, which only the fast profile has.
+    /// The header as it goes on the wire with bits behind it, which only the fast profile has.
     pub(crate) fn encode_with(&self, bits: Bits) -> HeaderBytes {
         let mut bytes = [0; MAX_HEADER_BYTES];
         let words = [

@@ -1,4 +1,4 @@
-//! What goes on the wire.
+//! Packets: headers, shapes and kinds.
 
 mod cut;
 mod header;

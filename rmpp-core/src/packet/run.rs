@@ -8,9 +8,9 @@ pub(super) const SEQ: core::ops::Range<usize> = 16..20;
 /// DATA packets whose headers are alike but for `seq`, which is one greater in each.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Of the first packet.
+    /// The decoded header of the first packet.
     pub(crate) header: Header,
-    /// The same as it came.
+    /// Its bytes as received.
     bytes: [u8; FAST_HEADER_BYTES],
     header_bytes: usize,
     payload_bytes: usize,

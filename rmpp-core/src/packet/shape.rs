@@ -9,7 +9,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Whether the first packet is all of it (LAST_RTS).
+    /// Returns true if the first packet is all of it (LAST_RTS).
     pub(crate) fn is_short(self) -> bool {
         self.len <= self.packet_bytes as u64
     }

@@ -1,4 +1,4 @@
-//! The layer above the endpoints: sends, aborts, says where messages land.
+//! The layer above the endpoints: sends and aborts messages, and lands them.
 
 use alloc::format;
 
@@ -158,7 +158,7 @@ impl World {
             return Ok(());
         }
         if landing == Landing::Drop {
-            // What is dropped has no event: it is heard before whether it had one.
+            // A dropped message has no event: events that it had before are taken in first.
             self.hear_at_hand(at)?;
         }
         let node = &mut self.nodes[at as usize];

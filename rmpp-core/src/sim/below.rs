@@ -1,4 +1,4 @@
-//! The layer below the endpoints: carries packets, and hears what becomes of messages.
+//! The layer below the endpoints: carries packets, and takes in events.
 
 use alloc::format;
 use alloc::string::String;
@@ -176,9 +176,9 @@ impl World {
         }
     }
 
-    /// Whether a packet is an end of a message that its sender knows to be refused: unscheduled
-    /// data was under way then, of which each packet is told so, or the last one is answered like
-    /// that of any message of before.
+    /// Returns true if a packet ends a message that has ended as refused at its sender. Unscheduled
+    /// data was still under way: each packet gets the refusal again, or the last one is answered as
+    /// that of an old message.
     fn ends_refused(&self, (from, to): (u32, u32), packet: &Packet) -> bool {
         let Some(header) = Header::decode(&packet.header) else {
             return false;
@@ -190,9 +190,9 @@ impl World {
                 .is_some_and(|tag| self.checker.is_refused(tag))
     }
 
-    /// Takes in a packet as `mpi-lite`'s driver does: before it comes the place of the data that is
-    /// expected next is known, and the payload of whatever comes is written there. What has become
-    /// of messages may be heard before the packet is handled.
+    /// Takes in a packet as `mpi-lite`'s driver does: the place of the data that is expected next
+    /// is fixed before the packet comes, and its payload is written there. Events may be taken in
+    /// before the packet is handled.
     fn take_lone(&mut self, (from, to): (NodeId, NodeId), packet: &Packet) -> Verdict {
         let Node {
             endpoint, tables, ..
@@ -326,7 +326,7 @@ impl World {
         if self.rng.chance(self.plan.later_ppm) {
             let later = self.now.plus_ns(self.rng.below(self.plan.later_ns));
             self.schedule(later, Act::Land(at, id, tag, landing));
-            // A driver should say so, and may forget.
+            // A driver should report it, and may forget.
             if self.rng.chance(800_000) {
                 let node = &mut self.nodes[at as usize];
                 node.endpoint
@@ -338,7 +338,7 @@ impl World {
         self.land(at, id, tag, landing)
     }
 
-    /// Sends what an endpoint has to send, hears what it has to tell, and checks it.
+    /// Sends the packets of an endpoint, takes in its events, and checks it.
     pub(super) fn service(&mut self, at: u32) -> Verdict {
         self.transmit_all(at)?;
         self.hear_all(at)?;
@@ -347,9 +347,9 @@ impl World {
         self.checker.node(at, &node.endpoint, node.begun.is_empty())
     }
 
-    /// Sends what an endpoint has to send, as long as there is room.
+    /// Sends the packets of an endpoint, as long as there is room.
     fn transmit_all(&mut self, at: u32) -> Verdict {
-        // I4 is told of what has arrived before its sender is.
+        // For I4 an arrival is noted before its sender gets the end.
         self.hear_at_hand(at)?;
         while !self.nodes[at as usize].stalled {
             let is_settled = self.whims.chance(200_000);

@@ -1,4 +1,5 @@
-//! What must hold, whatever the network does. The names I1 … I20 are those of `docs/protocol.md`.
+//! The invariants, which hold whatever the network does. The names I1 … I20 are those of
+//! `docs/protocol.md`.
 
 use alloc::string::String;
 use alloc::vec;
@@ -12,7 +13,7 @@ use crate::event::Landing;
 use crate::ids::later_attempt;
 use crate::packet::Shape;
 
-/// How a send ended, as its sender was told.
+/// The end of a send at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Outcome {
     Open,
@@ -23,7 +24,7 @@ pub(super) enum Outcome {
     Lost,
 }
 
-/// What the world knows of a message, from both sides.
+/// The state of a message, from both sides.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Message {
     pub(super) from: u32,
@@ -34,7 +35,7 @@ pub(super) struct Message {
     /// Its msgID, once a packet of it has gone.
     name: Option<u32>,
     pub(super) outcome: Outcome,
-    /// Its sender died, and its receiver does not know.
+    /// Its sender died, and its receiver has not missed it.
     is_orphan: bool,
     pub(super) abort_asked: bool,
     pub(super) announced: bool,
@@ -179,7 +180,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether its sender knows that message `tag` was refused.
+    /// Returns true if message `tag` ended as refused at its sender.
     pub(super) fn is_refused(&self, tag: u32) -> bool {
         self.messages[tag as usize].outcome == Outcome::Refused
     }
@@ -258,7 +259,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether data may come in any sequence (rule R).
+    /// Returns true if data may come in any sequence (rule R).
     pub(super) fn is_selective(&self) -> bool {
         self.is_selective
     }
@@ -289,7 +290,7 @@ impl Checker {
         Ok(())
     }
 
-    /// I3: the receiver is told that all is there.
+    /// I3: the receiver gets the event that all is there.
     pub(super) fn arrive(&mut self, tag: u32) -> Verdict {
         let last_seq = self.last_seq(tag);
         let message = &mut self.messages[tag as usize];
@@ -317,7 +318,7 @@ impl Checker {
         .last_seq()
     }
 
-    /// I5: the receiver is told that its sender gave it up.
+    /// I5: the receiver gets the event that its sender gave it up.
     pub(super) fn abort(&mut self, tag: u32) -> Verdict {
         let message = &mut self.messages[tag as usize];
         hold!(
@@ -336,7 +337,7 @@ impl Checker {
         Ok(())
     }
 
-    /// I4, I5: the sender is told how its send ended.
+    /// I4, I5: the sender gets the end of its send.
     pub(super) fn end(&mut self, tag: u32, outcome: Outcome) -> Verdict {
         let message = &mut self.messages[tag as usize];
         hold!(

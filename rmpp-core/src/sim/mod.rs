@@ -1,8 +1,8 @@
 //! The simulator: endpoints in virtual time over links with seeded faults.
 //!
 //! [`Network`] carries datagrams of any kind and serves other drivers too. [`World`] drives
-//! endpoints over it as a [`Plan`] says, and checks the protocol's invariants after each step.
-//! No payload moves: a packet in flight only says which bytes of which message it would carry.
+//! endpoints over it as a [`Plan`] says, and checks the protocol's invariants after each step. No
+//! payload moves: a packet in flight only names the bytes that it would carry, and their message.
 
 mod above;
 mod below;

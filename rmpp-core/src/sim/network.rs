@@ -9,7 +9,7 @@ use crate::packet::Kind;
 use crate::rng::Rng;
 use crate::time::Instant;
 
-/// What goes wrong on the links. Probabilities are in parts per million.
+/// The faults of the links. Probabilities are in parts per million.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// A datagram is lost.
@@ -168,7 +168,8 @@ impl<D: Clone> Network<D> {
         }
     }
 
-    /// The same with links of a rate, for datagrams sent by [`send_sized`](Self::send_sized).
+    /// Returns this network with links of a rate, for datagrams sent by
+    /// [`send_sized`](Self::send_sized).
     #[must_use]
     pub fn with_wires(mut self, wires: Wires) -> Self {
         self.wires = Some(wires);
@@ -339,7 +340,7 @@ impl<D: Clone> Network<D> {
         None
     }
 
-    /// What `deliver` answers next, if there are no links of a rate.
+    /// The next result of `deliver`, if there are no links of a rate.
     #[must_use]
     pub fn arrived(&self, now: Instant) -> Option<(NodeId, NodeId, &D)> {
         let Reverse(flight) = self.flights.peek()?;

@@ -15,10 +15,10 @@ use crate::time::Instant;
 /// An endpoint that keeps a tag with each message.
 pub(super) type Tagged = Endpoint<u32, u32>;
 
-/// What such an endpoint tells.
+/// The events of such an endpoint.
 pub(super) type TaggedEvent = Event<u32, u32>;
 
-/// What a packet would carry: bytes from `offset` on of message `tag`.
+/// The payload of a packet: bytes from `offset` on of message `tag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Payload {
     pub(super) tag: u32,
@@ -42,9 +42,9 @@ impl Packet {
     }
 }
 
-/// What is known of messages, by slab position, each with the id that tells tenants of a position
-/// apart. The last tenant is remembered when it is gone. A position may be given out again before
-/// the event has been heard by which its tenant left.
+/// Messages by slab position, each with the id that distinguishes the tenants of a position. The
+/// last tenant is remembered when it is gone. A position may be given out again before the last
+/// event of its tenant has been taken in.
 #[derive(Clone)]
 pub(super) struct Tags<Id, T = u32> {
     places: Vec<Option<(Id, Option<T>)>>,
@@ -99,7 +99,7 @@ impl<Id: Copy + PartialEq + Debug, T: Copy + Debug> Tags<Id, T> {
         Some(tag)
     }
 
-    /// I1: when all events have been heard no position has two tenants.
+    /// I1: when all events have been taken in no position has two tenants.
     pub(super) fn check_heard(&self) -> Verdict {
         let leaving = self.leaving.first();
         hold!(
@@ -137,7 +137,7 @@ impl<Id: Copy + PartialEq + Debug + Hash> Hash for Tags<Id> {
     }
 }
 
-/// What a driver remembers of its messages.
+/// The messages of a driver.
 #[derive(Clone, Hash)]
 pub(super) struct Tables {
     pub(super) outgoing: Tags<OutgoingId>,
@@ -164,7 +164,7 @@ impl Tables {
         self.sent[to].push(tag);
     }
 
-    /// The message from this node to `to` that a header speaks of.
+    /// The message from this node to `to` that a header names.
     pub(super) fn tag_of(&self, header: &Header, to: u32, first_msg_num: u32) -> Option<u32> {
         let place = header.msg_num.wrapping_sub(first_msg_num);
         let sent = self.sent.get(to as usize)?;

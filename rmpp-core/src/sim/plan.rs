@@ -1,4 +1,4 @@
-//! What one simulated run is like, all of it drawn from its seed.
+//! The plan of one simulated run, all of it drawn from its seed.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -52,7 +52,7 @@ pub struct Plan {
     pub gap_ns: u64,
     /// Parameters of the endpoints.
     pub config: Config,
-    /// What the links do.
+    /// The behaviour of the links.
     pub faults: Faults,
     /// A packet comes once more much later.
     pub late_ppm: u32,
@@ -76,7 +76,7 @@ pub struct Plan {
     pub batch_ppm: u32,
     /// Packets that come together share a datagram, if they may (rule J).
     pub share_ppm: u32,
-    /// A node is told that its receive buffer was full, whenever its timers are due.
+    /// A node gets a report that its receive buffer was full, whenever its timers are due.
     pub overflow_ppm: u32,
     /// A node has come round to names that it has given out, when it sends.
     pub wrap_ppm: u32,
@@ -174,8 +174,8 @@ impl Plan {
         }
     }
 
-    /// Whether the links do nothing wrong, and an answer comes before it is asked for again, so
-    /// that no packet is ever repeated.
+    /// Returns true if the links are perfect and each answer comes before its packet is repeated,
+    /// so that no packet is ever repeated.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         let round_trip = Duration::from_nanos(2 * self.faults.min_delay_ns);
@@ -253,7 +253,7 @@ impl Plan {
         }
     }
 
-    /// What a driver does that no network brings about.
+    /// Draws the deeds of a driver that no network causes.
     fn draw_driver(&mut self, rng: &mut Rng) {
         self.batch_ppm = rng.pick(&[0, 100_000, 500_000, 1_000_000]);
         self.overflow_ppm = on(rng, 100_000);
@@ -344,8 +344,8 @@ fn draw_faults(rng: &mut Rng) -> Faults {
     faults
 }
 
-/// Data packets of a message that still gets through when each loss, and each overtaking, means to
-/// begin again at 1: about ten attempts at most (cost of a restart: docs/protocol.md, rule P11).
+/// The longest message, in data packets, that gets through if each loss or reordering restarts it:
+/// about ten attempts at most (cost of a restart: docs/protocol.md, rule P11).
 fn longest_for(faults: &Faults) -> u64 {
     let of_one_kind = faults
         .loss_of

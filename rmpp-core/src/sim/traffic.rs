@@ -22,18 +22,18 @@ const AROUND_BYTES: u64 = 78;
 /// Packets of a run that a node hands out at once.
 const MOST_AT_ONCE: u32 = 44;
 
-/// What is sent over what.
+/// The traffic, and the network below it.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// Parameters of the endpoints.
     pub config: Config,
     /// The links.
     pub wires: Wires,
-    /// What goes wrong on them.
+    /// Their faults.
     pub faults: Faults,
     /// Where chance comes from.
     pub seed: u64,
-    /// What each node sends, in order: to which node, and how many bytes.
+    /// The messages of each node, in order: destination, and bytes.
     pub sends: Vec<Vec<(u32, u64)>>,
     /// How long a message waits until it lands, in nanoseconds.
     pub landing_ns: u64,
@@ -43,12 +43,12 @@ pub struct Traffic {
     pub limit_ns: u64,
 }
 
-/// What became of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether all messages were sent in time.
+    /// True if all messages were sent in time.
     pub is_finished: bool,
-    /// Messages of which the sender was told that they were received.
+    /// Messages that ended as received at their sender.
     pub messages: u64,
     /// Bytes of all messages that were to be sent.
     pub payload_bytes: u64,
@@ -235,7 +235,7 @@ impl Run {
         }
     }
 
-    /// Sends what there is to send, hears what has become of it, and sets the node's timer.
+    /// Sends all packets that are ready, takes in the events, and sets the node's timer.
     fn service(&mut self, node: u32) {
         loop {
             self.send(node);
@@ -316,7 +316,7 @@ impl Run {
         }
     }
 
-    /// Returns true if there was anything to hear.
+    /// Returns true if there was an event.
     fn hear(&mut self, node: u32) -> bool {
         let mut anything = false;
         while let Some(event) = self.driver(node).endpoint.poll_event() {

@@ -1,4 +1,4 @@
-//! Follows each packet and event to the message it speaks of, and tells the checker.
+//! Follows each packet and event to its message, and passes it to the checker.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use crate::event::{Event, Placement, Transmit};
 use crate::ids::IncomingId;
 use crate::packet::{Header, Kind};
 
-/// What stands beside the endpoint of node `at`.
+/// The state beside the endpoint of node `at`.
 pub(super) struct Witness<'a> {
     pub(super) at: u32,
     pub(super) tables: &'a mut Tables,
@@ -49,7 +49,7 @@ impl Witness<'_> {
         }))
     }
 
-    /// I3: what comes next is written where `awaited` says, whatever it is.
+    /// I3: the next packet is written to the place from `awaited`, whatever it is.
     pub(super) fn awaits(&self, awaited: &Awaited) -> Verdict {
         let Awaited {
             message, offset, ..

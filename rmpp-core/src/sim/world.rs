@@ -34,7 +34,7 @@ pub(super) const MOST_UNDER_WAY: usize = 1_000_000;
 /// How many packets that fail rule S are thrown in.
 pub(super) const MOST_FORGED: u32 = 300;
 
-/// What a run that kept all invariants has done.
+/// The totals of a run that kept all invariants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Messages sent.

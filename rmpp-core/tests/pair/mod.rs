@@ -47,7 +47,7 @@ impl Pair {
         }
     }
 
-    /// What is sent from now on takes half of `round_trip_ns`.
+    /// A packet takes half of `round_trip_ns` from now on.
     pub(crate) fn set_round_trip(&mut self, round_trip_ns: u64) {
         self.network.set_faults(path_of(round_trip_ns));
     }
@@ -59,7 +59,7 @@ impl Pair {
         sent.expect("a send the protocol can do");
     }
 
-    /// Sends what a node has to send, and hears what has become of it.
+    /// Sends the packets of a node, and takes in its events.
     pub(crate) fn service(&mut self, at: usize) {
         while let Some(packet) = self.nodes[at].poll_transmit(self.now, 1) {
             let datagram = (packet.header.to_vec(), packet.len);
@@ -104,7 +104,7 @@ impl Pair {
         true
     }
 
-    /// What arrives by then, and the timers that are due then.
+    /// The packets that arrive by then, and the timers that are due then.
     fn step(&mut self, to: Instant) {
         self.now = self.now.max(to);
         while let Some((from, to, (header, len))) = self.network.deliver(self.now) {

@@ -1,4 +1,4 @@
-//! A wire under the test's hand: packets go where the script says, in its order.
+//! A wire under the test's hand: packets go where the test sends them, in its order.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -30,7 +30,7 @@ pub(crate) fn handle(
     let sum = bytes.len() + len;
     let packet = node.cut(bytes, sum);
     if packet.is_any() && packet.bytes() < sum {
-        // What is behind it is no packet.
+        // The bytes behind it are no packet.
         return Err(Dropped::Fields);
     }
     node.handle(from, &packet, now)
@@ -42,13 +42,13 @@ pub(crate) struct Packet {
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
     pub(crate) header: Header,
-    /// What stands behind the fixed part of a fast header.
+    /// The words behind the fixed part of a fast header.
     pub(crate) tail: Vec<u8>,
     pub(crate) len: usize,
 }
 
 impl Packet {
-    /// The same message's packet of another type, without payload.
+    /// A packet of the same message of another type, without payload.
     pub(crate) fn as_kind(&self, kind: Kind) -> Self {
         let header = Header {
             kind,
@@ -63,7 +63,7 @@ impl Packet {
         }
     }
 
-    /// The same message as if it were 1,000 bytes long.
+    /// A packet of this message as if it were 1,000 bytes long.
     pub(crate) fn long(&self) -> Self {
         let mut packet = self.clone();
         packet.header.len = 1000;
@@ -249,7 +249,7 @@ impl Wire {
         self.events[at as usize].extend(arrived);
     }
 
-    /// Whether node `at` has lost `peer`.
+    /// Returns true if node `at` has lost `peer`.
     pub(crate) fn has_lost(&self, at: usize, peer: u32) -> bool {
         let is_it = |event: &Event| matches!(event, Event::Lost { node, .. } if node.0 == peer);
         self.events[at].iter().any(is_it)

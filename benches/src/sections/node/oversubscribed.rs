@@ -6,6 +6,7 @@ use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::machine;
 use crate::measurements::{Better, Measurements};
+use crate::origin::LEAST_ROUNDS;
 use crate::plot::{BarPlot, LinePlot, Plot, Ticks};
 use crate::report::Report;
 use crate::sections::picture::{bar, line_plot};
@@ -49,7 +50,8 @@ fn measure(bench: &Bench, (task, who): (Task, &Contender), all: &mut Measurement
 
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let contenders = gather(bench, report);
-    let rounds = bench.options.rounds(5, 1);
+    let rounds = bench.options.rounds(LEAST_ROUNDS, 1);
+    report.set_origin(bench.origin(rounds, &contenders));
     let how = bench.how(rounds);
     let mut tasks = RANKS.map(Task::Collectives).to_vec();
     tasks.push(Task::Farm);

@@ -77,6 +77,7 @@ fn measure(bench: &Bench, (subject, who): (&Subject, &Contender), all: &mut Meas
 pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
     let contenders = gather(bench, report);
     let rounds = bench.options.rounds(15, 4);
+    report.set_origin(bench.origin(rounds, &contenders));
     let how = bench.how(rounds);
     let subjects = [LATENCY, BANDWIDTH, RATE];
     let all = in_rounds_of(rounds, (&subjects, &contenders), |subject, who, all| {

@@ -39,7 +39,7 @@ pub struct Case {
     pub config: Config,
     /// Lengths of the messages that each end sends, in order, in bytes.
     pub sends: [Vec<u64>; 2],
-    /// Whether the sender waits for each of them.
+    /// True if the sender waits for each of them.
     pub awaited: bool,
     /// How many timers may fire in all.
     pub timeouts: u32,
@@ -47,9 +47,9 @@ pub struct Case {
     pub copies: u8,
     /// How many sends may be aborted.
     pub aborts: u32,
-    /// Whether a message may land later than it was announced.
+    /// True if a message may land later than it was announced.
     pub late_landing: bool,
-    /// Whether a message that lands late may be refused.
+    /// True if a message that lands late may be refused.
     pub refusals: bool,
     /// One of this many states is run to its end without loss.
     pub heal_every: u64,
@@ -97,8 +97,8 @@ impl Case {
     }
 }
 
-/// What may happen next. A packet is named by its digest, so that a trace from which something was
-/// left out still means the same packets.
+/// An act that may happen next. A packet is named by its digest, so that a trace from which
+/// something was left out still means the same packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Send(u32),
@@ -122,7 +122,7 @@ pub struct Explored {
     pub healed: u64,
     /// Longest way from the beginning.
     pub depth: usize,
-    /// Whether that was all of them.
+    /// True if these were all states.
     pub complete: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct Explored {
 struct Level {
     situation: Situation,
     left: Vec<Act>,
-    /// What is being tried from here.
+    /// The act that is being tried from here.
     trying: Option<Act>,
 }
 

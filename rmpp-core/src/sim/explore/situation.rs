@@ -77,7 +77,7 @@ impl Situation {
         }
     }
 
-    /// The same for all states that behave alike from here on.
+    /// Returns a number that is equal for all states that behave alike from here on.
     pub(super) fn digest(&self) -> u128 {
         let [a, b] = [0, 1].map(|at: usize| {
             let End {
@@ -143,8 +143,8 @@ impl Situation {
         Some(end.digest.rotate_left(1) ^ digest)
     }
 
-    /// Whether nothing but the network has changed since `before`. Such a step leads nowhere: what
-    /// can happen after it can happen without it too.
+    /// Returns true if nothing but the network has changed since `before`. Such a step leads
+    /// nowhere: all that can happen after it can happen without it too.
     pub(super) fn is_deaf(&self, before: &Self) -> bool {
         let alike = |at: usize| {
             let (a, b) = (&self.ends[at], &before.ends[at]);
@@ -323,7 +323,7 @@ impl Situation {
         }
     }
 
-    /// Sends what an end has to send, hears what it has to tell, and checks it.
+    /// Sends the packets of an end, takes in its events, and checks it.
     fn service(&mut self, case: &Case, at: u32) -> Result<bool, String> {
         loop {
             let end = &mut self.ends[at as usize];
@@ -384,7 +384,7 @@ impl Situation {
     }
 
     /// From here on nothing is lost, all sends are made and all messages land: I16, then I5, I8,
-    /// I11. What is under way now is lost first when `forgetful`.
+    /// I11. If `forgetful`, all packets under way are lost first.
     pub(super) fn check_healing(mut self, case: &Case, forgetful: bool) -> Verdict {
         if forgetful {
             self.network.clear();
@@ -453,7 +453,7 @@ impl Situation {
         Ok(())
     }
 
-    /// What an act means, for people.
+    /// Returns the meaning of an act in words.
     pub(super) fn describe(&self, act: Act) -> String {
         let Act::Deliver(digest) = act else {
             return format!("{act:?}");

@@ -1,4 +1,4 @@
-//! What must hold after each line of a script, and at its end.
+//! The invariants after each line of a script, and at its end.
 
 use alloc::format;
 
@@ -18,7 +18,7 @@ impl Rig {
         for (at, end) in (0..).zip(&self.ends).filter(|(_, end)| end.is_alive) {
             let survey = end.core.survey();
             self.checker.grants(at, &survey)?;
-            // I8: a node keeps nothing that its driver does not know of.
+            // I8: a node keeps nothing beyond the messages of its driver.
             let outgoing = end.outgoing.live().count();
             let incoming = end.incoming.live().count();
             hold!(
@@ -85,7 +85,7 @@ impl Rig {
             })
     }
 
-    /// I1, I8, I11, I15: nothing is left when all have told the truth and lived to the end.
+    /// I1, I8, I11, I15: nothing is left when all nodes are honest and alive at the end.
     fn check_gone(&mut self) -> Verdict {
         let all_live = self.ends.iter().all(|end| end.is_alive);
         if self.lied || self.has_lost || !all_live {

@@ -1,4 +1,4 @@
-//! Scripts drawn at random, or as a fuzzer's bytes say.
+//! Scripts drawn at random, or from a fuzzer's bytes.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -137,7 +137,7 @@ fn send(nodes: u64, choices: &mut Choices<'_>) -> Line {
     }
 }
 
-/// What seldom happens.
+/// The rare events.
 fn rarity(node: u32, choices: &mut Choices<'_>) -> Line {
     match choices.below(4) {
         0 => Line::Delay(choices.pick(&[0, 1, 20, 50, 150, 300])),

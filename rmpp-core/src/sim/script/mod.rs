@@ -122,7 +122,7 @@ enum Line {
     Comment(String),
 }
 
-/// What happens to a few endpoints.
+/// A sequence of events at a few endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     profile: String,
@@ -308,14 +308,15 @@ impl Script {
         Ok(script)
     }
 
-    /// The same with another profile.
+    /// Returns this script with another profile.
     #[must_use]
     pub fn with_profile(mut self, profile: &str) -> Self {
         profile.clone_into(&mut self.profile);
         self
     }
 
-    /// The same with a bug planted, by its name; it bites only where bugs can be planted.
+    /// Returns this script with a bug planted, by its name. It has an effect only where bugs can be
+    /// planted.
     #[must_use]
     pub fn with_bug(mut self, bug: &str) -> Self {
         self.plant = Some(bug.to_owned());
@@ -328,13 +329,14 @@ impl Script {
         self.lines.len()
     }
 
-    /// Whether nothing happens.
+    /// Returns true if nothing happens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Leaves out what `fails` does not need to answer true, and what it needs is what remains.
+    /// Returns a short script for which `fails` still returns true: each line that it does not need
+    /// is left out.
     #[must_use]
     pub fn shortest(&self, fails: impl Fn(&Self) -> bool) -> Self {
         let mut script = self.clone();

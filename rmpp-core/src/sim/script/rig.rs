@@ -53,9 +53,9 @@ pub struct Rig {
     pub(super) flights: Vec<Packet>,
     /// Packets between 0 and 1 that set out or were lost.
     pub(super) seen: Vec<Packet>,
-    /// Whether 0 and 1 were told anything false about each other.
+    /// True if a false packet passed between 0 and 1.
     pub(super) lied: bool,
-    /// Whether a node was declared lost.
+    /// True if a node was declared lost.
     pub(super) has_lost: bool,
     pub(super) played: Played,
 }
@@ -109,7 +109,7 @@ impl Rig {
         self.ends.len() as u32
     }
 
-    /// Whether nothing false was said between two nodes.
+    /// Returns true if no false packet passed between two nodes.
     pub(super) fn is_honest(&self, one: u32, other: u32) -> bool {
         !self.lied || one + other != 1
     }
@@ -218,7 +218,7 @@ impl Rig {
 
     fn land(&mut self, at: u32, id: IncomingId, landing: Landing) -> Verdict {
         if landing == Landing::Drop {
-            // What is dropped has no event: it is heard before whether it had one.
+            // A dropped message has no event: events that it had before are taken in first.
             self.hear_at_hand(at)?;
         }
         let now = self.now;
@@ -281,7 +281,7 @@ impl Rig {
         timers.chain(self.next_flight()).min()
     }
 
-    /// What has arrived by now.
+    /// The messages that have arrived by now.
     pub(super) fn deliver(&mut self) -> Verdict {
         while let Some(place) = self.flights.iter().position(|f| f.at <= self.now) {
             let packet = self.flights.remove(place);
@@ -335,7 +335,7 @@ impl Rig {
 
     /// Up to `most` packets that a node hands out as one.
     fn take_run(&mut self, from: u32, most: u32) -> Result<Vec<Packet>, String> {
-        // I4 is told of what has arrived before its sender is.
+        // For I4 an arrival is noted before its sender gets the end.
         self.hear_at_hand(from)?;
         let now = self.now;
         let end = &mut self.ends[from as usize];
@@ -409,7 +409,7 @@ impl Rig {
         self.land(at, id, landing)
     }
 
-    /// What has become of messages, as far as that needs no looking.
+    /// Takes in the events that are ready.
     pub(super) fn hear_at_hand(&mut self, at: u32) -> Verdict {
         while self.ends[at as usize].core.state().has_events
             && let Some(event) = self.ends[at as usize].core.poll_event()
@@ -533,7 +533,7 @@ impl Rig {
 
     /// Bytes from nowhere, to node 0 or 1.
     fn raw(&mut self, (from, to): (u32, u32), bytes: &[u8], len: u64) -> Verdict {
-        // What seems to come from one of the others would be a lie about an honest node.
+        // A packet in the name of one of the others would be a lie about an honest node.
         let is_other = (2..self.nodes()).contains(&from);
         if is_other {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a driver of the rig keeps: packets in its hand, and what its messages are called.
+//! The state of a driver of the rig: packets in its hand, and the names of its messages.
 
 use core::iter::Sum;
 use core::ops::AddAssign;
@@ -57,7 +57,7 @@ impl Packet {
 /// The node that a message is from or to, and its tag.
 pub(super) type Entry = (u32, u32);
 
-/// What a script did.
+/// The totals of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Played {
     /// Lines of scripts.
