@@ -78,7 +78,7 @@ const GIVEN: &[(&str, &str)] = &[
 ];
 
 /// The settings that `mpirun --help` lists: those that `mpirun` reads.
-pub(crate) fn main() -> impl Iterator<Item = (&'static str, String)> {
+pub fn main() -> impl Iterator<Item = (&'static str, String)> {
     let of_wrappers = |it: &&Setting| !matches!(it.variable, "MPILITE_CC" | "MPILITE_CXX");
     let ours = SETTINGS.iter().filter(of_wrappers);
     ours.map(|it| {
