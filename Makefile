@@ -7,20 +7,20 @@ BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
-.PHONY: demo test install stage build prerequisites bench compare plots check soak fuzz mutants miri tsan doc clean
+.PHONY: demo test install install-built check-prefix uninstall stage build prerequisites bench compare plots check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
 	@mkdir -p target/demo
-	$(STAGE)/bin/mpicc -O2 -o target/demo/pingpong benches/c/pingpong.c
-	$(STAGE)/bin/mpicc -O2 -o target/demo/farm benches/c/farm.c
-	$(STAGE)/bin/mpirun -n 2 target/demo/pingpong
-	$(STAGE)/bin/mpirun -n $(RANKS) target/demo/farm
+	"$(STAGE)/bin/mpicc" -O2 -o target/demo/pingpong benches/c/pingpong.c
+	"$(STAGE)/bin/mpicc" -O2 -o target/demo/farm benches/c/farm.c
+	"$(STAGE)/bin/mpirun" -n 2 target/demo/pingpong
+	"$(STAGE)/bin/mpirun" -n $(RANKS) target/demo/farm
 
 # All tests that a change must pass.
 test: prerequisites stage
 	$(CARGO) test --workspace --exclude mpi-lite-tests --features rmpp-core/planted,mpi-lite/sim
-	MPILITE_PREFIX=$(STAGE) $(CARGO) test --package mpi-lite-tests
+	MPILITE_PREFIX="$(STAGE)" $(CARGO) test --package mpi-lite-tests
 
 # Installs what the tests need and says what it cannot.
 prerequisites:
@@ -31,30 +31,26 @@ build:
 
 # The installation that demo, test and bench use.
 stage:
-	@$(MAKE) --no-print-directory install PREFIX=$(STAGE)
+	@$(MAKE) --no-print-directory install PREFIX="$(STAGE)" DESTDIR=
 
-# Contract: PREFIX/bin, PREFIX/lib/libmpi_abi.{so.1,so,a}, PREFIX/include/mpi.h,
-# PREFIX/lib/pkgconfig, PREFIX/share/doc/mpilite, of which messages of the library speak.
-install: build
-	install -d $(PREFIX)/bin $(PREFIX)/include $(PREFIX)/lib/pkgconfig $(PREFIX)/lib/mpilite/compat/pkgconfig
-	install $(BUILT)/mpirun $(BUILT)/mpicc $(PREFIX)/bin
-	cd $(PREFIX)/bin && ln -sf mpirun mpiexec
-	cd $(PREFIX)/bin && for name in mpicxx mpic++ mpiCC mpifort mpif90 mpif77; do ln -sf mpicc $$name; done
-	install -m 644 include/mpi.h $(PREFIX)/include/mpi.h
-	install $(BUILT)/libmpi_abi.so $(PREFIX)/lib/libmpi_abi.so.1
-	cd $(PREFIX)/lib && ln -sf libmpi_abi.so.1 libmpi_abi.so
-	# A tool's own MPI_X must win over the library's when both are linked statically. The compiler's
-	# bitcode is of no use to a linker, and binutils with a plugin of another LLVM stumble over it.
-	objcopy --wildcard --weaken-symbol='MPI_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
-	  $(BUILT)/libmpi_abi.a $(PREFIX)/lib/libmpi_abi.a
-	install -m 644 launcher/pkgconfig/*.pc $(PREFIX)/lib/pkgconfig
-	install -m 644 launcher/pkgconfig/compat/*.pc $(PREFIX)/lib/mpilite/compat/pkgconfig
-	install -d $(PREFIX)/share/doc/mpilite
-	install -m 644 docs/coverage.md docs/settings.md docs/counters.md $(PREFIX)/share/doc/mpilite
+# To DESTDIR and PREFIX, by default target/prefix. DEBUG=no leaves out the debug information.
+install: check-prefix build install-built
+
+# Removes from DESTDIR and PREFIX what `make install` put there, and folders left empty.
+check-prefix install-built uninstall: export PREFIX := $(PREFIX)
+check-prefix install-built uninstall: export DESTDIR := $(DESTDIR)
+check-prefix install-built uninstall: export DEBUG := $(DEBUG)
+check-prefix install-built uninstall: export BUILT := $(BUILT)
+check-prefix:
+	@sh launcher/install.sh check
+install-built:
+	@sh launcher/install.sh install
+uninstall:
+	@sh launcher/install.sh uninstall
 
 # Tables of latency, bandwidth, message rate and farm.
 bench: stage
-	MPILITE_PREFIX=$(STAGE) $(CARGO) run --release --package mpi-lite-benches --bin bench
+	MPILITE_PREFIX="$(STAGE)" $(CARGO) run --release --package mpi-lite-benches --bin bench
 
 # The same beside the MPIs that are installed here, as ratios of one run; draws docs/plots and keeps
 # the figures of each picture beside it, with machine, date, commit and versions.
@@ -63,7 +59,7 @@ bench: stage
 # with an Ethernet's packets. BEFORE=prefix puts the mpi-lite that is installed there into the place
 # of the other MPIs.
 compare: stage
-	COMPARE="$(COMPARE)" ONLY="$(ONLY)" BEFORE="$(BEFORE)" MPILITE_PREFIX=$(STAGE) \
+	COMPARE="$(COMPARE)" ONLY="$(ONLY)" BEFORE="$(BEFORE)" MPILITE_PREFIX="$(STAGE)" \
 	  $(CARGO) run --release --package mpi-lite-benches --bin compare
 
 # Draws docs/plots again from the figures that `make compare` kept beside the pictures.
@@ -123,7 +119,7 @@ miri:
 
 # What threads do at once under ThreadSanitizer. Needs the nightly toolchain and its rust-src.
 tsan: stage
-	@CARGO="$(CARGO)" MPILITE_PREFIX=$(STAGE) sh tests/tsan/run.sh
+	@CARGO="$(CARGO)" MPILITE_PREFIX="$(STAGE)" sh tests/tsan/run.sh
 
 clean:
 	$(CARGO) clean

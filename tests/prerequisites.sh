@@ -36,7 +36,8 @@ look() {
 
 look
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing for the tests:$packages"
+    echo "make test installs these packages as root:$packages" \
+        "(as another user it installs none and lists them)"
     # shellcheck disable=SC2086 # a list of words is meant
     { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
         apt-get -qq install --no-install-recommends $packages; } >/dev/null 2>&1

@@ -13,6 +13,7 @@ use mpi_lite::boot::protocol::Secure;
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
 use crate::nearest::nearest;
+use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -108,137 +109,6 @@ pub struct Options {
     pub arguments: Vec<OsString>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    Ranks,
-    PerNode,
-    Host,
-    HostFile,
-    Export,
-    Directory,
-    Transport,
-    Interface,
-    TagOutput,
-    Stats,
-    Secure,
-    Timeout,
-    Oversubscribe,
-    NoOversubscribe,
-    MapBy,
-    ByNode,
-    BySlot,
-    BindTo,
-    /// Accepted for the sake of scripts; takes this many values.
-    Ignored(usize),
-    Help,
-    Version,
-    Agent,
-}
-
-impl Meaning {
-    fn values(self) -> usize {
-        use Meaning::*;
-        match self {
-            Ignored(values) => values,
-            TagOutput | Stats | Secure | Oversubscribe | NoOversubscribe | ByNode | BySlot => 0,
-            Help | Version | Agent => 0,
-            _ => 1,
-        }
-    }
-
-    /// Options without a value, that may have one behind `=`.
-    fn takes_attached(self) -> bool {
-        matches!(self, Meaning::Stats | Meaning::Secure)
-    }
-
-    /// Options that may come several times; the others contradict themselves.
-    fn repeats(self) -> bool {
-        matches!(self, Meaning::Host | Meaning::Export)
-            || self.values() == 0
-            || matches!(self, Meaning::Ignored(_))
-    }
-}
-
-/// Every spelling of every option, without its dashes.
-const OPTIONS: &[(&str, Meaning)] = &[
-    ("n", Meaning::Ranks),
-    ("np", Meaning::Ranks),
-    ("c", Meaning::Ranks),
-    ("N", Meaning::PerNode),
-    ("ppn", Meaning::PerNode),
-    ("npernode", Meaning::PerNode),
-    ("perhost", Meaning::PerNode),
-    ("H", Meaning::Host),
-    ("host", Meaning::Host),
-    ("hosts", Meaning::Host),
-    ("f", Meaning::HostFile),
-    ("hostfile", Meaning::HostFile),
-    ("machinefile", Meaning::HostFile),
-    ("x", Meaning::Export),
-    ("wdir", Meaning::Directory),
-    ("wd", Meaning::Directory),
-    ("transport", Meaning::Transport),
-    ("interface", Meaning::Interface),
-    ("iface", Meaning::Interface),
-    ("l", Meaning::TagOutput),
-    ("tag-output", Meaning::TagOutput),
-    ("prepend-rank", Meaning::TagOutput),
-    ("stats", Meaning::Stats),
-    ("secure", Meaning::Secure),
-    ("timeout", Meaning::Timeout),
-    ("oversubscribe", Meaning::Oversubscribe),
-    ("nooversubscribe", Meaning::NoOversubscribe),
-    ("map-by", Meaning::MapBy),
-    ("bynode", Meaning::ByNode),
-    ("byslot", Meaning::BySlot),
-    ("bind-to", Meaning::BindTo),
-    ("allow-run-as-root", Meaning::Ignored(0)),
-    ("use-hwthread-cpus", Meaning::Ignored(0)),
-    ("disable-hostname-propagation", Meaning::Ignored(0)),
-    ("q", Meaning::Ignored(0)),
-    ("quiet", Meaning::Ignored(0)),
-    ("mca", Meaning::Ignored(2)),
-    ("gmca", Meaning::Ignored(2)),
-    ("omca", Meaning::Ignored(2)),
-    ("prtemca", Meaning::Ignored(2)),
-    ("pmixmca", Meaning::Ignored(2)),
-    ("h", Meaning::Help),
-    ("help", Meaning::Help),
-    ("V", Meaning::Version),
-    ("version", Meaning::Version),
-    ("agent", Meaning::Agent),
-];
-
-/// What `mpirun --help` prints.
-pub const HELP: &str = "\
-usage: mpirun [options] program [arguments]
-
-  -n N, -np N             number of ranks (default: one per slot, else one per CPU)
-  --host A:2,B:2, -H      hosts, each with its number of slots
-  --hostfile FILE, -f     hosts from a file: lines 'host slots=N' or 'host:N'
-  -ppn N, -N N            ranks per host
-  --map-by slot|node      fill host after host (default), or deal the ranks in turn
-  --oversubscribe         more ranks than slots without a note; --nooversubscribe: an error
-  -x NAME[=VALUE]         set a variable for all ranks (all others are forwarded anyway)
-  --wdir DIR              working directory of the ranks (default: the current one)
-  --transport T           auto (default), shm (shared memory, one host), rmpp or loopback
-  --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
-  --tag-output, -l        print '[rank] ' in front of each line
-  --stats[=json|=FILE]    tell at the end what the ranks counted: messages, packets, losses
-  --secure[=encrypt]      encrypt and authenticate the ranks' traffic
-  --secure=tag            only keep the headers of its packets from being forged
-  --secure=cookie         only keep strangers' packets out (what happens without --secure)
-  --timeout SECONDS       end the job after this time, with exit status 124
-  --help, --version
-
-Long options may be written with one dash or two. A single host needs no ssh; other hosts are
-reached with 'ssh' or what the environment variable MPILITE_SSH names.
-
-Exit status: of the first rank that failed (128 + signal if one killed it), 1 if a rank ended
-without MPI_Finalize, 2 for a wrong command line, 124 after --timeout, 125 if the job could not
-be started or a host was lost, 126/127 if the program cannot be executed/found.
-";
-
 /// Reads the arguments of `mpirun`, without its own name.
 ///
 /// # Errors
@@ -257,12 +127,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, F
             options.program = word;
             break;
         };
-        let (name, meaning, attached) = identify(option, &word)?;
-        if seen.contains(&meaning) && !meaning.repeats() {
+        let (name, entry, attached) = identify(option, &word)?;
+        let meaning = entry.meaning;
+        if seen.contains(&meaning) && !entry.repeats() {
             return Err(Failure::usage(format!("option {name} is given twice")));
         }
         seen.push(meaning);
-        let values = values_of(&name, meaning, attached, &mut words)?;
+        let values = values_of(&name, entry, attached, &mut words)?;
         match meaning {
             Meaning::Help => return Ok(Request::Help),
             Meaning::Version => return Ok(Request::Version),
@@ -283,8 +154,10 @@ fn as_option(word: &OsStr) -> Option<&[u8]> {
     (!option.is_empty()).then_some(option)
 }
 
-/// Returns the option's name for messages, its meaning, and the value behind `=`.
-fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsString>), Failure> {
+/// An option's name for messages, its entry, and the value behind `=`.
+type Identified = (String, &'static Entry, Option<OsString>);
+
+fn identify(option: &[u8], word: &OsStr) -> Result<Identified, Failure> {
     let (name, attached) = match option.iter().position(|byte| *byte == b'=') {
         None => (option, None),
         Some(at) => (
@@ -293,19 +166,17 @@ fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsSt
         ),
     };
     let name = String::from_utf8_lossy(name);
-    if let Some((_, meaning)) = OPTIONS.iter().find(|(known, _)| *known == name) {
-        let dashes = if name.len() == 1 { "-" } else { "--" };
-        return Ok((format!("{dashes}{name}"), *meaning, attached));
+    if let Some(entry) = find(&name) {
+        return Ok((dashed(&name), entry, attached));
     }
     let shown = printable(&word.to_string_lossy());
-    let known = OPTIONS
-        .iter()
-        .map(|(known, _)| *known)
-        // The agent is for ourselves.
-        .filter(|known| known.len() > 1 && *known != "agent");
+    // The agent is for ourselves.
+    let entries = OPTIONS.iter().filter(|it| it.meaning != Meaning::Agent);
+    let names = entries.flat_map(|entry| entry.names.iter().copied());
+    let known = names.filter(|known| known.len() > 1);
     let meant = match (with_attached_number(&name), nearest(&name, known)) {
         (Some(known), _) => format!("did you mean {known}?"),
-        (None, Some(known)) => format!("did you mean --{known}?"),
+        (None, Some(known)) => format!("did you mean {}?", dashed(known)),
         (None, None) => "see mpirun --help".to_string(),
     };
     Err(Failure::usage(format!("unknown option {shown}; {meant}")))
@@ -315,27 +186,24 @@ fn identify(option: &[u8], word: &OsStr) -> Result<(String, Meaning, Option<OsSt
 fn with_attached_number(name: &str) -> Option<String> {
     let option = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = &name[option.len()..];
-    let takes_number = |meaning| matches!(meaning, Meaning::Ranks | Meaning::PerNode);
-    let (known, _) = OPTIONS
-        .iter()
-        .find(|(known, meaning)| *known == option && takes_number(*meaning))?;
-    let dashes = if known.len() < 3 { "-" } else { "--" };
-    (!number.is_empty()).then(|| format!("{dashes}{known} {number}"))
+    let entry = find(option)?;
+    let takes_number = matches!(entry.meaning, Meaning::Ranks | Meaning::PerNode);
+    (takes_number && !number.is_empty()).then(|| format!("{} {number}", dashed(option)))
 }
 
 fn values_of(
     name: &str,
-    meaning: Meaning,
+    entry: &Entry,
     attached: Option<OsString>,
     words: &mut impl Iterator<Item = OsString>,
 ) -> Result<Vec<OsString>, Failure> {
-    let needed = meaning.values();
-    if attached.is_some() && needed == 0 && !meaning.takes_attached() {
+    let needed = entry.words();
+    if attached.is_some() && entry.value == Value::Nothing {
         return Err(Failure::usage(format!("option {name} takes no value")));
     }
     let mut values: Vec<OsString> = attached.into_iter().collect();
     while values.len() < needed {
-        let value = words.next().ok_or_else(|| match meaning {
+        let value = words.next().ok_or_else(|| match entry.meaning {
             Meaning::Ranks => Failure::usage(format!("{name} needs {WHOLE_NUMBER}")),
             _ => Failure::usage(format!("option {name} needs a value")),
         })?;
@@ -367,7 +235,7 @@ impl Options {
             Meaning::BySlot => self.mapping = Mapping::BySlot,
             Meaning::MapBy => self.map_by(text(value, name)?)?,
             Meaning::BindTo => self.bind_to(text(value, name)?),
-            Meaning::Ignored(_) | Meaning::Help | Meaning::Version | Meaning::Agent => {}
+            Meaning::Ignored | Meaning::Help | Meaning::Version | Meaning::Agent => {}
         }
         Ok(())
     }
@@ -660,7 +528,7 @@ mod tests {
     #[test]
     fn contradictions_and_missing_parts_are_refused() {
         let cases = [
-            ("-n 2 -np 3 p", "option --np is given twice"),
+            ("-n 2 -np 3 p", "option -np is given twice"),
             ("-n 2", "no program is named; see mpirun --help"),
             (
                 "--host a --hostfile b p",
@@ -703,29 +571,25 @@ mod tests {
         }
     }
 
-    /// But for what is accepted and changes nothing, and what is for ourselves.
     #[test]
-    fn the_help_names_every_option_and_every_value() {
-        let quiet = |it: Meaning| {
-            matches!(it, Meaning::Ignored(_) | Meaning::Agent | Meaning::BindTo)
-                || matches!(it, Meaning::ByNode | Meaning::BySlot)
-        };
-        let words: Vec<&str> = HELP
-            .split(|c: char| c.is_whitespace() || ",;:=[]".contains(c))
-            .collect();
-        for (_, meaning) in OPTIONS.iter().filter(|(_, it)| !quiet(*it)) {
-            let spellings = OPTIONS.iter().filter(|(_, it)| it == meaning);
-            let mut forms =
-                spellings.flat_map(|(name, _)| [format!("-{name}"), format!("--{name}")]);
-            assert!(
-                forms.any(|form| words.contains(&form.as_str())),
-                "{meaning:?}"
-            );
+    fn no_spelling_belongs_to_two_options() {
+        let mut all: Vec<_> = OPTIONS.iter().flat_map(|it| it.names).collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn every_value_that_the_table_names_is_accepted_and_none_is_missing() {
+        let choices = |name: &str| find(name).unwrap().choices().collect::<Vec<_>>();
+        assert_eq!(choices("transport"), TRANSPORTS);
+        for (option, glue) in [("map-by", ' '), ("secure", '=')] {
+            for choice in choices(option) {
+                let _ = run(&format!("--{option}{glue}{choice} p"));
+            }
         }
-        for value in ["cookie", "tag", "encrypt"] {
-            assert!(HELP.contains(&format!("={value}")), "--secure={value}");
-        }
-        assert!(TRANSPORTS.iter().all(|name| words.contains(name)));
+        assert_eq!(choices("secure").len(), 3);
     }
 
     #[test]

@@ -77,6 +77,16 @@ const GIVEN: &[(&str, &str)] = &[
     ),
 ];
 
+/// The settings that `mpirun --help` lists: those that `mpirun` reads.
+pub fn main() -> impl Iterator<Item = (&'static str, String)> {
+    let of_wrappers = |it: &&Setting| !matches!(it.variable, "MPILITE_CC" | "MPILITE_CXX");
+    let ours = SETTINGS.iter().filter(of_wrappers);
+    ours.map(|it| {
+        let meaning = it.meaning.replace('`', "");
+        (it.variable, format!("{meaning} Default: {}.", it.default))
+    })
+}
+
 /// How the names of all our variables begin.
 const PREFIX: &str = "MPILITE_";
 

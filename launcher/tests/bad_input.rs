@@ -16,7 +16,7 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
             "-n needs a whole number from 1 to 1000000, not '0'",
         ),
         (&["-n", "-3", "true"], "not '-3'"),
-        (&["-np", "abc", "true"], "--np needs a whole number"),
+        (&["-np", "abc", "true"], "-np needs a whole number"),
         (&["-n", "1000001", "true"], "not '1000001'"),
         (&["-n", "99999999999", "true"], "not '99999999999'"),
         (&["-n"], "-n needs a whole number"),

@@ -3,15 +3,15 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use launcher::args::{HELP, Request, parse};
+use launcher::args::{Request, parse};
 use launcher::failure::{Failure, OUTPUT_LOST};
-use launcher::{agent, server};
+use launcher::{agent, help, server};
 
 fn main() -> ExitCode {
     let answer = match parse(std::env::args_os().skip(1)) {
         Ok(Request::Run(options)) => server::run(&options),
         Ok(Request::Agent) => agent::serve().map(|()| 0),
-        Ok(Request::Help) => say(HELP),
+        Ok(Request::Help) => say(&help::text()),
         Ok(Request::Version) => say(concat!(
             "mpirun (mpi-lite) ",
             env!("CARGO_PKG_VERSION"),

@@ -224,19 +224,33 @@ fn is_ourselves(program: &OsStr) -> bool {
         .is_some_and(|first| first == own)
 }
 
+/// The options of the wrappers, each with what it does. All others are for the compiler.
+pub const OPTIONS: &[(&str, &str)] = &[
+    (
+        "-show, --showme",
+        "print the command line instead of running it",
+    ),
+    ("--showme:compile", "print the flags for compiling"),
+    ("--showme:link", "print the flags for linking"),
+    ("-compile_info", "print the command for compiling"),
+    ("-link_info", "print the command for linking"),
+    (
+        "--showme:WHAT",
+        "incdirs, libdirs, libs, command, version or help",
+    ),
+    (
+        "-cc=CC, -cxx=CXX",
+        "use this compiler (also MPILITE_CC, MPILITE_CXX)",
+    ),
+    ("-static-mpi", "link libmpi_abi.a"),
+    ("-echo", "print the command line and run it"),
+];
+
 fn help(name: &str) -> String {
-    format!(
-        "usage: {name} [options of the compiler] file...\n\
-         \x20 -show, --showme         print the command line instead of running it\n\
-         \x20 --showme:compile        print the flags for compiling\n\
-         \x20 --showme:link           print the flags for linking\n\
-         \x20 -compile_info           print the command for compiling\n\
-         \x20 -link_info              print the command for linking\n\
-         \x20 --showme:WHAT           incdirs, libdirs, libs, command, version or help\n\
-         \x20 -cc=CC, -cxx=CXX        use this compiler (also MPILITE_CC, MPILITE_CXX)\n\
-         \x20 -static-mpi             link libmpi_abi.a\n\
-         \x20 -echo                   print the command line and run it"
-    )
+    let rows = OPTIONS
+        .iter()
+        .map(|(option, text)| format!("\n  {option:23} {text}"));
+    format!("usage: {name} [options of the compiler] file...") + &rows.collect::<String>()
 }
 
 #[cfg(test)]

@@ -1,0 +1,32 @@
+# Completion of mpirun's options for bash. Made from the table in launcher/src/options.rs.
+_mpilite_mpirun() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+    local option=$before words=()
+    if [ "$word" = = ]; then word= option+==
+    elif [ "$before" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}=; fi
+    case ${option%=} in
+        -n|-np|-c) words=(-W '') ;;
+        --host|-H|--hosts) words=(-W '') ;;
+        --hostfile|-f|--machinefile) words=(-f -W '') ;;
+        -ppn|-N|--npernode|--perhost) words=(-W '') ;;
+        --map-by) words=(-W 'slot node') ;;
+        -x) words=(-W '') ;;
+        --wdir|--wd) words=(-d) ;;
+        --transport) words=(-W 'auto shm rmpp loopback') ;;
+        --interface|--iface) words=(-W '') ;;
+        --timeout) words=(-W '') ;;
+        --bind-to) words=(-W '') ;;
+    esac
+    case $option in *=) case ${option%=} in
+        --stats) words=(-f -W 'json') ;;
+        --secure) words=(-W 'encrypt tag cookie') ;;
+    esac ;; esac
+    if [ ${#words[@]} = 0 ]; then
+        case $word in
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --tag-output -l --prepend-rank --stats --secure --timeout --bind-to --help -h --version -V') ;;
+        *) words=(-c -f) ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen "${words[@]}" -- "$word")
+}
+complete -o filenames -F _mpilite_mpirun mpirun mpiexec
