@@ -126,10 +126,14 @@ pub enum Cause {
         code: c_int,
     },
     /// The program called the error handler itself.
-    #[error("the program raised error code {code}")]
+    #[error("the program raised error code {code}: {text}")]
     Raised {
         /// The code it gave.
         code: c_int,
+        /// The class of the code.
+        class: c_int,
+        /// The text of the code.
+        text: String,
     },
     /// An error of mpi-lite.
     #[error(transparent)]
@@ -190,6 +194,11 @@ impl Error {
         )
     }
 
+    /// Returns true if the function has no body.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(*self.0, Cause::Unsupported)
+    }
+
     /// Of several operations the one at `index` failed with `error`.
     pub fn in_status(index: usize, error: Self) -> Self {
         Cause::InStatus { index, error }.into()
@@ -206,8 +215,9 @@ impl Error {
             Cause::TooLarge { .. } => abi::MPI_ERR_VALUE_TOO_LARGE,
             Cause::InStatus { .. } => abi::MPI_ERR_IN_STATUS,
             Cause::Lite(error) | Cause::Operation { error, .. } => number(error.class()),
-            Cause::Callback { code, .. } | Cause::Raised { code } => *code,
+            Cause::Callback { code, .. } => *code,
             Cause::Handle { class, .. }
+            | Cause::Raised { class, .. }
             | Cause::Negative { class, .. }
             | Cause::Other { class, .. } => *class,
         }

@@ -95,12 +95,15 @@ impl Call {
         code
     }
 
-    /// The code that the C function returns: the class of the error, or what the tool interface has
-    /// instead of it. Source: MPI 5.0, 15.3.10.
+    /// The code that the C function returns: the class of the error, what the tool interface has
+    /// instead of it (MPI 5.0, 15.3.10), or the code that names a function without a body.
     fn code_of(&self, error: &Error) -> c_int {
         let class = error.class();
         match class {
-            _ if !self.symbol.name.starts_with("MPI_T_") => class,
+            _ if !self.symbol.name.starts_with("MPI_T_") => match error.is_unsupported() {
+                true => codes::of_missing(self.symbol.name),
+                false => class,
+            },
             abi::MPI_ERR_ARG | abi::MPI_ERR_BUFFER | abi::MPI_ERR_COUNT => abi::MPI_T_ERR_INVALID,
             abi::MPI_ERR_UNSUPPORTED_OPERATION => abi::MPI_T_ERR_NOT_SUPPORTED,
             _ => class,

@@ -466,9 +466,7 @@ pub fn free(handle: Handle) -> Result<()> {
 /// The handle is none, or stale.
 pub fn cancel(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
-    engine()
-        .with(|lane| lane.cancel(key))
-        .map_err(stale(handle))
+    engine().cancel(key).map_err(stale(handle))
 }
 
 /// Starts the receive of a matched message.

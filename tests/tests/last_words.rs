@@ -42,3 +42,12 @@ fn what_another_rank_has_written_before_an_abort_is_shown() {
         drop(outcome.expect_stdout("rank 1 wrote this\n"));
     }
 }
+
+#[test]
+fn the_text_that_the_program_gave_to_its_error_code_is_in_the_line_of_the_default_handler() {
+    for outcome in end_jobs(&["raise"], "none") {
+        let text = r"the tank is empty\nfill it [MPI_ERR_FILE]";
+        let is_shown = outcome.stderr.lines().any(|line| line.ends_with(text));
+        assert!(is_shown, "{}", outcome.report());
+    }
+}

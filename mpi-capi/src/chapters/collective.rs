@@ -1,6 +1,6 @@
 //! Blocking collectives and reduction operators of chapter 6.
 
-use mpi_lite::coll::{Input, reduce_local};
+use mpi_lite::coll::{Given, Input, reduce_local};
 use mpi_lite::data::Buffer;
 
 use crate::abi;
@@ -17,7 +17,8 @@ mpi! {
     ) {
         let send = sendbuf.input(sendcount, sendtype)?;
         let receive = recvbuf.of(recvcount, &recvtype)?;
-        refuse_aliases(&send, &receive)?;
+        let size = comm.lite.size();
+        refuse_overlap(given(&send), Given::Equal(&receive, size), SEND_IN_PLACE)?;
         Ok(comm.lite.allgather(&send, &receive)?)
     }
 
@@ -28,7 +29,9 @@ mpi! {
     ) {
         let send = sendbuf.input(sendcount, sendtype)?;
         let places = Blocks { counts: recvcounts, displs, processes: comm.lite.size() };
-        Ok(comm.lite.allgatherv(&send, &recvbuf.blocks(places, &recvtype)?)?)
+        let receive = recvbuf.blocks(places, &recvtype)?;
+        refuse_overlap(given(&send), Given::Each(&receive), SEND_IN_PLACE)?;
+        Ok(comm.lite.allgatherv(&send, &receive)?)
     }
 
     /// Reduces to all processes. MPI 5.0, 6.9.6.
@@ -46,7 +49,8 @@ mpi! {
     ) {
         let send = sendbuf.input(sendcount, sendtype)?;
         let receive = recvbuf.of(recvcount, &recvtype)?;
-        refuse_aliases(&send, &receive)?;
+        let size = comm.lite.size();
+        refuse_overlap(equal(&send, size), Given::Equal(&receive, size), SEND_IN_PLACE)?;
         Ok(comm.lite.alltoall(&send, &receive)?)
     }
 
@@ -65,6 +69,7 @@ mpi! {
                 Some(sendbuf.blocks(places, &sendtype.get()?)?)
             }
         };
+        refuse_overlap(send.as_deref().map(Given::Each), Given::Each(&receive), SEND_IN_PLACE)?;
         Ok(comm.lite.alltoallw(send.as_deref(), &receive)?)
     }
 
@@ -83,6 +88,7 @@ mpi! {
                 Some(sendbuf.blocks_of(places, sendtypes)?)
             }
         };
+        refuse_overlap(send.as_deref().map(Given::Each), Given::Each(&receive), SEND_IN_PLACE)?;
         Ok(comm.lite.alltoallw(send.as_deref(), &receive)?)
     }
 
@@ -117,7 +123,8 @@ mpi! {
             false => None,
         };
         if let Some(receive) = &receive {
-            refuse_aliases(&send, receive)?;
+            let places = Given::Equal(receive, comm.lite.size());
+            refuse_overlap(given(&send), places, SEND_IN_PLACE)?;
         }
         Ok(comm.lite.gather(&send, receive.as_ref(), root.0)?)
     }
@@ -133,6 +140,9 @@ mpi! {
             true => Some(recvbuf.blocks(places, &recvtype.get()?)?),
             false => None,
         };
+        if let Some(receive) = &receive {
+            refuse_overlap(given(&send), Given::Each(receive), SEND_IN_PLACE)?;
+        }
         Ok(comm.lite.gatherv(&send, receive.as_deref(), root.0)?)
     }
 
@@ -173,6 +183,8 @@ mpi! {
         inbuf: SendPtr, inoutbuf: RecvPtr, count: Count, datatype: Datatype, op: Op
     ) {
         let (input, inout) = (inbuf.of(count, &datatype)?, inoutbuf.of(count, &datatype)?);
+        let places = Given::Equal(&inout, 1);
+        refuse_overlap(Some(Given::Equal(&input, 1)), places, LOCAL_OVERLAP)?;
         Ok(reduce_local(&input, &inout, &op.lite)?)
     }
 
@@ -216,7 +228,8 @@ mpi! {
             false => None,
         };
         if let Some(send) = &send {
-            refuse_aliases(&receive, send)?;
+            let blocks = Given::Equal(send, comm.lite.size());
+            refuse_overlap(given(&receive), blocks, RECEIVE_IN_PLACE)?;
         }
         Ok(comm.lite.scatter(send.as_ref(), &receive, root.0)?)
     }
@@ -232,6 +245,9 @@ mpi! {
             true => Some(sendbuf.blocks(places, &sendtype.get()?)?),
             false => None,
         };
+        if let Some(send) = &send {
+            refuse_overlap(given(&receive), Given::Each(send), RECEIVE_IN_PLACE)?;
+        }
         Ok(comm.lite.scatterv(send.as_deref(), &receive, root.0)?)
     }
 }
@@ -254,7 +270,7 @@ pub(super) fn reduction(
         true => Input::InPlace,
         false => Input::Buffer(sendbuf.of(count, datatype)?),
     };
-    refuse_aliases(&send, &receive)?;
+    refuse_overlap(given(&send), Given::Equal(&receive, 1), SEND_IN_PLACE)?;
     Ok((send, receive))
 }
 
@@ -276,24 +292,33 @@ fn scattered(
     }
     let send = Input::Buffer(sendbuf.of(all, datatype)?);
     let receive = recvbuf.of(Count(own.cast_signed()), datatype)?;
-    refuse_aliases(&send, &receive)?;
+    refuse_overlap(given(&send), Given::Equal(&receive, 1), SEND_IN_PLACE)?;
     Ok((send, receive))
 }
 
-/// The same memory may not be given twice; `MPI_IN_PLACE` says it. Source: MPI 5.0, 2.3.
-fn refuse_aliases(given: &Input, place: &Buffer) -> Result<()> {
-    let Input::Buffer(given) = given else {
-        return Ok(());
-    };
-    let has_data = |buffer: &Buffer| buffer.bytes().is_ok_and(|bytes| bytes > 0);
-    let (from, to) = (given.origin(), place.origin());
-    // From MPI_BOTTOM on, two datatypes may well name different memory.
-    let is_same = from.addr() == to.addr() && !from.is_null();
-    if is_same && has_data(given) && has_data(place) {
-        return Err(Error::new(
-            abi::MPI_ERR_BUFFER,
-            "sendbuf and recvbuf are the same memory: pass MPI_IN_PLACE",
-        ));
+const SEND_IN_PLACE: &str =
+    "sendbuf and recvbuf overlap: pass MPI_IN_PLACE as sendbuf, or memory of its own";
+const RECEIVE_IN_PLACE: &str =
+    "sendbuf and recvbuf overlap: pass MPI_IN_PLACE as recvbuf, or memory of its own";
+const LOCAL_OVERLAP: &str = "inbuf and inoutbuf overlap: pass memory of its own as inbuf";
+
+/// What this process gives, if it is not in place.
+fn given(input: &Input) -> Option<Given<'_>> {
+    equal(input, 1)
+}
+
+/// `number` blocks like the one that this process gives, if it is not in place.
+fn equal(input: &Input, number: u32) -> Option<Given<'_>> {
+    match input {
+        Input::Buffer(buffer) => Some(Given::Equal(buffer, number)),
+        Input::InPlace => None,
     }
-    Ok(())
+}
+
+/// The same memory may not be given twice; `MPI_IN_PLACE` says it. Source: MPI 5.0, 2.3.
+fn refuse_overlap(given: Option<Given<'_>>, other: Given<'_>, why: &'static str) -> Result<()> {
+    match given {
+        Some(given) if given.overlaps(other) => Err(Error::new(abi::MPI_ERR_BUFFER, why)),
+        _ => Ok(()),
+    }
 }

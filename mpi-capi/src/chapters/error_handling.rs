@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::errhandler::{self, Serves};
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Error, Result};
 use crate::global::LIBRARY;
 
 mpi! {
@@ -125,10 +125,22 @@ mpi! {
 fn call_handler(handler: Handle, object: Handle, code: c_int) -> Result<()> {
     match handler {
         abi::MPI_ERRORS_RETURN => Ok(()),
-        abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => Err(Cause::Raised { code }.into()),
+        abi::MPI_ERRORS_ARE_FATAL | abi::MPI_ERRORS_ABORT => Err(raised(code)),
         _ => {
             errhandler::call(handler, object, code);
             Ok(())
         }
     }
+}
+
+/// The error of a program that raises `code`.
+fn raised(code: c_int) -> Error {
+    let codes = LIBRARY.codes.lock();
+    let text = match codes.text_of(code) {
+        Ok(text) if text.is_empty() => String::from("it has no text"),
+        Ok(text) => String::from_utf8_lossy(&text).escape_debug().to_string(),
+        Err(_) => String::from("there is no such code"),
+    };
+    let class = codes.class_of(code).unwrap_or(code);
+    Cause::Raised { code, class, text }.into()
 }

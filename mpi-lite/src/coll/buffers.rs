@@ -1,5 +1,7 @@
 //! What collectives do with the program's buffers.
 
+use core::ops::Range;
+
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 
@@ -34,6 +36,79 @@ impl Input {
         match self {
             Self::Buffer(buffer) => Ok(buffer),
             Self::InPlace => Err(Cause::Argument("MPI_IN_PLACE is only for the root here").into()),
+        }
+    }
+}
+
+/// The blocks of a buffer argument.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// Equal blocks that lie side by side: the first one, and how many there are.
+    Equal(&'a Buffer, u32),
+    /// One for each process.
+    Each(&'a [Buffer]),
+}
+
+impl Given<'_> {
+    /// Returns true if some byte belongs to both arguments. It compares two ranges where the
+    /// arguments lie apart. Of data with gaps it compares the first byte of each block only, so it
+    /// never refuses columns that interleave.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        match (self.hull(), other.hull()) {
+            (Some(one), Some(two)) if one.start < two.end && two.start < one.end => {
+                self.overlaps_within(other)
+            }
+            _ => false,
+        }
+    }
+
+    /// Compares block by block, in the order of their addresses.
+    #[cold]
+    fn overlaps_within(self, other: Self) -> bool {
+        let mut blocks: Vec<(Range<usize>, usize)> = Vec::new();
+        self.visit(|block| blocks.push((block, 0)));
+        other.visit(|block| blocks.push((block, 1)));
+        blocks.sort_unstable_by_key(|(block, _)| block.start);
+        let mut ends = [0; 2];
+        blocks.into_iter().any(|(block, side)| {
+            ends[side] = block.end.max(ends[side]);
+            block.start < ends[1 - side]
+        })
+    }
+
+    /// From the first address to the last one.
+    fn hull(self) -> Option<Range<usize>> {
+        let mut hull: Option<Range<usize>> = None;
+        self.visit(|block| {
+            hull = Some(match hull.take() {
+                None => block,
+                Some(hull) => hull.start.min(block.start)..hull.end.max(block.end),
+            });
+        });
+        hull
+    }
+
+    /// Visits the addresses that hold data for certain.
+    fn visit(self, mut visit: impl FnMut(Range<usize>)) {
+        let mut visit_block = |block: &Buffer| {
+            let range = block.certain();
+            if !range.is_empty() {
+                visit(range);
+            }
+        };
+        match self {
+            Self::Each(blocks) => blocks.iter().for_each(visit_block),
+            Self::Equal(first, number) => {
+                let (count, number) = (first.count(), u64::from(number));
+                let all = first.part(0, count.saturating_mul(number));
+                if all.contiguous().is_some() {
+                    return visit_block(&all);
+                }
+                for place in 0..number {
+                    visit_block(&first.part(place.wrapping_mul(count).cast_signed(), count));
+                }
+            }
         }
     }
 }
@@ -106,4 +181,55 @@ pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
         return Err(Cause::Argument(why).into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Basic, Datatype};
+
+    /// `count` bytes from byte `first` on.
+    fn block(bytes: &mut [u8], first: usize, count: usize) -> Buffer {
+        Buffer::of_bytes(&mut bytes[first..first + count])
+    }
+
+    #[test]
+    fn buffers_overlap_exactly_if_they_have_a_byte_in_common() {
+        let mut bytes = [0_u8; 64];
+        for (first, count) in (0..16).flat_map(|first| (0..8).map(move |count| (first, count))) {
+            let place = block(&mut bytes, 4, 2);
+            let given = block(&mut bytes, first, count);
+            // Three places of two bytes each: bytes 4 to 9.
+            let meets = count > 0 && first < 10 && first + count > 4;
+            let (given, place) = (Given::Equal(&given, 1), Given::Equal(&place, 3));
+            assert_eq!(given.overlaps(place), meets, "{first} {count}");
+            assert_eq!(place.overlaps(given), meets, "{first} {count}");
+        }
+    }
+
+    #[test]
+    fn blocks_that_interleave_without_a_common_byte_do_not_overlap() {
+        let mut bytes = [0_u8; 64];
+        let even: Vec<_> = [8, 0, 16].map(|at| block(&mut bytes, at, 4)).into();
+        let mut odd: Vec<_> = [20, 4, 12].map(|at| block(&mut bytes, at, 4)).into();
+        assert!(!Given::Each(&even).overlaps(Given::Each(&odd)));
+        odd.push(block(&mut bytes, 11, 1));
+        assert!(Given::Each(&even).overlaps(Given::Each(&odd)));
+    }
+
+    #[test]
+    fn columns_of_one_matrix_overlap_only_if_they_are_the_same() {
+        let mut bytes = [0_u8; 64];
+        let column = Datatype::Basic(Basic::Byte)
+            .vector(4, 1, 4)
+            .expect("it fits");
+        let mut at = |first| {
+            let first = block(&mut bytes, first, 1);
+            Buffer::at(first.origin(), 1, column.clone())
+        };
+        let (one, other) = (at(0), at(1));
+        let one = Given::Equal(&one, 1);
+        assert!(one.overlaps(one));
+        assert!(!one.overlaps(Given::Equal(&other, 1)));
+    }
 }

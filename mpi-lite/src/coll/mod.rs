@@ -26,7 +26,7 @@ mod scatter;
 mod shared;
 mod tree;
 
-pub use buffers::Input;
+pub use buffers::{Given, Input};
 pub use reduce::reduce_local;
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! Source: MPI 5.0, 3.2.2.
 
+use core::ops::Range;
+
 use super::basic::Basic;
 use super::datatype::Datatype;
 use super::layout;
@@ -405,6 +407,18 @@ impl Buffer {
     pub fn occupied(&self) -> Result<Span> {
         let (first, len) = self.datatype.occupied(self.count)?;
         Ok(self.origin.at(first, len))
+    }
+
+    /// Addresses that hold data for certain: all of the data, or its first byte if there are gaps
+    /// in it. Empty if there is no data.
+    #[must_use]
+    pub fn certain(&self) -> Range<usize> {
+        let span = match self.contiguous() {
+            Some(span) => span,
+            None => self.origin.at(self.datatype.true_lower_bound(), 1),
+        };
+        let first = span.as_mut_ptr().addr();
+        first..first.wrapping_add(span.len())
     }
 
     /// The data, one element after the other, without gaps.

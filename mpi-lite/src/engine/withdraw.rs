@@ -9,6 +9,7 @@
 //! The send is over when both have come, the transport's `Sent` and the answer, in any order. It is
 //! cancelled or complete, as the answer says. Source: MPI 5.0, 3.8.4 (either, never both).
 
+use super::Engine;
 use super::delivery::{Delivery, Target};
 use super::engine_messages::{
     DROPPED, HELLO, LOST, MATCHED, QUESTION, Question, Stage, Withdrawal, word,
@@ -19,10 +20,10 @@ use super::matching::{Body, Inbound};
 use super::operation::{Request, Status};
 use super::sends::Sending;
 use crate::data::Area;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::memory::Span;
 use crate::transport::{
-    ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Token, Transport,
+    ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Token, Transport,
 };
 
 impl Lane {
@@ -97,6 +98,22 @@ impl Lane {
             self.land(inbound, Target::Nothing, Area::EMPTY);
         }
         true
+    }
+}
+
+impl Engine {
+    /// Cancels an operation. The message of a send to this process itself, its question and its
+    /// answer all go over the link to itself: turns until that is empty settle the matter, so that
+    /// the next look at the request finds it complete. Source: MPI 5.0, 3.8.4 (waiting for it is
+    /// local).
+    ///
+    /// # Errors
+    /// As [`Lane::cancel`].
+    pub fn cancel(&self, request: Request) -> Result<()> {
+        let mut lane = self.lane.lock();
+        lane.cancel(request)?;
+        while lane.own_is_busy && lane.turn(self.clock.now()) == Progress::Delivered {}
+        Ok(())
     }
 }
 

@@ -2,6 +2,23 @@
 /* Every class has a text and is its own class; codes returned by calls have both. */
 #include "../check.h"
 
+/* Each thread keeps the code that its call returned: the text still names the right function. */
+static void a_missing_function_is_named(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int code, other, length;
+    MPI_Win win;
+
+    code = MPI_Win_create(&code, sizeof code, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    other = MPI_File_delete("no", MPI_INFO_NULL);
+    CHECK_INT(class_of(code), MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK_INT(class_of(other), MPI_ERR_UNSUPPORTED_OPERATION);
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, "MPI_Win_create ") != NULL, "MPI_Win_create to be named: %s", text);
+    MPI_Error_string(other, text, &length);
+    CHECK(strstr(text, "MPI_File_delete ") != NULL, "MPI_File_delete to be named: %s", text);
+}
+
 int main(int argc, char **argv)
 {
     const int classes[] = {
@@ -33,5 +50,6 @@ int main(int argc, char **argv)
     CHECK_INT(class, MPI_ERR_RANK);
     MPI_Error_string(code, text, &length);
     CHECK(length > 0, "a text for the code of a wrong rank");
+    a_missing_function_is_named();
     return end();
 }

@@ -162,6 +162,28 @@ static void probed(void)
     }
 }
 
+/* All of it is local to this process: one look is enough, and so is one test. */
+static void to_oneself(int bytes, int matched)
+{
+    MPI_Request request, receive = MPI_REQUEST_NULL;
+    MPI_Status status;
+    int flag = 0, cancelled = -1;
+
+    if (matched)
+        MPI_Irecv(room, bytes, MPI_BYTE, 0, TAG, MPI_COMM_SELF, &receive);
+    MPI_Issend(data, bytes, MPI_BYTE, 0, TAG, MPI_COMM_SELF, &request);
+    if (!matched)
+        MPI_Probe(0, TAG, MPI_COMM_SELF, &status);
+    MPI_Cancel(&request);
+    MPI_Request_get_status(request, &flag, &status);
+    CHECK(flag, "a cancelled send of %d bytes to oneself to be complete at once", bytes);
+    MPI_Test(&request, &flag, &status);
+    CHECK(flag, "the test of a cancelled send of %d bytes to find it complete", bytes);
+    MPI_Test_cancelled(&status, &cancelled);
+    CHECK_INT(cancelled, !matched);
+    MPI_Wait(&receive, &status);
+}
+
 int main(int argc, char **argv)
 {
     int mode, i;
@@ -175,6 +197,10 @@ int main(int argc, char **argv)
             unmatched(mode, lengths[i]);
             matched(mode, lengths[i]);
         }
+    for (i = 0; i < LENGTHS; i++) {
+        to_oneself(lengths[i], 0);
+        to_oneself(lengths[i], 1);
+    }
     one_of_many(10);
     one_of_many(LARGEST);
     probed();

@@ -26,6 +26,16 @@ static void hang(void)
         pause();
 }
 
+/* The default handler ends the job with an error of the program's own. */
+static void raise_code(void)
+{
+    int code;
+
+    MPI_Add_error_code(MPI_ERR_FILE, &code);
+    MPI_Add_error_string(code, "the tank is empty\nfill it");
+    MPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+}
+
 int main(int argc, char **argv)
 {
     int mine = (int)getpid();
@@ -46,6 +56,8 @@ int main(int argc, char **argv)
         printf("last words\n");
         if (strcmp(argv[1], "abort") == 0)
             MPI_Abort(MPI_COMM_WORLD, 3);
+        if (strcmp(argv[1], "raise") == 0)
+            raise_code();
         MPI_Send(NULL, 0, MPI_INT, 99, 0, MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);
