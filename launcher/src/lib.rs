@@ -26,6 +26,7 @@ pub mod link;
 pub mod nearest;
 pub mod node;
 pub mod output;
+pub mod phase;
 pub mod place;
 pub mod plan;
 pub mod poll;
