@@ -353,7 +353,7 @@ fn in_words(ranks: &[usize]) -> String {
         [named @ .., last] if named.len() < NAMED => {
             format!("ranks {} and {last}", named.join(", "))
         }
-        [named @ ..] => {
+        named => {
             let more = named.len() - NAMED;
             format!("ranks {} and {more} more", named[..NAMED].join(", "))
         }
