@@ -189,11 +189,11 @@ impl Job {
         }
     }
 
-    /// The time of `--timeout` is over.
-    pub fn time_is_up(&mut self, seconds: f64) {
+    /// The time that `asked` (`--timeout` or a variable) has set is over.
+    pub fn time_is_up(&mut self, seconds: f64, asked: &str) {
         self.fail(
             TIMEOUT,
-            format!("the job still runs after {seconds} s (--timeout); ending it"),
+            format!("the job still runs after {seconds} s ({asked}); ending it"),
         );
     }
 
@@ -598,7 +598,7 @@ mod tests {
     #[test]
     fn a_timeout_is_124_and_a_lost_node_125() {
         let mut late = job(1);
-        late.time_is_up(1.5);
+        late.time_is_up(1.5, "--timeout");
         assert_eq!(late.exit_code(), 124);
         assert!(lines(&mut late)[0].contains("1.5 s"));
         assert_eq!(

@@ -13,6 +13,7 @@
 
 pub mod address;
 pub mod agent;
+pub mod allocation;
 pub mod args;
 pub mod elf;
 pub mod environment;
