@@ -41,7 +41,9 @@ fn output(rank: u32, bytes: Vec<u8>) -> Report {
 }
 
 fn bytes_of(reports: &[Report]) -> Vec<u8> {
-    let frames = reports.iter().flat_map(|report| encode(report).unwrap());
+    let frames = reports
+        .iter()
+        .flat_map(|report| encode(report).expect("it is short"));
     frames.collect()
 }
 
@@ -167,7 +169,12 @@ fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let words = line.expect("the kernel counts it").split_whitespace();
-    words.rev().nth(1).unwrap().parse().expect("a number")
+    words
+        .rev()
+        .nth(1)
+        .expect("a number and its unit")
+        .parse()
+        .expect("a number")
 }
 
 /// A job of one rank on a host that sends these reports for ever, while nobody reads the output.
