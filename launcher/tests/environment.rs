@@ -221,7 +221,7 @@ fn the_launcher_has_no_network_socket() {
 
 #[test]
 fn several_nodes_of_a_batch_system_that_are_not_used_are_noted_in_one_line() {
-    let scratch = common::Scratch::new();
+    let scratch = Scratch::new();
     let file = scratch.write("nodes", "n1 2 q\nn1 2 q\nn2 2 q\n", 0o644);
     let one = scratch.write("one", "n1 2 q\nn1 2 q\n", 0o644);
     let [file, one] = [&file, &one].map(|path| path.to_str().expect("a plain path"));
