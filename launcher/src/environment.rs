@@ -8,8 +8,8 @@ use mpi_lite::boot::foreign_marks;
 /// One variable, byte for byte.
 pub type Variable = (OsString, OsString);
 
-/// Left by a launcher for its own child, beside the marks by which the library recognises it; a rank
-/// of ours must not take itself for that child.
+/// Left by a launcher for its own child, beside the marks by which the library recognises it; a
+/// rank of ours must not take itself for that child.
 const OF_OTHER_LAUNCHERS: &[&str] = &[
     "MPILITE_BOOT_FD",
     "MPILITE_RANK",

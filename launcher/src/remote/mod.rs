@@ -290,7 +290,8 @@ impl Remote {
             self.lose_other_version(&format!("version {theirs} (agent)"));
         } else if noise.len() > NOISE_MAX {
             self.lose(format!(
-                "cannot start on host {}: its shell prints more than 64 KiB before our agent starts",
+                "cannot start on host {}: its shell prints more than 64 KiB before our \
+                 agent starts",
                 self.host
             ));
         }
