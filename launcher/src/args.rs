@@ -323,7 +323,7 @@ fn parse_number(value: &OsStr, name: &str) -> Result<u32, Failure> {
     }
 }
 
-fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
+pub(crate) fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
     let seconds = value.to_str().and_then(|text| text.parse::<f64>().ok());
     match seconds {
         // A year is longer than any job and short enough for every clock.

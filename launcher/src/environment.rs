@@ -3,10 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use mpi_lite::boot::foreign_marks;
+
 /// One variable, byte for byte.
 pub type Variable = (OsString, OsString);
 
-/// Left by a launcher for its own child; a rank of ours must not take itself for that child.
+/// Left by a launcher for its own child, beside the marks by which the library recognises it; a
+/// rank of ours must not take itself for that child.
 const OF_OTHER_LAUNCHERS: &[&str] = &[
     "MPILITE_BOOT_FD",
     "MPILITE_RANK",
@@ -29,15 +32,14 @@ const OF_OTHER_LAUNCHERS: &[&str] = &[
     "SLURM_NODEID",
     "SLURM_STEP_NUM_TASKS",
     "SLURM_STEP_TASKS_PER_NODE",
-    "SLURM_STEP_ID",
     "SLURM_STEPID",
     "SLURM_TASK_PID",
     "SLURM_GTIDS",
-    "FLUX_TASK_RANK",
     "FLUX_TASK_LOCAL_ID",
     "FLUX_JOB_SIZE",
     "PALS_SIZE",
-    "PALS_RANKID",
+    "JSM_NAMESPACE_*",
+    "MV2_COMM_WORLD_*",
 ];
 
 /// True on this host only; another host has its own.
@@ -74,7 +76,9 @@ pub fn for_ranks(
 ) -> Vec<Variable> {
     let is_exported = |name: &OsStr| exports.iter().any(|(exported, _)| exported == name);
     let is_left_out = |name: &OsStr| {
-        matches(name, OF_OTHER_LAUNCHERS) || (is_remote && matches(name, OF_THIS_HOST))
+        matches(name, OF_OTHER_LAUNCHERS)
+            || foreign_marks().any(|mark| name == mark)
+            || (is_remote && matches(name, OF_THIS_HOST))
     };
     let mut variables: Vec<Variable> = own
         .filter(|(name, _)| is_exported(name) || !is_left_out(name))

@@ -52,8 +52,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A name or a word of others made safe for a line on a terminal: control characters are escaped,
-/// and what is too long is cut.
+/// A name or a word of others made safe for a line on a terminal: control and invisible characters
+/// are escaped, and what is too long is cut.
 pub fn printable(text: &str) -> String {
     const LONGEST: usize = 300;
     escaped(text, LONGEST)
@@ -66,6 +66,21 @@ pub fn printable_line(text: &str) -> String {
     escaped(text, LONGEST)
 }
 
+/// Says whether a character has no shape of its own and may change the order or the meaning of
+/// others: Unicode's general category Cf, and its separators of lines and paragraphs.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}'
+        | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+        | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0001}' | '\u{e0020}'..='\u{e007f}'
+    )
+}
+
 fn escaped(text: &str, longest: usize) -> String {
     let mut line = String::new();
     for character in text.chars() {
@@ -73,7 +88,7 @@ fn escaped(text: &str, longest: usize) -> String {
             line.push_str("...");
             break;
         }
-        if character.is_control() {
+        if character.is_control() || is_invisible(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);
@@ -89,6 +104,23 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+    }
+
+    #[test]
+    fn what_turns_or_hides_text_is_escaped() {
+        for hidden in [
+            "202e", "202d", "2066", "2069", "200b", "200d", "feff", "61c", "ad", "2028",
+        ] {
+            let character = u32::from_str_radix(hidden, 16)
+                .ok()
+                .and_then(char::from_u32);
+            let text = format!("a{}b", character.expect("a character"));
+            assert_eq!(printable(&text), format!("a\\u{{{hidden}}}b"));
+        }
+        assert_eq!(
+            printable("\u{fc}\u{4e2d}\u{1f600}"),
+            "\u{fc}\u{4e2d}\u{1f600}"
+        );
     }
 
     #[test]

@@ -45,6 +45,8 @@ struct Rank {
     host: String,
     pid: Option<i32>,
     phase: Phase,
+    /// Its process ended. What it left in the background may go on as this rank.
+    has_ended: bool,
     card: Option<ByteBuf>,
     /// A rank has finalized without it, as it no longer answers.
     is_lost: bool,
@@ -73,6 +75,7 @@ impl Job {
             host: printable(host),
             pid: None,
             phase: Phase::Silent,
+            has_ended: false,
             card: None,
             is_lost: false,
         };
@@ -170,7 +173,8 @@ impl Job {
             Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
             Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
             Report::Counters { .. } => {}
-            Report::InputClosed | Report::Quiet | Report::Pong => {}
+            Report::Quiet => self.node_is_quiet(host),
+            Report::InputClosed | Report::Pong => {}
         }
     }
 
@@ -196,11 +200,11 @@ impl Job {
         }
     }
 
-    /// The time of `--timeout` is over.
-    pub fn time_is_up(&mut self, seconds: f64) {
+    /// The time that `asked` (`--timeout` or a variable) has set is over.
+    pub fn time_is_up(&mut self, seconds: f64, asked: &str) {
         self.fail(
             TIMEOUT,
-            format!("the job still runs after {seconds} s (--timeout); ending it"),
+            format!("the job still runs after {seconds} s ({asked}); ending it"),
         );
     }
 
@@ -334,6 +338,23 @@ impl Job {
         self.fail(status(code).max(1), line);
     }
 
+    /// No rank of this host runs any more. One that has not ended was lost by its node.
+    fn node_is_quiet(&mut self, host: &str) {
+        let host = printable(host);
+        let ranks = self.ranks.iter().enumerate();
+        let lost = ranks.filter(|(_, rank)| rank.host == host && !rank.has_ended);
+        let lost: Vec<usize> = lost.map(|(rank, _)| rank).collect();
+        if !lost.is_empty() {
+            let ranks = in_words(&lost);
+            self.fail(
+                LAUNCH,
+                format!(
+                    "host {host} has lost {ranks}: it is done, but never reported how they ended"
+                ),
+            );
+        }
+    }
+
     fn rank_ended(&mut self, rank: u32, ended: Ended) {
         if self.ranks[rank as usize].is_lost {
             // The others go on without it, however it ends.
@@ -346,6 +367,7 @@ impl Job {
 
     fn judge_end(&mut self, rank: u32, ended: Ended) {
         let who = self.who(rank);
+        self.ranks[rank as usize].has_ended = true;
         let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
         match (ended, phase) {
             (Ended::Killed(signal), _) => {
@@ -380,6 +402,23 @@ impl Job {
                 let line = format!("{who} exited with status {code}; ending the job");
                 self.fail(status(code).max(1), line);
             }
+        }
+    }
+}
+
+/// "rank 3", "ranks 0 and 1", "ranks 0, 1, 2 and 5 more".
+fn in_words(ranks: &[usize]) -> String {
+    const NAMED: usize = 8;
+    let names: Vec<String> = ranks.iter().map(usize::to_string).collect();
+    match &names[..] {
+        [] => "no rank".into(),
+        [rank] => format!("rank {rank}"),
+        [named @ .., last] if named.len() < NAMED => {
+            format!("ranks {} and {last}", named.join(", "))
+        }
+        named => {
+            let more = named.len() - NAMED;
+            format!("ranks {} and {more} more", named[..NAMED].join(", "))
         }
     }
 }
@@ -702,7 +741,7 @@ mod tests {
     #[test]
     fn a_timeout_is_124_and_a_lost_node_125() {
         let mut late = job(1);
-        late.time_is_up(1.5);
+        late.time_is_up(1.5, "--timeout");
         assert_eq!(late.exit_code(), 124);
         assert!(lines(&mut late)[0].contains("1.5 s"));
         assert_eq!(

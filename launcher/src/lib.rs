@@ -13,6 +13,7 @@
 
 pub mod address;
 pub mod agent;
+pub mod allocation;
 pub mod args;
 pub mod elf;
 pub mod environment;
@@ -28,6 +29,7 @@ pub mod nearest;
 pub mod node;
 pub mod options;
 pub mod output;
+pub mod phase;
 pub mod place;
 pub mod plan;
 pub mod poll;

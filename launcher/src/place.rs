@@ -47,7 +47,8 @@ pub fn place(options: &Options) -> Result<Placement, Failure> {
         None => options.hosts.clone(),
     };
     if hosts.is_empty() {
-        let slots = options.ranks.unwrap_or_else(cpus);
+        let wanted = options.ranks.filter(|_| !options.refuses_oversubscription);
+        let slots = wanted.unwrap_or_else(cpus);
         let slots = if let Mapping::PerNode(number) = options.mapping {
             number
         } else {
@@ -222,6 +223,14 @@ mod tests {
             [vec![0, 2, 3], vec![1]]
         );
         assert_eq!(ranks("-n 4 -ppn 2 --host a,b p"), [vec![0, 1], vec![2, 3]]);
+    }
+
+    #[test]
+    fn without_hosts_the_slots_are_the_cpus_where_more_are_refused() {
+        let line = |ranks| format!("--nooversubscribe -n {ranks} p");
+        assert!(placed(&line(cpus())).is_ok());
+        let refused = placed(&line(cpus() + 1)).unwrap_err();
+        assert!(refused.text.contains("--nooversubscribe"), "{refused}");
     }
 
     #[test]

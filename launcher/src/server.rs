@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, raise};
 
-use crate::args::Options;
+use crate::allocation;
+use crate::args::{Options, parse_timeout};
 use crate::failure::{Failure, OUTPUT_LOST, SIGNAL_BASE};
 use crate::input::InputPump;
 use crate::job::{Effect, Job};
@@ -41,10 +42,30 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let plan = Plan::new(options, placement)?;
     let mut server = Server::new(options, plan)?;
     let unknown = settings::unknown_variables(std::env::vars_os());
-    for note in options.notes.iter().chain(&note).chain(&unknown) {
+    let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
+    let idle = match has_hosts {
+        true => None,
+        false => allocation::note(|name| std::env::var_os(name)),
+    };
+    let notes = options.notes.iter().chain(&note).chain(&idle);
+    for note in notes.chain(&unknown) {
         server.output.say(note);
     }
     Ok(server.serve())
+}
+
+/// `--timeout`, else the variable that MPICH and Open MPI read; and which of them it is.
+fn timeout(options: &Options) -> Result<Option<(Duration, &'static str)>, Failure> {
+    if let Some(timeout) = options.timeout {
+        return Ok(Some((timeout, "--timeout")));
+    }
+    match std::env::var_os("MPIEXEC_TIMEOUT").filter(|value| !value.is_empty()) {
+        Some(value) => {
+            let timeout = parse_timeout(&value, "MPIEXEC_TIMEOUT")?;
+            Ok(Some((timeout, "MPIEXEC_TIMEOUT")))
+        }
+        None => Ok(None),
+    }
 }
 
 /// Blocks the signals we watch, raises the limit for open files, and adopts orphans of the ranks.
@@ -81,12 +102,13 @@ struct Server {
     recorder: Option<Recorder>,
     signals: Signals,
     is_started: bool,
-    timeout: Option<Duration>,
+    timeout: Option<(Duration, &'static str)>,
     time_is_up_at: Option<Instant>,
 }
 
 impl Server {
     fn new(options: &Options, plan: Plan) -> Result<Server, Failure> {
+        let timeout = timeout(options)?;
         let size = plan.placement.hosts.len();
         let recorder = options.stats.as_ref().map(|wish| Recorder::new(wish, size));
         let recorder = recorder.transpose()?;
@@ -109,8 +131,8 @@ impl Server {
             output,
             signals,
             is_started: false,
-            timeout: options.timeout,
-            time_is_up_at: options.timeout.map(|timeout| Instant::now() + timeout),
+            timeout,
+            time_is_up_at: timeout.map(|(time, _)| Instant::now() + time),
         })
     }
 
@@ -181,8 +203,9 @@ impl Server {
         self.job.tick(now);
         if self.time_is_up_at.is_some_and(|at| at <= now) {
             self.time_is_up_at = None;
-            self.job
-                .time_is_up(self.timeout.unwrap_or_default().as_secs_f64());
+            if let Some((time, asked)) = self.timeout {
+                self.job.time_is_up(time.as_secs_f64(), asked);
+            }
         }
         for link in &mut self.links {
             link.tick(now);

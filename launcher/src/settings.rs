@@ -46,6 +46,11 @@ const SETTINGS: &[Setting] = &[
         meaning: "How messages go, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
     },
     Setting {
+        variable: "MPIEXEC_TIMEOUT",
+        default: "none",
+        meaning: "Seconds after which the job is ended, as `--timeout`.",
+    },
+    Setting {
         variable: "MPILITE_CC",
         default: "cc",
         meaning: "The compiler behind `mpicc`; `MPICH_CC`, `I_MPI_CC` and `OMPI_CC` are read as \

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mpi_lite::boot::Counted;
-use mpi_lite::boot::protocol::Secure;
+use mpi_lite::boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -18,12 +18,26 @@ use crate::failure::printable;
 /// The line that starts the frames of the agent.
 pub const MAGIC: &[u8] = b"\x01mpi-lite agent 5\n";
 
+/// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
+pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
+
+/// The longest version in a line like [`MAGIC`], in bytes.
+pub const MAGIC_VERSION_MAX: usize = 16;
+
 /// How much a remote shell may print before [`MAGIC`], in bytes.
 pub const NOISE_MAX: usize = 64 << 10;
 
 /// How many bytes of output a node may have sent that are not yet written to where `mpirun`'s
 /// output goes. A slow reader thus stops the ranks instead of filling memory.
 pub const OUTPUT_WINDOW: usize = 256 << 10;
+
+/// The longest frame of another host, in bytes without its length field: what a rank sends, and
+/// which rank it was.
+pub const REPORT_FRAME_MAX: usize = RANK_FRAME_MAX + 64;
+
+/// The most orders, in bytes, that wait for another host to read them: all that a right one can
+/// leave unread is less than two of the longest frames.
+pub const ORDERS_WAITING_MAX: usize = 2 * FRAME_MAX;
 
 /// How many bytes of input may be on the way to rank 0.
 pub const INPUT_WINDOW: usize = 64 << 10;

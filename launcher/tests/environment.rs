@@ -218,3 +218,27 @@ fn the_launcher_has_no_network_socket() {
     running.signal("TERM");
     running.finish();
 }
+
+#[test]
+fn several_nodes_of_a_batch_system_that_are_not_used_are_noted_in_one_line() {
+    let scratch = Scratch::new();
+    let file = scratch.write("nodes", "n1 2 q\nn1 2 q\nn2 2 q\n", 0o644);
+    let one = scratch.write("one", "n1 2 q\nn1 2 q\n", 0o644);
+    let [file, one] = [&file, &one].map(|path| path.to_str().expect("a plain path"));
+    for (variable, several, single, how) in [
+        ("SLURM_NNODES", "2", "1", "scontrol show hostnames"),
+        ("PBS_NODEFILE", file, one, "--hostfile $PBS_NODEFILE"),
+        ("PE_HOSTFILE", file, one, "$PE_HOSTFILE"),
+        ("LSB_HOSTS", "a a b", "a a", "$LSB_HOSTS"),
+        ("LSB_MCPU_HOSTS", "a 2 b 2", "a 2", "$LSB_MCPU_HOSTS"),
+        ("FLUX_JOB_NNODES", "2", "1", "flux resource list"),
+    ] {
+        let with = |hosts: &[&str], value| {
+            let line = [&["-n", "1"], hosts, &["true"]].concat();
+            mpirun(&line).env(variable, value).run()
+        };
+        with(&[], several).fails_with(0, &["2 nodes", variable, how]);
+        with(&[], single).succeeds();
+        with(&["--host", "localhost"], several).succeeds();
+    }
+}

@@ -126,6 +126,21 @@ fn a_time_limit_is_124() {
     mpirun(&["-n", "2", "--timeout", "0.2", "sleep", "100"])
         .run()
         .fails_with(124, &["still runs after 0.2 s (--timeout)"]);
+    mpirun(&["-n", "2", "sleep", "100"])
+        .env("MPIEXEC_TIMEOUT", "0.2")
+        .run()
+        .fails_with(124, &["still runs after 0.2 s (MPIEXEC_TIMEOUT)"]);
+    mpirun(&["-n", "2", "--timeout", "100", "true"])
+        .env("MPIEXEC_TIMEOUT", "0.000001")
+        .run()
+        .succeeds();
+    mpirun(&["-n", "2", "true"])
+        .env("MPIEXEC_TIMEOUT", "soon")
+        .run()
+        .fails_with(
+            2,
+            &["MPIEXEC_TIMEOUT needs a number of seconds, not 'soon'"],
+        );
 }
 
 #[test]

@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
 use super::segment::Segment;
+use crate::phase::{Phase, Step};
 
 /// The most descriptors that one message carries: `SCM_MAX_FD`, unix(7).
 const DESCRIPTORS_PER_MESSAGE: usize = 253;
@@ -21,19 +22,6 @@ const DESCRIPTORS_PER_MESSAGE: usize = 253;
 /// A user may have only a limited number of descriptors on the way (`ETOOMANYREFS`, unix(7)): we
 /// try again after this time, in which ranks may have taken theirs.
 const DESCRIPTORS_PAUSE: Duration = Duration::from_millis(2);
-
-/// How far a rank has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// It has not called Init: maybe it is no MPI program.
-    Silent,
-    /// It has its assignment.
-    Assigned,
-    /// It has given its card and waits for those of all.
-    Carded,
-    /// It has finalized. It may start over: a script may run several programs.
-    Finalized,
-}
 
 /// A frame on its way to a rank, or to several.
 #[derive(Debug, Clone)]
@@ -180,41 +168,28 @@ impl Channel {
     }
 
     fn phase_after(&self, message: &FromRank) -> Result<Phase, String> {
-        match (self.phase, message) {
-            (Phase::Silent | Phase::Finalized, FromRank::Hello { protocol, version }) => {
-                if *protocol == PROTOCOL {
-                    return Ok(Phase::Assigned);
-                }
+        let phase = self.phase.after(match message {
+            FromRank::Hello { .. } => Step::Init,
+            FromRank::Card(_) => Step::Card,
+            FromRank::Counters(_) => Step::Counters,
+            FromRank::Finalized => Step::Finalized,
+            FromRank::Abort { .. } => Step::Abort,
+            FromRank::Loss { .. } => Step::Loss,
+            FromRank::Failure(_) => Step::Failure,
+        })?;
+        match message {
+            FromRank::Hello { protocol, version } if *protocol != PROTOCOL => {
                 let own = env!("CARGO_PKG_VERSION");
                 Err(format!(
                     "uses mpi-lite {version} (protocol {protocol}), but this mpirun is mpi-lite \
                      {own} (protocol {PROTOCOL}); use the mpirun of the same installation"
                 ))
             }
-            (Phase::Assigned, FromRank::Card(card)) if card.len() > CARD_MAX => Err(format!(
+            FromRank::Card(card) if card.len() > CARD_MAX => Err(format!(
                 "gave a card of {} bytes ({CARD_MAX} at most)",
                 card.len()
             )),
-            (Phase::Assigned, FromRank::Card(_)) => Ok(Phase::Carded),
-            (
-                Phase::Assigned | Phase::Carded,
-                FromRank::Counters(_) | FromRank::Loss { .. } | FromRank::Failure(_),
-            ) => Ok(self.phase),
-            // A single rank has nobody to exchange cards with.
-            (Phase::Assigned | Phase::Carded, FromRank::Finalized) => Ok(Phase::Finalized),
-            (phase, FromRank::Abort { .. }) if phase != Phase::Silent => Ok(phase),
-            (phase, message) => {
-                let what = match message {
-                    FromRank::Hello { .. } => "called Init a second time",
-                    FromRank::Card(_) => "gave its card",
-                    FromRank::Counters(_) => "reported its counters",
-                    FromRank::Finalized => "finalized",
-                    FromRank::Abort { .. } => "aborted",
-                    FromRank::Loss { .. } => "reported the loss of a peer",
-                    FromRank::Failure(_) => "reported why MPI_Finalize fails",
-                };
-                Err(format!("{what} out of order (it was {phase:?})"))
-            }
+            _ => Ok(phase),
         }
     }
 
@@ -226,7 +201,7 @@ impl Channel {
 
     /// Sends the cards of all ranks: the next exchange may begin.
     pub(super) fn send_cards(&mut self, frame: Outgoing) {
-        self.phase = Phase::Assigned;
+        self.phase = self.phase.after_cards();
         self.send(frame);
     }
 

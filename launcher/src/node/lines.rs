@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub(super) const IDLE: Duration = Duration::from_millis(50);
 
 /// A line longer than this, in bytes, is handed on in pieces.
-const LINE_MAX: usize = 256 << 10;
+pub(super) const LINE_MAX: usize = 256 << 10;
 
 /// The block size of C's standard streams, in bytes. A stream that stops at a multiple of it was
 /// probably cut in the middle of a line by a full buffer, so that what is left is no prompt.

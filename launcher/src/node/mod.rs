@@ -28,6 +28,7 @@ use crate::poll::{Interests, Token, earlier};
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
 use channel::Outgoing;
+use lines::LINE_MAX;
 use rank::{Heard, RankProcess};
 use segment::Refusal;
 pub(crate) use spawn::prepare_child;
@@ -46,6 +47,10 @@ const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 pub const STOPPED_FOR: Duration = Duration::from_secs(10);
 
 const SCRATCH: usize = 64 << 10;
+
+/// The most bytes of output that a node has on the way: what is read last may pass the window, with
+/// the begun line before it.
+pub const OUTPUT_ON_THE_WAY_MAX: usize = OUTPUT_WINDOW + LINE_MAX + SCRATCH;
 
 /// How the end of the ranks is coming along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +186,7 @@ impl Node {
 
     /// Names the descriptors to wait for.
     pub fn interests<'a>(&'a self, interests: &mut Interests<'a>) {
-        let has_room = self.on_the_way < OUTPUT_WINDOW;
+        let has_room = self.has_room();
         for (place, rank) in self.ranks.iter().enumerate() {
             if rank.channel.has_outgoing() {
                 interests.writable(rank.channel.descriptor(), Token::Boot(place));
@@ -210,7 +215,8 @@ impl Node {
             _ => None,
         };
         for rank in &self.ranks {
-            for source in [&rank.output, &rank.error].into_iter().flatten() {
+            let sources = [&rank.output, &rank.error].into_iter().flatten();
+            for source in sources.filter(|_| self.has_room()) {
                 first = earlier(first, source.lines.wake_at());
             }
             first = earlier(first, rank.channel.paused_until());
@@ -226,7 +232,7 @@ impl Node {
                 self.ranks[place].channel.flush();
                 self.hear_channel(place);
             }
-            Token::Rank(place, stream) => {
+            Token::Rank(place, stream) if self.has_room() => {
                 self.hear_output(place, stream, now);
             }
             Token::RankInput => self.push_input(),
@@ -448,7 +454,15 @@ impl Node {
         }
     }
 
+    /// Says whether more output may be read.
+    fn has_room(&self) -> bool {
+        self.on_the_way < OUTPUT_WINDOW
+    }
+
     fn show_begun_line(&mut self, place: usize, stream: Stream, now: Instant) {
+        if !self.has_room() {
+            return;
+        }
         let rank = &mut self.ranks[place];
         let number = rank.rank;
         let Some(source) = rank.source(stream) else {
@@ -474,7 +488,7 @@ impl Node {
     }
 
     fn drain(&mut self, place: usize, stream: Stream, now: Instant) {
-        while self.on_the_way < OUTPUT_WINDOW {
+        while self.has_room() {
             let before = self.on_the_way;
             let has_more = self.hear_output(place, stream, now);
             let length = self.on_the_way - before;

@@ -3,13 +3,14 @@
 //! The remote command is fixed: our own path and `--agent`. Everything else (program, arguments,
 //! environment, key) goes as frames through the connection, so no shell ever sees it.
 
+mod ledger;
 mod ssh;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use mpi_lite::boot::protocol::{self, CARD_MAX, Frames};
+use mpi_lite::boot::protocol::{self, Frames};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
@@ -17,8 +18,12 @@ use crate::failure::{Failure, printable};
 use crate::node::Inherited;
 use crate::poll::{Interests, Token, earlier};
 use crate::silence::{self, Silence};
-use crate::wire::{MAGIC, NOISE_MAX, Order, Report};
+use crate::wire::{
+    MAGIC, MAGIC_START, MAGIC_VERSION_MAX, NOISE_MAX, ORDERS_WAITING_MAX, Order, REPORT_FRAME_MAX,
+    Report,
+};
 
+use ledger::Ledger;
 use ssh::{Settings, Ssh};
 
 /// Both ends of a dead connection are noticed within this time of the first.
@@ -65,6 +70,7 @@ pub struct Remote {
     attempts: u32,
     ssh: Option<Ssh>,
     incoming: Incoming,
+    ledger: Ledger,
     outgoing: VecDeque<u8>,
     reports: VecDeque<Report>,
     server: Option<IpAddr>,
@@ -94,6 +100,7 @@ impl Remote {
             attempts: 0,
             ssh: None,
             incoming: Incoming::Noise(Vec::new()),
+            ledger: Ledger::new(ranks),
             outgoing: VecDeque::new(),
             reports: VecDeque::new(),
             server: None,
@@ -163,7 +170,7 @@ impl Remote {
         }
         match self.state {
             State::Waiting(_) | State::Connecting(_) if self.is_ending => self.over(),
-            State::Waiting(_) | State::Connecting(_) | State::Ready => self.send(order),
+            State::Waiting(_) | State::Connecting(_) | State::Ready => self.send(order, now),
             State::Quiet(_) | State::Over => {}
         }
     }
@@ -222,12 +229,19 @@ impl Remote {
         true
     }
 
-    fn send(&mut self, order: &Order) {
+    fn send(&mut self, order: &Order, now: Instant) {
+        self.ledger.enter_order(order, now);
         match protocol::encode(order) {
             Ok(frame) => self.outgoing.extend(frame),
             Err(error) => self.lose(format!("host {}: cannot send {error}", self.host)),
         }
         self.flush();
+        if self.outgoing.len() > ORDERS_WAITING_MAX {
+            let (host, bytes) = (&self.host, self.outgoing.len());
+            self.lose(format!(
+                "host {host} does not read its orders: {bytes} bytes wait for it; ending the job"
+            ));
+        }
     }
 
     fn flush(&mut self) {
@@ -256,23 +270,44 @@ impl Remote {
             Incoming::Frames(frames) => frames.push(received),
             Incoming::Noise(noise) => {
                 noise.extend_from_slice(received);
-                let magic = noise
-                    .windows(MAGIC.len())
-                    .position(|window| window == MAGIC);
-                if let Some(at) = magic {
-                    let mut frames = Frames::default();
-                    frames.push(&noise[at + MAGIC.len()..]);
-                    self.incoming = Incoming::Frames(frames);
-                } else if noise.len() > NOISE_MAX {
-                    self.lose(format!(
-                        "cannot start on host {}: its shell prints more than 64 KiB before our \
-                         agent starts",
-                        self.host
-                    ));
-                }
+                self.look_for_agent();
             }
         }
         self.take_frames(now);
+    }
+
+    /// Looks for the agent's first line in what the remote shell prints.
+    fn look_for_agent(&mut self) {
+        let Incoming::Noise(noise) = &self.incoming else {
+            return;
+        };
+        let start = position(noise, MAGIC_START);
+        if let Some(rest) = start.and_then(|at| noise[at..].strip_prefix(MAGIC)) {
+            let mut frames = Frames::up_to(REPORT_FRAME_MAX);
+            frames.push(rest);
+            self.incoming = Incoming::Frames(frames);
+        } else if let Some(theirs) = start.and_then(|at| version_in(&noise[at..])) {
+            self.lose_other_version(&format!("version {theirs} (agent)"));
+        } else if noise.len() > NOISE_MAX {
+            self.lose(format!(
+                "cannot start on host {}: its shell prints more than 64 KiB before our \
+                 agent starts",
+                self.host
+            ));
+        }
+    }
+
+    /// The launcher there is not ours.
+    fn lose_other_version(&mut self, theirs: &str) {
+        let here = nix::unistd::gethostname().unwrap_or_default();
+        let (own, host) = (env!("CARGO_PKG_VERSION"), &self.host);
+        let protocol = version_in(MAGIC).unwrap_or_default();
+        self.lose(format!(
+            "host {host} has mpi-lite of {theirs}, but host {} has version {protocol} (mpi-lite \
+             {own}): install the same one on both, at {}",
+            printable(&here.to_string_lossy()),
+            self.settings.agent.trim_end_matches(" --agent")
+        ));
     }
 
     fn take_frames(&mut self, now: Instant) {
@@ -289,22 +324,8 @@ impl Remote {
     }
 
     fn hear(&mut self, report: Report, now: Instant) {
-        if report
-            .rank()
-            .is_some_and(|rank| !self.ranks.contains(&rank))
-        {
-            return self.lose(format!(
-                "host {} reports about a rank of another host",
-                self.host
-            ));
-        }
-        if let Report::Card { card, .. } = &report
-            && card.len() > CARD_MAX
-        {
-            let (host, bytes) = (&self.host, card.len());
-            return self.lose(format!(
-                "host {host} sent a card of {bytes} bytes ({CARD_MAX} at most)"
-            ));
+        if let Err(why) = self.ledger.enter_report(&report, now) {
+            return self.lose(format!("host {} {why}; ending the job", self.host));
         }
         match report {
             Report::Ready {
@@ -312,20 +333,15 @@ impl Remote {
                 server,
                 client,
             } => {
-                let own = env!("CARGO_PKG_VERSION");
-                if version != own {
-                    let version = printable(&version);
-                    return self.lose(format!(
-                        "host {} has mpi-lite {version}, but this is mpi-lite {own}",
-                        self.host
-                    ));
+                if version != env!("CARGO_PKG_VERSION") {
+                    return self.lose_other_version(&printable(&version));
                 }
                 (self.server, self.client) = (server, client);
                 self.state = State::Ready;
                 self.silence.heard(now);
                 self.ping_at = now + self.silence.period();
             }
-            Report::Pong | Report::Lost { .. } => {}
+            Report::Pong => {}
             Report::Quiet => {
                 self.state = State::Quiet(now + FAREWELL);
                 if let Some(ssh) = &mut self.ssh {
@@ -366,7 +382,7 @@ impl Remote {
                 } else {
                     self.silence.period()
                 };
-            self.send(&Order::Ping);
+            self.send(&Order::Ping, now);
         }
     }
 
@@ -454,6 +470,20 @@ impl Remote {
     }
 }
 
+/// Where the bytes begin in others.
+fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|it| it == wanted)
+}
+
+/// The version in a line like [`MAGIC`], if it has come as a whole.
+fn version_in(line: &[u8]) -> Option<String> {
+    let version = line.strip_prefix(MAGIC_START)?;
+    let end = version.iter().position(|byte| *byte == b'\n');
+    let end = end.or((version.len() >= MAGIC_VERSION_MAX).then_some(MAGIC_VERSION_MAX))?;
+    let version = &version[..end.min(MAGIC_VERSION_MAX)];
+    Some(printable(&String::from_utf8_lossy(version)))
+}
+
 #[cfg(test)]
 mod tests {
     use nix::sys::signal::SigSet;
@@ -526,23 +556,6 @@ mod tests {
             [Report::Lost { .. }]
         ));
         assert!(remote.is_over());
-    }
-
-    #[test]
-    fn a_node_that_passes_on_a_long_card_is_lost() {
-        let mut remote = behind(&silent_agent());
-        until_ready(&mut remote);
-        let card = |bytes| Report::Card {
-            rank: 0,
-            card: vec![1; bytes].into(),
-        };
-        remote.hear(card(CARD_MAX), Instant::now());
-        assert_eq!(reports(&mut remote), [card(CARD_MAX)]);
-        remote.hear(card(CARD_MAX + 1), Instant::now());
-        let [Report::Lost { reason }] = &reports(&mut remote)[..] else {
-            panic!("it goes on");
-        };
-        assert!(reason.contains("1025 bytes (1024 at most)"), "{reason}");
     }
 
     #[test]

@@ -16,6 +16,10 @@ use crate::failure::{Failure, printable};
 /// Above this share of packets sent again, in per cent of all, there is a note (a few are normal).
 const NOTED_PERCENT: f64 = 1.0;
 
+/// The most counters that are kept. Ranks have some 80; one that invents names is given no memory
+/// for more.
+const COLUMNS_MAX: usize = 512;
+
 /// The arrays that the derived figures are made of, and the counters.
 const SENT: &str = "rmpp_sent";
 const MESSAGES: &str = "rmpp_messages_sent";
@@ -52,7 +56,7 @@ impl Column {
     fn new(counted: &Counted, ranks: usize) -> Column {
         Column {
             name: printable(&counted.name),
-            array: counted.array.clone(),
+            array: printable(&counted.array),
             measure: counted.measure,
             by_rank: vec![None; ranks],
         }
@@ -139,21 +143,27 @@ impl Statistics {
     /// What a rank has counted since it began.
     pub fn hear(&mut self, rank: u32, counters: &[Counted]) {
         for (place, counted) in counters.iter().enumerate() {
-            let place = self.place_of(counted, place);
+            let Some(place) = self.place_of(counted, place) else {
+                continue;
+            };
             let value = &mut self.columns[place].by_rank[rank as usize];
             value.get_or_insert_default().now = counted.value;
         }
     }
 
     /// Which column has this name; all ranks report in the same order, so it is likely `guess`.
-    fn place_of(&mut self, counted: &Counted, guess: usize) -> usize {
+    /// `None` if there is no room for another one.
+    fn place_of(&mut self, counted: &Counted, guess: usize) -> Option<usize> {
         let is_it = |column: &Column| column.name == counted.name;
         if self.columns.get(guess).is_some_and(is_it) {
-            return guess;
+            return Some(guess);
         }
-        self.columns.iter().position(is_it).unwrap_or_else(|| {
-            self.columns.push(Column::new(counted, self.ranks));
-            self.columns.len() - 1
+        let place = self.columns.iter().position(is_it);
+        place.or_else(|| {
+            (self.columns.len() < COLUMNS_MAX).then(|| {
+                self.columns.push(Column::new(counted, self.ranks));
+                self.columns.len() - 1
+            })
         })
     }
 
@@ -299,6 +309,15 @@ mod tests {
         statistics.hear(0, &[count("a", 7), peak(4)]);
         assert_eq!(extent(&statistics, "a").sum, 12);
         assert_eq!(extent(&statistics, "p").sum, 9);
+    }
+
+    #[test]
+    fn invented_names_take_no_memory_without_end() {
+        let mut statistics = Statistics::new(1);
+        for number in 0..10 * COLUMNS_MAX {
+            statistics.hear(0, &[count(&format!("n{number}\x1b"), 1)]);
+        }
+        assert_eq!(statistics.columns.len(), COLUMNS_MAX);
     }
 
     #[test]

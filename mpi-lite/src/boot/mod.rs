@@ -20,6 +20,7 @@
 //! ```
 
 mod client;
+mod foreign;
 pub mod protocol;
 mod secret;
 mod shared;
@@ -29,6 +30,7 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 
 pub use client::Client;
+pub use foreign::foreign_marks;
 pub use protocol::{Assignment, Counted};
 pub use secret::{SECRET_BYTES, Secret};
 pub use shared::Shared;
@@ -61,7 +63,7 @@ pub enum BootError {
     /// Another launcher started several copies of this program, and we cannot talk to it.
     #[error(
         "{launcher} started this program ({variable}={value}), but the program is linked with \
-         mpi-lite: start it with mpi-lite's mpirun (to run it alone, unset {variable})"
+         mpi-lite: start it with mpi-lite's mpirun (to run it alone, unset {variable}{others})"
     )]
     Foreign {
         /// The launcher, as its users know it.
@@ -70,6 +72,8 @@ pub enum BootError {
         variable: &'static str,
         /// The value of that variable.
         value: String,
+        /// More variables to unset, each with a blank in front.
+        others: String,
     },
     /// The launcher closed the channel: it is gone or it ends the job.
     #[error("the launcher closed its channel while this rank was in {during}: the job is ending")]
@@ -259,24 +263,6 @@ enum Origin {
     Alone,
 }
 
-/// The launchers that leave a size in the environment: (name, size variable, variable that must
-/// be there as well because the size alone is also set outside of a parallel step).
-const FOREIGN: [(&str, &str, &str); 5] = [
-    (
-        "Open MPI's mpirun",
-        "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_RANK",
-    ),
-    (
-        "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
-        "PMI_SIZE",
-        "PMI_RANK",
-    ),
-    ("Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
-    ("Flux", "FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
-    ("Cray's PALS", "PALS_SIZE", "PALS_RANKID"),
-];
-
 fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootError> {
     if let Some(value) = variable(protocol::BOOT_FD) {
         let text = value.to_string_lossy();
@@ -288,19 +274,7 @@ fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootErr
             }),
         };
     }
-    for (launcher, size, rank) in FOREIGN {
-        let (Some(value), Some(_)) = (variable(size), variable(rank)) else {
-            continue;
-        };
-        let value = value.to_string_lossy().escape_debug().to_string();
-        if value.parse::<u64>().is_ok_and(|size| size > 1) {
-            return Err(BootError::Foreign {
-                launcher,
-                variable: size,
-                value,
-            });
-        }
-    }
+    foreign::check(variable)?;
     Ok(Origin::Alone)
 }
 
@@ -332,36 +306,6 @@ mod tests {
                 "{value:?}: {error}"
             );
         }
-    }
-
-    #[test]
-    fn a_foreign_launcher_with_several_ranks_is_an_error_in_one_line() {
-        for (_, size, rank) in FOREIGN {
-            let error = origin_of(&[(size, "2"), (rank, "0")]).unwrap_err();
-            assert!(
-                matches!(error, BootError::Foreign { .. }),
-                "{size}: {error}"
-            );
-            assert!(!error.to_string().contains('\n'));
-        }
-    }
-
-    #[test]
-    fn a_foreign_launcher_with_one_rank_is_alone() {
-        for (_, size, rank) in FOREIGN {
-            assert_eq!(
-                origin_of(&[(size, "1"), (rank, "0")]).unwrap(),
-                Origin::Alone
-            );
-        }
-    }
-
-    #[test]
-    fn a_batch_script_that_only_knows_its_size_is_alone() {
-        assert_eq!(
-            origin_of(&[("SLURM_STEP_NUM_TASKS", "4")]).unwrap(),
-            Origin::Alone
-        );
     }
 
     #[test]

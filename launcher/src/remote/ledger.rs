@@ -1,0 +1,199 @@
+//! What another host has reported so far, and what it may report next.
+//!
+//! A host may run another program than ours, or a changed one. What it reports is not believed
+//! where it cannot be, and it holds no more of our memory than a right one.
+
+use std::time::Instant;
+
+use mpi_lite::boot::protocol::CARD_MAX;
+
+use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
+use crate::phase::{Phase, Step};
+use crate::wire::{Order, Report};
+
+/// What a rank's node has reported about it.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    rank: u32,
+    is_started: bool,
+    has_ended: bool,
+    phase: Phase,
+    stops: u32,
+}
+
+/// The account of one node.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    /// Its ranks, ascending.
+    entries: Vec<Entry>,
+    is_ready: bool,
+    is_quiet: bool,
+    /// When it was told to start its ranks.
+    started_at: Option<Instant>,
+    /// Bytes of output that have come and not been written yet.
+    output: usize,
+    /// Bytes of input that were sent and not been taken yet.
+    input: u64,
+}
+
+impl Ledger {
+    /// The account of a node that may report about these ranks, and has not been reached.
+    pub(super) fn new(ranks: &[u32]) -> Ledger {
+        let entry = |rank: &u32| Entry {
+            rank: *rank,
+            is_started: false,
+            has_ended: false,
+            phase: Phase::Silent,
+            stops: 0,
+        };
+        Ledger {
+            entries: ranks.iter().map(entry).collect(),
+            is_ready: false,
+            is_quiet: false,
+            started_at: None,
+            output: 0,
+            input: 0,
+        }
+    }
+
+    /// Enters an order to the node.
+    pub(super) fn enter_order(&mut self, order: &Order, now: Instant) {
+        match order {
+            Order::Start(_) => self.started_at = Some(now),
+            Order::Cards(_) => {
+                for entry in &mut self.entries {
+                    entry.phase = entry.phase.after_cards();
+                }
+            }
+            Order::Input(bytes) => self.input += bytes.len() as u64,
+            Order::OutputTaken(bytes) => {
+                let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
+                self.output = self.output.saturating_sub(bytes);
+            }
+            Order::InputEnd | Order::Signal { .. } | Order::End | Order::Ping => {}
+        }
+    }
+
+    /// Enters a report of the node.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as the end of a line that begins with the host.
+    pub(super) fn enter_report(&mut self, report: &Report, now: Instant) -> Result<(), String> {
+        if let Some(why) = self.untimely(report) {
+            return Err(format!("reports what cannot be: {why}"));
+        }
+        match report {
+            Report::Ready { .. } => self.is_ready = true,
+            Report::Quiet => self.is_quiet = true,
+            Report::InputTaken(bytes) => match self.input.checked_sub(*bytes) {
+                Some(left) => self.input = left,
+                None => return Err(cannot_be("it has taken more input than it got")),
+            },
+            Report::InputClosed if self.find(0).is_none() => {
+                return Err(cannot_be("the end of the input that another host has"));
+            }
+            Report::Silent(_) | Report::Lost { .. } => {
+                return Err(cannot_be("it speaks of its own silence or loss"));
+            }
+            Report::Output { bytes, .. } => self.enter_output(bytes.len())?,
+            Report::Card { card, .. } if card.len() > CARD_MAX => {
+                let bytes = card.len();
+                return Err(format!("sent a card of {bytes} bytes ({CARD_MAX} at most)"));
+            }
+            _ => {}
+        }
+        match report.rank() {
+            Some(rank) => self.enter_rank(rank, report, now),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns why the node cannot report this now, whatever it says.
+    fn untimely(&self, report: &Report) -> Option<&'static str> {
+        let is_ready = matches!(report, Report::Ready { .. });
+        let needs_no_start = matches!(report, Report::Quiet | Report::Pong);
+        let may_come_last = matches!(report, Report::Pong | Report::InputClosed);
+        match () {
+            () if is_ready && self.is_ready => Some("it is ready a second time"),
+            () if !is_ready && !self.is_ready => Some("it is not ready yet"),
+            () if is_ready || needs_no_start && !self.is_quiet => None,
+            () if self.started_at.is_none() => Some("it has not been told to start"),
+            () if self.is_quiet && !may_come_last => Some("it goes on after its end"),
+            () => None,
+        }
+    }
+
+    fn enter_output(&mut self, bytes: usize) -> Result<(), String> {
+        self.output += bytes;
+        if bytes == 0 {
+            return Err(cannot_be("output without a byte"));
+        }
+        if self.output > OUTPUT_ON_THE_WAY_MAX {
+            return Err(format!(
+                "sends more output than mpirun has room for ({OUTPUT_ON_THE_WAY_MAX} bytes until \
+                 some are written)"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Enters what is about one rank.
+    fn enter_rank(&mut self, rank: u32, report: &Report, now: Instant) -> Result<(), String> {
+        let elapsed = self.started_at.map(|at| now.saturating_duration_since(at));
+        let Some(entry) = self.find(rank) else {
+            return Err(cannot_be(&format!("rank {rank} is not one of its ranks")));
+        };
+        if entry.is_started == matches!(report, Report::Started { .. }) {
+            let what = if entry.is_started {
+                "has started twice"
+            } else {
+                "has not started yet"
+            };
+            return Err(cannot_be(&format!("rank {rank} {what}")));
+        }
+        match report {
+            Report::Started { .. } => entry.is_started = true,
+            Report::Ended { .. } if entry.has_ended => {
+                return Err(cannot_be(&format!("rank {rank} has ended twice")));
+            }
+            Report::Ended { .. } => entry.has_ended = true,
+            Report::Stopped { .. } => {
+                entry.stops += 1;
+                if elapsed.is_none_or(|elapsed| elapsed < STOPPED_FOR * entry.stops) {
+                    return Err(cannot_be(&format!("rank {rank} was not stopped so long")));
+                }
+            }
+            report => {
+                if let Some(step) = step_of(report) {
+                    let phase = entry.phase.after(step);
+                    entry.phase = phase.map_err(|why| cannot_be(&format!("rank {rank} {why}")))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, rank: u32) -> Option<&mut Entry> {
+        let place = self.entries.binary_search_by_key(&rank, |entry| entry.rank);
+        place.ok().map(|place| &mut self.entries[place])
+    }
+}
+
+fn cannot_be(why: &str) -> String {
+    format!("reports what cannot be: {why}")
+}
+
+/// The step of a rank that its node passes on.
+fn step_of(report: &Report) -> Option<Step> {
+    match report {
+        Report::Init { .. } => Some(Step::Init),
+        Report::Card { .. } => Some(Step::Card),
+        Report::Counters { .. } => Some(Step::Counters),
+        Report::Finalized { .. } => Some(Step::Finalized),
+        Report::Abort { .. } => Some(Step::Abort),
+        Report::Loss { .. } => Some(Step::Loss),
+        Report::Failure { .. } => Some(Step::Failure),
+        _ => None,
+    }
+}

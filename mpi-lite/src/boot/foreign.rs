@@ -1,0 +1,206 @@
+//! Other launchers, by what they leave in the environment of what they start.
+//!
+//! A program that one of them started in several copies must not run: each copy would be rank 0 of
+//! 1. A program that runs alone inside a batch job goes on.
+
+use std::ffi::OsString;
+
+use super::BootError;
+
+/// A launcher that we cannot talk to.
+struct Launcher {
+    /// Its name, as its users know it.
+    name: &'static str,
+    /// What it sets in each process that it starts, and nobody else does: all of them are there.
+    marks: &'static [&'static str],
+    /// Where it says how many processes it started; the first that is set counts. A single
+    /// process is alone.
+    sizes: &'static [&'static str],
+}
+
+const LAUNCHERS: &[Launcher] = &[
+    Launcher {
+        name: "Open MPI's mpirun",
+        marks: &["OMPI_COMM_WORLD_RANK"],
+        sizes: &["OMPI_COMM_WORLD_SIZE"],
+    },
+    Launcher {
+        name: "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
+        marks: &["PMI_RANK"],
+        sizes: &["PMI_SIZE"],
+    },
+    Launcher {
+        name: "a PMI launcher (MPICH's mpiexec)",
+        marks: &["PMI_FD"],
+        sizes: &["PMI_SIZE"],
+    },
+    Launcher {
+        name: "a PMI launcher (MPICH's mpiexec -pmi-port)",
+        marks: &["PMI_ID", "PMI_PORT"],
+        sizes: &["PMI_SIZE"],
+    },
+    Launcher {
+        name: "MVAPICH's mpirun_rsh",
+        marks: &["MV2_COMM_WORLD_RANK"],
+        sizes: &["MV2_COMM_WORLD_SIZE"],
+    },
+    Launcher {
+        name: "IBM's jsrun",
+        marks: &["JSM_NAMESPACE_RANK"],
+        sizes: &["JSM_NAMESPACE_SIZE"],
+    },
+    Launcher {
+        name: "Flux",
+        marks: &["FLUX_TASK_RANK"],
+        sizes: &["FLUX_JOB_SIZE"],
+    },
+    Launcher {
+        name: "Cray's PALS",
+        marks: &["PALS_RANKID"],
+        sizes: &["PALS_SIZE", "PMI_SIZE"],
+    },
+    Launcher {
+        name: "Cray's aprun",
+        marks: &["ALPS_APP_PE"],
+        sizes: &["PMI_SIZE"],
+    },
+    Launcher {
+        name: "LSF's blaunch",
+        marks: &["LSF_PM_TASKID"],
+        sizes: &[],
+    },
+    Launcher {
+        name: "Slurm's srun",
+        marks: &["SLURM_STEP_ID"],
+        sizes: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+    },
+    Launcher {
+        name: "Slurm's srun",
+        marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
+        sizes: &["SLURM_STEP_NUM_TASKS"],
+    },
+    Launcher {
+        name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
+        marks: &["PMIX_RANK", "PMIX_NAMESPACE"],
+        sizes: &[
+            "OMPI_COMM_WORLD_SIZE",
+            "JSM_NAMESPACE_SIZE",
+            "SLURM_STEP_NUM_TASKS",
+        ],
+    },
+];
+
+/// From this number on a step of Slurm is the batch script or an interactive shell, which srun did
+/// not start.
+const SLURM_OWN_STEPS: u64 = 0xffff_fff0;
+
+impl Launcher {
+    /// Says whether it started this process together with others.
+    fn started_several(&self, variable: &impl Fn(&str) -> Option<OsString>) -> bool {
+        let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();
+        let is_mark = |mark: &&str| match number(mark) {
+            Some(step) if *mark == "SLURM_STEP_ID" => step < SLURM_OWN_STEPS,
+            _ => variable(mark).is_some(),
+        };
+        let size = self.sizes.iter().find_map(|size| number(size));
+        self.marks.iter().all(is_mark) && size != Some(1)
+    }
+}
+
+/// The variables by which processes of other launchers are recognised.
+pub fn foreign_marks() -> impl Iterator<Item = &'static str> {
+    LAUNCHERS.iter().flat_map(|it| it.marks.iter().copied())
+}
+
+/// Checks that no other launcher started several copies of this program.
+///
+/// # Errors
+///
+/// [`BootError::Foreign`] with the launcher and the variable by which it was recognised.
+pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), BootError> {
+    let mut several = LAUNCHERS.iter().filter(|it| it.started_several(&variable));
+    let Some(first) = several.next() else {
+        return Ok(());
+    };
+    let mark = first.marks[0];
+    let value = variable(mark).unwrap_or_default();
+    let others = several.map(|it| format!(" {}", it.marks[0]));
+    Err(BootError::Foreign {
+        launcher: first.name,
+        variable: mark,
+        value: value.to_string_lossy().escape_debug().to_string(),
+        others: others.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(set: &[(&str, &str)]) -> Result<(), BootError> {
+        check(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+    }
+
+    fn marks(launcher: &Launcher) -> Vec<(&'static str, &'static str)> {
+        launcher.marks.iter().map(|mark| (*mark, "3")).collect()
+    }
+
+    #[test]
+    fn another_launcher_is_an_error_in_one_line_that_names_what_to_unset() {
+        for launcher in LAUNCHERS {
+            let marks = marks(launcher);
+            let error = checked(&marks).unwrap_err().to_string();
+            assert!(error.contains(launcher.name), "{error}");
+            assert!(error.contains(&format!("unset {}", marks[0].0)), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_launcher_with_several_processes_is_an_error_and_with_one_is_alone() {
+        for launcher in LAUNCHERS {
+            for size in launcher
+                .sizes
+                .iter()
+                .filter(|it| !launcher.marks.contains(it))
+            {
+                let with = |number| [marks(launcher), vec![(*size, number)]].concat();
+                assert!(checked(&with("2")).is_err(), "{size}");
+                assert!(checked(&with("1")).is_ok(), "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_alone_in_a_batch_job_goes_on() {
+        let slurm = [
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_JOB_NODELIST", "n[1-2]"),
+        ];
+        let batch_step = [&slurm[..], &[("SLURM_STEP_ID", "4294967291")]].concat();
+        let lsf = [("LSB_JOBID", "7"), ("LSB_HOSTS", "a a b b")];
+        let pbs = [
+            ("PBS_JOBID", "7"),
+            ("PBS_NODEFILE", "/x"),
+            ("PBS_TASKNUM", "1"),
+        ];
+        for set in [&slurm[..], &batch_step, &lsf, &pbs, &[]] {
+            assert!(checked(set).is_ok(), "{set:?}");
+        }
+        assert!(checked(&[("SLURM_STEP_NUM_TASKS", "4")]).is_ok());
+    }
+
+    #[test]
+    fn all_that_must_be_unset_is_named_at_once() {
+        let set = [
+            ("PMIX_RANK", "0"),
+            ("PMIX_NAMESPACE", "s.1"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_NTASKS", "2"),
+        ];
+        let error = checked(&set).unwrap_err().to_string();
+        assert!(error.contains("unset SLURM_STEP_ID PMIX_RANK)"), "{error}");
+    }
+}
