@@ -63,9 +63,9 @@ impl Delivery {
             address,
             ref unfinished,
             ref unsent,
-            reason,
+            ref reason,
         } = *lost;
-        self.peers.lose(peer, address, reason);
+        self.peers.lose(peer, address, reason.clone());
         // If this process was told of the loss, the one that told it has told all others too.
         if !self.peers.is_doubted(peer) {
             self.notices.push(Notice::Tell(peer));

@@ -4,6 +4,7 @@
 //! of the columns. A job begins with one row for each of its processes, in the order of their
 //! ranks; rows that are added later need not have that order. Decision 0047.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use crate::error::{Cause, Error};
@@ -18,7 +19,7 @@ struct Row {
     /// Where its socket listens, if a link has told.
     address: Option<SocketAddr>,
     /// Why it answers no more, in words.
-    loss: Option<&'static str>,
+    loss: Option<Cow<'static, str>>,
     /// Another process has said that it answers no more.
     is_doubted: bool,
 }
@@ -115,10 +116,15 @@ impl PeerTable {
 
     /// `peer` answers no more; its socket listens at `address`, and `reason` says why it is lost,
     /// in words. What was said first stays.
-    pub fn lose(&mut self, peer: PeerId, address: Option<SocketAddr>, reason: &'static str) {
+    pub fn lose(
+        &mut self,
+        peer: PeerId,
+        address: Option<SocketAddr>,
+        reason: impl Into<Cow<'static, str>>,
+    ) {
         let row = &mut self.rows[peer.0 as usize];
         if row.loss.is_none() {
-            row.loss = Some(reason);
+            row.loss = Some(reason.into());
             row.address = address;
             self.lost.push(peer);
         }
@@ -165,7 +171,10 @@ impl PeerTable {
             rank: row.rank,
             host: row.host.as_str().into(),
             address: row.address,
-            reason: row.loss.unwrap_or("nothing more is known of it"),
+            reason: row
+                .loss
+                .clone()
+                .unwrap_or("nothing more is known of it".into()),
         }
         .into()
     }
@@ -202,7 +211,7 @@ mod tests {
             rank: 7,
             host: "d".into(),
             address: None,
-            reason: "it left",
+            reason: "it left".into(),
         };
         assert_eq!(table.error(peer).cause(), &expected);
     }

@@ -2,10 +2,11 @@
 
 use rmpp_core::{IncomingId, NodeId};
 
+use crate::clock::Instant;
 use crate::data::Area;
 use crate::memory::Span;
 use crate::transport::sink::Event;
-use crate::transport::{Arrival, ENVELOPE_BYTES};
+use crate::transport::{Arrival, ENVELOPE_BYTES, PeerId};
 
 /// The name of a message for those above.
 pub(super) fn arrival_of(id: IncomingId) -> Arrival {
@@ -18,6 +19,8 @@ pub(super) enum News {
     Event(Event),
     /// The turn of a message that came early has come; its sender, and its bytes.
     Due(IncomingId, NodeId, u64),
+    /// A peer has never answered anything, and since when it has been asked.
+    Unheard(PeerId, Instant),
 }
 
 /// Where the bytes of a message go: what the core keeps with it.

@@ -5,7 +5,6 @@ mod incoming;
 mod terms;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use rmpp_core::{
     Awaited, Config, Counters, Endpoint, Event as CoreEvent, HeaderBytes, IncomingId,
@@ -15,14 +14,14 @@ use rmpp_core::{
 use incoming::{News, Place, arrival_of};
 pub(in crate::transport::udp) use terms::Terms;
 
-use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol};
+use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol, Route};
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
 use crate::transport::sink::Event;
 use crate::transport::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, PeerId,
-    Refusal, Sink, Token,
+    Refusal, Sink, Token, Unheard,
 };
 
 /// Why a peer is lost.
@@ -273,6 +272,9 @@ impl Driver {
             CoreEvent::Due { message, from, len } => {
                 return self.news.push_back(News::Due(message, from, len));
             }
+            CoreEvent::Unheard { node, since } => {
+                return self.news.push_back(News::Unheard(PeerId(node.0), since));
+            }
             CoreEvent::Arrived(id, _) => Event::Arrived(arrival_of(id)),
             CoreEvent::Sent(_, message)
             | CoreEvent::Refused(_, message)
@@ -282,7 +284,7 @@ impl Driver {
                 address: None,
                 unfinished: known((id, place)).into_iter().collect(),
                 unsent: Vec::new(),
-                reason: ABORTED,
+                reason: ABORTED.into(),
             })),
             CoreEvent::Lost {
                 node,
@@ -293,7 +295,7 @@ impl Driver {
                 address: None,
                 unfinished: unfinished.into_iter().filter_map(known).collect(),
                 unsent: unsent.into_iter().map(|message| message.token).collect(),
-                reason: SILENT,
+                reason: SILENT.into(),
             })),
         };
         self.news.push_back(News::Event(event));
@@ -506,7 +508,7 @@ impl Protocol for Driver {
         &mut self,
         now: Instant,
         sink: &mut impl Sink,
-        address: impl Fn(PeerId) -> Option<SocketAddr>,
+        route: impl Fn(PeerId) -> Route,
     ) -> bool {
         let mut has_told = false;
         while sink.wants_more() {
@@ -534,8 +536,18 @@ impl Protocol for Driver {
                     }
                 }
                 News::Event(Event::Lost(mut lost)) => {
-                    lost.address = address(lost.peer);
+                    let route = route(lost.peer);
+                    add_route(&mut lost, route);
                     sink.lost(*lost);
+                }
+                News::Unheard(peer, since) => {
+                    let Route { address, refusal } = route(peer);
+                    sink.unheard(Unheard {
+                        peer,
+                        address,
+                        waited: now.since(since),
+                        refusal,
+                    });
                 }
                 News::Event(event) => event.deliver(sink),
             }
@@ -578,6 +590,16 @@ struct First<'a> {
     payload: &'a [u8],
     len: u64,
     is_whole: bool,
+}
+
+/// Completes what is known of a loss. A peer to which the system sends nothing is not to blame.
+#[cold]
+fn add_route(lost: &mut Lost, route: Route) {
+    lost.address = route.address;
+    if let Some(refusal) = route.refusal.filter(|_| lost.reason == SILENT) {
+        lost.reason =
+            format!("it has answered nothing for too long (MPILITE_LOST_S): {refusal}").into();
+    }
 }
 
 /// The name of a message, if the sink has been told of it.
