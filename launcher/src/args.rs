@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
+use mpi_lite::config::PortRange;
 
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
@@ -118,6 +119,7 @@ enum Meaning {
     Directory,
     Transport,
     Interface,
+    PortRange,
     TagOutput,
     Stats,
     Secure,
@@ -180,6 +182,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("transport", Meaning::Transport),
     ("interface", Meaning::Interface),
     ("iface", Meaning::Interface),
+    ("port-range", Meaning::PortRange),
     ("l", Meaning::TagOutput),
     ("tag-output", Meaning::TagOutput),
     ("prepend-rank", Meaning::TagOutput),
@@ -223,6 +226,7 @@ usage: mpirun [options] program [arguments]
   --wdir DIR              working directory of the ranks (default: the current one)
   --transport T           auto (default), shm (shared memory, one host), rmpp or loopback
   --interface NAME        interface, network (10.1.0.0/16) or address for the ranks' traffic
+  --port-range LOW-HIGH   UDP ports for the ranks' traffic between hosts, one for each rank
   --tag-output, -l        print '[rank] ' in front of each line
   --stats[=json|=FILE]    tell at the end what the ranks counted: messages, packets, losses
   --secure[=encrypt]      encrypt and authenticate the ranks' traffic
@@ -357,6 +361,7 @@ impl Options {
             Meaning::Directory => self.directory = Some(PathBuf::from(value)),
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
+            Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
@@ -512,6 +517,19 @@ pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
             "{asked}{shown}: cookie, tag and encrypt are possible"
         ))
     })
+}
+
+/// The variable that tells the ranks their range of ports.
+fn parse_port_range(value: &OsStr, name: &str) -> Result<(OsString, Option<OsString>), Failure> {
+    let shown = value.to_string_lossy();
+    let range = PortRange::parse(&shown).ok_or_else(|| {
+        let shown = printable(&shown);
+        Failure::usage(format!(
+            "{name} needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '{shown}'"
+        ))
+    })?;
+    let value = OsString::from(range.to_string());
+    Ok(("MPILITE_PORT_RANGE".into(), Some(value)))
 }
 
 fn parse_export(value: &OsStr) -> Result<(OsString, Option<OsString>), Failure> {
@@ -688,6 +706,10 @@ mod tests {
                 "--secure=no p",
                 "--secure=no: cookie, tag and encrypt are possible",
             ),
+            (
+                "--port-range 5-4 p",
+                "--port-range needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '5-4'",
+            ),
             ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
             (
                 "--map-by l2cache p",
@@ -726,6 +748,13 @@ mod tests {
             assert!(HELP.contains(&format!("={value}")), "--secure={value}");
         }
         assert!(TRANSPORTS.iter().all(|name| words.contains(name)));
+    }
+
+    #[test]
+    fn a_range_of_ports_is_a_variable_of_the_ranks() {
+        let exports = run("--port-range 40000-40100 p").exports;
+        let expected = ("MPILITE_PORT_RANGE".into(), Some("40000-40100".into()));
+        assert_eq!(exports, [expected]);
     }
 
     #[test]

@@ -258,8 +258,8 @@ struct Cut {
     _program: Scratch,
 }
 
-/// Runs rank 0 and 1 on two hosts of one network, which `fault` harms before they start; answers
-/// what they wrote, and how the job ended. Peers count as lost after `lost_s` seconds.
+/// Runs two ranks, of which rank 1 sends, in a network that `fault` harms before they start.
+/// Peers count as lost after `lost_s` seconds.
 fn run_harmed(fault: &str, lost_s: &str) -> Outcome {
     check_machine();
     let scratch = Scratch::new("harmed");
@@ -286,10 +286,10 @@ fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_pee
     let error = "Operation not permitted";
     expect_line(
         &outcome,
-        &["cannot send to rank 1 on host ", " at 127.0.0.1:", error],
+        &["cannot send to rank 0 on host ", " at 127.0.0.1:", error],
     );
     expect_line(&outcome, &["is lost", error, "firewall of this host"]);
-    let warnings = outcome.stderr.matches("cannot send to rank 1 ").count();
+    let warnings = outcome.stderr.matches("cannot send to rank 0 ").count();
     assert_eq!(warnings, 1, "{}", outcome.report());
 }
 
@@ -298,20 +298,20 @@ fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_pee
 fn a_firewall_that_rejects_what_goes_to_a_peer_is_named_with_its_error() {
     let fault = "iptables -A INPUT -p udp -j REJECT --reject-with icmp-port-unreachable";
     let outcome = run_harmed(fault, "8");
-    expect_line(&outcome, &["cannot send to rank 1 ", "Connection refused"]);
+    expect_line(&outcome, &["cannot send to rank 0 ", "Connection refused"]);
 }
 
 #[test]
 fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
     let outcome = run_harmed("iptables -A INPUT -p udp -j DROP", "14");
     let words = [
-        "no answer yet from rank 1 on host ",
+        "no answer yet from rank 0 on host ",
         " at 127.0.0.1:",
         "only ssh",
         "--port-range",
     ];
     expect_line(&outcome, &words);
-    let warnings = outcome.stderr.matches("no answer yet from rank 1 ").count();
+    let warnings = outcome.stderr.matches("no answer yet from rank 0 ").count();
     assert_eq!(warnings, 1, "{}", outcome.report());
 }
 

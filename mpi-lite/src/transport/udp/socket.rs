@@ -20,7 +20,7 @@ use super::outbox::{Outbox, Stuck};
 use super::protocol::{Expected, HEADER_BYTES, Header, Parcel, Route};
 use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
-use crate::config::Settings;
+use crate::config::{PortRange, Settings};
 use crate::counters::Datagrams;
 use crate::data::Part;
 use crate::memory::Span;
@@ -62,7 +62,7 @@ pub(super) struct Job {
 }
 
 impl Socket {
-    /// Opens a socket on `address`, any port, as `settings` say.
+    /// Opens a socket on `address`, with a port and options as `settings` say.
     ///
     /// # Errors
     /// The system's.
@@ -78,7 +78,7 @@ impl Socket {
             // Where the system has no trains, datagrams come one by one.
             let _ = set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
         }
-        socket.bind(&SocketAddr::new(address, 0).into())?;
+        bind_port(&socket, address, settings.port_range)?;
         Ok(Self {
             me: 0,
             ends: Ends {
@@ -379,6 +379,31 @@ impl Socket {
     }
 }
 
+/// Binds the first free port of `range`; without one the system chooses.
+fn bind_port(
+    socket: &socket2::Socket,
+    address: IpAddr,
+    range: Option<PortRange>,
+) -> io::Result<()> {
+    let bind = |port| socket.bind(&SocketAddr::new(address, port).into());
+    let Some(range) = range else {
+        return bind(0);
+    };
+    for port in range.first..=range.last {
+        match bind(port) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            other => return other,
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AddrInUse,
+        format!(
+            "no port of {range} is free, and each rank of this host needs one: ask for more \
+             (--port-range, MPILITE_PORT_RANGE)"
+        ),
+    ))
+}
+
 /// Asks for buffers of `bytes`: a privileged process may exceed the system's limit, others get as
 /// much as is allowed. `receive_buffer` reads back what was granted.
 fn enlarge_buffers(socket: &socket2::Socket, bytes: u64) {
@@ -506,6 +531,28 @@ mod tests {
             });
         }
         sockets
+    }
+
+    #[test]
+    fn each_socket_has_a_port_of_the_range_until_none_is_free() {
+        // The system chooses a port that is free; the other end of the range may be taken.
+        let any = Socket::bind(Ipv4Addr::LOCALHOST.into(), &Settings::default()).unwrap();
+        let taken = any.address().unwrap().port();
+        let within = |first, last| {
+            let settings = Settings {
+                port_range: Some(PortRange { first, last }),
+                ..Settings::default()
+            };
+            Socket::bind(Ipv4Addr::LOCALHOST.into(), &settings)
+        };
+        let error = within(taken, taken).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("no port of {taken}-{taken} is free")),
+            "{error}"
+        );
+        drop(any);
+        let socket = within(taken, taken).unwrap();
+        assert_eq!(socket.address().unwrap().port(), taken);
     }
 
     fn packet(number: usize, len: usize) -> Vec<u8> {

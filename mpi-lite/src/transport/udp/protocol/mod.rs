@@ -70,6 +70,7 @@ pub(crate) trait Run {
 }
 
 /// What the carrier knows of the way to a peer.
+#[derive(Debug, Default)]
 pub(crate) struct Route {
     /// Where the peer's socket listens.
     pub(crate) address: Option<SocketAddr>,

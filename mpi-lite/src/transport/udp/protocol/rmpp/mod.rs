@@ -667,7 +667,7 @@ mod tests {
         peer.outgoing().abort(message, now);
         let null = packet(&mut peer, now);
         driver.take_packet(PeerId(0), &null, now, &mut heard);
-        driver.tell(now, &mut heard, |_| None);
+        driver.tell(now, &mut heard, |_| Route::default());
         let [lost] = &heard.lost[..] else {
             panic!("the message will not come");
         };
@@ -707,7 +707,7 @@ mod tests {
             driver.transmit(now, 64, |_| 64);
             now = driver.next_timeout().expect("it waits for an answer");
             driver.handle_timeout(now);
-            driver.tell(now, &mut heard, |_| None);
+            driver.tell(now, &mut heard, |_| Route::default());
         }
         assert!(heard.waiting.is_empty(), "its turn has not come");
         assert!(heard.lost[0].unfinished.is_empty(), "{:?}", heard.lost);
