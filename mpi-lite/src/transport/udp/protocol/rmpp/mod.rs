@@ -11,7 +11,7 @@ use rmpp_core::{
     Landing as CoreLanding, Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
-use incoming::{News, Place, arrival_of};
+use incoming::{ABORTED, News, Place, SILENT, add_route, arrival_of};
 pub(in crate::transport::udp) use terms::Terms;
 
 use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol, Route};
@@ -23,14 +23,6 @@ use crate::transport::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, PeerId,
     Refusal, Sink, Token, Unheard,
 };
-
-/// Why a peer is lost.
-const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
-                      does a firewall between the hosts keep UDP away?";
-
-/// The same, where a message was announced and will not come (rule N).
-const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite never does \
-                       (decision 0031): run all ranks with the same mpi-lite";
 
 /// What a placement is relied upon for.
 const LIVING: &str = "the core places data of living messages only";
@@ -590,16 +582,6 @@ struct First<'a> {
     payload: &'a [u8],
     len: u64,
     is_whole: bool,
-}
-
-/// Completes what is known of a loss. A peer to which the system sends nothing is not to blame.
-#[cold]
-fn add_route(lost: &mut Lost, route: Route) {
-    lost.address = route.address;
-    if let Some(refusal) = route.refusal.filter(|_| lost.reason == SILENT) {
-        lost.reason =
-            format!("it has answered nothing for too long (MPILITE_LOST_S): {refusal}").into();
-    }
 }
 
 /// The name of a message, if the sink has been told of it.
