@@ -9,7 +9,7 @@ use super::leftovers::Leftovers;
 use super::matching::{Body, Inbound, Pattern};
 use super::operation::{Request, Status};
 use crate::error::Error;
-use crate::transport::{Lost, PeerId, Token};
+use crate::transport::{Lost, PeerId, Token, Unheard};
 
 impl Lane {
     /// What the program has left behind, once it finalizes.
@@ -131,5 +131,36 @@ impl Delivery {
     pub(super) fn fail(&mut self, request: Request, peer: PeerId) {
         let error = self.peers.error(peer);
         self.requests.finish(request, Status::EMPTY, Some(error));
+    }
+}
+
+impl Delivery {
+    /// Warns the user of a peer that has never answered.
+    #[cold]
+    pub(super) fn warn_of(&mut self, unheard: &Unheard) {
+        if self.unheard.is_news(unheard) {
+            eprintln!("{}", self.warning(unheard));
+        }
+    }
+
+    fn warning(&self, unheard: &Unheard) -> String {
+        let peers = &self.peers;
+        let name = |peer| format!("rank {} on host {}", peers.rank(peer), peers.host(peer));
+        let (me, other) = (name(peers.me()), name(unheard.peer));
+        let at = unheard.address;
+        let at = at.map_or_else(String::new, |at| format!(" at {at} (UDP)"));
+        let seconds = unheard.waited.as_secs();
+        let rest = self.unheard.rest();
+        match &unheard.refusal {
+            Some(refusal) => format!(
+                "mpi-lite: {me}: cannot send to {other}{at} for {seconds} s: {refusal} \
+                 (--interface chooses another network); this rank goes on trying{rest}"
+            ),
+            None => format!(
+                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \
+                 let only ssh through? Open UDP between the hosts (--port-range LOW-HIGH chooses \
+                 the ports, --interface another network); this rank goes on trying{rest}"
+            ),
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::delivery::Delivery;
 use crate::transport::{PeerId, Unheard};
 
 /// How long a peer may leave everything unanswered without a warning, where packets go out. Peers
@@ -18,7 +17,7 @@ pub(super) struct UnheardPeers(Vec<PeerId>);
 
 impl UnheardPeers {
     /// Returns true if the user is to be warned of a peer: once, and of a few peers only.
-    fn is_news(&mut self, unheard: &Unheard) -> bool {
+    pub(super) fn is_news(&mut self, unheard: &Unheard) -> bool {
         let is_time = unheard.refusal.is_some() || unheard.waited >= PATIENCE;
         let is_news = is_time && self.0.len() < LINES && !self.0.contains(&unheard.peer);
         if is_news {
@@ -28,42 +27,11 @@ impl UnheardPeers {
     }
 
     /// What stands behind the last line.
-    fn rest(&self) -> &'static str {
+    pub(super) fn rest(&self) -> &'static str {
         if self.0.len() < LINES {
             return "";
         }
         "; other peers are not named"
-    }
-}
-
-impl Delivery {
-    /// Warns the user of a peer that has never answered.
-    #[cold]
-    pub(super) fn warn_of(&mut self, unheard: &Unheard) {
-        if self.unheard.is_news(unheard) {
-            eprintln!("{}", self.warning(unheard));
-        }
-    }
-
-    fn warning(&self, unheard: &Unheard) -> String {
-        let peers = &self.peers;
-        let name = |peer| format!("rank {} on host {}", peers.rank(peer), peers.host(peer));
-        let (me, other) = (name(peers.me()), name(unheard.peer));
-        let at = unheard.address;
-        let at = at.map_or_else(String::new, |at| format!(" at {at} (UDP)"));
-        let seconds = unheard.waited.as_secs();
-        let rest = self.unheard.rest();
-        match &unheard.refusal {
-            Some(refusal) => format!(
-                "mpi-lite: {me}: cannot send to {other}{at} for {seconds} s: {refusal} \
-                 (--interface chooses another network); this rank goes on trying{rest}"
-            ),
-            None => format!(
-                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \
-                 let only ssh through? Open UDP between the hosts (--port-range LOW-HIGH chooses \
-                 the ports, --interface another network); this rank goes on trying{rest}"
-            ),
-        }
     }
 }
 
