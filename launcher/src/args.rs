@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
+use mpi_lite::config::PortRange;
 
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
@@ -225,6 +226,7 @@ impl Options {
             Meaning::Directory => self.directory = Some(PathBuf::from(value)),
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
+            Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
@@ -380,6 +382,19 @@ pub fn parse_secure(asked: &str, value: &OsStr) -> Result<Secure, Failure> {
             "{asked}{shown}: cookie, tag and encrypt are possible"
         ))
     })
+}
+
+/// The variable that tells the ranks their range of ports.
+fn parse_port_range(value: &OsStr, name: &str) -> Result<(OsString, Option<OsString>), Failure> {
+    let shown = value.to_string_lossy();
+    let range = PortRange::parse(&shown).ok_or_else(|| {
+        let shown = printable(&shown);
+        Failure::usage(format!(
+            "{name} needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '{shown}'"
+        ))
+    })?;
+    let value = OsString::from(range.to_string());
+    Ok(("MPILITE_PORT_RANGE".into(), Some(value)))
 }
 
 fn parse_export(value: &OsStr) -> Result<(OsString, Option<OsString>), Failure> {
@@ -556,6 +571,10 @@ mod tests {
                 "--secure=no p",
                 "--secure=no: cookie, tag and encrypt are possible",
             ),
+            (
+                "--port-range 5-4 p",
+                "--port-range needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '5-4'",
+            ),
             ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
             (
                 "--map-by l2cache p",
@@ -590,6 +609,13 @@ mod tests {
             }
         }
         assert_eq!(choices("secure").len(), 3);
+    }
+
+    #[test]
+    fn a_range_of_ports_is_a_variable_of_the_ranks() {
+        let exports = run("--port-range 40000-40100 p").exports;
+        let expected = ("MPILITE_PORT_RANGE".into(), Some("40000-40100".into()));
+        assert_eq!(exports, [expected]);
     }
 
     #[test]

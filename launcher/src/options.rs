@@ -12,6 +12,7 @@ pub(crate) enum Meaning {
     Directory,
     Transport,
     Interface,
+    PortRange,
     TagOutput,
     Stats,
     Secure,
@@ -200,6 +201,12 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::Interface,
         value: Value::Word("NAME"),
         text: "interface, network (10.1.0.0/16) or address for the ranks' traffic",
+    },
+    Entry {
+        names: &["port-range"],
+        meaning: Meaning::PortRange,
+        value: Value::Word("LOW-HIGH"),
+        text: "UDP ports for the ranks' traffic between hosts, one for each rank",
     },
     Entry {
         names: &["tag-output", "l", "prepend-rank"],

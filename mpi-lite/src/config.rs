@@ -61,6 +61,7 @@ macro_rules! settings {
     (@type acks) => { Acks };
     (@type secure) => { Option<Secure> };
     (@type wait) => { Wait };
+    (@type ports) => { Option<PortRange> };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
     (@value budget $default:expr) => { $default.0 };
@@ -69,6 +70,7 @@ macro_rules! settings {
     (@value acks $default:expr) => { Acks::Lazy };
     (@value secure $default:expr) => { None };
     (@value wait $default:expr) => { Wait::Auto };
+    (@value ports $default:expr) => { None };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
     (@text budget $default:expr) => { $default.1 };
@@ -77,6 +79,7 @@ macro_rules! settings {
     (@text acks $default:expr) => { $default };
     (@text secure $default:expr) => { $default };
     (@text wait $default:expr) => { $default };
+    (@text ports $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
     (@show number $value:expr) => { Value::Number($value) };
     (@show budget $value:expr) => { Value::Number($value) };
@@ -89,6 +92,9 @@ macro_rules! settings {
     (@show secure $value:expr) => {
         Value::Text($value.map_or_else(String::new, |secure| secure.to_string()))
     };
+    (@show ports $value:expr) => {
+        Value::Text($value.map_or_else(String::new, |ports| ports.to_string()))
+    };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse budget $variable:literal, $text:expr) => { number($variable, $text) };
@@ -97,6 +103,7 @@ macro_rules! settings {
     (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
     (@parse secure $variable:literal, $text:expr) => { secure($variable, $text).map(Some) };
     (@parse wait $variable:literal, $text:expr) => { wait($variable, $text) };
+    (@parse ports $variable:literal, $text:expr) => { ports($variable, $text).map(Some) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
 }
 
@@ -141,6 +148,31 @@ impl fmt::Display for Secure {
             Self::Tag => "tag",
             Self::Encrypt => "encrypt",
         })
+    }
+}
+
+/// Ports of UDP, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRange {
+    /// The first one, at least 1.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+}
+
+impl PortRange {
+    /// Reads `LOW-HIGH`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (first, last) = text.trim().split_once('-')?;
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (0 < first && first <= last).then_some(Self { first, last })
+    }
+}
+
+impl fmt::Display for PortRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.last)
     }
 }
 
@@ -197,6 +229,9 @@ settings! {
     copy_across: switch = "on", "MPILITE_COPY_ACROSS";
     /// Payload bytes of one RMPP packet, at most what the path carries unfragmented.
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
+    /// Ports of which each rank binds one, as `40000-40100`; each host needs one for each of its
+    /// ranks. As `--port-range` of `mpirun`.
+    port_range: ports = "any free port", "MPILITE_PORT_RANGE";
     /// Bytes asked for as socket receive and send buffer.
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends of up to this many bytes are copied and complete at once.
@@ -278,6 +313,12 @@ fn secure(variable: &str, text: &str) -> Result<Secure, String> {
     let text = text.trim();
     let found = all.into_iter().find(|secure| secure.to_string() == text);
     found.ok_or_else(|| format!("{variable}={text:?} is none of cookie, tag and encrypt"))
+}
+
+fn ports(variable: &str, text: &str) -> Result<PortRange, String> {
+    PortRange::parse(text).ok_or_else(|| {
+        format!("{variable}={text:?} is not LOW-HIGH with ports from 1 to 65535, as 40000-40100")
+    })
 }
 
 fn profile(variable: &str, text: &str) -> Result<Caps, String> {
@@ -493,6 +534,21 @@ mod tests {
                 error,
                 format!("{name}=\"1G\" is not a whole number from 0 up")
             );
+        }
+    }
+
+    #[test]
+    fn a_range_of_ports_has_two_ends_in_their_order() {
+        let range = |text: &str| PortRange::parse(text).map(|range| (range.first, range.last));
+        assert_eq!(range("40000-40100"), Some((40_000, 40_100)));
+        assert_eq!(range("7-7"), Some((7, 7)));
+        for wrong in [
+            "", "-", "40000", "2-1", "0-5", "1-65536", "a-b", "1-2-3", "1:2",
+        ] {
+            assert_eq!(range(wrong), None, "{wrong}");
+            let read = |name: &str| (name == "MPILITE_PORT_RANGE").then(|| wrong.to_owned());
+            let error = Settings::read(read).unwrap_err();
+            assert!(error.starts_with("MPILITE_PORT_RANGE="), "{error}");
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Source: MPI 5.0, 9.4 (error codes and classes).
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 /// The result of everything that a program may ask for.
@@ -141,7 +142,7 @@ pub enum Cause {
         /// Where its socket listens, if it has one.
         address: Option<SocketAddr>,
         /// How we know.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     /// Processes of a communicator are in different collective operations.
     #[error(

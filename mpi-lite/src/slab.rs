@@ -304,6 +304,11 @@ impl<T> Table<T> {
         }
     }
 
+    /// All things.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slab.iter().map(|(_, (_, thing))| thing)
+    }
+
     /// Gives the memory of a table back that was long and is empty.
     pub fn shrink(&mut self) {
         self.slab.shrink();

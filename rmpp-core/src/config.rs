@@ -53,6 +53,9 @@ pub struct Config {
     pub max_timeout: Duration,
     /// A peer that answered nothing for so long is lost; `None`: never.
     pub lost_after: Option<Duration>,
+    /// A peer that has never answered anything is reported once it has been silent for so long;
+    /// `None`: never.
+    pub unheard_after: Option<Duration>,
     /// How long a finished incoming message is remembered when its GCH does not come.
     pub done_state_lifetime: Duration,
     /// How many finished incoming messages are remembered at most; the oldest goes first.
@@ -99,6 +102,7 @@ impl Config {
             restart_timeout: Duration::from_millis(5),
             max_timeout: Duration::from_secs(1),
             lost_after: Some(Duration::from_secs(120)),
+            unheard_after: None,
             done_state_lifetime: Duration::from_secs(600),
             max_done_states: 65_536,
             first_window: 512,

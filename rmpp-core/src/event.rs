@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::ids::{IncomingId, NodeId, OutgoingId};
 use crate::packet::HeaderBytes;
+use crate::time::Instant;
 
 /// What to do with an incoming message (paper §3.6: the call back into RMPP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +105,14 @@ pub enum Event<Out = (), In = ()> {
     /// Our own [`abort`](crate::OutgoingMessages::abort) of it is finished; whether the
     /// receiver got it before is unknown.
     Cancelled(OutgoingId, Out),
+    /// The peer has never answered anything, and has been asked for a while. Nothing is given up:
+    /// this is raised again with each repetition that it does not answer.
+    Unheard {
+        /// The peer.
+        node: NodeId,
+        /// Since when it has been asked.
+        since: Instant,
+    },
     /// The peer has answered nothing for too long. Messages to and from it that had no event yet
     /// will have none.
     Lost {

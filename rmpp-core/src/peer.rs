@@ -45,7 +45,7 @@ pub(crate) struct Path {
     pub(crate) unasked_bytes: u64,
     /// Since when nothing that asks for an answer has got any; `NEVER`: nothing is open.
     pub(crate) silent_since: Instant,
-    /// When the last packet of the peer came.
+    /// When the last packet of the peer came; `ZERO`: none has come.
     pub(crate) heard_at: Instant,
     /// When a first packet was repeated last. An earlier packet measures no round trip: its
     /// acknowledgement may have waited for the repeated one.

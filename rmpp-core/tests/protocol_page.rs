@@ -395,6 +395,7 @@ fn defaults(caps: Caps) -> Vec<(&'static str, String, &'static str)> {
         restart_timeout,
         max_timeout,
         lost_after,
+        unheard_after,
         done_state_lifetime,
         max_done_states,
         first_window,
@@ -413,7 +414,8 @@ fn defaults(caps: Caps) -> Vec<(&'static str, String, &'static str)> {
         u64::MAX => "no limit".to_owned(),
         _ => grouped(bytes),
     };
-    let lost_after = lost_after.map_or("never".to_owned(), time);
+    let [lost_after, unheard_after] =
+        [lost_after, unheard_after].map(|it| it.map_or("never".to_owned(), time));
     vec![
         ("version", version.to_string(), "all"),
         ("max_rcv_buf", grouped(max_rcv_buf.into()), "each"),
@@ -424,6 +426,7 @@ fn defaults(caps: Caps) -> Vec<(&'static str, String, &'static str)> {
         ("restart_timeout", time(restart_timeout), "each"),
         ("max_timeout", time(max_timeout), "each"),
         ("lost_after", lost_after, "each"),
+        ("unheard_after", unheard_after, "each"),
         ("done_state_lifetime", time(done_state_lifetime), "each"),
         ("max_done_states", grouped(max_done_states as u64), "each"),
         ("first_window", first_window.to_string(), "each"),
@@ -452,6 +455,7 @@ fn settings() -> String {
         "T: least time before a long message is taken back to 1, classic only",
         "T: greatest timeout",
         "T: silence after which a peer is lost",
+        "T: silence after which a peer that has never answered is reported",
         "P8",
         "C: finished messages that are remembered",
         "M: first packets under way to one node",

@@ -764,6 +764,40 @@ fn rule_t_a_silent_peer_is_lost_after_its_time_and_not_before() {
 }
 
 #[test]
+fn rule_t_a_peer_that_has_never_answered_is_reported_and_one_that_has_answered_is_not() {
+    let mut config = config(2);
+    config.unheard_after = Some(3 * SECOND);
+    let mut wire = Wire::new(2, config);
+    let reports = |wire: &mut Wire, seconds: u32| {
+        let mut reported = Vec::new();
+        for second in 0..seconds {
+            wire.take_all(0);
+            wire.now = wire.now.plus(SECOND);
+            wire.timeouts();
+            let its = wire.events[0].drain(..);
+            let is_report = |event: &Event| {
+                matches!(
+                    event,
+                    Event::Unheard {
+                        node: NodeId(1),
+                        ..
+                    }
+                )
+            };
+            reported.extend(its.filter(is_report).map(|_| second));
+        }
+        reported
+    };
+    wire.send(0, 1, 8);
+    let seconds = reports(&mut wire, 20);
+    assert_eq!(seconds.first(), Some(&2), "{seconds:?}");
+    assert!(seconds.len() > 10, "with each repetition: {seconds:?}");
+    wire.run();
+    wire.send(0, 1, 8);
+    assert!(reports(&mut wire, 20).is_empty(), "it has answered once");
+}
+
+#[test]
 fn rule_t_a_node_that_slept_starts_its_timers_anew() {
     let mut wire = Wire::new(2, config(2));
     let id = wire.send(0, 1, 8);

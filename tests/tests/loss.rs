@@ -258,6 +258,63 @@ struct Cut {
     _program: Scratch,
 }
 
+/// Runs two ranks, of which rank 1 sends, in a network that `fault` harms before they start.
+/// Peers count as lost after `lost_s` seconds.
+fn run_harmed(fault: &str, lost_s: &str) -> Outcome {
+    check_machine();
+    let scratch = Scratch::new("harmed");
+    let binary = build("tests/c/point_to_point/order.c", &scratch);
+    let script = format!("ip link set lo up && {fault} && exec \"$@\"");
+    let job = Job::new("unshare").env("MPILITE_LOST_S", lost_s);
+    let job = job.args(["-n", "sh", "-c", &script, "harmed"]);
+    job.args(mpirun(2, binary, &[])).run().expect_failure()
+}
+
+/// One line has all of these words.
+fn expect_line(outcome: &Outcome, words: &[&str]) {
+    let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+    assert!(
+        outcome.stderr.lines().any(has_all),
+        "{words:?} in one line: {}",
+        outcome.report()
+    );
+}
+
+#[test]
+fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_peer_is_lost() {
+    let outcome = run_harmed("iptables -A OUTPUT -p udp -j DROP", "8");
+    let error = "Operation not permitted";
+    expect_line(
+        &outcome,
+        &["cannot send to rank 0 on host ", " at 127.0.0.1:", error],
+    );
+    expect_line(&outcome, &["is lost", error, "firewall of this host"]);
+    let warnings = outcome.stderr.matches("cannot send to rank 0 ").count();
+    assert_eq!(warnings, 1, "{}", outcome.report());
+}
+
+/// The answer of the network to an earlier packet is an error of a later call.
+#[test]
+fn a_firewall_that_rejects_what_goes_to_a_peer_is_named_with_its_error() {
+    let fault = "iptables -A INPUT -p udp -j REJECT --reject-with icmp-port-unreachable";
+    let outcome = run_harmed(fault, "8");
+    expect_line(&outcome, &["cannot send to rank 0 ", "Connection refused"]);
+}
+
+#[test]
+fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
+    let outcome = run_harmed("iptables -A INPUT -p udp -j DROP", "14");
+    let words = [
+        "no answer yet from rank 0 on host ",
+        " at 127.0.0.1:",
+        "only ssh",
+        "--port-range",
+    ];
+    expect_line(&outcome, &words);
+    let warnings = outcome.stderr.matches("no answer yet from rank 0 ").count();
+    assert_eq!(warnings, 1, "{}", outcome.report());
+}
+
 #[test]
 fn a_network_that_is_cut_for_a_second_is_waited_for() {
     let scratch = Scratch::new("cut");

@@ -105,6 +105,21 @@ fn those_who_start_different_nonblocking_collectives_are_told_both() {
     );
 }
 
+/// All have called the same: only the wait is missing, and the line says so.
+#[test]
+fn a_nonblocking_barrier_that_nobody_waits_for_is_told_from_one_that_others_did_not_call() {
+    let program = Program::new();
+    let case = "ibarrier-unwaited ibarrier-unwaited";
+    let outcome = program.run("rmpp", case, "off").expect_failure();
+    let told = outcome.expect_stderr("MPI_Ibarrier on MPI_COMM_WORLD was begun and never");
+    let told = told.expect_stderr("call MPI_Wait");
+    assert!(
+        !told.stderr.contains("same collective"),
+        "{}",
+        told.report()
+    );
+}
+
 /// Roots wait for nobody, so what they sent is found when the program ends.
 #[test]
 fn two_roots_of_a_nonblocking_broadcast_are_found_out_at_the_end() {

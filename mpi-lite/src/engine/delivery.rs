@@ -13,6 +13,7 @@ use super::operation::Request;
 use super::ports::{Desertion, Ports};
 use super::request::Requests;
 use super::sends::{Sending, SpareBuffers};
+use super::unheard::UnheardPeers;
 use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::Area;
@@ -20,7 +21,7 @@ use crate::ids::Context;
 use crate::peers::PeerTable;
 use crate::pool::Pool;
 use crate::slab::{Beside, Slab, Table};
-use crate::transport::{Arrival, Incoming, Landing, Lost, Sink, Token};
+use crate::transport::{Arrival, Incoming, Landing, Lost, Sink, Token, Unheard};
 
 /// What a message on its way in is for.
 #[derive(Debug)]
@@ -74,6 +75,7 @@ pub(super) struct Delivery {
     pub(super) questions: Vec<Question>,
     /// What is to be told or asked because peers are lost.
     pub(super) notices: Vec<Notice>,
+    pub(super) unheard: UnheardPeers,
     /// The lane has something to send because of what was delivered: answers, notices, or back
     /// pressure.
     pub(super) has_errands: bool,
@@ -108,6 +110,7 @@ impl Delivery {
             counters,
             questions: Vec::new(),
             notices: Vec::new(),
+            unheard: UnheardPeers::default(),
             has_errands: false,
         }
     }
@@ -165,7 +168,7 @@ impl Delivery {
             return self.hear(inbound, message, &envelope);
         }
         if self.is_closing {
-            self.leftovers.note(&envelope);
+            self.leftovers.note(&envelope, &self.requests);
             self.aim(inbound, Target::Nothing, message.is_whole);
             return Landing::NOWHERE;
         }
@@ -297,6 +300,10 @@ impl Sink for Inlet<'_> {
     fn lost(&mut self, lost: Lost) {
         self.told += 1;
         self.delivery.lose(self.link, &lost);
+    }
+
+    fn unheard(&mut self, peer: Unheard) {
+        self.delivery.warn_of(&peer);
     }
 
     /// Until operations have finished that somebody waits for.

@@ -346,7 +346,7 @@ impl Lane {
         delivery.is_closing = true;
         delivery.leftovers.requests = delivery.requests.len() as u64;
         for envelope in delivery.unexpected.envelopes() {
-            delivery.leftovers.note(envelope);
+            delivery.leftovers.note(envelope, &delivery.requests);
         }
         for request in delivery.posted.extract(|_| true) {
             delivery.requests.finish(request, Status::CANCELLED, None);

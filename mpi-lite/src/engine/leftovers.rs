@@ -1,6 +1,8 @@
 //! What a program leaves behind when it finalizes.
 
 use super::envelope::Envelope;
+use super::request::Requests;
+use crate::ids::Context;
 
 /// What a program left behind when it finalized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,19 +11,39 @@ pub struct Leftovers {
     pub messages: u64,
     /// Source and tag of the first of them.
     pub first: Option<(u32, i32)>,
-    /// Source and tag of the first message of a collective that nobody received.
-    pub collective: Option<(u32, i32)>,
+    /// The first message of a collective that nobody received.
+    pub collective: Option<CollectiveLeft>,
     /// Requests that were neither completed nor freed.
     pub requests: u64,
 }
 
+/// A message of a collective that nobody received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectiveLeft {
+    /// Its sender's rank in the communicator.
+    pub source: u32,
+    /// Its tag, which says the operation.
+    pub tag: i32,
+    /// The communicator.
+    pub context: Context,
+    /// This process has begun a collective of the communicator and has not completed it.
+    pub is_unwaited: bool,
+}
+
 impl Leftovers {
-    /// Nobody will receive this.
+    /// Nobody will receive this. `requests` are those of this process.
     #[cold]
-    pub(super) fn note(&mut self, envelope: &Envelope) {
+    pub(super) fn note(&mut self, envelope: &Envelope, requests: &Requests) {
         let name = (envelope.rank(), envelope.tag);
+        let context = envelope.context.point_to_point();
         if envelope.context.is_collective() {
-            self.collective.get_or_insert(name);
+            self.collective.get_or_insert_with(|| CollectiveLeft {
+                source: envelope.rank(),
+                tag: envelope.tag,
+                context,
+                is_unwaited: envelope.context == context.nonblocking()
+                    && requests.has_collective(context),
+            });
         } else {
             self.messages += 1;
             self.first.get_or_insert(name);

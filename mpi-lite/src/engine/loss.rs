@@ -1,6 +1,7 @@
 //! Peers that answer no more, and collectives that have failed: which requests fail then, and which
 //! processes are told what.
 
+use std::borrow::Cow;
 use std::mem::replace;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::ports::Desertion;
 use super::sends::Sending;
 use crate::error::Error;
 use crate::ids::Context;
-use crate::transport::{Lost, PeerId, Token};
+use crate::transport::{Lost, PeerId, Token, Unheard};
 
 /// Any message of a context.
 fn all_of(context: Context) -> Pattern {
@@ -73,7 +74,7 @@ impl Lane {
 
     /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
     #[must_use]
-    pub fn losses(&self) -> Vec<(u32, &'static str)> {
+    pub fn losses(&self) -> Vec<(u32, Cow<'static, str>)> {
         let peers = &self.delivery.peers;
         let lost = peers.lost().iter();
         lost.map(|&peer| (peers.rank(peer), peers.reason(peer)))
@@ -97,9 +98,9 @@ impl Delivery {
             address,
             ref unfinished,
             ref unsent,
-            reason,
+            ref reason,
         } = *lost;
-        self.peers.lose(peer, address, reason);
+        self.peers.lose(peer, address, reason.clone());
         self.has_failures = true;
         let error = self.peers.error(peer);
         // If this process was told of the loss, the one that told it has told all others too.
@@ -204,5 +205,36 @@ impl Delivery {
 
     pub(super) fn fail(&mut self, request: Request, error: Error) {
         self.requests.finish(request, Status::EMPTY, Some(error));
+    }
+}
+
+impl Delivery {
+    /// Warns the user of a peer that has never answered.
+    #[cold]
+    pub(super) fn warn_of(&mut self, unheard: &Unheard) {
+        if self.unheard.is_news(unheard) {
+            eprintln!("{}", self.warning(unheard));
+        }
+    }
+
+    fn warning(&self, unheard: &Unheard) -> String {
+        let peers = &self.peers;
+        let name = |peer| format!("rank {} on host {}", peers.rank(peer), peers.host(peer));
+        let (me, other) = (name(peers.me()), name(unheard.peer));
+        let at = unheard.address;
+        let at = at.map_or_else(String::new, |at| format!(" at {at} (UDP)"));
+        let seconds = unheard.waited.as_secs();
+        let rest = self.unheard.rest();
+        match &unheard.refusal {
+            Some(refusal) => format!(
+                "mpi-lite: {me}: cannot send to {other}{at} for {seconds} s: {refusal} \
+                 (--interface chooses another network); this rank goes on trying{rest}"
+            ),
+            None => format!(
+                "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \
+                 let only ssh through? Open UDP between the hosts (--port-range LOW-HIGH chooses \
+                 the ports, --interface another network); this rank goes on trying{rest}"
+            ),
+        }
     }
 }

@@ -41,6 +41,7 @@ mod tasks_tests;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
 mod ticker;
+mod unheard;
 mod wait;
 mod wait_policy;
 mod waiters;
@@ -55,7 +56,7 @@ pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 pub use completion::{Any, Array, Indexed, Tell};
 pub use exchange::Blocks;
 pub use lane::{Counters, Lane, Survey};
-pub use leftovers::Leftovers;
+pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
 pub use operation::{Completion, Request, Status};
 pub use plan::{Desk, Make, Message, Ordered, Plan, ReceivePlan, Recipe, SendPlan, Work};

@@ -314,6 +314,17 @@ impl Requests {
         self.insert(operation)
     }
 
+    /// Returns true if a collective operation of the communicator with `context` is active.
+    #[cold]
+    pub(super) fn has_collective(&self, context: Context) -> bool {
+        let is_active = |operation: &Operation| {
+            operation.owner == Owner::Collective
+                && operation.context == Some(context)
+                && matches!(operation.phase, Phase::Active(_))
+        };
+        self.table.iter().any(is_active)
+    }
+
     /// What an inactive persistent request does, if it is a task.
     pub(super) fn recipe(&self, request: Request) -> Option<Recipe> {
         let operation = self.table.get(request.0)?;

@@ -19,7 +19,9 @@ use crate::clock::Instant;
 use crate::data::Area;
 use crate::ids::Mode;
 use crate::memory::Span;
-use crate::transport::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token, Transport};
+use crate::transport::{
+    Arrival, Incoming, Landing, Lost, Progress, Sink, Token, Transport, Unheard,
+};
 
 /// What became of a receive.
 pub(super) enum Early {
@@ -77,6 +79,10 @@ impl Sink for Direct<'_> {
 
     fn lost(&mut self, lost: Lost) {
         self.inlet.lost(lost);
+    }
+
+    fn unheard(&mut self, peer: Unheard) {
+        self.inlet.unheard(peer);
     }
 
     #[inline(always)]

@@ -92,8 +92,10 @@ fn lost() -> Error {
         rank: 0,
         host: "left".into(),
         address: None,
-        reason: "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and does a \
-                 firewall between the hosts keep UDP away?",
+        reason:
+            "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and does a \
+                 firewall between the hosts keep UDP away?"
+                .into(),
     }
     .into()
 }

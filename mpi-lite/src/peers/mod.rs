@@ -4,6 +4,7 @@
 //! of the columns. A job begins with one row for each of its processes, in the order of their
 //! ranks; rows that are added later need not have that order. Decision 0047.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use crate::error::{Cause, Error};
@@ -18,7 +19,7 @@ struct Row {
     /// Where its socket listens, if a link has told.
     address: Option<SocketAddr>,
     /// Why it answers no more, in words.
-    loss: Option<&'static str>,
+    loss: Option<Cow<'static, str>>,
     /// Another process has said that it answers no more.
     is_doubted: bool,
 }
@@ -115,10 +116,15 @@ impl PeerTable {
 
     /// `peer` answers no more; its socket listens at `address`, and `reason` says why it is lost,
     /// in words. What was said first stays.
-    pub fn lose(&mut self, peer: PeerId, address: Option<SocketAddr>, reason: &'static str) {
+    pub fn lose(
+        &mut self,
+        peer: PeerId,
+        address: Option<SocketAddr>,
+        reason: impl Into<Cow<'static, str>>,
+    ) {
         let row = &mut self.rows[peer.0 as usize];
         if row.loss.is_none() {
-            row.loss = Some(reason);
+            row.loss = Some(reason.into());
             row.address = address;
             self.lost.push(peer);
         }
@@ -159,11 +165,11 @@ impl PeerTable {
 
     /// Why `peer` answers no more, in words.
     #[must_use]
-    pub fn reason(&self, peer: PeerId) -> &'static str {
+    pub fn reason(&self, peer: PeerId) -> Cow<'static, str> {
         let row = &self.rows[peer.0 as usize];
-        row.loss.unwrap_or(match row.is_doubted {
-            true => "another rank of the job has lost it",
-            false => "nothing more is known of it",
+        row.loss.clone().unwrap_or(match row.is_doubted {
+            true => "another rank of the job has lost it".into(),
+            false => "nothing more is known of it".into(),
         })
     }
 
@@ -212,7 +218,7 @@ mod tests {
             rank: 7,
             host: "d".into(),
             address: None,
-            reason: "it left",
+            reason: "it left".into(),
         };
         assert_eq!(table.error(peer).cause(), &expected);
     }

@@ -32,7 +32,7 @@ pub use message::{Arrival, ENVELOPE_BYTES, EnvelopeBytes, Outbound, Refusal, Tok
 pub use shm::Shm;
 #[cfg(test)]
 use sink::told;
-pub use sink::{Incoming, Landing, Lost, Sink};
+pub use sink::{Incoming, Landing, Lost, Sink, Unheard};
 pub use udp::Udp;
 
 pub use crate::ids::PeerId;

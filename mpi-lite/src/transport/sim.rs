@@ -9,7 +9,7 @@ use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
 use super::udp::protocol::rmpp::Driver;
-use super::udp::protocol::{Protocol, Run};
+use super::udp::protocol::{Protocol, Route, Run};
 use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Transport};
 use crate::clock::Instant;
 
@@ -189,7 +189,7 @@ impl Sim {
     }
 
     fn tell(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
-        self.driver.tell(now, sink, |_| None)
+        self.driver.tell(now, sink, |_| Route::default())
     }
 
     /// Takes in what has come until the sink wants no more. Returns true if the sink was told

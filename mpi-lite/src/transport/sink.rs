@@ -1,6 +1,8 @@
 //! Where a link delivers.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::{Arrival, EnvelopeBytes, PeerId, Token};
 use crate::data::Area;
@@ -22,6 +24,9 @@ pub trait Sink {
 
     /// Nothing more comes from a peer or goes to it.
     fn lost(&mut self, lost: Lost);
+
+    /// A peer has never answered anything, though it is asked again and again. Nothing is given up.
+    fn unheard(&mut self, _peer: Unheard) {}
 
     /// Returns false if the link should return from [`progress`](super::Transport::progress)
     /// before it delivers anything else.
@@ -72,7 +77,20 @@ pub struct Lost {
     /// Outgoing messages to it that will not be completed.
     pub unsent: Vec<Token>,
     /// Why, in words.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
+}
+
+/// A peer that has never answered anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unheard {
+    /// The peer.
+    pub peer: PeerId,
+    /// Where its socket listens, on a link that has sockets.
+    pub address: Option<SocketAddr>,
+    /// How long it has been asked.
+    pub waited: Duration,
+    /// Why this host does not send to it, in words; `None`: it does.
+    pub refusal: Option<String>,
 }
 
 /// What a link has to tell at its next progress.

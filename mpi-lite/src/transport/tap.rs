@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Lost, Outbound, PeerId, Progress,
-    Refusal, Sink, Token, Transport,
+    Refusal, Sink, Token, Transport, Unheard,
 };
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -82,6 +82,10 @@ impl Sink for Listener<'_> {
 
     fn lost(&mut self, lost: Lost) {
         self.sink.lost(lost);
+    }
+
+    fn unheard(&mut self, peer: Unheard) {
+        self.sink.unheard(peer);
     }
 
     fn wants_more(&self) -> bool {

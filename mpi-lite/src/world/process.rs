@@ -11,9 +11,10 @@ use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::{Call, Communicator};
 use crate::config::{Settings, Wait};
-use crate::engine::{Counters, Engine, Lane, Leftovers, Ticker, WaitPolicy, tick};
+use crate::engine::{CollectiveLeft, Counters, Engine, Lane, Leftovers, Ticker, WaitPolicy, tick};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
+use crate::ids::Context;
 use crate::machine;
 use crate::node::{self, Node};
 use crate::transport::udp::{Bound, agree, read_cards};
@@ -156,7 +157,7 @@ impl Process {
         })?;
         let mut boot = self.boot.lock();
         for (rank, reason) in self.engine.with(|lane| lane.losses()) {
-            boot.loss(rank, reason).map_err(system)?;
+            boot.loss(rank, &reason).map_err(system)?;
         }
         // Twice: should another rank die before it comes here, this is the last that is heard.
         self.report(&mut boot, Some(self.counters()))
@@ -185,15 +186,8 @@ impl Process {
 
     /// Collectives that did not meet are an error; other leftovers are reported if `check` is set.
     fn check_leftovers(&self, left: Leftovers) -> Result<()> {
-        if let Some((source, tag)) = left.collective {
-            let why = format!(
-                "rank {source} of a communicator has sent in {} what rank {} of MPI_COMM_WORLD \
-                 never received: all processes of a communicator must call the same collective \
-                 operations in the same order, with the same root",
-                Call::name_of(tag),
-                self.assignment.rank,
-            );
-            return Err(Cause::Collective(why.into()).into());
+        if let Some(left) = left.collective {
+            return Err(Cause::Collective(self.tell_collective(left).into()).into());
         }
         self.world.check_last_epoch()?;
         let is_asked = self.engine.with(|lane| lane.settings().check);
@@ -201,6 +195,27 @@ impl Process {
             eprintln!("{}", self.tell(&left));
         }
         Ok(())
+    }
+
+    /// One line about a collective of which this process has not received everything.
+    fn tell_collective(&self, left: CollectiveLeft) -> String {
+        let CollectiveLeft { source, tag, .. } = left;
+        let (call, me) = (Call::name_of(tag), self.assignment.rank);
+        if left.is_unwaited {
+            let communicator = match left.context {
+                Context::WORLD => "MPI_COMM_WORLD",
+                _ => "a communicator",
+            };
+            return format!(
+                "{call} on {communicator} was begun and never completed by rank {me} of \
+                 MPI_COMM_WORLD: call MPI_Wait or MPI_Test for its request until it is complete"
+            );
+        }
+        format!(
+            "rank {source} of a communicator has sent in {call} what rank {me} of MPI_COMM_WORLD \
+             never received: all processes of a communicator must call the same collective \
+             operations in the same order, with the same root"
+        )
     }
 
     /// One line about what was left behind.

@@ -54,6 +54,7 @@ pub struct Endpoint<Out = (), In = ()> {
     me: u32,
     config: Config,
     lost_after_ns: u64,
+    unheard_after_ns: u64,
     /// A node that looks at its timers later than this after they were due has slept.
     pause_ns: u64,
     peers: Vec<Peer>,
@@ -153,6 +154,7 @@ impl<Out, In> Endpoint<Out, In> {
         Self {
             me: me.0,
             lost_after_ns,
+            unheard_after_ns: config.unheard_after.map_or(u64::MAX, nanoseconds),
             pause_ns: (lost_after_ns / 2).min(nanoseconds(config.max_timeout)),
             peers: vec![
                 Peer {

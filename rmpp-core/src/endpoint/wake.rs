@@ -90,8 +90,7 @@ impl<Out, In> Endpoint<Out, In> {
     }
 
     fn tick_path(&mut self, to: u32, now: Instant) {
-        if self.is_silent_too_long(to, now) {
-            self.lose(to);
+        if self.is_lost_by_silence(to, now) {
             return;
         }
         self.tick_ack(to, now);
@@ -148,8 +147,7 @@ impl<Out, In> Endpoint<Out, In> {
         };
         let to = message.to;
         if message.deadline <= now {
-            if self.is_silent_too_long(to, now) {
-                self.lose(to);
+            if self.is_lost_by_silence(to, now) {
                 return;
             }
             if !self.put_off(index, now) {
@@ -272,10 +270,29 @@ impl<Out, In> Endpoint<Out, In> {
         path.silent_since = path.silent_since.min(now);
     }
 
-    /// Returns true if a peer has answered nothing for so long that it counts as lost.
+    /// Returns true if a peer has answered nothing for so long that it is lost. One that has never
+    /// answered anything is reported before.
     // Rule T.
-    fn is_silent_too_long(&self, to: u32, now: Instant) -> bool {
-        self.silence_ends(to) <= now
+    fn is_lost_by_silence(&mut self, to: u32, now: Instant) -> bool {
+        let is_lost = self.silence_ends(to) <= now;
+        if is_lost {
+            self.lose(to);
+        } else {
+            self.report_unheard(to, now);
+        }
+        is_lost
+    }
+
+    fn report_unheard(&mut self, to: u32, now: Instant) {
+        let Path {
+            heard_at,
+            silent_since: since,
+            ..
+        } = self.paths[to as usize];
+        if heard_at == Instant::ZERO && since.plus_ns(self.unheard_after_ns) <= now {
+            let node = NodeId(to);
+            self.events.push_back(Event::Unheard { node, since });
+        }
     }
 
     /// When a peer counts as lost if it answers nothing until then.

@@ -157,7 +157,7 @@ impl Witness<'_> {
             Event::Sent(id, kept) | Event::Refused(id, kept) | Event::Cancelled(id, kept) => {
                 (tables.outgoing.take(id.index(), id), Some(kept))
             }
-            Event::Lost { .. } | Event::Due { .. } => (None, None),
+            Event::Lost { .. } | Event::Due { .. } | Event::Unheard { .. } => (None, None),
         };
         let tag = taken.ok_or("I1: an event for a message that had its last event")?;
         hold!(
@@ -177,7 +177,7 @@ impl Witness<'_> {
             Event::Sent(..) => ("sent", self.checker.end(tag, Outcome::Sent)),
             Event::Refused(..) => ("refused", self.checker.end(tag, Outcome::Refused)),
             Event::Cancelled(..) => ("cancelled", self.checker.end(tag, Outcome::Cancelled)),
-            Event::Lost { .. } | Event::Due { .. } => ("else", Ok(())),
+            Event::Lost { .. } | Event::Due { .. } | Event::Unheard { .. } => ("else", Ok(())),
         };
         verdict.map(|()| (what, tag))
     }

@@ -21,6 +21,8 @@ static void call(const char *what)
         MPI_Scan(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     else if (strcmp(what, "ibarrier") == 0)
         MPI_Ibarrier(MPI_COMM_WORLD, &request), MPI_Wait(&request, MPI_STATUS_IGNORE);
+    else if (strcmp(what, "ibarrier-unwaited") == 0)
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
     else if (strcmp(what, "ibcast") == 0)
         MPI_Ibcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD, &request),
             MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -267,7 +267,7 @@ impl Shm {
             address: None,
             unfinished: unfinished.into_iter().map(Arrival).collect(),
             unsent,
-            reason: "what it wrote into the shared memory makes no sense",
+            reason: "what it wrote into the shared memory makes no sense".into(),
         })));
     }
 }

@@ -12,6 +12,7 @@ mod inbox;
 mod mtu;
 mod outbox;
 pub(super) mod protocol;
+mod refusals;
 mod round;
 mod seal;
 mod socket;
@@ -242,8 +243,8 @@ impl Udp {
     /// Tells `sink` what the protocol has to tell.
     #[inline]
     fn tell(&mut self, sink: &mut impl Sink) -> bool {
-        let address = |peer: PeerId| self.socket.address_of(peer.0);
-        self.guest.tell(self.now, sink, address)
+        let route = |peer: PeerId| self.socket.route_to(peer.0);
+        self.guest.tell(self.now, sink, route)
     }
 
     /// Asks the system once, and takes in what came of it until the sink wants no more. Returns

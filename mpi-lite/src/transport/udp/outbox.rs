@@ -153,6 +153,12 @@ impl Outbox {
         self.datagrams.len()
     }
 
+    /// The rank to which a datagram goes.
+    #[cold]
+    pub(super) fn peer(&self, datagram: usize) -> u32 {
+        self.datagrams[datagram].to
+    }
+
     pub(super) fn clear(&mut self) {
         self.buffer.clear();
         self.pieces.clear();

@@ -17,9 +17,10 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Stuck};
-use super::protocol::{Expected, HEADER_BYTES, Header, Parcel};
+use super::protocol::{Expected, HEADER_BYTES, Header, Parcel, Route};
+use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
-use crate::config::Settings;
+use crate::config::{PortRange, Settings};
 use crate::counters::Datagrams;
 use crate::data::Part;
 use crate::memory::Span;
@@ -35,6 +36,7 @@ pub(super) struct Socket {
     seal: Seal,
     outbox: Outbox,
     inbox: Inbox,
+    refusals: Refusals,
     counters: Datagrams,
 }
 
@@ -60,7 +62,7 @@ pub(super) struct Job {
 }
 
 impl Socket {
-    /// Opens a socket on `address`, any port, as `settings` say.
+    /// Opens a socket on `address`, with a port and options as `settings` say.
     ///
     /// # Errors
     /// The system's.
@@ -76,7 +78,7 @@ impl Socket {
             // Where the system has no trains, datagrams come one by one.
             let _ = set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
         }
-        socket.bind(&SocketAddr::new(address, 0).into())?;
+        bind_port(&socket, address, settings.port_range)?;
         Ok(Self {
             me: 0,
             ends: Ends {
@@ -90,6 +92,7 @@ impl Socket {
             seal: Seal::Cookie([0; MARK_BYTES]),
             outbox: Outbox::new(),
             inbox: Inbox::new(),
+            refusals: Refusals::default(),
             counters: Datagrams::default(),
         })
     }
@@ -105,10 +108,13 @@ impl Socket {
             .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
-    /// Where the socket of rank `peer` listens.
-    #[must_use]
-    pub(super) fn address_of(&self, peer: u32) -> Option<SocketAddr> {
-        self.ends.peers.get(peer as usize)?.as_socket()
+    /// What is known of the way to rank `peer`.
+    #[cold]
+    pub(super) fn route_to(&self, peer: u32) -> Route {
+        let address = self.ends.peers.get(peer as usize);
+        let address = address.and_then(SockAddr::as_socket);
+        let refusal = self.refusals.in_words(peer, address);
+        Route { address, refusal }
     }
 
     /// Bytes of the receive buffer as the kernel counts them.
@@ -222,6 +228,9 @@ impl Socket {
                 Ok(went) => {
                     self.counters.datagrams_sent += went.datagrams as u64;
                     self.counters.bursts_sent += went.bursts as u64;
+                    if !self.refusals.is_empty() {
+                        self.note_taken(done..done + went.datagrams);
+                    }
                     done += went.datagrams.max(1);
                 }
                 Err(stuck) if stuck.error.raw_os_error() == Some(libc::EFAULT) => {
@@ -230,8 +239,9 @@ impl Socket {
                     done += 1;
                 }
                 Err(stuck) if self.helps_itself(&stuck) => {}
-                Err(_) => {
+                Err(stuck) => {
                     // A refused datagram is the first of the rest: skip it.
+                    self.refusals.note(self.outbox.peer(done), &stuck.error);
                     self.counters.refused += 1;
                     done += 1;
                 }
@@ -240,10 +250,21 @@ impl Socket {
         self.outbox.clear();
     }
 
+    /// The system has taken these datagrams.
+    #[cold]
+    fn note_taken(&mut self, datagrams: Range<usize>) {
+        for datagram in datagrams {
+            self.refusals.note_taken(self.outbox.peer(datagram));
+        }
+    }
+
     /// Returns true if the same is to be sent once more, in another way than the one that got
     /// stuck.
     #[cold]
     fn helps_itself(&mut self, stuck: &Stuck) -> bool {
+        if is_of_network(&stuck.error) {
+            return false;
+        }
         if stuck.was_burst {
             // The way out has no checksums for bursts (EIO), or a packet is too long for it
             // (EINVAL, EMSGSIZE). From now on each datagram goes alone.
@@ -322,7 +343,20 @@ impl Socket {
     pub(super) fn fetch(&mut self, expected: Option<(impl Expected, Span)>) -> bool {
         self.counters.receive_calls += 1;
         let expected = expected.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
-        self.inbox.fetch(&self.ends, expected)
+        let has_any = self.inbox.fetch(&self.ends, expected);
+        if !has_any && self.ends.is_connected {
+            self.look_for_refusal();
+        }
+        has_any
+    }
+
+    /// On a connected socket the answer of the network to an earlier datagram may be the error of
+    /// the call that has found no datagram.
+    fn look_for_refusal(&mut self) {
+        let error = io::Error::last_os_error();
+        if is_of_network(&error) {
+            self.refusals.note(1 - self.me, &error);
+        }
     }
 
     /// Returns true if the packet in hand is the one that was expected at the last `fetch`, and its
@@ -343,6 +377,31 @@ impl Socket {
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.ends.socket.as_fd()
     }
+}
+
+/// Binds the first free port of `range`; without one the system chooses.
+fn bind_port(
+    socket: &socket2::Socket,
+    address: IpAddr,
+    range: Option<PortRange>,
+) -> io::Result<()> {
+    let bind = |port| socket.bind(&SocketAddr::new(address, port).into());
+    let Some(range) = range else {
+        return bind(0);
+    };
+    for port in range.first..=range.last {
+        match bind(port) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            other => return other,
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AddrInUse,
+        format!(
+            "no port of {range} is free, and each rank of this host needs one: ask for more \
+             (--port-range, MPILITE_PORT_RANGE)"
+        ),
+    ))
 }
 
 /// Asks for buffers of `bytes`: a privileged process may exceed the system's limit, others get as
@@ -472,6 +531,28 @@ mod tests {
             });
         }
         sockets
+    }
+
+    #[test]
+    fn each_socket_has_a_port_of_the_range_until_none_is_free() {
+        // The system chooses a port that is free; the other end of the range may be taken.
+        let any = Socket::bind(Ipv4Addr::LOCALHOST.into(), &Settings::default()).unwrap();
+        let taken = any.address().unwrap().port();
+        let within = |first, last| {
+            let settings = Settings {
+                port_range: Some(PortRange { first, last }),
+                ..Settings::default()
+            };
+            Socket::bind(Ipv4Addr::LOCALHOST.into(), &settings)
+        };
+        let error = within(taken, taken).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("no port of {taken}-{taken} is free")),
+            "{error}"
+        );
+        drop(any);
+        let socket = within(taken, taken).unwrap();
+        assert_eq!(socket.address().unwrap().port(), taken);
     }
 
     fn packet(number: usize, len: usize) -> Vec<u8> {

@@ -439,7 +439,7 @@ impl Rig {
             Event::Sent(..) => Outcome::Sent,
             Event::Refused(..) => Outcome::Refused,
             Event::Cancelled(..) => Outcome::Cancelled,
-            Event::Arrived(..) | Event::Aborted(..) => Outcome::Open,
+            Event::Arrived(..) | Event::Aborted(..) | Event::Unheard { .. } => Outcome::Open,
         };
         let end = &mut self.ends[at as usize];
         let (entry, kept) = match event {
@@ -448,7 +448,7 @@ impl Rig {
             }
             Event::Arrived(id, kept) => (end.incoming.take(id.index(), id), Some(kept)),
             Event::Aborted(id, _, kept) => (end.incoming.take(id.index(), id), kept),
-            Event::Due { .. } | Event::Lost { .. } => (None, None),
+            Event::Due { .. } | Event::Lost { .. } | Event::Unheard { .. } => (None, None),
         };
         let (peer, tag) = entry.ok_or("I1: an event for a message that had its last event")?;
         hold!(

@@ -69,6 +69,15 @@ pub(crate) trait Run {
     fn add(&mut self, datagram: &[u8]) -> bool;
 }
 
+/// What the carrier knows of the way to a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Route {
+    /// Where the peer's socket listens.
+    pub(crate) address: Option<SocketAddr>,
+    /// Why this host refuses to send there, in words, if it has lately.
+    pub(crate) refusal: Option<String>,
+}
+
 /// A packet protocol, with the places of the bytes of its messages.
 ///
 /// The transport that carries its packets begins messages, hands in what comes, hands out what is
@@ -157,14 +166,10 @@ pub(crate) trait Protocol {
     /// Lands a message that was held. Returns true if it is complete.
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool;
 
-    /// Tells `sink` what has happened, as long as it wants more. `address` is where a peer's socket
-    /// listens. Returns true if there was anything.
-    fn tell(
-        &mut self,
-        now: Instant,
-        sink: &mut impl Sink,
-        address: impl Fn(PeerId) -> Option<SocketAddr>,
-    ) -> bool;
+    /// Tells `sink` what has happened, as long as it wants more. `route` is the way to a peer.
+    /// Returns true if there was anything.
+    fn tell(&mut self, now: Instant, sink: &mut impl Sink, route: impl Fn(PeerId) -> Route)
+    -> bool;
 
     /// Returns true if `tell` has something to tell.
     fn has_news(&self) -> bool;

@@ -2,10 +2,30 @@
 
 use rmpp_core::{IncomingId, NodeId};
 
+use super::super::Route;
+use crate::clock::Instant;
 use crate::data::Area;
 use crate::memory::Span;
 use crate::transport::sink::Event;
-use crate::transport::{Arrival, ENVELOPE_BYTES};
+use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
+
+/// Why a peer is lost.
+pub(super) const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its \
+                                 host up, and does a firewall between the hosts keep UDP away?";
+
+/// The same, where a message was announced and will not come (rule N).
+pub(super) const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite \
+                                  never does (decision 0031): run all ranks with the same mpi-lite";
+
+/// Completes what is known of a loss. A peer to which the system sends nothing is not to blame.
+#[cold]
+pub(super) fn add_route(lost: &mut Lost, route: Route) {
+    lost.address = route.address;
+    if let Some(refusal) = route.refusal.filter(|_| lost.reason == SILENT) {
+        lost.reason =
+            format!("it has answered nothing for too long (MPILITE_LOST_S): {refusal}").into();
+    }
+}
 
 /// The name of a message for those above.
 pub(super) fn arrival_of(id: IncomingId) -> Arrival {
@@ -18,6 +38,8 @@ pub(super) enum News {
     Event(Event),
     /// The turn of a message that came early has come; its sender, and its bytes.
     Due(IncomingId, NodeId, u64),
+    /// A peer has never answered anything, and since when it has been asked.
+    Unheard(PeerId, Instant),
 }
 
 /// Where the bytes of a message go: what the core keeps with it.

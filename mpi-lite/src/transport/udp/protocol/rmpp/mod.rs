@@ -5,33 +5,24 @@ mod incoming;
 mod terms;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use rmpp_core::{
     Awaited, Config, Counters, Endpoint, Event as CoreEvent, HeaderBytes, IncomingId,
     Landing as CoreLanding, Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
-use incoming::{News, Place, arrival_of};
+use incoming::{ABORTED, News, Place, SILENT, add_route, arrival_of};
 pub(in crate::transport::udp) use terms::Terms;
 
-use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol};
+use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol, Route};
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
 use crate::transport::sink::Event;
 use crate::transport::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, PeerId,
-    Refusal, Sink, Token,
+    Refusal, Sink, Token, Unheard,
 };
-
-/// Why a peer is lost.
-const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and \
-                      does a firewall between the hosts keep UDP away?";
-
-/// The same, where a message was announced and will not come (rule N).
-const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite never does \
-                       (decision 0031): run all ranks with the same mpi-lite";
 
 /// What a placement is relied upon for.
 const LIVING: &str = "the core places data of living messages only";
@@ -273,6 +264,9 @@ impl Driver {
             CoreEvent::Due { message, from, len } => {
                 return self.news.push_back(News::Due(message, from, len));
             }
+            CoreEvent::Unheard { node, since } => {
+                return self.news.push_back(News::Unheard(PeerId(node.0), since));
+            }
             CoreEvent::Arrived(id, _) => Event::Arrived(arrival_of(id)),
             CoreEvent::Sent(_, message)
             | CoreEvent::Refused(_, message)
@@ -282,7 +276,7 @@ impl Driver {
                 address: None,
                 unfinished: known((id, place)).into_iter().collect(),
                 unsent: Vec::new(),
-                reason: ABORTED,
+                reason: ABORTED.into(),
             })),
             CoreEvent::Lost {
                 node,
@@ -293,7 +287,7 @@ impl Driver {
                 address: None,
                 unfinished: unfinished.into_iter().filter_map(known).collect(),
                 unsent: unsent.into_iter().map(|message| message.token).collect(),
-                reason: SILENT,
+                reason: SILENT.into(),
             })),
         };
         self.news.push_back(News::Event(event));
@@ -506,7 +500,7 @@ impl Protocol for Driver {
         &mut self,
         now: Instant,
         sink: &mut impl Sink,
-        address: impl Fn(PeerId) -> Option<SocketAddr>,
+        route: impl Fn(PeerId) -> Route,
     ) -> bool {
         let mut has_told = false;
         while sink.wants_more() {
@@ -534,8 +528,18 @@ impl Protocol for Driver {
                     }
                 }
                 News::Event(Event::Lost(mut lost)) => {
-                    lost.address = address(lost.peer);
+                    let route = route(lost.peer);
+                    add_route(&mut lost, route);
                     sink.lost(*lost);
+                }
+                News::Unheard(peer, since) => {
+                    let Route { address, refusal } = route(peer);
+                    sink.unheard(Unheard {
+                        peer,
+                        address,
+                        waited: now.since(since),
+                        refusal,
+                    });
                 }
                 News::Event(event) => event.deliver(sink),
             }
@@ -645,7 +649,7 @@ mod tests {
         peer.outgoing().abort(message, now);
         let null = packet(&mut peer, now);
         driver.take_packet(PeerId(0), &null, now, &mut heard);
-        driver.tell(now, &mut heard, |_| None);
+        driver.tell(now, &mut heard, |_| Route::default());
         let [lost] = &heard.lost[..] else {
             panic!("the message will not come");
         };
@@ -685,7 +689,7 @@ mod tests {
             driver.transmit(now, 64, |_| 64);
             now = driver.next_timeout().expect("it waits for an answer");
             driver.handle_timeout(now);
-            driver.tell(now, &mut heard, |_| None);
+            driver.tell(now, &mut heard, |_| Route::default());
         }
         assert!(heard.waiting.is_empty(), "its turn has not come");
         assert!(heard.lost[0].unfinished.is_empty(), "{:?}", heard.lost);

@@ -68,6 +68,7 @@ impl Terms {
     fn config(&self, own_buffer_bytes: usize, settings: &Settings) -> Config {
         let mut config = Config::with_caps(self.nodes, self.packet_bytes, self.caps);
         config.max_rcv_buf = receive_packets(own_buffer_bytes, self.packet_bytes);
+        config.unheard_after = Some(UNHEARD_AFTER);
         be_patient(&mut config, settings.lost_s);
         config.min_timeout =
             (config.min_timeout * self.ranks_per_core.max(1)).min(config.max_timeout);
@@ -95,6 +96,10 @@ impl Terms {
         config
     }
 }
+
+/// A peer that has never answered is reported after this time: long enough for one that is busy or
+/// whose network passes over a fault, and soon enough for a user who waits.
+const UNHEARD_AFTER: Duration = Duration::from_secs(3);
 
 /// A peer is lost after `lost_s` seconds of silence, 0: never.
 fn be_patient(config: &mut Config, lost_s: u64) {
