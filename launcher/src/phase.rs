@@ -58,10 +58,9 @@ impl Phase {
         match (self, step) {
             (Phase::Silent | Phase::Finalized, Step::Init) => Ok(Phase::Assigned),
             (Phase::Assigned, Step::Card) => Ok(Phase::Carded),
-            (
-                Phase::Assigned | Phase::Carded,
-                Step::Counters | Step::Loss | Step::Failure,
-            ) => Ok(self),
+            (Phase::Assigned | Phase::Carded, Step::Counters | Step::Loss | Step::Failure) => {
+                Ok(self)
+            }
             // A single rank has nobody to exchange cards with.
             (Phase::Assigned | Phase::Carded, Step::Finalized) => Ok(Phase::Finalized),
             (phase, Step::Abort) if phase != Phase::Silent => Ok(phase),

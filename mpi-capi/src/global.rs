@@ -43,6 +43,8 @@ pub enum Stage {
     After,
     /// This is a process that the program forked meanwhile: it has no part in the job.
     Forked,
+    /// The job was aborted here; the program's exit handlers run.
+    Ending,
 }
 
 /// What the program told of its Fortran compiler. Source: MPI 5.0, chapter 20.
@@ -88,6 +90,8 @@ pub struct Library {
     pub callback: AtomicU8,
     /// The process, from `MPI_Init` on.
     process: OnceLock<Process>,
+    /// The thread that aborts the job, and the exit status of this process.
+    ending: OnceLock<(Thread, c_int)>,
     /// The thread that called `MPI_Init`, and the level of threads it was given.
     pub threads: OnceLock<(Thread, c_int)>,
     /// The values of MPI's own attributes; programs get their addresses.
@@ -136,6 +140,7 @@ pub static LIBRARY: Library = Library {
     last: AtomicPtr::new(core::ptr::null_mut()),
     callback: AtomicU8::new(0),
     process: OnceLock::new(),
+    ending: OnceLock::new(),
     threads: OnceLock::new(),
     attributes: Predefined {
         tag_ub: AtomicI32::new(c_int::MAX),
@@ -176,7 +181,8 @@ impl Library {
             0 => Stage::Before,
             1 => Stage::Running,
             2 => Stage::After,
-            _ => Stage::Forked,
+            3 => Stage::Forked,
+            _ => Stage::Ending,
         }
     }
 
@@ -334,7 +340,7 @@ impl Library {
     pub fn own_process(&self) -> Option<&Process> {
         match self.stage() {
             Stage::Before | Stage::Forked => None,
-            Stage::Running | Stage::After => self.process.get(),
+            Stage::Running | Stage::After | Stage::Ending => self.process.get(),
         }
     }
 
@@ -348,6 +354,7 @@ impl Library {
             Stage::Running => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_TWICE)),
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
             Stage::Forked => return Err(Cause::InForkedChild.into()),
+            Stage::Ending => self.end(),
         }
         let process = Process::init()?;
         if thread_level == abi::MPI_THREAD_MULTIPLE {
@@ -387,6 +394,7 @@ impl Library {
             Stage::Before => return Err(Cause::BeforeInit.into()),
             Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
             Stage::Forked => return Err(Cause::InForkedChild.into()),
+            Stage::Ending => self.end(),
         }
         for comm in [&self.own, &self.world]
             .into_iter()
@@ -428,14 +436,34 @@ impl Library {
     /// appears once, or here if there is none. What the program has printed is written out first,
     /// since the end of the job may come sooner than this process's own.
     pub fn abort(&self, code: c_int, line: &str) -> ! {
-        self.tell_abort(code, line);
         // An exit status has eight bits; an abort is never a success.
         let status = if code & 0xff == 0 { 1 } else { code & 0xff };
         if self.stage() == Stage::Forked {
+            self.tell_abort(code, line);
             // SAFETY: it takes a number. What the parent has buffered and registered is its own.
             unsafe { libc::_exit(status) }
         }
+        if self.ending.set((Thread::current(), status)).is_err() {
+            self.end()
+        }
+        self.tell_abort(code, line);
+        self.stage.store(Stage::Ending as u8, Ordering::Release);
         std::process::exit(status)
+    }
+
+    /// Ends this process, in which the job was aborted: an exit handler of the program, or another
+    /// thread, has called MPI meanwhile. The first error alone is printed and has its exit status.
+    #[cold]
+    pub fn end(&self) -> ! {
+        let (thread, status) = *self.ending.get().expect("the job was aborted");
+        if thread != Thread::current() {
+            // Waits until the other thread has ended the process.
+            std::process::exit(status)
+        }
+        stdio::flush();
+        // SAFETY: it takes a number. An exit handler must not begin the end anew, and what it
+        // asks for may never come.
+        unsafe { libc::_exit(status) }
     }
 }
 

@@ -58,6 +58,7 @@ impl Call {
             Stage::Before => Err(Cause::BeforeInit.into()),
             Stage::After => Err(Cause::AfterFinalize.into()),
             Stage::Forked => Err(Cause::InForkedChild.into()),
+            Stage::Ending => LIBRARY.end(),
         }
     }
 

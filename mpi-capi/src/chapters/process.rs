@@ -54,7 +54,7 @@ mpi! {
 
     /// Whether `MPI_Finalize` has completed. MPI 5.0, 11.4.2.
     fn MPI_Finalized(flag: Out<Flag>) {
-        flag.set(LIBRARY.stage() == Stage::After)
+        flag.set(matches!(LIBRARY.stage(), Stage::After | Stage::Ending))
     }
 
     /// Joins the job; the arguments of `main` are not looked at. MPI 5.0, 11.2.1.

@@ -42,7 +42,7 @@ impl Communicator {
     #[inline(always)]
     pub fn isend(&self, area: Area, dest: Dest, tag: i32, mode: Mode) -> Result<Request> {
         let plan = self.send_plan(area, dest, tag, mode)?;
-        self.engine().with(|lane| lane.send(&plan))
+        self.engine().start_send(&plan)
     }
 
     /// Sends and waits until `isend`'s request would complete.

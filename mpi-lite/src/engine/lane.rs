@@ -393,7 +393,7 @@ impl Lane {
             let is_its = |it: &Pattern| it.context.point_to_point() == context;
             delivery.posted.any(is_its)
         };
-        delivery.ports.sweep(is_posted);
+        let _ = delivery.ports.sweep(is_posted);
         delivery.ports.open(context, port)
     }
 }

@@ -30,6 +30,7 @@ mod ports;
 pub mod protocol;
 mod receive;
 mod request;
+mod room;
 mod runner;
 mod send;
 mod sends;

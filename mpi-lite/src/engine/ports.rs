@@ -29,11 +29,17 @@ pub(super) struct Desertion {
     pub(super) lost: PeerId,
 }
 
-#[derive(Debug)]
-struct Entry {
-    port: Port,
-    /// The program has freed the communicator; receives may still be posted.
-    is_closed: bool,
+/// So many closed ports are looked at each time.
+const FEW_CLOSED: usize = 32;
+
+/// The open ports, and those that are closed but may still be looked at.
+#[derive(Debug, Default)]
+struct Table {
+    ports: BTreeMap<Context, Port>,
+    /// The program has freed these communicators; receives may still be posted.
+    closed: Vec<Context>,
+    /// How many of the closed ones were in use at the last sweep.
+    used: usize,
 }
 
 /// The ports of a process, by the context of the point-to-point messages: it stands for all that
@@ -43,22 +49,39 @@ struct Entry {
 /// is locked. A thread that takes both locks takes the lane's first.
 #[derive(Debug, Default)]
 pub(super) struct Ports {
-    table: Mutex<BTreeMap<Context, Entry>>,
+    table: Mutex<Table>,
 }
 
 impl Ports {
     pub(super) fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
-        let is_closed = false;
         let context = context.point_to_point();
-        self.table.lock().insert(context, Entry { port, is_closed });
+        self.table.lock().ports.insert(context, port);
         let ports = Arc::clone(self);
         OpenPort { ports, context }
     }
 
-    /// Forgets the closed ports that nothing `uses` any more.
-    pub(super) fn sweep(&self, uses: impl Fn(Context) -> bool) {
-        let mut table = self.table.lock();
-        table.retain(|&context, entry| !entry.is_closed || uses(context));
+    /// Forgets the closed ports that nothing `uses` any more. Of many it looks again only when they
+    /// are twice as many as were left, so each costs a few looks, however many there are. Returns
+    /// how many it looked at; open ones are not among them.
+    pub(super) fn sweep(&self, uses: impl Fn(Context) -> bool) -> usize {
+        let Table {
+            ports,
+            closed,
+            used,
+        } = &mut *self.table.lock();
+        if closed.len() > FEW_CLOSED && closed.len() <= 2 * *used {
+            return 0;
+        }
+        let looked_at = closed.len();
+        closed.retain(|&context| {
+            let is_used = uses(context);
+            if !is_used {
+                ports.remove(&context);
+            }
+            is_used
+        });
+        *used = closed.len();
+        looked_at
     }
 
     /// The first of `lost` without which nothing may ever fit `pattern`.
@@ -70,8 +93,8 @@ impl Ports {
     /// Nothing is known of a context that leads nowhere, so each lost peer may be the one.
     pub(super) fn lost_member(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
         let table = self.table.lock();
-        let entry = table.get(&pattern.context.point_to_point());
-        let Some(Port::Matching { members }) = entry.map(|entry| &entry.port) else {
+        let port = table.ports.get(&pattern.context.point_to_point());
+        let Some(Port::Matching { members }) = port else {
             return lost.first().copied();
         };
         let is_awaited = |peer: &PeerId| match pattern.source {
@@ -91,14 +114,14 @@ impl Ports {
         desertions: &[Desertion],
     ) -> Option<Desertion> {
         let table = self.table.lock();
-        let Port::Matching { members } = &table.get(&context.point_to_point())?.port;
+        let Port::Matching { members } = table.ports.get(&context.point_to_point())?;
         let concerns = |it: &&Desertion| members.contains(&it.by) && members.contains(&it.lost);
         desertions.iter().find(concerns).copied()
     }
 
     #[cfg(all(test, feature = "sim"))]
     pub(super) fn len(&self) -> usize {
-        self.table.lock().len()
+        self.table.lock().ports.len()
     }
 }
 
@@ -112,8 +135,50 @@ pub struct OpenPort {
 
 impl Drop for OpenPort {
     fn drop(&mut self) {
-        if let Some(entry) = self.ports.table.lock().get_mut(&self.context) {
-            entry.is_closed = true;
+        self.ports.table.lock().closed.push(self.context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(ports: &Arc<Ports>, number: u32) -> OpenPort {
+        let members = [PeerId(0)].into();
+        let context = Context(Context::FIRST_FREE.0 + number * Context::EACH);
+        ports.open(context, Port::Matching { members })
+    }
+
+    #[test]
+    fn to_open_a_port_looks_at_no_open_one_and_at_each_closed_one_a_few_times() {
+        const PORTS: u32 = 1000;
+        let ports = Arc::new(Ports::default());
+        let mut looked_at = 0;
+        let mut is_open = Vec::new();
+        for number in 0..PORTS {
+            looked_at += ports.sweep(|_| true);
+            is_open.push(open(&ports, number));
         }
+        assert_eq!(looked_at, 0, "all are open");
+        // Receives are still posted for every one that is freed.
+        for (number, freed) in (PORTS..).zip(is_open) {
+            drop(freed);
+            looked_at += ports.sweep(|_| true);
+            drop(open(&ports, number));
+        }
+        assert!(looked_at <= 4 * 2 * PORTS as usize, "{looked_at} looks");
+        let table = ports.table.lock();
+        assert_eq!(table.ports.len(), 2 * PORTS as usize, "all are in use");
+    }
+
+    #[test]
+    fn a_closed_port_is_forgotten_when_nothing_uses_it() {
+        let ports = Arc::new(Ports::default());
+        let (first, second) = (open(&ports, 0), open(&ports, 1));
+        let used = first.context;
+        drop((first, second));
+        ports.sweep(|context| context == used);
+        let left: Vec<Context> = ports.table.lock().ports.keys().copied().collect();
+        assert_eq!(left, [used]);
     }
 }

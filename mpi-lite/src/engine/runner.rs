@@ -32,7 +32,10 @@ impl Engine {
     pub fn start(&self, request: Request) -> Result<()> {
         let mut lane = self.lane.lock();
         let Some(recipe) = lane.task_requests().recipe(request) else {
-            return lane.start(request);
+            return match lane.start(request) {
+                Err(refused) => self.send_with_room(lane, refused, |lane| lane.start(request)),
+                started => started,
+            };
         };
         let desk = Desk::default();
         let job = Job {

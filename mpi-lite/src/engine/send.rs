@@ -215,7 +215,15 @@ impl Engine {
     #[inline(never)]
     fn send_with_request(&self, mut lane: Guard<'_, Lane>, plan: &SendPlan) -> Result<()> {
         let open = |requests: &mut Requests| requests.open(Some(plan.context), Area::EMPTY);
-        let pending = lane.start_send(plan, true, open)?;
+        let pending = match lane.start_send(plan, true, open) {
+            Err(refused) => {
+                // A buffered send is complete when it is started.
+                return self
+                    .send_with_room(lane, refused, |lane| lane.send(plan))
+                    .map(drop);
+            }
+            Ok(pending) => pending,
+        };
         lane.flush();
         match pending {
             None => Ok(()),

@@ -1,0 +1,81 @@
+//! Waiting for room in the attached buffer. Source: MPI 5.0, 3.6.1.
+//!
+//! A message leaves the buffer when its sender takes in that it was delivered. The sender may not
+//! have taken that in yet, though the receiver has the message: so a buffered send that finds no
+//! room makes progress and looks again before it fails.
+
+use std::time::Duration;
+
+use super::Engine;
+use super::lane::Lane;
+use super::lock::Guard;
+use super::operation::Request;
+use super::plan::SendPlan;
+use super::waiters::Until;
+use crate::error::{Cause, Error, Result};
+
+/// How long a buffered send looks for room. An acknowledgement may wait for the ticker of a
+/// receiver that computes (some 10 ms), or be lost and asked for again, which takes longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Lane {
+    /// Returns true if `error` says that the attached buffer is full, and messages that are under
+    /// way may leave enough room.
+    fn may_get_room(&self, error: &Error) -> bool {
+        let Cause::BufferFull { need, .. } = error.cause() else {
+            return false;
+        };
+        let attached = self.delivery.attached;
+        attached.is_some_and(|attached| attached.used > 0 && *need <= attached.bytes)
+    }
+}
+
+impl Engine {
+    /// Starts a send and returns its request, which may be complete at once.
+    ///
+    /// # Errors
+    /// As [`Lane::send`].
+    #[inline(always)]
+    pub fn start_send(&self, plan: &SendPlan) -> Result<Request> {
+        let mut lane = self.lane.lock();
+        match lane.send(plan) {
+            Err(refused) => self.send_with_room(lane, refused, |lane| lane.send(plan)),
+            sent => sent,
+        }
+    }
+
+    /// Calls `send`, which was `refused`, again when messages have left the attached buffer, if
+    /// that is what it needs.
+    ///
+    /// # Errors
+    /// Those of `send`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_with_room<T>(
+        &self,
+        lane: Guard<'_, Lane>,
+        refused: Error,
+        mut send: impl FnMut(&mut Lane) -> Result<T>,
+    ) -> Result<T> {
+        if !lane.may_get_room(&refused) {
+            return Err(refused);
+        }
+        let until = self.clock.now().plus(PATIENCE);
+        let sent = self.wait_in(
+            lane,
+            |_| Until::Change,
+            |lane| match send(lane) {
+                Err(error) if lane.may_get_room(&error) && self.clock.now() < until => {
+                    lane.look_again_at = Some(until);
+                    None
+                }
+                sent => Some(sent),
+            },
+        );
+        self.with(|lane| {
+            lane.look_again_at = None;
+            lane.flush();
+        });
+        sent
+    }
+}
