@@ -338,13 +338,14 @@ impl Job {
         self.fail(status(code).max(1), line);
     }
 
-    /// No rank of this host runs any more. One that has not ended was lost by its node.
+    /// No rank of this host runs any more. One that has not ended was lost by its node, unless the
+    /// node was ordered to end it.
     fn node_is_quiet(&mut self, host: &str) {
         let host = printable(host);
         let ranks = self.ranks.iter().enumerate();
         let lost = ranks.filter(|(_, rank)| rank.host == host && !rank.has_ended);
         let lost: Vec<usize> = lost.map(|(rank, _)| rank).collect();
-        if !lost.is_empty() {
+        if !self.is_ending && !lost.is_empty() {
             let ranks = in_words(&lost);
             self.fail(
                 LAUNCH,

@@ -167,7 +167,7 @@ fn a_bcast_that_is_long_at_the_root_and_short_elsewhere_ends() {
 }
 
 /// Over shared memory the root writes where the others do not look, and they wait for a message. By
-/// messages the others get what there is.
+/// messages the others get less than they expect.
 #[test]
 fn a_bcast_that_is_short_at_the_root_and_long_elsewhere_ends() {
     let program = Program::new();
@@ -178,7 +178,9 @@ fn a_bcast_that_is_short_at_the_root_and_long_elsewhere_ends() {
     ] {
         assert!(outcome.stderr.contains(call), "{}", outcome.report());
     }
-    let _ = program.run("rmpp", "short-long", "off").expect_code(0);
+    let outcome = program.run("rmpp", "short-long", "off").expect_failure();
+    let outcome = outcome.expect_stderr("sent 100 bytes in MPI_Bcast(root 0)");
+    let _ = outcome.expect_stderr("where 100000 are expected");
 }
 
 /// What is wrong and what to do are told whole, however many arguments the call has. Over shared
@@ -217,5 +219,43 @@ fn what_a_program_leaves_behind_is_told_to_who_asks() {
         let told = told.expect_stderr("messages never received: 2 (the first from rank 0, tag 5)");
         let told = told.expect_stderr("requests never completed or freed: 1");
         assert_eq!(told.stderr.lines().count(), 1, "{}", told.report());
+    }
+}
+
+/// Whoever finds the mistake leaves the operation; the others would wait for messages of that one.
+#[test]
+fn each_rank_of_a_mismatched_collective_gets_its_error_and_goes_on_without_it() {
+    const RANKS: usize = 4;
+    let scratch = Scratch::new("mismatch-returned");
+    let binary = build("tests/c/faults/mismatch_returned.c", &scratch);
+    let cases = [
+        ("barrier", "allreduce"),
+        ("allreduce", "barrier"),
+        ("bcast", "barrier"),
+        ("bcast", "bcast-1"),
+        ("bcast", "bcast-half"),
+        ("ibcast", "ibcast-half"),
+        ("allreduce", "allreduce-half"),
+        ("scan", "allgather"),
+        ("alltoall", "bcast"),
+    ];
+    for transport in TRANSPORTS {
+        for (first, others) in cases {
+            for bytes in ["40", "100000"] {
+                let outcome = Job::mpirun(RANKS)
+                    .args(["--transport", transport, "--timeout", "60"])
+                    .arg(&binary)
+                    .args([first, others, bytes])
+                    .run();
+                let count = |word| outcome.stdout.matches(word).count();
+                // The root of a broadcast waits for nobody: it may be done before.
+                let told = RANKS - usize::from(first.contains("bcast"));
+                assert!(
+                    count("told") >= told && count("goes on") == RANKS,
+                    "{first} {others} {bytes} over {transport}: {}",
+                    outcome.report()
+                );
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! possible: each is counted when it comes, and the last one does the work and wakes the others.
 
 use super::partial::{Partial, fold};
-use crate::comm::{Operation, in_words};
+use crate::comm::{Call, Operation, in_words, length_differs};
 use crate::data::{Buffer, Op};
 use crate::engine::{AtSite, agree, complain};
 use crate::error::{Cause, Class, Error, Result};
@@ -310,6 +310,13 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
     let len = u64::from(theirs.bytes());
     if len > room {
         return Err(Cause::Truncate { len, room }.into());
+    }
+    if len < room {
+        return Err(length_differs(
+            (len, room),
+            root,
+            Call::rooted(Operation::Bcast, root as i32),
+        ));
     }
     take(epoch, (root, theirs.bytes() as usize), buffer);
     Ok(())

@@ -173,9 +173,24 @@ pub(crate) fn mismatch((me, mine): (u32, &str), (other, theirs): (u32, &str)) ->
 }
 
 /// An error of an epoch; in words that name calls and ranks if members came for different
-/// operations.
+/// operations. The other members are told of those, since this process does not stay.
 #[cold]
 pub(crate) fn in_words(at_site: AtSite<'_>, error: Error) -> Error {
+    match error.cause() {
+        Cause::Stray { .. } | Cause::Parted { .. } => {
+            let error = mismatch_in_words(at_site, error);
+            let me = at_site.site().me();
+            at_site.give_up(
+                &error,
+                &format!("rank {me} of the communicator gave up: {error}"),
+            );
+            error
+        }
+        _ => error,
+    }
+}
+
+fn mismatch_in_words(at_site: AtSite<'_>, error: Error) -> Error {
     let site = at_site.site();
     let me = site.me() as u32;
     match *error.cause() {

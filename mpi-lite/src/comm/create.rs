@@ -114,7 +114,7 @@ impl Communicator {
                 group,
                 rank,
                 site,
-                _port: port,
+                port,
                 window: Mutex::default(),
             }),
         }

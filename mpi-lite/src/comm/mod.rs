@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 pub(crate) use call::{Call, Form, Operation, in_words, mismatch, parted};
 pub use group::Group;
 pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
+pub(crate) use point::length_differs;
 pub use point::{ReceiveFrom, SendTo};
 pub use probe::Matched;
 pub(crate) use tasks::TaskPeers;
@@ -45,7 +46,7 @@ struct Inner {
     /// Where its members meet, if they share memory.
     site: Option<Site>,
     /// Tells the engine which processes may send messages with its contexts.
-    _port: OpenPort,
+    port: OpenPort,
     /// Its nonblocking collectives.
     window: Mutex<tasks::Window>,
 }
@@ -94,7 +95,7 @@ impl Communicator {
                     group,
                     rank,
                     site,
-                    _port: port,
+                    port,
                     window: Mutex::default(),
                 }),
             }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use super::{Call, Communicator, Operation};
 use crate::data::Buffer;
 use crate::engine::AtSite;
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Error, Result};
 
 /// The processes of a communicator, seen from one of them.
 ///
@@ -103,18 +103,28 @@ pub(crate) struct Caller<'a> {
 impl Communicator {
     /// This process in an operation without a root.
     pub(crate) fn within(&self, operation: Operation) -> Caller<'_> {
-        Caller {
-            communicator: self,
-            call: Call::of_all(operation),
-        }
+        self.begin_call(Call::of_all(operation))
     }
 
     /// This process in an operation with a root.
     pub(crate) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
+        self.begin_call(Call::rooted(operation, root))
+    }
+
+    #[inline]
+    fn begin_call(&self, call: Call) -> Caller<'_> {
+        self.inner.port.count_call();
         Caller {
             communicator: self,
-            call: Call::rooted(operation, root),
+            call,
         }
+    }
+}
+
+impl Caller<'_> {
+    fn give_up(&self, error: Error) -> Error {
+        let context = self.communicator.context().collective();
+        self.communicator.give_up((self.call, context), error)
     }
 }
 
@@ -133,12 +143,16 @@ impl Peers for Caller<'_> {
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
-        communicator.send_in_collective(buffer.clone(), to, self.call)
+        communicator
+            .send_in_collective(buffer.clone(), to, self.call)
+            .map_err(|error| self.give_up(error))
     }
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let communicator = self.communicator;
-        communicator.recv_in_collective(buffer.clone(), from, self.call)
+        communicator
+            .recv_in_collective(buffer.clone(), from, self.call)
+            .map_err(|error| self.give_up(error))
     }
 
     async fn exchange(
@@ -149,5 +163,6 @@ impl Peers for Caller<'_> {
         let (send, receive) = ((send.clone(), to), (receive.clone(), from));
         self.communicator
             .exchange_in_collective(send, receive, self.call)
+            .map_err(|error| self.give_up(error))
     }
 }

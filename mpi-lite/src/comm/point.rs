@@ -5,7 +5,7 @@ use crate::data::{Area, Buffer};
 use crate::engine::matching::Pattern;
 use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
-use crate::ids::{Dest, Mode, Source, TagSelector};
+use crate::ids::{Context, Dest, Mode, Source, TagSelector};
 use crate::node::site::About;
 use crate::transport::PeerId;
 
@@ -162,8 +162,8 @@ impl Communicator {
         at_site.is_some_and(|at_site| at_site.site().has_gone_on(from))
     }
 
-    /// The message must have been sent, and of the same operation: what is wrong else with it does
-    /// not matter.
+    /// The message must have been sent, of the same operation and of the length that is expected. If
+    /// it belongs to another operation, that is the error, whatever else is wrong with it.
     #[inline]
     fn check_received(
         &self,
@@ -178,7 +178,7 @@ impl Communicator {
             TagSelector::Tag(tag) if tag != call.tag() => {
                 Err(call.met(self.rank(), (from as u32, tag)))
             }
-            _ => received.into_result().map(|_| ()),
+            _ => check_length(received.into_result()?.bytes, (buffer, from), call),
         }
     }
 
@@ -192,6 +192,21 @@ impl Communicator {
         let bytes = buffer.bytes().unwrap_or_default();
         let mine = format!("{call} of {bytes} bytes");
         mismatch((self.rank(), &mine), (from as u32, &theirs))
+    }
+
+    /// A collective has failed here in its midst. The other processes may wait for messages that
+    /// this one would have sent, so they are told, and no collective of this communicator is
+    /// possible any more: messages of this one may be left over. Decision 0050. The loss of a
+    /// process is told apart (0047). Returns the error.
+    #[cold]
+    pub(super) fn give_up(&self, (call, context): (Call, Context), error: Error) -> Error {
+        if !matches!(error.cause(), Cause::Lost { .. }) {
+            let me = self.rank();
+            let why = format!("rank {me} of the communicator gave up {call}: {error}");
+            self.engine()
+                .with(|lane| lane.give_up_collectives(context, &error, &why));
+        }
+        error
     }
 
     fn collective_send(&self, buffer: Buffer, to: usize, call: Call) -> Result<SendPlan> {
@@ -292,4 +307,24 @@ impl Communicator {
             tag,
         }))
     }
+}
+
+/// All messages of a collective have the length that their receiver expects.
+/// Source: MPI 5.0, 6.1 (the amount sent is the amount that the receiver specifies).
+#[inline]
+pub(super) fn check_length(sent: u64, (buffer, from): (&Buffer, usize), call: Call) -> Result<()> {
+    let expected = buffer.bytes()?;
+    match sent == expected {
+        true => Ok(()),
+        false => Err(length_differs((sent, expected), from, call)),
+    }
+}
+
+#[cold]
+pub(crate) fn length_differs((sent, expected): (u64, u64), from: usize, call: Call) -> Error {
+    let why = format!(
+        "rank {from} of the communicator sent {sent} bytes in {call} where {expected} are expected: \
+         counts and datatypes of all its processes must describe the same amount of data"
+    );
+    Cause::Collective(why.into()).into()
 }

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use super::peers::drive;
+use super::point::check_length;
 use super::{Call, Communicator, Form, Operation, Peers, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
@@ -19,7 +20,7 @@ use crate::engine::matching::Pattern;
 use crate::engine::{
     Completion, Desk, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, TaskId, Work,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
 
 /// How many nonblocking collectives of a communicator are active at a time, at most.
@@ -88,13 +89,18 @@ impl TaskPeers {
         }))
     }
 
-    /// The message must be of the same call: what is wrong else with it does not matter.
-    fn check(&self, from: usize, received: Completion) -> Result<()> {
+    fn give_up(&self, error: Error) -> Error {
+        self.communicator.give_up((self.call, self.context), error)
+    }
+
+    /// The message must be of the same call and of the length that is expected. If it belongs to
+    /// another call, that is the error, whatever else is wrong with it.
+    fn check(&self, (buffer, from): (&Buffer, usize), received: Completion) -> Result<()> {
         match received.status.tag {
             TagSelector::Tag(tag) if tag != self.call.tag() => {
                 Err(self.call.met(self.communicator.rank(), (from as u32, tag)))
             }
-            _ => received.into_result().map(drop),
+            _ => check_length(received.into_result()?.bytes, (buffer, from), self.call),
         }
     }
 }
@@ -109,21 +115,25 @@ impl Peers for TaskPeers {
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
-        let sent = self.desk.order(self.send_plan(to, buffer)?).await?;
-        sent.into_result().map(drop)
+        let sent = self.desk.order(self.send_plan(to, buffer)?).await;
+        sent.and_then(Completion::into_result)
+            .map(drop)
+            .map_err(|error| self.give_up(error))
     }
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
-        let received = self.desk.order(self.receive_plan(from, buffer)?).await?;
-        self.check(from, received)
+        let received = self.desk.order(self.receive_plan(from, buffer)?).await;
+        received
+            .and_then(|received| self.check((buffer, from), received))
+            .map_err(|error| self.give_up(error))
     }
 
     async fn exchange(
         &self,
         (to, send): (usize, &Buffer),
-        (from, receive): (usize, &Buffer),
+        (from, into): (usize, &Buffer),
     ) -> Result<()> {
-        let (send, receive) = (self.send_plan(to, send)?, self.receive_plan(from, receive)?);
+        let (send, receive) = (self.send_plan(to, send)?, self.receive_plan(from, into)?);
         let (receiving, sending) = (self.desk.order(receive), self.desk.order(send));
         let sent = sending.await.and_then(Completion::into_result);
         if sent.is_err() {
@@ -131,8 +141,9 @@ impl Peers for TaskPeers {
         }
         // In any case: it must not outlive its buffer.
         let received = receiving.await;
-        sent?;
-        self.check(from, received?)
+        sent.and(received)
+            .and_then(|received| self.check((into, from), received))
+            .map_err(|error| self.give_up(error))
     }
 }
 

@@ -96,7 +96,7 @@ impl<'a> AtSite<'a> {
             if let Some(found) = look() {
                 return Some(found.map_err(complain));
             }
-            let wrong = lane.loss_among(self.site);
+            let wrong = lane.failure_at(self);
             let wrong = wrong.or_else(|| lane.stray_of(self, mine));
             let wrong = wrong.or_else(|| round.parted(lane, mine))?;
             // The member may have been right, and have gone on between the two looks.
@@ -104,6 +104,14 @@ impl<'a> AtSite<'a> {
         });
         self.engine.with(|lane| lane.look_again_at = None);
         found
+    }
+
+    /// This process completes no collective of the communicator any more: see
+    /// [`Lane::give_up_collectives`].
+    #[cold]
+    pub fn give_up(&self, error: &Error, why: &str) {
+        self.engine
+            .with(|lane| lane.give_up_collectives(self.context, error, why));
     }
 
     /// All have been counted: have they come for the same, `mine`?
@@ -212,11 +220,13 @@ impl Engine {
 }
 
 impl Lane {
-    /// The first member that is lost, in words.
-    fn loss_among(&self, site: &Site) -> Option<Error> {
-        let peers = &self.delivery.peers;
-        let lost = peers.lost().iter().find(|&&peer| site.has(peer))?;
-        Some(peers.error(*lost))
+    /// Why the members complete no collective any more: one is lost, or has given up.
+    fn failure_at(&self, at_site: &AtSite<'_>) -> Option<Error> {
+        self.failure_behind(&Pattern {
+            context: at_site.context,
+            source: None,
+            tag: None,
+        })
     }
 
     /// A message of a member that has not come. It cannot belong to an earlier operation: all

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::attached::Attached;
 use super::budget::{Taken, widest};
-use super::engine_messages::{Notice, Question, Withdrawal};
+use super::engine_messages::{Letter, Notice, Withdrawal};
 use super::envelope::Envelope;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
@@ -34,8 +34,8 @@ pub(super) enum Target {
     },
     /// It is unexpected and has this place.
     Unexpected(u32),
-    /// The engine of a peer asks for the message of its send back.
-    Question(Question),
+    /// The engine of a peer asks for something, or reports it.
+    Letter(Letter),
     /// Nobody wants it.
     Nothing,
 }
@@ -69,10 +69,12 @@ pub(super) struct Delivery {
     /// From `MPI_Finalize` on, what nobody receives is dropped.
     pub(super) is_closing: bool,
     pub(super) leftovers: Leftovers,
+    /// The contexts of the collectives that were not complete when `MPI_Finalize` began.
+    pub(super) unwaited: Vec<Context>,
     pub(super) settings: Settings,
     pub(super) counters: Messages,
-    /// Questions of other engines that wait for their answer.
-    pub(super) questions: Vec<Question>,
+    /// Messages of other engines that have come.
+    pub(super) letters: Vec<Letter>,
     /// What is to be told or asked because peers are lost.
     pub(super) notices: Vec<Notice>,
     pub(super) unheard: UnheardPeers,
@@ -106,9 +108,10 @@ impl Delivery {
             desertions: Vec::new(),
             is_closing: false,
             leftovers: Leftovers::default(),
+            unwaited: Vec::new(),
             settings,
             counters,
-            questions: Vec::new(),
+            letters: Vec::new(),
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
             has_errands: false,
@@ -168,7 +171,7 @@ impl Delivery {
             return self.hear(inbound, message, &envelope);
         }
         if self.is_closing {
-            self.leftovers.note(&envelope, &self.requests);
+            self.leftovers.note(&envelope, &self.unwaited);
             self.aim(inbound, Target::Nothing, message.is_whole);
             return Landing::NOWHERE;
         }
@@ -195,8 +198,8 @@ impl Delivery {
                 len,
             } => self.finish_receive(request, &envelope, len),
             Target::Unexpected(place) => self.complete_unexpected(place),
-            Target::Question(question) => {
-                self.questions.push(question);
+            Target::Letter(letter) => {
+                self.letters.push(letter);
                 self.has_errands = true;
             }
             Target::Nothing => {}

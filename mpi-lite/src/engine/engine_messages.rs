@@ -28,14 +28,19 @@ pub(super) enum Stage {
     Granted,
 }
 
-/// The engine of a peer asks for the message of its send back.
+/// A message of a peer's engine that has a body.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct Letter {
     pub(super) from: PeerId,
+    /// `QUESTION` or `GIVEN_UP`.
+    pub(super) says: u32,
     pub(super) token: Token,
-    /// The envelope of the message in question, once it is here.
+    /// Once it is here: the envelope of the message in question; the reason, in words.
     pub(super) body: Vec<u8>,
 }
+
+/// The longest body of a letter, in bytes.
+pub(super) const LETTER_MOST: u64 = 400;
 
 /// What a message of the engines says, in the envelope's source field. The tag field has the token
 /// of the send in question.
@@ -46,6 +51,8 @@ pub(super) const DROPPED: u32 = 2;
 pub(super) const LOST: u32 = 3;
 /// Nothing; only whether it arrives matters.
 pub(super) const HELLO: u32 = 4;
+/// A process completes no collective of a communicator any more: the token field has its context.
+pub(super) const GIVEN_UP: u32 = 5;
 
 /// The envelope of a message of the engines.
 pub(super) fn word(says: u32, token: Token) -> Envelope {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::delivery::{Delivery, Inlet, Target};
+use super::engine_messages::QUESTION;
 use super::matching::Pattern;
 use super::matching::{Body, Inbound};
 use super::operation::{Request, Status};
@@ -268,8 +269,11 @@ impl Lane {
     #[inline(never)]
     fn run_all_errands(&mut self) {
         self.delivery.has_errands = false;
-        for question in core::mem::take(&mut self.delivery.questions) {
-            self.answer(&question);
+        for letter in core::mem::take(&mut self.delivery.letters) {
+            match letter.says {
+                QUESTION => self.answer(&letter),
+                _ => self.delivery.note_given_up(&letter),
+            }
         }
         for notice in core::mem::take(&mut self.delivery.notices) {
             self.give_notice(notice);
@@ -344,9 +348,10 @@ impl Lane {
     pub fn close(&mut self) {
         let delivery = &mut self.delivery;
         delivery.is_closing = true;
+        delivery.unwaited = delivery.requests.collectives();
         delivery.leftovers.requests = delivery.requests.len() as u64;
         for envelope in delivery.unexpected.envelopes() {
-            delivery.leftovers.note(envelope, &delivery.requests);
+            delivery.leftovers.note(envelope, &delivery.unwaited);
         }
         for request in delivery.posted.extract(|_| true) {
             delivery.requests.finish(request, Status::CANCELLED, None);

@@ -1,7 +1,6 @@
 //! What a program leaves behind when it finalizes.
 
 use super::envelope::Envelope;
-use super::request::Requests;
 use crate::ids::Context;
 
 /// What a program left behind when it finalized.
@@ -31,9 +30,10 @@ pub struct CollectiveLeft {
 }
 
 impl Leftovers {
-    /// Nobody will receive this. `requests` are those of this process.
+    /// Nobody will receive this. `unwaited` are the communicators of the collectives that this
+    /// process has begun and not completed.
     #[cold]
-    pub(super) fn note(&mut self, envelope: &Envelope, requests: &Requests) {
+    pub(super) fn note(&mut self, envelope: &Envelope, unwaited: &[Context]) {
         let name = (envelope.rank(), envelope.tag);
         let context = envelope.context.point_to_point();
         if envelope.context.is_collective() {
@@ -42,7 +42,7 @@ impl Leftovers {
                 tag: envelope.tag,
                 context,
                 is_unwaited: envelope.context == context.nonblocking()
-                    && requests.has_collective(context),
+                    && unwaited.contains(&context),
             });
         } else {
             self.messages += 1;

@@ -6,15 +6,15 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use super::delivery::{Delivery, Target};
-use super::engine_messages::{HELLO, LOST, Notice, word};
+use super::engine_messages::{GIVEN_UP, HELLO, LETTER_MOST, LOST, Letter, Notice, word};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Inbound, Pattern};
 use super::operation::{Request, Status};
-use super::ports::Desertion;
+use super::ports::{Desertion, GivenUp};
 use super::sends::Sending;
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::ids::Context;
 use crate::transport::{Lost, PeerId, Token, Unheard};
 
@@ -72,6 +72,32 @@ impl Lane {
         }
     }
 
+    /// This process completes no collective of this context any more: one has failed in its midst,
+    /// for a reason that the other members cannot see. They are told, since they may wait for
+    /// messages of this one. `error` is that of this process, `why` what the others are told.
+    #[cold]
+    pub fn give_up_collectives(&mut self, context: Context, error: &Error, why: &str) {
+        let me = self.me();
+        let what = GivenUp {
+            from: self.delivery.ports.calls(context),
+            why: error.clone(),
+        };
+        let Some(members) = self.delivery.give_up(context, me, &what) else {
+            return;
+        };
+        let mut body = what.from.to_le_bytes().to_vec();
+        let most = LETTER_MOST as usize - body.len();
+        let is_end = |at: &usize| why.is_char_boundary(*at);
+        let end = (0..=why.len().min(most)).rev().find(is_end);
+        body.extend_from_slice(&why.as_bytes()[..end.unwrap_or(0)]);
+        for &peer in members.iter() {
+            if peer != me && !self.delivery.peers.is_lost(peer) {
+                self.tell(peer, word(GIVEN_UP, Token(context.0)), body.clone());
+            }
+        }
+        self.run_errands();
+    }
+
     /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
     #[must_use]
     pub fn losses(&self) -> Vec<(u32, Cow<'static, str>)> {
@@ -115,7 +141,7 @@ impl Delivery {
             match self.take_target(Inbound { link, arrival }) {
                 Target::Receive { request, .. } => self.fail(request, error.clone()),
                 Target::Unexpected(place) => self.lose_unexpected(place, peer),
-                Target::Question(_) | Target::Nothing => {}
+                Target::Letter(_) | Target::Nothing => {}
             }
         }
         for token in self.unanswered(peer) {
@@ -126,8 +152,8 @@ impl Delivery {
         self.fail_all(|it| ports.lost_member(it, &[peer]).is_some(), &error);
     }
 
-    /// Fails the posted receives of patterns that nothing may ever fit, and asks for the messages of
-    /// collectives back that nobody may ever receive.
+    /// Fails the posted receives of patterns that nothing may ever fit, and asks back the messages
+    /// of collectives that nobody may ever receive.
     fn fail_all(&mut self, is_hopeless: impl Fn(&Pattern) -> bool, why: &Error) {
         for request in self.posted.extract(&is_hopeless) {
             self.fail(request, why.clone());
@@ -151,8 +177,40 @@ impl Delivery {
         if !pattern.context.is_collective() {
             return None;
         }
+        if let Some(why) = self.ports.given_up(pattern.context) {
+            return Some(why);
+        }
         let desertion = self.ports.desertion(pattern.context, &self.desertions)?;
         Some(self.peers.error(desertion.lost))
+    }
+
+    /// The collectives of a context are over: `by` completes none any more from the call `from` on.
+    /// Returns the members of the communicator; `None` if that is no news.
+    fn give_up(&mut self, context: Context, by: PeerId, what: &GivenUp) -> Option<Arc<[PeerId]>> {
+        let members = self.ports.give_up(context, by, what)?;
+        self.has_failures = true;
+        if what.from <= self.ports.calls(context) {
+            self.fail_all(|it| it.context == context, &what.why);
+        }
+        Some(members)
+    }
+
+    /// A peer reports that it completes no collective of a context any more: the number of the call
+    /// and the reason. What is no report of a member is nonsense from the network.
+    pub(super) fn note_given_up(&mut self, letter: &Letter) {
+        let Some((from, why)) = letter.body.split_first_chunk() else {
+            return;
+        };
+        let why = String::from_utf8_lossy(why);
+        let why: String = why.chars().filter(|it| !it.is_control()).collect();
+        let what = GivenUp {
+            from: u32::from_le_bytes(*from),
+            why: Cause::Collective(why.into()).into(),
+        };
+        let context = Context(letter.token.0);
+        if context.is_collective() {
+            let _ = self.give_up(context, letter.from, &what);
+        }
     }
 
     /// The process `by` reports that it has lost the one with this rank in the world. It completes

@@ -3,12 +3,14 @@
 //! Matching does not use it: it goes by the envelope alone. A port is looked at when a peer is
 //! lost, to find out which receives may never be matched now. Decision 0047.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
 use super::matching::Pattern;
+use crate::error::Error;
 use crate::ids::{Context, PeerId};
 
 /// What the messages of a context are for. One-sided communication (`Window`), and locks, file
@@ -35,11 +37,28 @@ const FEW_CLOSED: usize = 32;
 /// The open ports, and those that are closed but may still be looked at.
 #[derive(Debug, Default)]
 struct Table {
-    ports: BTreeMap<Context, Port>,
+    ports: BTreeMap<Context, Entry>,
     /// The program has freed these communicators; receives may still be posted.
-    closed: Vec<Context>,
+    closed: BTreeSet<Context>,
     /// How many of the closed ones were in use at the last sweep.
     used: usize,
+    /// Which collectives are over, by the context of their messages.
+    given_up: BTreeMap<Context, GivenUp>,
+}
+
+/// A port, and how many blocking collectives its communicator has begun here.
+#[derive(Debug)]
+struct Entry {
+    port: Port,
+    calls: Arc<AtomicU32>,
+}
+
+/// The collectives of a context are over.
+#[derive(Clone, Debug)]
+pub(super) struct GivenUp {
+    /// From this call on: blocking collectives are counted, all others are over at once.
+    pub(super) from: u32,
+    pub(super) why: Error,
 }
 
 /// The ports of a process, by the context of the point-to-point messages: it stands for all that
@@ -55,9 +74,22 @@ pub(super) struct Ports {
 impl Ports {
     pub(super) fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
         let context = context.point_to_point();
-        self.table.lock().ports.insert(context, port);
+        let calls = Arc::<AtomicU32>::default();
+        let counted = Arc::clone(&calls);
+        let entry = Entry {
+            port,
+            calls: counted,
+        };
+        let mut table = self.table.lock();
+        table.ports.insert(context, entry);
+        table.closed.remove(&context);
+        drop(table);
         let ports = Arc::clone(self);
-        OpenPort { ports, context }
+        OpenPort {
+            ports,
+            context,
+            calls,
+        }
     }
 
     /// Forgets the closed ports that nothing `uses` any more. Of many it looks again only when they
@@ -68,6 +100,7 @@ impl Ports {
             ports,
             closed,
             used,
+            given_up: _,
         } = &mut *self.table.lock();
         if closed.len() > FEW_CLOSED && closed.len() <= 2 * *used {
             return 0;
@@ -93,8 +126,8 @@ impl Ports {
     /// Nothing is known of a context that leads nowhere, so each lost peer may be the one.
     pub(super) fn lost_member(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
         let table = self.table.lock();
-        let port = table.ports.get(&pattern.context.point_to_point());
-        let Some(Port::Matching { members }) = port else {
+        let entry = table.ports.get(&pattern.context.point_to_point());
+        let Some(Port::Matching { members }) = entry.map(|entry| &entry.port) else {
             return lost.first().copied();
         };
         let is_awaited = |peer: &PeerId| match pattern.source {
@@ -106,15 +139,49 @@ impl Ports {
         lost.iter().copied().find(is_awaited)
     }
 
-    /// The first of `desertions` that leaves a collective operation of this context incomplete: both
-    /// the deserter and the peer that it has lost are members.
+    /// The collectives of this context are over: the process `by` completes none from the call
+    /// `from` on. Returns all members; `None` if `by` is none of them, or if the collectives were
+    /// over before.
+    pub(super) fn give_up(
+        &self,
+        context: Context,
+        by: PeerId,
+        what: &GivenUp,
+    ) -> Option<Arc<[PeerId]>> {
+        let table = &mut *self.table.lock();
+        let communicator = context.point_to_point();
+        let Port::Matching { members } = &table.ports.get(&communicator)?.port;
+        let is_open = !table.closed.contains(&communicator);
+        if !is_open || !members.contains(&by) || table.given_up.contains_key(&context) {
+            return None;
+        }
+        table.given_up.insert(context, what.clone());
+        Some(Arc::clone(members))
+    }
+
+    /// Why the present collective of this context is over, if it is.
+    pub(super) fn given_up(&self, context: Context) -> Option<Error> {
+        let table = self.table.lock();
+        let GivenUp { from, why } = table.given_up.get(&context)?;
+        let is_reached = *from <= table.calls(context);
+        is_reached.then(|| why.clone())
+    }
+
+    /// The number of the last blocking collective of this context that has begun here; 0 of all
+    /// other contexts.
+    pub(super) fn calls(&self, context: Context) -> u32 {
+        self.table.lock().calls(context)
+    }
+
+    /// The first of `desertions` that leaves a collective operation of this context incomplete:
+    /// both the deserter and the peer that it has lost are members.
     pub(super) fn desertion(
         &self,
         context: Context,
         desertions: &[Desertion],
     ) -> Option<Desertion> {
         let table = self.table.lock();
-        let Port::Matching { members } = table.ports.get(&context.point_to_point())?;
+        let Port::Matching { members } = &table.ports.get(&context.point_to_point())?.port;
         let concerns = |it: &&Desertion| members.contains(&it.by) && members.contains(&it.lost);
         desertions.iter().find(concerns).copied()
     }
@@ -131,11 +198,38 @@ impl Ports {
 pub struct OpenPort {
     ports: Arc<Ports>,
     context: Context,
+    calls: Arc<AtomicU32>,
+}
+
+impl OpenPort {
+    /// Counts a blocking collective that begins. One thread at a time does, as MPI requires of
+    /// programs (MPI 5.0, 6.14); of one that does not the count is merely wrong.
+    #[inline]
+    pub fn count_call(&self) {
+        let calls = self.calls.load(Ordering::Relaxed);
+        self.calls.store(calls.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+impl Table {
+    fn calls(&self, context: Context) -> u32 {
+        let communicator = context.point_to_point();
+        match self.ports.get(&communicator) {
+            Some(entry) if context == communicator.collective() => {
+                entry.calls.load(Ordering::Relaxed)
+            }
+            _ => 0,
+        }
+    }
 }
 
 impl Drop for OpenPort {
     fn drop(&mut self) {
-        self.ports.table.lock().closed.push(self.context);
+        let mut table = self.ports.table.lock();
+        table.closed.insert(self.context);
+        for context in [self.context.collective(), self.context.nonblocking()] {
+            table.given_up.remove(&context);
+        }
     }
 }
 

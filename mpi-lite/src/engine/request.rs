@@ -314,15 +314,13 @@ impl Requests {
         self.insert(operation)
     }
 
-    /// Returns true if a collective operation of the communicator with `context` is active.
-    #[cold]
-    pub(super) fn has_collective(&self, context: Context) -> bool {
-        let is_active = |operation: &Operation| {
-            operation.owner == Owner::Collective
-                && operation.context == Some(context)
-                && matches!(operation.phase, Phase::Active(_))
+    /// The contexts of the communicators of all active collective operations.
+    pub(super) fn collectives(&self) -> Vec<Context> {
+        let is_active = |operation: &&Operation| {
+            operation.owner == Owner::Collective && matches!(operation.phase, Phase::Active(_))
         };
-        self.table.iter().any(is_active)
+        let active = self.table.iter().filter(is_active);
+        active.filter_map(|operation| operation.context).collect()
     }
 
     /// What an inactive persistent request does, if it is a task.

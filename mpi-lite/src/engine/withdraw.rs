@@ -12,7 +12,7 @@
 use super::Engine;
 use super::delivery::{Delivery, Target};
 use super::engine_messages::{
-    DROPPED, HELLO, LOST, MATCHED, QUESTION, Question, Stage, Withdrawal, word,
+    DROPPED, GIVEN_UP, HELLO, LETTER_MOST, LOST, Letter, MATCHED, QUESTION, Stage, Withdrawal, word,
 };
 use super::envelope::Envelope;
 use super::lane::Lane;
@@ -23,7 +23,7 @@ use crate::data::Area;
 use crate::error::{Error, Result};
 use crate::memory::Span;
 use crate::transport::{
-    ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Token, Transport,
+    EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Token, Transport,
 };
 
 impl Lane {
@@ -81,7 +81,7 @@ impl Lane {
 
     /// Answers a question.
     #[cold]
-    pub(super) fn answer(&mut self, question: &Question) {
+    pub(super) fn answer(&mut self, question: &Letter) {
         let envelope: Option<EnvelopeBytes> = question.body[..].try_into().ok();
         let envelope = envelope.map(|bytes| Envelope::decode(&bytes));
         let is_dropped = envelope.is_some_and(|envelope| self.drop_unmatched(&envelope));
@@ -152,25 +152,27 @@ impl Delivery {
         message: &Incoming,
         envelope: &Envelope,
     ) -> Landing {
-        let token = Token(envelope.tag.cast_unsigned());
-        if envelope.source != QUESTION {
+        let (says, token) = (envelope.source, Token(envelope.tag.cast_unsigned()));
+        let is_letter = matches!(says, QUESTION | GIVEN_UP) && message.len <= LETTER_MOST;
+        if !is_letter {
             self.aim(inbound, Target::Nothing, message.is_whole);
-            match envelope.source {
+            match says {
                 LOST => self.note_desertion(message.from, token.0),
-                HELLO => {}
+                HELLO | QUESTION | GIVEN_UP => {}
                 says => self.settle(message.from, token, says == DROPPED),
             }
             return Landing::NOWHERE;
         }
-        let mut body = vec![0; ENVELOPE_BYTES];
+        let mut body = vec![0; message.len as usize];
         let area = Area::of_bytes(&mut body);
-        let question = Question {
+        let letter = Letter {
             from: message.from,
+            says,
             token,
             body,
         };
         // The link writes the body before anything else happens here.
-        self.aim(inbound, Target::Question(question), message.is_whole);
+        self.aim(inbound, Target::Letter(letter), message.is_whole);
         Landing::Into(area)
     }
 
