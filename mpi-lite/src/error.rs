@@ -184,6 +184,14 @@ pub enum Cause {
     /// Processes of a communicator are in different collective operations, in words.
     #[error("{0}")]
     Collective(Box<str>),
+    /// Another process of a communicator has left a collective operation, for this reason.
+    #[error("{why}")]
+    GivenUp {
+        /// A message was longer than its place there.
+        is_truncated: bool,
+        /// Its rank, call and error.
+        why: Box<str>,
+    },
     /// A message that the transport cannot carry.
     #[error("a message of {len} bytes is longer than this transport carries ({limit} bytes)")]
     TooLong {
@@ -229,7 +237,10 @@ impl Cause {
             Self::Count { .. } => Class::Count,
             Self::NoMemory { .. } => Class::NoMem,
             Self::NullBuffer | Self::BufferFull { .. } | Self::BufferAttach(_) => Class::Buffer,
-            Self::Truncate { .. } => Class::Truncate,
+            Self::Truncate { .. }
+            | Self::GivenUp {
+                is_truncated: true, ..
+            } => Class::Truncate,
             Self::Request | Self::NotStartable | Self::Irrevocable | Self::Message => {
                 Class::Request
             }
@@ -238,6 +249,7 @@ impl Cause {
             Self::Argument(_)
             | Self::Mismatch { .. }
             | Self::Collective(_)
+            | Self::GivenUp { .. }
             | Self::Stray { .. }
             | Self::Parted { .. } => Class::Arg,
             Self::Datatype(_) => Class::Type,

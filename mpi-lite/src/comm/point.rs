@@ -162,8 +162,8 @@ impl Communicator {
         at_site.is_some_and(|at_site| at_site.site().has_gone_on(from))
     }
 
-    /// The message must have been sent, of the same operation and of the length that is expected. If
-    /// it belongs to another operation, that is the error, whatever else is wrong with it.
+    /// The message must have been sent, of the same operation and of the length that is expected.
+    /// If it belongs to another operation, that is the error, whatever else is wrong with it.
     #[inline]
     fn check_received(
         &self,
@@ -323,8 +323,8 @@ pub(super) fn check_length(sent: u64, (buffer, from): (&Buffer, usize), call: Ca
 #[cold]
 pub(crate) fn length_differs((sent, expected): (u64, u64), from: usize, call: Call) -> Error {
     let why = format!(
-        "rank {from} of the communicator sent {sent} bytes in {call} where {expected} are expected: \
-         counts and datatypes of all its processes must describe the same amount of data"
+        "rank {from} of the communicator sent {sent} bytes in {call} where {expected} are \
+         expected: counts and datatypes of all its processes must describe the same amount of data"
     );
     Cause::Collective(why.into()).into()
 }

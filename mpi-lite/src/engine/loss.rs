@@ -14,7 +14,7 @@ use super::matching::{Body, Inbound, Pattern};
 use super::operation::{Request, Status};
 use super::ports::{Desertion, GivenUp};
 use super::sends::Sending;
-use crate::error::{Cause, Error};
+use crate::error::{Cause, Class, Error};
 use crate::ids::Context;
 use crate::transport::{Lost, PeerId, Token, Unheard};
 
@@ -86,6 +86,7 @@ impl Lane {
             return;
         };
         let mut body = what.from.to_le_bytes().to_vec();
+        body.push(error.class().eq(&Class::Truncate).into());
         let most = LETTER_MOST as usize - body.len();
         let is_end = |at: &usize| why.is_char_boundary(*at);
         let end = (0..=why.len().min(most)).rev().find(is_end);
@@ -198,14 +199,17 @@ impl Delivery {
     /// A peer reports that it completes no collective of a context any more: the number of the call
     /// and the reason. What is no report of a member is nonsense from the network.
     pub(super) fn note_given_up(&mut self, letter: &Letter) {
-        let Some((from, why)) = letter.body.split_first_chunk() else {
+        let Some((from, [is_truncated, why @ ..])) = letter.body.split_first_chunk() else {
             return;
         };
         let why = String::from_utf8_lossy(why);
         let why: String = why.chars().filter(|it| !it.is_control()).collect();
         let what = GivenUp {
             from: u32::from_le_bytes(*from),
-            why: Cause::Collective(why.into()).into(),
+            why: Error::from(Cause::GivenUp {
+                is_truncated: *is_truncated != 0,
+                why: why.into(),
+            }),
         };
         let context = Context(letter.token.0);
         if context.is_collective() {

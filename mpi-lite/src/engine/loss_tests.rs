@@ -7,6 +7,7 @@ use std::time::Duration;
 use rmpp_core::Config;
 use rmpp_core::sim::Faults;
 
+use super::engine_messages::Letter;
 use super::matching::Pattern;
 use super::*;
 use crate::clock::Instant;
@@ -15,7 +16,7 @@ use crate::data::Buffer;
 use crate::error::Cause;
 use crate::ids::{Context, Mode, PeerId};
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, Progress};
+use crate::transport::{Link, Loopback, Progress, Token};
 
 /// A communicator of processes 0 and 1.
 const PAIR: Context = Context(8);
@@ -381,4 +382,98 @@ fn a_send_of_a_collective_that_is_received_before_the_loss_is_complete() {
     assert!(trio.run(|lanes| lanes[1].peek(Some(sent)).unwrap().is_some()));
     assert!(!fails(&mut trio.lanes[1], sent));
     assert_eq!(room, body);
+}
+
+/// The collective of process 1 has failed in its midst. It tells processes 0 and 2.
+fn give_up(trio: &mut Trio, context: Context) {
+    let error = Cause::Truncate { len: 40, room: 20 }.into();
+    trio.lanes[1].give_up_collectives(context, &error, "rank 1 gave up");
+}
+
+fn is_given_up(lane: &mut Lane, request: Request) -> bool {
+    let ended = lane.take(Some(request)).unwrap().unwrap();
+    match ended.error.as_ref().map(|error| error.cause()) {
+        None => false,
+        Some(Cause::GivenUp { is_truncated, why }) => *is_truncated && &**why == "rank 1 gave up",
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_member_that_gives_up_fails_the_collectives_of_this_context_alone_and_for_good() {
+    let (mut body, mut room) = ([5; 8], [0; 8]);
+    let collective = Context::WORLD.collective();
+    let mut trio = Trio::new();
+    let posted = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
+    let others = [
+        Context::WORLD.nonblocking(),
+        Context::WORLD,
+        PAIR.collective(),
+    ]
+    .map(|context| receive(&mut trio.lanes[0], from(context, 1), &mut room));
+    let sent = trio.send((2, 0), collective, &mut body);
+    let sent_late = trio.send((2, 0), collective, &mut body);
+    assert!(trio.run(|lanes| lanes[0].peek(Some(posted)).unwrap().is_some()));
+    give_up(&mut trio, collective);
+    // The first message was received in time; nobody receives the second one.
+    for (request, is_in_vain) in [(sent, false), (sent_late, true)] {
+        assert!(trio.run(|lanes| lanes[2].peek(Some(request)).unwrap().is_some()));
+        assert_eq!(is_given_up(&mut trio.lanes[2], request), is_in_vain);
+    }
+    let late = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
+    assert!(is_given_up(&mut trio.lanes[0], late));
+    for request in others {
+        assert!(!trio.is_over(0, request));
+    }
+}
+
+#[test]
+fn a_member_in_an_earlier_call_than_the_one_that_failed_completes_it() {
+    let (mut body, mut room) = ([5; 8], [0; 8]);
+    let collective = Context::WORLD.collective();
+    let mut trio = Trio::new();
+    let world = 0;
+    // Processes 0 and 2 are in their first call, process 1 is in its second one.
+    for (me, calls) in [(0, 1), (1, 2), (2, 1)] {
+        for _ in 0..calls {
+            trio.ports[3 * me + world].count_call();
+        }
+    }
+    let earlier = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
+    give_up(&mut trio, collective);
+    assert!(trio.run(|lanes| lanes[0].delivery.has_failures && lanes[2].delivery.has_failures));
+    let sent = trio.send((2, 0), collective, &mut body);
+    for (at, request) in [(0, earlier), (2, sent)] {
+        assert!(trio.run(|lanes| lanes[at].peek(Some(request)).unwrap().is_some()));
+        assert!(!is_given_up(&mut trio.lanes[at], request));
+    }
+    trio.ports[world].count_call();
+    let next = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
+    assert!(is_given_up(&mut trio.lanes[0], next));
+}
+
+/// The network may say anything: another process than a member, another context, half a report.
+#[test]
+fn a_report_that_a_collective_is_given_up_counts_only_if_it_comes_from_a_member() {
+    let mut trio = Trio::new();
+    let lane = &mut trio.lanes[0];
+    let letter = |from: u32, context: Context, body: &[u8]| Letter {
+        from: PeerId(from),
+        says: engine_messages::GIVEN_UP,
+        token: Token(context.0),
+        body: body.into(),
+    };
+    for nonsense in [
+        letter(2, PAIR.collective(), &[0; 20]),
+        letter(1, NOWHERE.collective(), &[0; 20]),
+        letter(1, PAIR, &[0; 20]),
+        letter(1, PAIR.collective(), &[0; 4]),
+    ] {
+        lane.delivery.note_given_up(&nonsense);
+        assert!(!lane.delivery.has_failures, "{nonsense:?}");
+    }
+    let right = letter(1, PAIR.collective(), &[0, 0, 0, 0, 0, b'!', 7, 0xff]);
+    lane.delivery.note_given_up(&right);
+    let why = lane.failure_behind(&from(PAIR.collective(), 1)).unwrap();
+    assert_eq!(why.to_string(), "!\u{fffd}");
 }
