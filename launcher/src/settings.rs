@@ -30,9 +30,9 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_SILENT_S",
         default: "12",
-        meaning: "Seconds without a sign of life after which `mpirun` and its agent on another host \
-                  count each other as lost. Each then ends its ranks. Both send a sign in every \
-                  quarter of this time. 0: never.",
+        meaning: "Seconds without a sign of life after which `mpirun` and its agent on another \
+                  host count each other as lost. Each then ends its ranks. Both send a sign in \
+                  every quarter of this time. 0: never.",
     },
     Setting {
         variable: "MPILITE_INTERFACE",

@@ -339,7 +339,7 @@ impl Settings {
         if own < assigned {
             return Err(format!(
                 "MPILITE_SECURE={own} in the environment of this rank is weaker than the job's \
-                 --secure={assigned}: leave the variable out, or ask mpirun for --secure={own}"
+                 --secure={assigned}: unset the variable, or run mpirun with --secure={own}"
             ));
         }
         self.secure = Some(own);
