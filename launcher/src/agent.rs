@@ -128,8 +128,8 @@ impl Agent {
             let seconds = self.silence.limit().unwrap_or_default().as_secs_f64();
             // If the network works again, or `mpirun` was only stopped, the user reads it there.
             let line = format!(
-                "nothing was heard of mpirun for {seconds} s (MPILITE_SILENT_S), so its ranks here \
-                 were ended"
+                "mpirun has given no sign of life for {seconds} s (MPILITE_SILENT_S), so its ranks \
+                 here were ended"
             );
             writeln!(io::stderr(), "{line}").ok();
             self.lose(now);

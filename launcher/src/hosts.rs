@@ -141,7 +141,7 @@ fn parse_line(line: &str) -> Result<Vec<Host>, String> {
             "binding" => {}
             _ => {
                 return Err(format!(
-                    "unknown key '{}' (slots=N is meant?)",
+                    "unknown key '{}'; did you mean slots=N?",
                     printable(key)
                 ));
             }

@@ -115,7 +115,7 @@ fn slots_of(hosts: &[Host], mapping: Mapping) -> Vec<u32> {
     hosts.iter().map(slots).collect()
 }
 
-/// More ranks than slots are started all the same; the user hears of it if slots were given.
+/// More ranks than slots are started all the same, with a note if slots were given.
 fn oversubscription(
     options: &Options,
     size: u32,

@@ -25,14 +25,14 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_LAUNCH_TIMEOUT",
         default: "30",
-        meaning: "Seconds within which another host must answer.",
+        meaning: "Seconds that another host has to answer after `mpirun` has started ssh.",
     },
     Setting {
         variable: "MPILITE_SILENT_S",
         default: "12",
-        meaning: "Seconds without a sign of life after which `mpirun` and its part on another host \
-                  count each other as lost; each then ends its ranks. Signs go in every quarter of \
-                  it. 0: never.",
+        meaning: "Seconds without a sign of life after which `mpirun` and its agent on another \
+                  host count each other as lost. Each then ends its ranks. Both send a sign in \
+                  every quarter of this time. 0: never.",
     },
     Setting {
         variable: "MPILITE_INTERFACE",
@@ -43,7 +43,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_TRANSPORT",
         default: "auto",
-        meaning: "How messages go, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
+        meaning: "How messages travel, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
     },
     Setting {
         variable: "MPIEXEC_TIMEOUT",

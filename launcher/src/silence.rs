@@ -34,7 +34,7 @@ pub fn limit() -> Result<Option<Duration>, Failure> {
         _ => {
             let shown = printable(&setting.to_string_lossy());
             Err(Failure::usage(format!(
-                "MPILITE_SILENT_S={shown} is no number of seconds (0.1 to 86400, or 0: never)"
+                "MPILITE_SILENT_S={shown} is not a number of seconds (0.1 to 86400, or 0: never)"
             )))
         }
     }

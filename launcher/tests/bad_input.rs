@@ -25,7 +25,7 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         (&["--hostfiel", "x", "true"], "did you mean --hostfile?"),
         (&["-n2", "true"], "unknown option -n2; did you mean -n 2?"),
         (&["-np16", "true"], "did you mean -np 16?"),
-        (&["--ppn4", "true"], "did you mean --ppn 4?"),
+        (&["--ppn4", "true"], "did you mean -ppn 4?"),
         (
             &["--transport", "tcp", "true"],
             "auto, shm, rmpp and loopback are possible",
@@ -92,7 +92,10 @@ fn a_wrong_setting_is_2() {
     mpirun(&line)
         .env("MPILITE_LAUNCH_TIMEOUT", "soon")
         .run()
-        .fails_with(2, &["MPILITE_LAUNCH_TIMEOUT=soon is no number of seconds"]);
+        .fails_with(
+            2,
+            &["MPILITE_LAUNCH_TIMEOUT=soon is not a number of seconds"],
+        );
 }
 
 /// What was never typed on the command line is not told as an option.

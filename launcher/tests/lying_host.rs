@@ -140,7 +140,7 @@ fn an_impossible_report_fails_the_job_and_names_the_host() {
             .env("MPILITE_SSH", ssh)
             .run();
         assert_eq!(outcome.code, 125, "{what}: {outcome:?}");
-        outcome.fails_with(125, &["host other", "cannot be"]);
+        outcome.fails_with(125, &["host other", "an impossible report"]);
     }
 }
 

@@ -475,7 +475,7 @@ fn the_ranks_elsewhere_of_an_mpirun_that_was_stopped_for_too_long_end() {
     relayed.ranks_end();
     relayed.job.signal("CONT");
     let outcome = relayed.finish();
-    let words = format!("nothing was heard of mpirun for {SILENT_S} s");
+    let words = format!("mpirun has given no sign of life for {SILENT_S} s");
     outcome.fails_with(125, &["lost host n1", &words]);
 }
 

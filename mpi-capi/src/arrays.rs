@@ -66,7 +66,7 @@ macro_rules! arrays {
     )*};
 }
 
-const NULL_ARRAY: &str = "an array of the call is a null pointer";
+const NULL_ARRAY: &str = "an array argument is a null pointer";
 
 arrays! {
     /// Integers.

@@ -90,7 +90,7 @@ pub enum Cause {
     /// Packed elements do not fit behind the position.
     #[error(
         "outbuf is too short: the elements take {need} bytes when packed, but {room} of its {size} \
-         bytes are left at position {position}; MPI_Pack_size tells how many they may take"
+         bytes are left at position {position}; MPI_Pack_size returns the most that they take"
     )]
     NoRoomToPack {
         /// Bytes that the elements take.

@@ -59,7 +59,7 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null(name) => write!(f, "{name}"),
-            Self::Foreign(handle) => write!(f, "{:#x}, which is no such handle", handle.0),
+            Self::Foreign(handle) => write!(f, "{:#x}, which is not such a handle", handle.0),
             Self::Freed(handle) => {
                 write!(
                     f,

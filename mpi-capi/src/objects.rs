@@ -274,7 +274,7 @@ impl Datatype {
         self.supported().ok_or_else(|| {
             Error::new(
                 abi::MPI_ERR_TYPE,
-                "the datatype is an optional one that this library does not support",
+                "this library does not support this optional datatype",
             )
         })
     }

@@ -59,7 +59,7 @@ fn ranks_here() -> u32 {
     told.and_then(|ranks| ranks.parse().ok()).unwrap_or(1)
 }
 
-const BAD_SETTING: &str = "a variable of the environment has a value that it cannot have";
+const BAD_SETTING: &str = "an environment variable has an invalid value; MPI_Init names it";
 
 /// The counters of this process; all zero before `MPI_Init`.
 pub fn counters() -> Vec<Row> {
@@ -397,7 +397,10 @@ fn check(bound: &Bound, act: Act) -> Result<()> {
         _ if !is_continuous(bound.measure) => Ok(()),
         Act::Start | Act::Stop => {
             let class = abi::MPI_T_ERR_PVAR_NO_STARTSTOP;
-            Err(Error::new(class, "the variable runs all the time"))
+            Err(Error::new(
+                class,
+                "the variable always runs: it cannot be started or stopped",
+            ))
         }
         Act::Set(_) => {
             let class = abi::MPI_T_ERR_PVAR_NO_WRITE;

@@ -211,63 +211,65 @@ struct Row {
 }
 
 settings! {
-    /// Profile of the protocol: `classic` or `fast`, with changes such as `fast,-snak`; all ranks
-    /// use what theirs have in common.
+    /// Profile of the protocol: `classic` or `fast`, with changes such as `fast,-snak`. The ranks
+    /// use the extensions that all of their profiles have.
     rmpp: profile = Caps::FAST, "MPILITE_RMPP";
-    /// When the fast profile acknowledges messages: `lazy`, with the next packet that goes the same
-    /// way, or `eager`, at once.
+    /// When the fast profile acknowledges messages: `lazy`, with the next packet in that direction,
+    /// or `eager`, at once.
     rmpp_ack: acks = "lazy", "MPILITE_RMPP_ACK";
-    /// How datagrams are guarded: `cookie`, `tag` (headers cannot be forged) or `encrypt` (all is
-    /// secret and authentic). `mpirun` takes it as `--secure` and tells its ranks; a rank whose own
-    /// environment has something weaker ends the job.
-    secure: secure = "what `mpirun` says, else cookie", "MPILITE_SECURE";
+    /// Protection of datagrams: `cookie`, `tag` (headers cannot be forged) or `encrypt` (all is
+    /// secret and authentic). `mpirun --secure` sets it for all ranks. A rank whose own environment
+    /// has a weaker value ends the job.
+    secure: secure = "that of `mpirun`, else cookie", "MPILITE_SECURE";
     /// `off`: never hand several packets to the system as one burst (UDP_SEGMENT).
     gso: switch = "on", "MPILITE_GSO";
     /// `off`: never take several packets from the system as one train (UDP_GRO).
     gro: switch = "on", "MPILITE_GRO";
-    /// `off`: long messages between ranks of a node are never copied straight (process_vm_readv).
+    /// `off`: long messages between ranks of a node are never copied directly (process_vm_readv).
     copy_across: switch = "on", "MPILITE_COPY_ACROSS";
-    /// Payload bytes of one RMPP packet, at most what the path carries unfragmented.
+    /// Payload bytes of one RMPP packet, at most what the path carries without fragments.
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
-    /// Ports of which each rank binds one, as `40000-40100`; each host needs one for each of its
-    /// ranks. As `--port-range` of `mpirun`.
+    /// UDP ports, such as `40000-40100`: each rank binds a free one, so a host needs at least one
+    /// for each of its ranks. `mpirun --port-range` sets it.
     port_range: ports = "any free port", "MPILITE_PORT_RANGE";
-    /// Bytes asked for as socket receive and send buffer.
+    /// Bytes that a socket requests for its receive buffer, and again for its send buffer.
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends of up to this many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
-    /// The same for calls that wait for the send and nothing else, over a network: there a copy
-    /// costs less than to wait for the acknowledgement. The greater of both counts.
+    /// As `MPILITE_EAGER_COPY_BYTES`, for calls that wait for a single send over a network: there a
+    /// copy costs less than the wait for the acknowledgement. The greater of both counts.
     waited_copy_bytes: number = 65_536, "MPILITE_WAITED_COPY_BYTES";
-    /// Bytes of such copies that may wait for their receivers, in all; each counts 320 more.
+    /// Bytes that all copies of sends may take while they wait for their receivers; each copy
+    /// counts 320 more.
     eager_budget_bytes: budget = (2_097_152, "2097152; half of a rank's share, if that is less"),
         "MPILITE_EAGER_BUDGET_BYTES";
-    /// Unexpected messages of up to this many bytes are taken in at once; longer ones wait for
-    /// their receive (rendezvous).
+    /// Unexpected messages of up to this many bytes are buffered at once. Longer ones stay with
+    /// their senders until a receive asks for them (rendezvous).
     unexpected_bytes: number = 65_536, "MPILITE_UNEXPECTED_BYTES";
-    /// Bytes of unexpected messages taken in, in all; each counts 160 more. Beyond it, all wait for
-    /// their receive.
+    /// Bytes that all buffered unexpected messages may take; each counts 160 more. Beyond it,
+    /// unexpected messages stay with their senders.
     unexpected_budget_bytes: budget = (16_777_216, "16777216; a rank's share, if that is less"),
         "MPILITE_UNEXPECTED_BUDGET_BYTES";
-    /// The same for a rank that waits in a call for 20 ms and so cannot receive them: its senders
-    /// would wait for ever. A rank's share is an eighth of the memory of its machine or control
-    /// group, divided by the ranks there, at least 1 MiB and at most 4 GiB.
+    /// As `MPILITE_UNEXPECTED_BUDGET_BYTES`, for a rank that has waited in a call for 20 ms: it
+    /// cannot receive, so its senders would wait for ever. A rank's share is an eighth of the
+    /// memory of its machine or control group, divided by the ranks there, at least 1 MiB and at
+    /// most 4 GiB.
     waiting_budget_bytes: budget = (16_777_216, "a rank's share of the memory"),
         "MPILITE_WAITING_BUDGET_BYTES";
-    /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it
-    /// at each look; `block`, asleep at once.
+    /// How a rank waits: `auto` decides by ranks and cores; `spin` keeps the core; `yield` offers
+    /// the core at each look; `block` sleeps at once.
     wait: wait = "auto", "MPILITE_WAIT";
-    /// Microseconds that a waiting rank stays awake before it sleeps; 0 sleeps at once.
+    /// Microseconds that a waiting rank stays awake before it sleeps; 0: it sleeps at once.
     spin_us: optional = "1000", "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
     lost_s: number = 120, "MPILITE_LOST_S";
-    /// `on` or `1`: each rank says at Finalize, in a line on standard error, how many messages it
-    /// never received (with source and tag of the first) and how many requests it still has: begun
-    /// and not completed by a wait or test, or persistent, and not freed. A short send that is
-    /// complete at once keeps no request, so it is not counted even if it is never waited for.
+    /// `on` or `1`: in `MPI_Finalize` each rank writes a line to standard error with the number of
+    /// messages that it never received (source and tag of the first too) and of requests that it
+    /// still has: active ones, and persistent ones that were not freed. A short send that completes
+    /// at once keeps no request and is not counted.
     check: switch = "off", "MPILITE_CHECK";
-    /// Milliseconds between the looks of the thread that acknowledges while the program computes;
-    /// at least 0.3 for each rank on a core.
+    /// Milliseconds between the looks of the thread that acknowledges messages while the program
+    /// computes; at least 0.3 for each rank on a core.
     tick_ms: number = 10, "MPILITE_TICK_MS";
 }
 
@@ -337,7 +339,7 @@ impl Settings {
         if own < assigned {
             return Err(format!(
                 "MPILITE_SECURE={own} in the environment of this rank is weaker than the job's \
-                 --secure={assigned}: leave the variable out, or ask mpirun for --secure={own}"
+                 --secure={assigned}: unset the variable, or run mpirun with --secure={own}"
             ));
         }
         self.secure = Some(own);

@@ -10,23 +10,23 @@ pub use rmpp_core::{Bytes, Measure, Peak, Repeats, Row, Rows};
 rmpp_core::tally! {
     /// What the engine counts, whatever transport a message takes.
     pub struct Messages ["mpi"] {
-        /// Messages sent: those of collective operations and those to oneself included.
+        /// Messages sent, including those of collective operations and those to this rank itself.
         pub messages_sent: u64,
-        /// Bytes in them.
+        /// Bytes of the messages sent.
         pub bytes_sent: Bytes,
         /// Messages received.
         pub messages_received: u64,
-        /// Bytes in them.
+        /// Bytes of the messages received.
         pub bytes_received: Bytes,
-        /// Messages that came before their receive.
+        /// Messages that came before their receive was posted.
         pub unexpected: u64,
-        /// The greatest number of messages that waited for their receive at a time.
+        /// The greatest number of unexpected messages that waited at the same time.
         pub unexpected_peak: Peak,
-        /// The most that such messages took of their budget at a time: each counts 160 more.
+        /// The most that unexpected messages took of their budget; each counts 160 bytes more.
         pub unexpected_peak_bytes: Peak,
-        /// The most that they may take, while this rank waits in a call.
+        /// The most that unexpected messages may take while this rank waits in a call.
         pub unexpected_room_bytes: Peak,
-        /// The most that copies of sends took of their budget at a time: each counts 320 more.
+        /// The most that copies of sends took of their budget; each counts 320 bytes more.
         pub copies_peak_bytes: Peak,
         /// Times a waiting thread went to sleep.
         pub sleeps: u64,
@@ -36,19 +36,19 @@ rmpp_core::tally! {
 rmpp_core::tally! {
     /// What the transport through shared memory counts.
     pub struct Shared ["shm"] {
-        /// Messages sent.
+        /// Messages sent through shared memory.
         pub messages_sent: u64,
-        /// Long ones among them: they wait until the receiver knows where they go.
+        /// Long messages sent: they wait until the receiver knows where they land.
         pub long_sent: u64,
-        /// Messages that found no room and had to wait.
+        /// Messages that had to wait because their channel was full.
         pub delayed: u64,
-        /// Bytes of long messages that this rank read out of their sender's memory.
+        /// Bytes of long messages that this rank copied from the sender's memory.
         pub bytes_read: Bytes,
-        /// Bytes of long messages that this rank wrote into their receiver's memory.
+        /// Bytes of long messages that this rank copied into the receiver's memory.
         pub bytes_written: Bytes,
-        /// Long messages that went through the ring: the system does not copy between these ranks.
+        /// Long messages that went through the ring, because they could not be copied directly.
         pub long_asked: u64,
-        /// Sleeping ranks that were woken.
+        /// Times that this rank woke another one.
         pub woken: u64,
         /// Collective operations without messages.
         pub collectives: u64,
@@ -60,21 +60,21 @@ rmpp_core::tally! {
     pub struct Datagrams ["udp"] {
         /// Datagrams given to the system.
         pub datagrams_sent: u64,
-        /// System calls that did it.
+        /// System calls that sent datagrams.
         pub send_calls: u64,
-        /// Bursts among them: several datagrams that the system cut itself (UDP_SEGMENT).
+        /// Bursts sent: several datagrams in one call, which the system cuts (UDP_SEGMENT).
         pub bursts_sent: u64,
-        /// Bursts that the system refused; each datagram goes alone from then on.
+        /// Bursts that the system refused; from then on each datagram goes alone.
         pub bursts_refused: u64,
         /// Datagrams that the system refused to send; the protocol sends them again.
         pub refused: u64,
-        /// Paths found narrower than their interface: datagrams are cut into IP fragments since.
+        /// Paths with a smaller MTU than their interface: their datagrams become IP fragments.
         pub narrow_paths: u64,
         /// Datagrams received.
         pub datagrams_received: u64,
-        /// Trains among them: several datagrams in one stretch (UDP_GRO).
+        /// Trains received: several datagrams in one call, joined by the system (UDP_GRO).
         pub trains_received: u64,
-        /// System calls that asked for datagrams, those that got none included.
+        /// System calls that asked for datagrams, including those that got none.
         pub receive_calls: u64,
         /// Datagrams that the system dropped because the receive buffer was full.
         pub overflowed: u64,
@@ -82,9 +82,9 @@ rmpp_core::tally! {
         pub foreign: u64,
         /// Datagrams dropped: not from the address of the rank that they name.
         pub misplaced: u64,
-        /// Datagrams dropped: made or changed by somebody without the job's key (MPILITE_SECURE).
+        /// Datagrams dropped: forged or changed without the job's key (MPILITE_SECURE).
         pub forged: u64,
-        /// Datagrams dropped: encrypted ones that came again, or are too old to know.
+        /// Datagrams dropped: encrypted ones that came twice, or that are too old to check.
         pub replayed: u64,
     }
 }
@@ -94,17 +94,18 @@ const HEAD: &str = "\
 
 What each rank counts. Generated from `mpi-lite/src/counters.rs` and `rmpp-core/src/counters.rs`.
 
-* `mpirun --stats` prints a table at the end of the job: of each counter that is not zero
-  everywhere the sum over the ranks, the least and the greatest with its rank; then packets per
-  message, and how many packets were sent again. More than 1 % of these are noted. A rank that
-  is killed reports nothing; the table says how many ranks have.
-* `mpirun --stats=FILE` writes it into a file. `--stats=json`, or a file whose name ends with
+* `mpirun --stats` prints a table at the end of the job. For each counter that is not zero on
+  all ranks it shows the sum, and the least and the greatest value with their ranks. Then it
+  shows the packets per message, and how many packets were sent again; a note follows if these
+  are more than 1 %. A rank that is killed reports nothing; the table shows how many ranks have
+  reported.
+* `mpirun --stats=FILE` writes the table into a file. `--stats=json`, or a file whose name ends with
   `.json`, gets one JSON object instead: `ranks`, `reported`, `packets`, `datagrams`,
   `packets_per_message`, `repeated`, `repeated_percent`, and `counters`, each with `sum`,
   `least`, `least_rank`, `greatest` and `greatest_rank`.
 * Each counter is a performance variable of the tool interface, `MPI_T_pvar_...`, of the class
-  counter (numbers), aggregate (bytes) or high watermark (a *peak*, the greatest amount at a
-  time, which has no sum).
+  counter (numbers), aggregate (bytes) or high watermark (a *peak*: the greatest value at any
+  time; peaks are not added up).
 
 | counter | | meaning |
 |---|---|---|

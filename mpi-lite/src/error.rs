@@ -73,7 +73,7 @@ pub enum Cause {
         size: u64,
     },
     /// The system has not as much memory as an operation needs.
-    #[error("no memory for {bytes} bytes, which is what the elements span")]
+    #[error("out of memory: the elements span {bytes} bytes")]
     NoMemory {
         /// Bytes asked for.
         bytes: u64,

@@ -139,39 +139,39 @@ tally! {
         pub received: [u64; Kind::COUNT],
         /// Packets dropped, by reason.
         pub dropped: [u64; Dropped::COUNT],
-        /// Messages begun.
+        /// Messages that this rank has begun to send.
         pub messages_sent: u64,
-        /// First packets (and NULLs) sent again.
+        /// First packets and NULLs sent again.
         pub first_repeated: Repeats,
         /// Data packets sent again.
         pub data_repeated: Repeats,
-        /// Answers given to repeated packets whose message is still known.
+        /// Repeated packets answered while their message was still known.
         pub answered_again: Repeats,
-        /// Answers given to repeated packets whose message is forgotten (rule A).
+        /// Repeated packets answered after their message was forgotten (rule A).
         pub answered_without_state: Repeats,
-        /// Times that the answer to a packet had not come when it was due.
+        /// Times that the answer to a packet was overdue.
         pub timeouts: u64,
         /// Long messages begun again at sequence number 1.
         pub restarts: u64,
-        /// CTS that asked for data to be sent again (rule R).
+        /// CTS packets that asked for data again (rule R).
         pub naks: u64,
-        /// Times that a sender asked what was missing (rule R).
+        /// Times that this rank asked a receiver what was missing (rule R).
         pub probes: u64,
         /// Data packets that came twice.
         pub duplicates: u64,
-        /// First packets kept until their turn (rule O).
+        /// First packets that came early and were kept until their turn (rule O).
         pub early: u64,
-        /// Acknowledgements that went out alone (rule K).
+        /// Acknowledgements sent in a packet of their own (rule K).
         pub acks_alone: u64,
-        /// Acknowledgements of messages never sent.
+        /// Acknowledgements received of messages that were never sent.
         pub acks_beyond: u64,
         /// Times that the layer below lost packets because it had no room (rule G).
         pub overflows: u64,
-        /// Answers given up because too many were waiting.
+        /// Answers dropped because too many were waiting.
         pub answers_lost: u64,
         /// Finished messages forgotten without a GCH.
         pub done_expired: u64,
-        /// Times this node found that it had itself been asleep (rule T).
+        /// Times that this process found that it had not run for a while (rule T).
         pub own_pauses: u64,
     }
 }

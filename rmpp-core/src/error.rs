@@ -26,7 +26,7 @@ pub enum SendError {
         to: NodeId,
     },
     /// The peer was declared lost.
-    #[error("{to} is lost: it has answered nothing for too long")]
+    #[error("{to} is lost: it has given no answer for too long")]
     PeerLost {
         /// Destination asked for.
         to: NodeId,

@@ -169,7 +169,7 @@ impl Assigner {
         let size = start.hosts.len();
         if start.ranks.is_empty() || start.ranks.iter().any(|rank| *rank as usize >= size) {
             return Err(Failure::launch(format!(
-                "a node of a job of {size} got impossible ranks"
+                "mpirun asks for ranks that a job of {size} does not have"
             )));
         }
         Ok(Assigner {

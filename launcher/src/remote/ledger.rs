@@ -81,20 +81,22 @@ impl Ledger {
     /// What is wrong with it, as the end of a line that begins with the host.
     pub(super) fn enter_report(&mut self, report: &Report, now: Instant) -> Result<(), String> {
         if let Some(why) = self.untimely(report) {
-            return Err(format!("reports what cannot be: {why}"));
+            return Err(impossible(why));
         }
         match report {
             Report::Ready { .. } => self.is_ready = true,
             Report::Quiet => self.is_quiet = true,
             Report::InputTaken(bytes) => match self.input.checked_sub(*bytes) {
                 Some(left) => self.input = left,
-                None => return Err(cannot_be("it has taken more input than it got")),
+                None => return Err(impossible("it has taken more input than it got")),
             },
             Report::InputClosed if self.find(0).is_none() => {
-                return Err(cannot_be("the end of the input that another host has"));
+                return Err(impossible(
+                    "it has closed the input, which another host has",
+                ));
             }
             Report::Silent(_) | Report::Lost { .. } => {
-                return Err(cannot_be("it speaks of its own silence or loss"));
+                return Err(impossible("its own silence or loss"));
             }
             Report::Output { bytes, .. } => self.enter_output(bytes.len())?,
             Report::Card { card, .. } if card.len() > CARD_MAX => {
@@ -119,7 +121,7 @@ impl Ledger {
             () if !is_ready && !self.is_ready => Some("it is not ready yet"),
             () if is_ready || needs_no_start && !self.is_quiet => None,
             () if self.started_at.is_none() => Some("it has not been told to start"),
-            () if self.is_quiet && !may_come_last => Some("it goes on after its end"),
+            () if self.is_quiet && !may_come_last => Some("it had already reported its end"),
             () => None,
         }
     }
@@ -127,7 +129,7 @@ impl Ledger {
     fn enter_output(&mut self, bytes: usize) -> Result<(), String> {
         self.output += bytes;
         if bytes == 0 {
-            return Err(cannot_be("output without a byte"));
+            return Err(impossible("output without a byte"));
         }
         if self.output > OUTPUT_ON_THE_WAY_MAX {
             return Err(format!(
@@ -142,7 +144,7 @@ impl Ledger {
     fn enter_rank(&mut self, rank: u32, report: &Report, now: Instant) -> Result<(), String> {
         let elapsed = self.started_at.map(|at| now.saturating_duration_since(at));
         let Some(entry) = self.find(rank) else {
-            return Err(cannot_be(&format!("rank {rank} is not one of its ranks")));
+            return Err(impossible(&format!("rank {rank} is not one of its ranks")));
         };
         if entry.is_started == matches!(report, Report::Started { .. }) {
             let what = if entry.is_started {
@@ -150,24 +152,26 @@ impl Ledger {
             } else {
                 "has not started yet"
             };
-            return Err(cannot_be(&format!("rank {rank} {what}")));
+            return Err(impossible(&format!("rank {rank} {what}")));
         }
         match report {
             Report::Started { .. } => entry.is_started = true,
             Report::Ended { .. } if entry.has_ended => {
-                return Err(cannot_be(&format!("rank {rank} has ended twice")));
+                return Err(impossible(&format!("rank {rank} has ended twice")));
             }
             Report::Ended { .. } => entry.has_ended = true,
             Report::Stopped { .. } => {
                 entry.stops += 1;
                 if elapsed.is_none_or(|elapsed| elapsed < STOPPED_FOR * entry.stops) {
-                    return Err(cannot_be(&format!("rank {rank} was not stopped so long")));
+                    return Err(impossible(&format!(
+                        "rank {rank} has not been stopped for 10 s"
+                    )));
                 }
             }
             report => {
                 if let Some(step) = step_of(report) {
                     let phase = entry.phase.after(step);
-                    entry.phase = phase.map_err(|why| cannot_be(&format!("rank {rank} {why}")))?;
+                    entry.phase = phase.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
                 }
             }
         }
@@ -180,8 +184,8 @@ impl Ledger {
     }
 }
 
-fn cannot_be(why: &str) -> String {
-    format!("reports what cannot be: {why}")
+fn impossible(why: &str) -> String {
+    format!("sent an impossible report: {why}")
 }
 
 /// The step of a rank that its node passes on.

@@ -44,8 +44,9 @@ impl Settings {
     ///
     /// A failure that names the wrong setting, or our own path if it cannot be used.
     pub(super) fn read() -> Result<Settings, Failure> {
-        let own = std::env::current_exe()
-            .map_err(|error| Failure::launch(format!("cannot find my own program: {error}")))?;
+        let own = std::env::current_exe().map_err(|error| {
+            Failure::launch(format!("cannot find the path of mpirun itself: {error}"))
+        })?;
         Ok(Settings {
             program: ssh_program()?,
             agent: format!("{} --agent", quoted(own.as_os_str())?),
@@ -89,7 +90,7 @@ fn ready_within() -> Result<Duration, Failure> {
         _ => {
             let shown = printable(&setting.to_string_lossy());
             Err(Failure::usage(format!(
-                "MPILITE_LAUNCH_TIMEOUT={shown} is no number of seconds"
+                "MPILITE_LAUNCH_TIMEOUT={shown} is not a number of seconds (up to 86400)"
             )))
         }
     }
@@ -103,7 +104,7 @@ fn quoted(path: &OsStr) -> Result<String, Failure> {
     else {
         let shown = printable(&path.to_string_lossy());
         return Err(Failure::launch(format!(
-            "cannot use my path '{shown}' on other hosts"
+            "mpirun cannot be started on other hosts by its path '{shown}': install it elsewhere"
         )));
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);

@@ -198,11 +198,15 @@ impl Wrapper {
 
 /// The directory above the `bin` where this program is installed.
 fn prefix() -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
+    let own = std::env::current_exe()
+        .map_err(|error| format!("cannot find the path of this program: {error}"))?;
     let prefix = own.parent().and_then(Path::parent);
-    prefix
-        .map(Path::to_path_buf)
-        .ok_or_else(|| format!("{} is in no prefix", own.display()))
+    prefix.map(Path::to_path_buf).ok_or_else(|| {
+        format!(
+            "{} is not in the bin folder of an installation",
+            own.display()
+        )
+    })
 }
 
 /// A build system may have been told that its compiler is mpicc, and passes that on to mpicc.

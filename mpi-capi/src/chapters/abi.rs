@@ -158,7 +158,7 @@ fn logical_len(logical_size: Int) -> Result<usize> {
         1 | 2 | 4 | 8 | 16 => Ok(logical_size.0 as usize),
         _ => Err(Error::new(
             abi::MPI_ERR_ABI,
-            "logical_size is no size of a Fortran LOGICAL",
+            "logical_size is not a size of a Fortran LOGICAL (1, 2, 4, 8 or 16)",
         )),
     }
 }
@@ -167,7 +167,7 @@ fn set_once<T>(place: &mut Option<T>, value: T) -> Result<()> {
     if place.is_some() {
         return Err(Error::new(
             abi::MPI_ERR_ABI,
-            "it was set before, which is allowed only once",
+            "it was set before; it can be set only once",
         ));
     }
     *place = Some(value);

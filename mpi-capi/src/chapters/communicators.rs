@@ -121,7 +121,7 @@ mpi! {
                 names_shared_memory(info).then(machine)
             }
             abi::MPI_UNDEFINED | abi::MPI_COMM_TYPE_HW_UNGUIDED => None,
-            _ => return Err(Error::new(abi::MPI_ERR_ARG, "split_type is none of MPI's")),
+            _ => return Err(Error::new(abi::MPI_ERR_ARG, "split_type is no MPI_COMM_TYPE value")),
         };
         let made = comm.lite.split(color, key.0)?;
         newcomm.set(handle_of(&comm, made))

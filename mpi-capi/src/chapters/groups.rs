@@ -137,7 +137,10 @@ fn ranks_of_ranges(n: Length, ranges: Ranges) -> Result<Vec<i32>> {
         }
         let steps = (last - first) / stride;
         if first < 0 || last < 0 || steps < 0 && (last - first).signum() == -stride.signum() {
-            return Err(Error::new(abi::MPI_ERR_RANK, "a range leads nowhere"));
+            return Err(Error::new(
+                abi::MPI_ERR_RANK,
+                "a range has a negative rank, or its stride leads away from its last rank",
+            ));
         }
         ranks.extend((0..=steps).map(|step| (first + step * stride) as i32));
     }

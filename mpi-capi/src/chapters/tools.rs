@@ -404,7 +404,7 @@ mpi! {
     }
 }
 
-const BY_ENVIRONMENT: &str = "settings are made by the environment, before MPI_Init";
+const BY_ENVIRONMENT: &str = "only environment variables change settings, before MPI_Init";
 
 /// The answer to a call about an event, a source of events or an enumeration, whatever its
 /// arguments are: there is nothing of the kind, so no index and no handle can be right.
@@ -415,11 +415,11 @@ fn nothing<T>(_arguments: T, error: (c_int, &'static str)) -> Result<()> {
 
 const NO_HANDLE: (c_int, &str) = (
     abi::MPI_T_ERR_INVALID_HANDLE,
-    "there is nothing of this kind",
+    "this library has no objects of this kind",
 );
 const NO_INDEX: (c_int, &str) = (
     abi::MPI_T_ERR_INVALID_INDEX,
-    "there is nothing of this kind",
+    "this library has no objects of this kind",
 );
 
 /// The category at an index.

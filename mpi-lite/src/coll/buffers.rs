@@ -35,7 +35,9 @@ impl Input {
     pub(super) fn required(&self) -> Result<&Buffer> {
         match self {
             Self::Buffer(buffer) => Ok(buffer),
-            Self::InPlace => Err(Cause::Argument("MPI_IN_PLACE is only for the root here").into()),
+            Self::InPlace => {
+                Err(Cause::Argument("only the root may pass MPI_IN_PLACE here").into())
+            }
         }
     }
 }

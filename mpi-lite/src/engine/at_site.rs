@@ -205,7 +205,7 @@ fn parted(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
 /// The error for what cannot be.
 #[cold]
 pub fn complain(_: Nonsense) -> Error {
-    let what = "what a rank of this node wrote into the memory that they share makes no sense";
+    let what = "a rank of this node has written invalid data into the shared memory";
     Cause::System(what.into()).into()
 }
 

@@ -148,9 +148,9 @@ impl Lane {
         } = &self.delivery;
         let (rank, host) = (peers.rank(peers.me()), peers.host(peers.me()));
         format!(
-            "mpi-lite: rank {rank} on host {host}: waits in a call and takes in no more messages \
-             that no receive is there for: they count {} bytes already; who sends more waits until \
-             it receives, perhaps for ever (MPILITE_WAITING_BUDGET_BYTES={})",
+            "mpi-lite: rank {rank} on host {host}: waits in a call and has buffered {} bytes of \
+             messages without a receive; further ones stay with their senders, which may wait for \
+             ever: post the receives, or raise MPILITE_WAITING_BUDGET_BYTES={}",
             taken.bytes,
             widest(settings),
         )

@@ -92,10 +92,9 @@ fn lost() -> Error {
         rank: 0,
         host: "left".into(),
         address: None,
-        reason:
-            "it has answered nothing for too long (MPILITE_LOST_S); is its host up, and does a \
+        reason: "it has given no answer for too long (MPILITE_LOST_S); is its host up, and does a \
                  firewall between the hosts keep UDP away?"
-                .into(),
+            .into(),
     }
     .into()
 }

@@ -289,8 +289,8 @@ impl Engine {
     fn tell_closed(&self) {
         self.closed.call_once(|| {
             eprintln!(
-                "mpi-lite (pid {}): the program has closed file descriptors of MPI, which it did \
-                 not open: no message goes or comes any more; close only what was opened",
+                "mpi-lite (pid {}): the program has closed file descriptors of MPI, so it can \
+                 send and receive no more messages; close only descriptors that the program opened",
                 std::process::id()
             );
         });

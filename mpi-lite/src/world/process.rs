@@ -212,9 +212,9 @@ impl Process {
             );
         }
         format!(
-            "rank {source} of a communicator has sent in {call} what rank {me} of MPI_COMM_WORLD \
-             never received: all processes of a communicator must call the same collective \
-             operations in the same order, with the same root"
+            "rank {source} of a communicator has sent a message in {call} that rank {me} of \
+             MPI_COMM_WORLD never received: all processes of a communicator must call the same \
+             collective operations in the same order, with the same root"
         )
     }
 
@@ -290,7 +290,7 @@ fn join_network(
     if assignment.transport == "loopback" {
         let size = assignment.size;
         return Err(failed(format!(
-            "the transport \"loopback\" leads to the process itself only, but the job has {size} \
+            "the transport \"loopback\" connects a rank only to itself, but the job has {size} \
              ranks: leave --transport out"
         )));
     }

@@ -267,7 +267,7 @@ impl Shm {
             address: None,
             unfinished: unfinished.into_iter().map(Arrival).collect(),
             unsent,
-            reason: "what it wrote into the shared memory makes no sense".into(),
+            reason: "it has written invalid data into the shared memory".into(),
         })));
     }
 }

@@ -85,7 +85,7 @@ fn advice(error: i32, address: &str) -> String {
         libc::EPERM | libc::EACCES => "does a firewall of this host (iptables, nft) or a sandbox \
              forbid UDP, or is its table of connections full?"
             .into(),
-        libc::ECONNREFUSED => "the other host says that nothing listens there: does its firewall \
+        libc::ECONNREFUSED => "the other host reports a closed port: does its firewall \
              reject UDP, or has the rank ended?"
             .into(),
         _ => "see ip link and ip route of this host".into(),

@@ -286,9 +286,9 @@ impl Socket {
         self.counters.narrow_paths += 1;
         let bytes = self.inbox.longest_bytes();
         eprintln!(
-            "{}: datagrams of {bytes} bytes are too long for a path of this job, which is \
-             narrower than its interface; they go in IP fragments (set MPILITE_PACKET_BYTES to \
-             what the path carries, less {} bytes of headers)",
+            "{}: datagrams of {bytes} bytes are too long for a path of this job, whose MTU is \
+             smaller than that of the interface; they are sent as IP fragments (set \
+             MPILITE_PACKET_BYTES to the MTU of the path less {} bytes of headers)",
             self.name(),
             28 + WRAP_BYTES + HEADER_BYTES
         );

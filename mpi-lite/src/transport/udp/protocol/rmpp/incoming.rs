@@ -10,7 +10,7 @@ use crate::transport::sink::Event;
 use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
 
 /// Why a peer is lost.
-pub(super) const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its \
+pub(super) const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is its \
                                  host up, and does a firewall between the hosts keep UDP away?";
 
 /// The same, where a message was announced and will not come (rule N).
@@ -23,7 +23,7 @@ pub(super) fn add_route(lost: &mut Lost, route: Route) {
     lost.address = route.address;
     if let Some(refusal) = route.refusal.filter(|_| lost.reason == SILENT) {
         lost.reason =
-            format!("it has answered nothing for too long (MPILITE_LOST_S): {refusal}").into();
+            format!("it has given no answer for too long (MPILITE_LOST_S): {refusal}").into();
     }
 }
 
