@@ -43,7 +43,7 @@ pub(super) struct Waiters {
     /// One of them takes turns.
     is_led: bool,
     /// A follower was called that may lead, and has not come yet.
-    is_heir_called: bool,
+    is_next_leader_called: bool,
     followers: Vec<Follower>,
 }
 
@@ -131,12 +131,12 @@ impl Waiters {
     /// Nobody leads any more, or the thread that may have been called to lead does not: calls
     /// another one.
     fn pass_on(&mut self) {
-        if self.is_led || self.is_heir_called {
+        if self.is_led || self.is_next_leader_called {
             return;
         }
-        if let Some(heir) = self.followers.pop() {
-            self.is_heir_called = true;
-            heir.thread.unpark();
+        if let Some(next) = self.followers.pop() {
+            self.is_next_leader_called = true;
+            next.thread.unpark();
         }
     }
 }
@@ -190,7 +190,7 @@ fn follow<L: Shared, T>(
     lane.waiters().followers.push(Follower { thread, until });
     lane.unlocked(|| park(latest));
     let waiters = lane.waiters();
-    waiters.is_heir_called = false;
+    waiters.is_next_leader_called = false;
     waiters.followers.retain(|other| other.thread.id() != me);
     ready(lane)
 }
