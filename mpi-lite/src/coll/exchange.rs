@@ -113,7 +113,7 @@ fn look_at_all(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
-    at_site.rouse(Who::Others);
+    at_site.wake(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
         let theirs = wait(at_site, about, || epoch.has_come(rank))?;
         check(at_site, (rank, theirs), about)?;

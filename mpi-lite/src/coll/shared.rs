@@ -62,7 +62,7 @@ pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
     let mut round = 0;
     while distance < size {
         epoch.reach(about, round);
-        at_site.rouse(Who::One((me + distance) % size));
+        at_site.wake(Who::One((me + distance) % size));
         let before = (me + size - distance) % size;
         if let Some(theirs) = wait(at_site, about, || epoch.has_reached(before, round))? {
             check(at_site, (before, theirs), about)?;
@@ -79,7 +79,7 @@ pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
     let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));
     if epoch.count().map_err(complain)? {
         epoch.release(about, |_| ());
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
     } else {
         let came_for = wait(at_site, about, || epoch.is_released())?;
         check_release(at_site, came_for, about)?;
@@ -100,7 +100,7 @@ pub(super) fn allreduce_by_all(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
-    at_site.rouse(Who::Others);
+    at_site.wake(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
         let theirs = wait(at_site, about, || epoch.has_come(rank))?;
         check(at_site, (rank, theirs), about)?;
@@ -125,7 +125,7 @@ pub(super) fn allreduce_by_last(
             Ok(()) => epoch.release(about, |bytes| pack(result, bytes)),
             Err(error) => epoch.release(said_of(error), |_| ()),
         }
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
         outcome?;
     } else {
         let theirs = wait(at_site, about, || epoch.is_released())?;
@@ -170,7 +170,7 @@ pub(super) fn prefix_by_all(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
-    at_site.rouse(Who::Others);
+    at_site.wake(Who::Others);
     for rank in 0..me {
         let theirs = wait(at_site, about, || epoch.has_come(rank))?;
         check(at_site, (rank, theirs), about)?;
@@ -196,7 +196,7 @@ pub(super) fn prefix_by_last(
     epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if epoch.count().map_err(complain)? {
         let outcome = release_prefixes(at_site, epoch, about, Prefixes { kind, own, op });
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
         outcome?;
     }
     let theirs = wait(at_site, about, || epoch.is_released_alone())?;
@@ -297,12 +297,12 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
     if at_site.site().me() == root {
         let about = about.with_bytes(room as u32);
         epoch.bring(about, Who::Others, |bytes| pack(buffer, bytes));
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
         return Ok(());
     }
     epoch.bring(about, Who::Nobody, |_| ());
     epoch.is_to_be_read_for(Who::One(root));
-    at_site.rouse(epoch.awaited_by());
+    at_site.wake(epoch.awaited_by());
     let theirs = wait(at_site, about, || epoch.has_come(root))?;
     if theirs.with_bytes(0) != about {
         check(at_site, (root, theirs), about)?;
@@ -327,7 +327,7 @@ pub(super) fn reduce(
     if at_site.site().me() == root {
         epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
         epoch.is_to_be_read_for(Who::Others);
-        at_site.rouse(epoch.awaited_by());
+        at_site.wake(epoch.awaited_by());
         collect(at_site, epoch, about)?;
         let result = match place {
             Some(place) => Partial::at(place),
@@ -337,9 +337,9 @@ pub(super) fn reduce(
         return Ok(Some(result));
     }
     epoch.bring(about, Who::One(root), |bytes| pack(own, bytes));
-    at_site.rouse(epoch.awaited_by());
+    at_site.wake(epoch.awaited_by());
     if !at_site.site().is_oversubscribed() || epoch.give(root) {
-        at_site.rouse(Who::One(root));
+        at_site.wake(Who::One(root));
     }
     Ok(None)
 }

@@ -120,7 +120,7 @@ impl<'a> AtSite<'a> {
 
     /// Wakes the sleepers among `who`: what they wait for is written.
     #[inline]
-    pub fn rouse(&self, who: Who) {
+    pub fn wake(&self, who: Who) {
         if self.site.has_sleepers(who) {
             self.ring(who);
         }
@@ -129,7 +129,7 @@ impl<'a> AtSite<'a> {
     #[cold]
     fn ring(&self, who: Who) {
         if let Some(node) = &self.engine.node {
-            node.rouse(&self.site.sleepers(who));
+            node.wake(&self.site.sleepers(who));
         }
     }
 }

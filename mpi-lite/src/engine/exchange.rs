@@ -56,7 +56,7 @@ impl<'a> AtSite<'a> {
                 Err(_) => About::NONE,
             };
             epoch.release_sheets(said);
-            self.rouse(Who::Others);
+            self.wake(Who::Others);
             outcome.map(|_| said)?
         } else {
             self.wait(about, || epoch.is_released())?

@@ -146,7 +146,7 @@ impl Node {
     }
 
     /// Wakes these local peers, if they still sleep.
-    pub fn rouse(&self, sleepers: &[PeerId]) {
+    pub fn wake(&self, sleepers: &[PeerId]) {
         for peer in sleepers {
             let local = self.locals[peer.0 as usize];
             self.wakeup.wake(local, self.segment.area(local), false);

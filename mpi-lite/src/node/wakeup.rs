@@ -106,7 +106,7 @@ impl Wakeup {
 
     /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes; what it shall see
     /// is written. For what is long, and for what somebody has to do before it can go on.
-    pub(crate) fn rouse(&self, local_peer: u32, area: &Area) {
+    pub(crate) fn wake_with_ticker(&self, local_peer: u32, area: &Area) {
         fence(SeqCst);
         if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {
             self.ring(local_peer, area);
@@ -116,7 +116,7 @@ impl Wakeup {
     /// Wakes the ticker of the local peer of `area`, which has not noticed yet that its program
     /// computes: nothing was heard of the local peer for a while.
     pub(crate) fn knock(&self, local_peer: u32, area: &Area) {
-        self.rouse(local_peer, area);
+        self.wake_with_ticker(local_peer, area);
         if area.attention.load(Relaxed) & PARKED != 0 {
             Watch::of(area).unpark();
         }

@@ -256,7 +256,9 @@ impl Shm {
         self.moved += bytes;
         // It may sleep until this is done.
         if bytes > 0 {
-            self.node.wakeup().rouse(message.to, outward.area);
+            self.node
+                .wakeup()
+                .wake_with_ticker(message.to, outward.area);
         } else {
             self.node
                 .wakeup()

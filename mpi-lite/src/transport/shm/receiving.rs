@@ -156,7 +156,7 @@ impl Shm {
             // More of them may wait for room with a sender that computes.
             self.node
                 .wakeup()
-                .rouse(from, self.outward[from as usize].area);
+                .wake_with_ticker(from, self.outward[from as usize].area);
         }
         makes_sense
     }

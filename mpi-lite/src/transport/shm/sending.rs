@@ -42,7 +42,9 @@ impl Shm {
     /// The same for what somebody at `to` has to do something about soon, even while it computes.
     fn call(&mut self, to: u32) {
         self.announce(to);
-        self.node.wakeup().rouse(to, self.outward[to as usize].area);
+        self.node
+            .wakeup()
+            .wake_with_ticker(to, self.outward[to as usize].area);
     }
 
     /// Writes a short message whole, if there is room: it is as good as with its receiver, its body

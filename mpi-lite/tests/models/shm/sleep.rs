@@ -28,9 +28,9 @@ impl Waker {
         }
     }
 
-    fn rouse(&self) {
+    fn wake_with_ticker(&self) {
         if !is_planted(Bug::NoWake) {
-            self.wakeup.rouse(1, self.area);
+            self.wakeup.wake_with_ticker(1, self.area);
         }
     }
 
@@ -135,7 +135,7 @@ fn wait_for_short_messages(is_oversubscribed: bool) {
 /// A rank that computes: its ticker waits for long messages. Their sender fences, whichever side
 /// pays for short ones.
 fn wait_for_long_messages() {
-    wait_for_messages(true, Waker::rouse, |sleeper, is_there| {
+    wait_for_messages(true, Waker::wake_with_ticker, |sleeper, is_there| {
         sleeper.doze_until(is_there);
     });
 }
