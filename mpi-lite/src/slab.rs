@@ -142,13 +142,13 @@ impl<T> Slab<T> {
 /// indices, so it must be asked the more often the longer it is: then that which follows, to make
 /// it as long again, has been paid for.
 #[derive(Debug)]
-pub struct Beside<T> {
+pub struct SlotMap<T> {
     places: Vec<Option<T>>,
     /// How often one has asked whether it can shrink since it was last counted.
     asked: usize,
 }
 
-impl<T> Default for Beside<T> {
+impl<T> Default for SlotMap<T> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
@@ -157,7 +157,7 @@ impl<T> Default for Beside<T> {
     }
 }
 
-impl<T> Beside<T> {
+impl<T> SlotMap<T> {
     /// Puts `thing` at `index`; answers what was there.
     #[inline(always)]
     pub fn put(&mut self, index: usize, thing: T) -> Option<T> {
@@ -335,34 +335,34 @@ mod tests {
     fn a_long_queue_that_was_drained_leaves_no_memory() {
         let mut slab = Slab::default();
         let mut table = Table::default();
-        let mut beside = Beside::default();
+        let mut map = SlotMap::default();
         for _ in 0..2 {
             let keys: Vec<Key> = (0..3 * KEPT).map(|_| table.insert(7)).collect();
             (0..3 * KEPT).for_each(|_| _ = slab.insert(7));
-            (0..3 * KEPT).for_each(|index| assert_eq!(beside.put(index, 7), None));
+            (0..3 * KEPT).for_each(|index| assert_eq!(map.put(index, 7), None));
             for (key, index) in keys.into_iter().zip(0..) {
                 table.discard(key);
                 assert_eq!(slab.remove(index), Some(7));
-                assert_eq!(beside.take(index as usize), Some(7));
+                assert_eq!(map.take(index as usize), Some(7));
             }
             slab.shrink();
             table.shrink();
-            (0..3).for_each(|_| beside.shrink());
+            (0..3).for_each(|_| map.shrink());
             assert_eq!(slab.places.capacity(), 0);
             assert_eq!(table.slab.places.capacity(), 0);
-            assert_eq!(beside.places.capacity(), 0);
+            assert_eq!(map.places.capacity(), 0);
         }
     }
 
     #[test]
     fn a_high_index_that_is_used_again_and_again_does_not_cost_its_height_each_time() {
-        let mut beside = Beside::default();
+        let mut map = SlotMap::default();
         let mut made = 0;
         for _ in 0..100 {
-            made += u32::from(beside.places.is_empty());
-            assert_eq!(beside.put(9 * KEPT, 'a'), None);
-            assert_eq!(beside.take(9 * KEPT), Some('a'));
-            beside.shrink();
+            made += u32::from(map.places.is_empty());
+            assert_eq!(map.put(9 * KEPT, 'a'), None);
+            assert_eq!(map.take(9 * KEPT), Some('a'));
+            map.shrink();
         }
         assert_eq!(made, 12, "a hundred times, each ninth anew");
     }

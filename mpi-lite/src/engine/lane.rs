@@ -18,7 +18,7 @@ use crate::data::Area;
 use crate::ids::Context;
 use crate::node::Node;
 use crate::peers::PeerTable;
-use crate::slab::Beside;
+use crate::slab::SlotMap;
 use crate::transport::{Capabilities, Landing, Link, PeerId, Progress, Sink, Tallies, Transport};
 
 /// How much a lane holds; all zero once everything is received and told to the program.
@@ -309,7 +309,7 @@ impl Lane {
             posted: delivery.posted.len(),
             unexpected: delivery.unexpected.len(),
             messages: delivery.messages.len(),
-            arriving: delivery.targets.iter().map(Beside::len).sum(),
+            arriving: delivery.targets.iter().map(SlotMap::len).sum(),
             sends: delivery.sends.len(),
             kept_bytes: delivery.kept_bytes,
             taken_in_bytes: delivery.taken.bytes(),
