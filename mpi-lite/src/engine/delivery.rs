@@ -78,7 +78,7 @@ pub(super) struct Delivery {
     pub(super) unheard: UnheardPeers,
     /// The lane has something to send because of what was delivered: answers, notices, or back
     /// pressure.
-    pub(super) has_errands: bool,
+    pub(super) has_deferred: bool,
 }
 
 impl Delivery {
@@ -111,7 +111,7 @@ impl Delivery {
             questions: Vec::new(),
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
-            has_errands: false,
+            has_deferred: false,
         }
     }
 
@@ -197,7 +197,7 @@ impl Delivery {
             Target::Unexpected(place) => self.complete_unexpected(place),
             Target::Question(question) => {
                 self.questions.push(question);
-                self.has_errands = true;
+                self.has_deferred = true;
             }
             Target::Nothing => {}
         }

@@ -252,22 +252,22 @@ impl Lane {
             has_more: !is_over && !inlet.is_full(),
             told: inlet.told,
         };
-        self.run_errands();
+        self.send_deferred();
         pass
     }
 
     /// Sends what follows from what was delivered.
     #[inline(always)]
-    pub(super) fn run_errands(&mut self) {
-        if self.delivery.has_errands {
-            self.run_all_errands();
+    pub(super) fn send_deferred(&mut self) {
+        if self.delivery.has_deferred {
+            self.send_all_deferred();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn run_all_errands(&mut self) {
-        self.delivery.has_errands = false;
+    fn send_all_deferred(&mut self) {
+        self.delivery.has_deferred = false;
         for question in core::mem::take(&mut self.delivery.questions) {
             self.answer(&question);
         }
@@ -381,7 +381,7 @@ impl Lane {
         if let Some((inbound, target, area)) = self.delivery.claim(place, request) {
             self.land(inbound, target, area);
         }
-        self.run_errands();
+        self.send_deferred();
     }
 }
 

@@ -156,7 +156,7 @@ impl Lane {
             // What is in memory needs no clock.
             let progress = self.links[link].progress(Instant::ZERO, &mut direct);
             let found = direct.found;
-            self.run_errands();
+            self.send_deferred();
             if let Some(found) = found {
                 return self.early(&found, (pattern, span));
             }

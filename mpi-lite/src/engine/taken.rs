@@ -103,7 +103,7 @@ impl Delivery {
     #[cold]
     fn press(&mut self, is_full: bool) {
         self.taken.is_full = is_full;
-        self.has_errands = true;
+        self.has_deferred = true;
     }
 }
 
@@ -135,7 +135,7 @@ impl Lane {
             }
         }
         self.delivery.press_less();
-        self.run_errands();
+        self.send_deferred();
     }
 
     /// One line about a budget that is used up.
