@@ -60,7 +60,7 @@ pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
 pub use operation::{Completion, Request, Status};
-pub use plan::{Desk, Make, Message, Ordered, Plan, ReceivePlan, Recipe, SendPlan, Work};
+pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
 pub use ports::{OpenPort, Port};
 pub use tasks::{Job, TaskId};
 pub use ticker::{Ticker, tick};

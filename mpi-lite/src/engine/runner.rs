@@ -5,7 +5,7 @@ use super::lane::Lane;
 use super::lock::Guard;
 use super::operation::Request;
 use super::plan::Plan;
-use super::plan::{Desk, Recipe};
+use super::plan::{Recipe, Submissions};
 use super::tasks::{Job, Runner, TaskId};
 use crate::data::Area;
 use crate::error::Result;
@@ -37,12 +37,12 @@ impl Engine {
                 started => started,
             };
         };
-        let desk = Desk::default();
+        let submissions = Submissions::default();
         let job = Job {
             context: recipe.context,
             calls_program: recipe.calls_program,
-            work: (recipe.make)(desk.clone()),
-            desk,
+            work: (recipe.make)(submissions.clone()),
+            submissions,
         };
         lane.task_requests().activate(request, Area::EMPTY);
         self.tasks.enter(request, job, None);

@@ -1,9 +1,9 @@
 //! Operations that go on beside the program: futures, polled when a request of theirs has finished.
 //!
-//! A task owns requests, never the lane. It orders its sends and receives at its [`Desk`]; the
-//! thread that holds the lane starts them, and lays their results on the desk. A task is polled
-//! with the lane unlocked, since it may run an operator of the program. One thread at a time polls:
-//! one of the program's that waits or tests, or the ticker, which polls no task that calls the
+//! A task owns requests, never the lane. It puts its sends and receives into its [`Submissions`]. The
+//! thread that holds the lane starts them, and puts their results there. A task is polled with the
+//! lane unlocked, since it may run an operator of the program. One thread at a time polls: a thread
+//! of the program that waits or tests, or the ticker. The ticker polls no task that calls the
 //! program.
 //!
 //! There are two locks, the lane's and the one here; a thread that takes both takes the lane's
@@ -18,34 +18,34 @@ use parking_lot::Mutex;
 
 use super::lane::Lane;
 use super::operation::{Request, Status};
-use super::plan::{Desk, Order, Plan, Work};
+use super::plan::{Plan, Submission, Submissions, Work};
 use super::request::Requests;
 use crate::error::Result;
 use crate::ids::Context;
 use crate::slab::Slab;
 
-impl Desk {
+impl Submissions {
     /// Starts what is wanted and collects what has ended. Returns true if anything has.
     fn serve(&self, lane: &mut Lane, task: u32) -> bool {
         let mut has_ended = false;
-        for order in self.0.lock().iter_mut() {
-            if let Order::Wanted(plan) = order {
-                *order = match lane.start_for_task(plan, task) {
-                    Ok(request) => Order::Started(request),
-                    Err(error) => Order::Over(Err(error)),
+        for submission in self.0.lock().iter_mut() {
+            if let Submission::Wanted(plan) = submission {
+                *submission = match lane.start_for_task(plan, task) {
+                    Ok(request) => Submission::Started(request),
+                    Err(error) => Submission::Over(Err(error)),
                 };
-                has_ended |= matches!(order, Order::Over(_));
+                has_ended |= matches!(submission, Submission::Over(_));
             }
-            if let Order::Unwanted(request) = *order {
-                *order = match lane.cancel(request) {
-                    Ok(()) => Order::Started(request),
-                    Err(error) => Order::Over(Err(error)),
+            if let Submission::Unwanted(request) = *submission {
+                *submission = match lane.cancel(request) {
+                    Ok(()) => Submission::Started(request),
+                    Err(error) => Submission::Over(Err(error)),
                 };
             }
-            if let Order::Started(request) = *order
+            if let Submission::Started(request) = *submission
                 && let Some(ended) = lane.take(Some(request)).transpose()
             {
-                *order = Order::Over(ended);
+                *submission = Submission::Over(ended);
                 has_ended = true;
             }
         }
@@ -64,7 +64,7 @@ pub struct TaskId {
 enum Stage {
     /// To be polled for the first time.
     New(Work),
-    /// It waits for orders.
+    /// It waits for what it has submitted.
     Waiting(Work),
     /// A thread polls it.
     Polled,
@@ -74,7 +74,7 @@ enum Stage {
 
 struct Task {
     stage: Stage,
-    desk: Desk,
+    submissions: Submissions,
     /// The program's.
     request: Request,
     calls_program: bool,
@@ -147,7 +147,7 @@ impl Book {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
             Stage::New(work) => Some(work),
-            Stage::Waiting(work) if task.desk.serve(lane, number) => Some(work),
+            Stage::Waiting(work) if task.submissions.serve(lane, number) => Some(work),
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
                 self.tasks.discard(number);
@@ -180,7 +180,7 @@ impl Tasks {
         book.next_serial += 1;
         let number = book.tasks.insert(Task {
             stage: Stage::New(job.work),
-            desk: job.desk,
+            submissions: job.submissions,
             request,
             calls_program: job.calls_program,
             serial,
@@ -259,8 +259,8 @@ pub struct Job {
     pub context: Context,
     /// It may call functions of the program.
     pub calls_program: bool,
-    /// Its future, for a desk.
-    pub desk: Desk,
+    /// Where its future submits operations.
+    pub submissions: Submissions,
     /// The future itself.
     pub work: Work,
 }
@@ -281,12 +281,12 @@ impl Lane {
         &mut self.delivery.requests
     }
 
-    /// Starts what a task has ordered.
+    /// Starts what a task has submitted.
     fn start_for_task(&mut self, plan: &Plan, task: u32) -> Result<Request> {
         let request = match plan {
             Plan::Send(plan) => self.send(plan)?,
             Plan::Receive(plan) => self.receive(plan.clone()),
-            Plan::Task(_) => unreachable!("a task orders messages"),
+            Plan::Task(_) => unreachable!("a task submits messages"),
         };
         self.task_requests().give_to_task(request, task);
         Ok(request)
