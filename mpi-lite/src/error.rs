@@ -173,7 +173,7 @@ pub enum Cause {
     /// A process came to an epoch of the communicator for another collective operation. What
     /// the two came for are words of the memory that they share.
     #[error("a process of the communicator is in another collective operation")]
-    Parted {
+    MismatchAtSite {
         /// Its rank in the communicator, if that is known.
         rank: Option<u32>,
         /// What this process came for.
@@ -239,7 +239,7 @@ impl Cause {
             | Self::Mismatch { .. }
             | Self::Collective(_)
             | Self::Stray { .. }
-            | Self::Parted { .. } => Class::Arg,
+            | Self::MismatchAtSite { .. } => Class::Arg,
             Self::Datatype(_) => Class::Type,
             Self::Lost { .. } => Class::ProcAborted,
             Self::TooLong { .. } | Self::Start(_) | Self::System(_) => Class::Other,

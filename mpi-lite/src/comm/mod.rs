@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-pub(crate) use call::{Call, Form, Operation, in_words, mismatch, parted};
+pub(crate) use call::{Call, Form, Operation, in_words, mismatch, mismatch_at_site};
 pub use group::Group;
 pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
 pub use point::{ReceiveFrom, SendTo};
@@ -159,7 +159,10 @@ impl Communicator {
         let Some((mine, (other, theirs))) = site.disagreement() else {
             return Ok(());
         };
-        Err(parted((self.rank(), mine), (other as u32, theirs)))
+        Err(mismatch_at_site(
+            (self.rank(), mine),
+            (other as u32, theirs),
+        ))
     }
 
     /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.

@@ -74,7 +74,7 @@ impl<'a> AtSite<'a> {
     ///
     /// # Errors
     /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense;
-    /// `Cause::Stray` or `Cause::Parted` if a member is in another collective operation.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if a member is in another collective operation.
     #[inline]
     pub fn wait<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
         let looks = match self.engine.policy.spin.is_zero() {
@@ -98,7 +98,7 @@ impl<'a> AtSite<'a> {
             }
             let wrong = lane.loss_among(self.site);
             let wrong = wrong.or_else(|| lane.stray_of(self, mine));
-            let wrong = wrong.or_else(|| round.parted(lane, mine))?;
+            let wrong = wrong.or_else(|| round.mismatch(lane, mine))?;
             // The member may have been right, and have gone on between the two looks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         });
@@ -109,7 +109,7 @@ impl<'a> AtSite<'a> {
     /// All have been counted: have they come for the same, `mine`?
     ///
     /// # Errors
-    /// `Cause::Parted` if not; `Cause::System` if what others wrote makes no sense.
+    /// `Cause::MismatchAtSite` if not; `Cause::System` if what others wrote makes no sense.
     pub fn check_all(&self, epoch: Epoch<'_>, mine: About) -> Result<()> {
         for rank in 0..self.site.size() {
             let come = epoch.has_come(rank).unwrap_or(Ok(About::NONE));
@@ -157,7 +157,7 @@ impl<'a> Round<'a> {
     }
 
     /// Looks if it is time to; asks to be woken for the next time.
-    fn parted(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
+    fn mismatch(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
         let now = self.at_site.engine.clock.now();
         let is_due = now >= self.at;
         if is_due {
@@ -165,8 +165,8 @@ impl<'a> Round<'a> {
             self.at = now.plus(self.pause);
         }
         lane.look_again_at = Some(self.at);
-        let (rank, theirs) = is_due.then(|| self.at_site.site.parted(mine))??;
-        Some(parted(mine, (Some(rank), theirs)))
+        let (rank, theirs) = is_due.then(|| self.at_site.site.mismatch(mine))??;
+        Some(mismatch(mine, (Some(rank), theirs)))
     }
 }
 
@@ -174,19 +174,19 @@ impl<'a> Round<'a> {
 /// is wrong. The rank of the other member may be unknown.
 ///
 /// # Errors
-/// `Cause::Parted`.
+/// `Cause::MismatchAtSite`.
 #[inline]
 pub fn agree(mine: About, (rank, theirs): (Option<usize>, About)) -> Result<()> {
     if theirs == mine {
         return Ok(());
     }
-    Err(parted(mine, (rank, theirs)))
+    Err(mismatch(mine, (rank, theirs)))
 }
 
 /// The error for two members that came for different operations.
 #[cold]
-fn parted(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
-    Cause::Parted {
+fn mismatch(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
+    Cause::MismatchAtSite {
         rank: rank.map(|rank| rank as u32),
         mine: mine.encode(),
         theirs: theirs.encode(),

@@ -34,7 +34,7 @@ impl<'a> AtSite<'a> {
     /// it says of its work: `about`, with a root if `work` answers yes.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if not all came for the same; `Cause::Lost`; what `work`
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if not all came for the same; `Cause::Lost`; what `work`
     /// fails with.
     fn combine(
         self,
@@ -74,7 +74,7 @@ impl<'a> AtSite<'a> {
     /// is in `own`.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives; `Cause::Lost`.
     pub fn concatenate(
         self,
         about: About,
@@ -118,7 +118,7 @@ impl<'a> AtSite<'a> {
     /// two may be the same memory.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives;
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives;
     /// `Cause::Truncate` if blocks are longer than their places; `Cause::Lost`.
     pub fn transpose(self, about: About, send: Blocks<'_>, receive: Blocks<'_>) -> Result<()> {
         let (block, room) = (send.bytes, receive.bytes);
@@ -166,7 +166,7 @@ impl<'a> AtSite<'a> {
     /// given by rank. Returns true if it was done: not if somebody's blocks fit no sheet.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`;
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives; `Cause::Lost`;
     /// what `take` fails with.
     pub fn transpose_blocks(
         self,

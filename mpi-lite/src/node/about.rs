@@ -12,7 +12,7 @@ use super::segment::RANKS_MAX;
 pub struct About(u64);
 
 /// Which epoch was before, in a quarter of a word: its operation and its root, 0 if there was
-/// none. By this, members that parted there without noticing are found out.
+/// none. This finds members whose calls differed there unnoticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before(u16);
 

@@ -8,7 +8,7 @@ mod cores;
 mod doorbells;
 mod exchange;
 mod line;
-mod parted;
+mod mismatch;
 pub(crate) mod segment;
 pub mod site;
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn random_words_in_a_slot_lead_nowhere_else() {
 }
 
 #[test]
-fn who_parted_from_the_others_is_found_out_at_the_next_epoch() {
+fn a_member_in_another_collective_is_found_at_the_next_epoch() {
     let (_transports, [here, there]) = pair(false);
     let of_root = |root| about(0).with_root(root);
     for (member, root) in [(&here, 0), (&there, 1)] {
@@ -187,20 +187,20 @@ fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_epoch_later() {
     let (_transports, [here, there]) = pair(true);
     let [one, other] = [1, 2].map(|kind| About::new(kind, 0, 4));
     let (_, mine) = here.begin_epoch(one, false);
-    assert_eq!(here.parted(mine), None, "nobody has come");
+    assert_eq!(here.mismatch(mine), None, "nobody has come");
     let (epoch, theirs) = there.begin_epoch(other, false);
     epoch.bring(theirs, Who::Nobody, |_| ());
-    assert_eq!(here.parted(mine), Some((1, theirs)));
+    assert_eq!(here.mismatch(mine), Some((1, theirs)));
     // Both come to the next for the same, and bring nothing.
     let [(_, mine), (_, theirs)] = [&here, &there].map(|member| member.begin_epoch(one, false));
-    assert_eq!(here.parted(mine), Some((1, theirs)));
+    assert_eq!(here.mismatch(mine), Some((1, theirs)));
     let _ = here.begin_epoch(one, false);
     let (_, mine) = here.begin_epoch(one, false);
-    assert_eq!(here.parted(mine), None, "that was long ago");
+    assert_eq!(here.mismatch(mine), None, "that was long ago");
 }
 
 #[test]
-fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
+fn lines_of_an_earlier_communicator_at_a_place_are_no_mismatch() {
     let (channels, [_, there]) = pair(true);
     let (epoch, theirs) = there.begin_epoch(about(0), false);
     epoch.bring(theirs, Who::Nobody, |_| ());
@@ -209,5 +209,5 @@ fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
         .site(there.site_id(), &[0, 1].map(PeerId), 0)
         .expect("both");
     let (_, mine) = next.begin_epoch(About::new(1, 0, 0), false);
-    assert_eq!(next.parted(mine), None);
+    assert_eq!(next.mismatch(mine), None);
 }
