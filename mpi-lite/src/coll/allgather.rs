@@ -45,7 +45,7 @@ pub(super) fn allgather(
         keep(own, &places[peers.here()])?;
     }
     let bytes = receive.bytes()?;
-    let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
+    let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
         choose::spread(bytes, peers.all(), nearness)
     });
     match (choice, peers.at_site()) {
@@ -78,7 +78,7 @@ pub(super) fn allgatherv(
     for place in places {
         total = total.saturating_add(place.bytes()?);
     }
-    let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
+    let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
         choose::spread_unequal(total, peers.all(), nearness)
     });
     if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {

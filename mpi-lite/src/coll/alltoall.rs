@@ -46,7 +46,7 @@ pub(super) fn alltoall(
     // Checks the product that `whole` needs.
     let blocks = parts(&own, peers.all())?;
     let bytes = own.bytes()?;
-    let choice = choose::unless_without_sheets(peers, Exchange::Last, |nearness| {
+    let choice = choose::unless_without_buffers(peers, Exchange::Last, |nearness| {
         choose::exchange(bytes, peers.all(), nearness)
     });
     match (choice, peers.at_site()) {
@@ -79,7 +79,7 @@ pub(super) fn alltoallw<'a>(
     let places = one_per_process(receive, peers.all())?;
     let own = one_per_process(send.unwrap_or(receive), peers.all())?;
     if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())
-        && at_site.site().has_sheets()
+        && at_site.site().has_exchange_buffers()
         && exchange::alltoallw_by_last(at_site, own, places)?
     {
         return Ok(None);

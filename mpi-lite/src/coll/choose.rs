@@ -30,9 +30,9 @@ pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
 /// Up to this many processes with cores of their own, each looks at what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
 
-/// Up to this many bytes per block, processes that share cores exchange blocks by sheets: beyond,
-/// the copies cost more than the waits that are saved.
-pub(super) const SHEET_BLOCK_BYTES: u64 = 4096;
+/// Up to this many bytes per block, processes that share cores exchange blocks in shared memory:
+/// beyond, the copies cost more than the waits that are saved.
+pub(super) const EXCHANGE_BLOCK_BYTES: u64 = 4096;
 
 /// How near the processes are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +54,20 @@ pub(super) fn nearness(peers: &impl Peers) -> Nearness {
     }
 }
 
-/// What `choose` makes of how near they are; as if they were apart if that is `by_sheets`, and this
-/// communicator has none.
-pub(super) fn unless_without_sheets<C: PartialEq>(
+/// Returns what `choose` returns for how near the processes are. If that is `by_buffers` and this
+/// communicator has no exchange buffers, it chooses as if the processes were apart.
+pub(super) fn unless_without_buffers<C: PartialEq>(
     peers: &impl Peers,
-    by_sheets: C,
+    by_buffers: C,
     choose: impl Fn(Nearness) -> C,
 ) -> C {
     let choice = choose(nearness(peers));
-    let lacks_sheets = || peers.at_site().is_some_and(|it| !it.site().has_sheets());
-    if choice == by_sheets && lacks_sheets() {
+    let lacks_buffers = || {
+        peers
+            .at_site()
+            .is_some_and(|it| !it.site().has_exchange_buffers())
+    };
+    if choice == by_buffers && lacks_buffers() {
         return choose(Nearness::Apart);
     }
     choice
@@ -183,7 +187,7 @@ pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange 
         Nearness::Beside if meets(block.saturating_mul(size as u64), size, nearness) => {
             Exchange::All
         }
-        Nearness::Oversubscribed if block <= SHEET_BLOCK_BYTES => Exchange::Last,
+        Nearness::Oversubscribed if block <= EXCHANGE_BLOCK_BYTES => Exchange::Last,
         Nearness::Apart if size > 3 && block <= HOPS_BLOCK_BYTES => Exchange::Hops,
         _ => Exchange::Pairwise,
     }
@@ -193,7 +197,7 @@ pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange 
 pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
     match nearness {
         Nearness::Beside if meets(block, size, nearness) => return Spread::All,
-        Nearness::Oversubscribed if block <= SHEET_BLOCK_BYTES => return Spread::Last,
+        Nearness::Oversubscribed if block <= EXCHANGE_BLOCK_BYTES => return Spread::Last,
         _ => {}
     }
     if block.saturating_mul(size as u64) <= DOUBLING_BYTES {
@@ -206,7 +210,7 @@ pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
 /// For allgather of blocks of different lengths, `total` bytes in all.
 pub(super) fn spread_unequal(total: u64, size: usize, nearness: Nearness) -> Spread {
     match nearness {
-        Nearness::Oversubscribed if total <= SHEET_BLOCK_BYTES * size as u64 => Spread::Last,
+        Nearness::Oversubscribed if total <= EXCHANGE_BLOCK_BYTES * size as u64 => Spread::Last,
         _ => Spread::Ring,
     }
 }

@@ -160,7 +160,7 @@ impl Agreement<'_> {
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
         let mut site = open(common.site_id()?)?;
         if self.queued.is_some() {
-            site.leave_sheets();
+            site.leave_exchange_buffers();
         }
         self.taken.set(common.site_id());
         Some(site)
@@ -219,7 +219,7 @@ impl Communicator {
 /// All-gather of one word per process, without messages where the processes meet.
 async fn gather_words(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
     if let Some(at_site) = peers.at_site()
-        && at_site.site().has_sheets()
+        && at_site.site().has_exchange_buffers()
     {
         return gather_words_together(at_site, mine);
     }

@@ -5,7 +5,7 @@
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
 //!  place 0: slot of rank 0 | of rank 1 | ...   where communicators meet (`site`)
 //!  place 0: payloads of rank 0 | of rank 1 | ...   what does not fit a slot's line
-//!  sheets of rank 0 | of rank 1 | ...          what a rank exchanges with all others (`exchange`)
+//!  exchange buffers of rank 0 | of rank 1 | ... what a rank exchanges with all others (`exchange`)
 //! ```
 //! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
 //! never there, so a job of 256 ranks costs what it uses.
@@ -54,7 +54,7 @@ pub(crate) const PAYLOADS: usize = AHEAD + 2;
 
 /// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
 /// ranks that a node can have.
-pub const SHEET_BYTES: usize = 1 << 16;
+pub const EXCHANGE_BYTES: usize = 1 << 16;
 
 /// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
 pub(crate) const ASLEEP: u32 = 1;
@@ -204,26 +204,26 @@ impl core::fmt::Debug for Payloads {
     }
 }
 
-/// Room for what ranks exchange. A rank has one sheet for its row and one for its column; at each
-/// place it has one for what all members get alike, used while it is their first.
+/// Room for what ranks exchange. A rank has a send buffer and a receive buffer. At each place it
+/// has a broadcast buffer, which is used if this rank is the first of the members there.
 #[repr(C, align(4096))]
-pub(crate) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
+pub(crate) struct ExchangeBuffer(UnsafeCell<[u8; EXCHANGE_BYTES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; the counters and sequence words of
 // the epoch say which member may touch them (`exchange`).
-unsafe impl Sync for Sheet {}
+unsafe impl Sync for ExchangeBuffer {}
 
-impl Sheet {
+impl ExchangeBuffer {
     /// All of it.
     pub(crate) fn span(&self) -> Span {
-        // SAFETY: all of the sheet. `exchange` hands it over by counters and sequence words.
-        unsafe { Span::new(self.0.get().cast(), SHEET_BYTES) }
+        // SAFETY: all of the buffer. `exchange` hands it over by counters and sequence words.
+        unsafe { Span::new(self.0.get().cast(), EXCHANGE_BYTES) }
     }
 }
 
-impl core::fmt::Debug for Sheet {
+impl core::fmt::Debug for ExchangeBuffer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Sheet").finish_non_exhaustive()
+        f.debug_struct("ExchangeBuffer").finish_non_exhaustive()
     }
 }
 
@@ -338,15 +338,15 @@ const fn bags_at(ranks: u32) -> u64 {
     slots_at(ranks) + slots.next_multiple_of(4096)
 }
 
-/// Where the sheets begin: rows, columns, then those of the places.
-const fn sheets_at(ranks: u32) -> u64 {
+/// Where the exchange buffers begin: for sends, for receives, then those of the places.
+const fn exchange_at(ranks: u32) -> u64 {
     bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Payloads>() as u64
 }
 
 /// Bytes of the memory that `ranks` ranks share.
 #[must_use]
 pub const fn segment_bytes(ranks: u32) -> u64 {
-    sheets_at(ranks) + (2 + PLACES as u64) * ranks as u64 * SHEET_BYTES as u64
+    exchange_at(ranks) + (2 + PLACES as u64) * ranks as u64 * EXCHANGE_BYTES as u64
 }
 
 /// The mapped memory.
@@ -451,25 +451,25 @@ impl Segment {
     }
 
     /// What local rank `rank` gives to all others.
-    pub(crate) fn row(self, rank: u32) -> &'static Sheet {
-        self.sheet(self.at_place(0, rank))
+    pub(crate) fn send_buffer(self, rank: u32) -> &'static ExchangeBuffer {
+        self.exchange_buffer(self.at_place(0, rank))
     }
 
     /// What local rank `rank` gets from all others.
-    pub(crate) fn column(self, rank: u32) -> &'static Sheet {
-        self.sheet(self.at_place(1, rank))
+    pub(crate) fn receive_buffer(self, rank: u32) -> &'static ExchangeBuffer {
+        self.exchange_buffer(self.at_place(1, rank))
     }
 
     /// What all members that meet at `place` get alike; `rank` is the first of them.
-    pub(crate) fn board(self, place: u32, rank: u32) -> &'static Sheet {
-        self.sheet(2 * self.ranks as usize + self.at_place(place, rank))
+    pub(crate) fn broadcast_buffer(self, place: u32, rank: u32) -> &'static ExchangeBuffer {
+        self.exchange_buffer(2 * self.ranks as usize + self.at_place(place, rank))
     }
 
-    fn sheet(self, number: usize) -> &'static Sheet {
+    fn exchange_buffer(self, number: usize) -> &'static ExchangeBuffer {
         assert!(number < (2 + PLACES as usize) * self.ranks as usize);
-        let sheets = sheets_at(self.ranks) as usize;
-        // SAFETY: as above; any bytes are a valid sheet.
-        unsafe { &*self.base.0.add(sheets).cast::<Sheet>().add(number) }
+        let start = exchange_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid buffer.
+        unsafe { &*self.base.0.add(start).cast::<ExchangeBuffer>().add(number) }
     }
 }
 

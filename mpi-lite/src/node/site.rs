@@ -22,14 +22,16 @@ use std::sync::Arc;
 
 use super::Node;
 use super::line::{get, put};
-use super::segment::{AHEAD, ASLEEP, Area, MemberSlot, PAYLOAD_BYTES, Payloads, Sheet, Slot};
+use super::segment::{
+    AHEAD, ASLEEP, Area, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, Slot,
+};
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::sync::{compiler_fence, fence};
 
 pub use super::about::{About, Before, Who};
 pub use super::line::{LINE_BYTES, Line};
-pub use super::segment::{PLACES, SHEET_BYTES};
+pub use super::segment::{EXCHANGE_BYTES, PLACES};
 
 /// The most bytes that a member can bring.
 pub const BRING_BYTES: usize = PAYLOAD_BYTES;
@@ -66,8 +68,8 @@ pub(crate) struct Member {
     pub(crate) slot: &'static MemberSlot,
     payloads: &'static Payloads,
     area: &'static Area,
-    pub(crate) row: &'static Sheet,
-    pub(crate) column: &'static Sheet,
+    pub(crate) send_buffer: &'static ExchangeBuffer,
+    pub(crate) receive_buffer: &'static ExchangeBuffer,
 }
 
 /// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
@@ -78,9 +80,9 @@ pub struct Site {
     pub(crate) members: Box<[Member]>,
     pub(crate) me: usize,
     /// What all members get alike.
-    pub(crate) board: &'static Sheet,
-    /// It may use the sheets of its members' ranks.
-    has_sheets: bool,
+    pub(crate) broadcast_buffer: &'static ExchangeBuffer,
+    /// It may use the exchange buffers of its members' ranks.
+    has_exchange_buffers: bool,
     is_oversubscribed: bool,
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
@@ -115,8 +117,8 @@ impl Node {
                 slot: self.segment.slot(place, local),
                 payloads: self.segment.payloads(place, local),
                 area: self.segment.area(local),
-                row: self.segment.row(local),
-                column: self.segment.column(local),
+                send_buffer: self.segment.send_buffer(local),
+                receive_buffer: self.segment.receive_buffer(local),
             })
         };
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
@@ -125,8 +127,8 @@ impl Node {
         Some(Site {
             place,
             me,
-            board: self.segment.board(place, first),
-            has_sheets: true,
+            broadcast_buffer: self.segment.broadcast_buffer(place, first),
+            has_exchange_buffers: true,
             is_oversubscribed: self.wakeup.is_oversubscribed(),
             lines: match self.wakeup.is_oversubscribed() {
                 true => AHEAD as u64,
@@ -173,16 +175,17 @@ impl Site {
         self.is_oversubscribed
     }
 
-    /// A rank has its sheets once, whatever the communicator: where several threads may be in
-    /// collectives at once, only `MPI_COMM_WORLD` has them. All members say the same.
-    pub fn leave_sheets(&mut self) {
-        self.has_sheets = false;
+    /// Uses no exchange buffers. A rank has them once, whatever the communicator: if several
+    /// threads may be in collectives at once, only `MPI_COMM_WORLD` uses them. All members must
+    /// agree.
+    pub fn leave_exchange_buffers(&mut self) {
+        self.has_exchange_buffers = false;
     }
 
-    /// Whether it may use sheets.
+    /// Returns true if it may use the exchange buffers.
     #[must_use]
-    pub fn has_sheets(&self) -> bool {
-        self.has_sheets
+    pub fn has_exchange_buffers(&self) -> bool {
+        self.has_exchange_buffers
     }
 
     /// Whether `peer` is one of the members.
