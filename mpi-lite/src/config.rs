@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_choice_is_answered_with_what_there_is_to_choose_from() {
+    fn a_wrong_choice_is_an_error_that_lists_the_choices() {
         let read = |variable: &'static str, text: &'static str| {
             Settings::read(|name| (name == variable).then(|| text.to_owned()))
         };

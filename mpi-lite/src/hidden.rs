@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wiped_is_gone() {
+    fn a_wiped_secret_is_gone() {
         let mut bytes = [9_u8; 40];
         wipe(&mut bytes[1..39]);
         assert_eq!((bytes[0], bytes[39]), (9, 9));

@@ -75,9 +75,9 @@ pub(super) fn allreduce(
     Ok(None)
 }
 
-/// Recursive doubling. If the number of processes is no power of two, the first ones work in
-/// pairs of neighbours, of which the upper one takes part. So a partial result always covers
-/// neighbouring ranks, and the operands stay in the order of the ranks.
+/// Recursive doubling. If the number of processes is no power of two, the first ones work in pairs
+/// of adjacent ranks, and the upper one of a pair takes part. So a partial result always covers
+/// adjacent ranks, and the operands stay in the order of the ranks.
 async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
     let group = PowerOfTwo::of(peers.all());
     let mut result = Partial::begin(own, receive)?;
@@ -110,7 +110,7 @@ async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -
     result.settle(receive)
 }
 
-/// The greatest power of two of processes; the others are each doubled by their upper neighbour.
+/// The greatest power of two of processes; each of the others is paired with the rank above it.
 pub(super) struct PowerOfTwo {
     /// A power of two.
     pub(super) size: usize,

@@ -116,9 +116,9 @@ fn prepare(send: &Input, receive: &Buffer, op: &Op) -> Result<Option<Buffer>> {
     Ok((own.count() > 0).then_some(own))
 }
 
-/// Recursive doubling: in round k a process and the one whose rank differs in bit k tell each
-/// other what their blocks of 2^k neighbours sum up to; the upper ones add the lower block to the
-/// sum of all below them. A partner beyond the last rank is left out: only blocks above miss it.
+/// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the
+/// sums of their blocks of 2^k adjacent ranks. The upper one adds the lower block to the sum of all
+/// ranks below it. A partner beyond the last rank is left out: only blocks above would need it.
 async fn lower_ranks(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Option<Partial>> {
     let mut block = Partial::copy_of(own)?;
     let mut incoming = Partial::room(own)?;

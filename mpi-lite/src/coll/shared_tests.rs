@@ -318,7 +318,7 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
 }
 
 #[test]
-fn who_finds_no_place_uses_messages() {
+fn a_communicator_without_a_place_uses_messages() {
     on_one_node(2, false, &|world| {
         let all: Vec<_> = (0..100).map(|_| world.dup().unwrap()).collect();
         let met = all.iter().filter(|comm| comm.at_site().is_some()).count();
@@ -508,7 +508,7 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
 /// The root does not send, so the others would wait for ever.
 /// However seldom a waiter looks before it sleeps: it is woken once, and then must see it.
 #[test]
-fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
+fn a_sleeping_member_notices_that_the_root_of_a_long_broadcast_sends_nothing() {
     for is_oversubscribed in [false, true] {
         let (sleeper, awaited) = channel();
         let awaited = Mutex::new(awaited);

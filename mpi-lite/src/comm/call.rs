@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_epoch_are_told_once_and_only_if_they_are_known() {
+    fn a_call_names_its_bytes_once_and_only_if_they_are_known() {
         for (operation, bytes, words) in [
             (Operation::Allgather, 4, "MPI_Allgather of 4 bytes"),
             (Operation::Alltoallv, 0, "MPI_Alltoallv or MPI_Alltoallw"),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_different_calls_reads_both() {
+    fn the_error_for_different_calls_names_both() {
         let mine = Call::rooted(Operation::Bcast, 1);
         let theirs = Call::of_all(Operation::Allreduce).tag();
         let text = mine.met(1, (0, theirs)).to_string();

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_wait_for_an_acknowledgement_copies_more() {
+    fn a_send_that_would_wait_for_an_acknowledgement_copies_more() {
         let mut settings = Settings::default();
         let choice = |len, is_waited_for, settings: &Settings| {
             let lens = (len, copied_most(is_waited_for, settings));

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_send_is_kept_only_if_the_last_burst_says_that_another_one_follows() {
+    fn a_send_is_kept_only_if_the_last_burst_was_longer() {
         let mut burst = Burst::default();
         assert_eq!(run(&mut burst, 4), [true; 4]);
         assert_eq!(run(&mut burst, 4), [true, false, false, true]);

@@ -157,7 +157,7 @@ fn a_receive_is_taken_back_whether_it_has_begun_or_not() {
 }
 
 #[test]
-fn what_went_wrong_with_a_task_is_the_error_of_its_request() {
+fn the_error_of_a_task_is_the_error_of_its_request() {
     let engine = engine();
     let work = async { Err(Cause::NullBuffer.into()) };
     let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);

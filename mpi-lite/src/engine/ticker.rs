@@ -145,8 +145,8 @@ fn take_turn(engine: &Engine) -> Next {
         // A doorbell that was rung too late for a sleeper must not wake us again and again.
         lane.end_sleep();
     }
-    // From now on a peer that sends a long message rings, and nobody silences the bell before the
-    // ticker has heard it. What came before, this turn finds.
+    // From now on a peer that sends a long message rings the doorbell, and nobody silences it
+    // before the ticker has noticed. This turn finds what came before.
     engine.watch.inspect(|watch| watch.begin());
     let progress = lane.turn(engine.clock.now());
     let next = if progress > Progress::Idle {

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_warns_of_a_few_peers_only_and_says_so_in_its_last_line() {
+    fn a_process_warns_of_a_few_peers_only_and_its_last_line_names_that_limit() {
         let mut peers = UnheardPeers::default();
         let lines: Vec<&str> = (0..100)
             .filter_map(|peer| {

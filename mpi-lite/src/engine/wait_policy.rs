@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_core_of_its_own_does_not_keep_it() {
+    fn a_waiter_without_a_core_of_its_own_yields_at_once() {
         let history = WaitHistory::default();
         let (oversubscribed, alone) = (WaitPolicy::of(3, 2), WaitPolicy::of(2, 2));
         assert_eq!(next(&oversubscribed, &history, Duration::ZERO), Next::Yield);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_long_sleeps() {
+    fn a_long_wait_sleeps() {
         let history = WaitHistory::default();
         for ranks in 1..100 {
             assert_eq!(next(&WaitPolicy::of(ranks, 2), &history, LONG), Next::Sleep);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_core_with_others_that_wait_yields_until_the_time_is_over() {
+    fn a_waiter_that_shares_its_core_with_waiters_yields_until_the_time_is_over() {
         let (policy, mut history) = (WaitPolicy::of(5, 2), WaitHistory::default());
         let mut wait = Wait::default();
         for _ in 0..100 {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_core_for_each_rank_who_never_has_it_back_in_time_sleeps_and_tries_again_later() {
+    fn with_a_core_for_each_rank_late_yields_make_a_waiter_sleep_and_try_again_later() {
         let (policy, mut history) = (WaitPolicy::of(2, 2), WaitHistory::default());
         for _ in 0..2 {
             let mut lost = Duration::ZERO;
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_told_how_to_wait_does_so_whatever_others_do() {
+    fn a_fixed_wait_policy_ignores_late_yields() {
         for (policy, expected) in [
             (WaitPolicy::SPINNING, Next::Nothing),
             (WaitPolicy::YIELDING, Next::Yield),

@@ -23,7 +23,7 @@ fn about(bytes: usize) -> About {
 }
 
 #[test]
-fn what_one_brings_the_other_reads_whatever_its_length() {
+fn payloads_of_every_length_are_read_as_brought() {
     let (_transports, [here, there]) = pair(false);
     for len in [0, 1, 8, 47, 48, 49, 1000, BRING_BYTES] {
         let (come, seen) = (
@@ -42,7 +42,7 @@ fn what_one_brings_the_other_reads_whatever_its_length() {
 }
 
 #[test]
-fn who_has_still_to_read_keeps_the_other_from_writing() {
+fn a_member_that_has_still_to_read_keeps_the_other_from_writing() {
     let (_transports, [here, there]) = pair(false);
     for _ in 0..2 {
         let come = here.begin_epoch(about(0), false).0;
@@ -57,7 +57,7 @@ fn who_has_still_to_read_keeps_the_other_from_writing() {
 }
 
 #[test]
-fn who_shares_cores_brings_so_much_ahead_and_no_more() {
+fn a_member_that_shares_cores_brings_ahead_as_many_epochs_as_allowed_and_no_more() {
     let (_transports, [here, there]) = pair(true);
     for number in 0..AHEAD {
         let come = here.begin_epoch(about(0), false).0;
@@ -166,7 +166,7 @@ fn a_member_in_another_collective_is_found_at_the_next_epoch() {
 }
 
 #[test]
-fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
+fn a_member_that_has_gone_on_is_seen_unless_it_holds_messages_back() {
     let (_transports, [here, there]) = pair(true);
     assert!(!here.has_gone_on(1));
     there.begin_epoch(about(0), true);
@@ -183,7 +183,7 @@ fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
 }
 
 #[test]
-fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_epoch_later() {
+fn a_mismatch_is_seen_by_a_waiting_member_in_this_epoch_or_the_next() {
     let (_transports, [here, there]) = pair(true);
     let [one, other] = [1, 2].map(|kind| About::new(kind, 0, 4));
     let (_, mine) = here.begin_epoch(one, false);

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_first_of_a_loss_stays() {
+    fn the_first_reason_of_a_loss_stays() {
         let mut table = table();
         assert!(!table.has_lost());
         table.lose(PeerId(2), None, "first");

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reserved_does_not_grow() {
+    fn a_reserved_index_does_not_grow() {
         for labels in [1, 100, 1000, 10_000] {
             let mut index = Index::default();
             index.reserve(labels);

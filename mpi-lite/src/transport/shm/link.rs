@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_goes_in_some_eight_pieces_none_too_long() {
+    fn a_requested_body_goes_in_eight_pieces_none_too_long() {
         assert_eq!(asked_piece_bytes(1), EAGER_PIECE_BYTES);
         assert_eq!(asked_piece_bytes(1 << 30), EAGER_BYTES);
         for len in (1..=8).map(|eighth| 8 * eighth * EAGER_PIECE_BYTES) {

@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_made_up_is_dropped() {
+    fn a_datagram_cut_short_or_made_up_is_dropped() {
         for secure in BOTH {
             let (mut sender, mut receiver) = pair(secure);
             let datagram = closed(&mut sender, 52, 400);
@@ -660,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_another_rank_is_dropped() {
+    fn a_datagram_for_another_rank_is_dropped() {
         for secure in BOTH {
             let (mut sender, _) = pair(secure);
             let mut datagram = closed(&mut sender, 36, 0);

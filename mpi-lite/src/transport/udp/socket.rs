@@ -649,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn where_bursts_are_refused_datagrams_go_alone() {
+    fn datagrams_go_alone_if_bursts_are_refused() {
         const SO_NO_CHECK: libc::c_int = 11;
         let mut ends = pair(&Settings::default(), false);
         // The system makes no bursts of datagrams without a checksum.

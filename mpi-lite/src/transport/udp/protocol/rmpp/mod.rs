@@ -662,7 +662,7 @@ mod tests {
     /// The sink knows nothing of a message that came before its turn, so it must not be told of
     /// the end of it.
     #[test]
-    fn who_is_lost_with_a_message_that_came_early_had_announced_none() {
+    fn a_loss_ends_no_message_that_came_early_and_was_never_announced() {
         let now = Instant::ZERO;
         let mut config = Config::with_caps(2, 1000, Caps::FAST);
         config.lost_after = Some(core::time::Duration::from_secs(10));

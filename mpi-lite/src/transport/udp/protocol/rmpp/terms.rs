@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_peers_send_unasked_fits_half_of_a_receive_buffer() {
+    fn unasked_packets_of_all_peers_fit_half_of_a_receive_buffer() {
         for nodes in [2, 8, 64, 1000] {
             let cards = vec![card(Caps::FAST, 1 << 23, 1); nodes];
             let config = Terms::of(&cards).config(1 << 23, &Settings::default());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_until_its_next_timer_does_not_forgive_the_silence_of_its_peers() {
+    fn the_longest_sleep_is_too_short_to_hide_a_lost_peer() {
         for lost_s in 1..200 {
             let mut config = Config::classic(2, 1000);
             be_patient(&mut config, lost_s);
