@@ -60,7 +60,7 @@ impl SendPtr {
         buffer(self.0.cast_mut(), count, datatype)
     }
 
-    /// The same as a message's body.
+    /// The buffer as a message's body.
     ///
     /// # Errors
     /// As `of`.
@@ -80,7 +80,7 @@ impl RecvPtr {
         buffer(self.0, count, datatype)
     }
 
-    /// The same as a message's body.
+    /// The buffer as a message's body.
     ///
     /// # Errors
     /// As `of`.
@@ -173,7 +173,7 @@ pub struct Blocks {
 macro_rules! collective_buffers {
     ($($name:ident)*) => {$(
         impl $name {
-            /// Whether it is `MPI_IN_PLACE`.
+            /// Returns true if it is `MPI_IN_PLACE`.
             pub fn is_in_place(self) -> bool {
                 self.0.addr() == abi::MPI_IN_PLACE
             }
@@ -186,7 +186,7 @@ macro_rules! collective_buffers {
                 self.input_at(true, count, datatype)
             }
 
-            /// The same where only the root may be in place.
+            /// The input of a call in which only the root may be in place.
             ///
             /// # Errors
             /// As `input`.

@@ -62,7 +62,7 @@ impl CommObject {
         Handle(self.handle.load(Ordering::Relaxed))
     }
 
-    /// Whether MPI made it and only MPI may free it.
+    /// Returns true if MPI made it and only MPI may free it.
     pub fn is_predefined(&self) -> bool {
         [abi::MPI_COMM_WORLD, abi::MPI_COMM_SELF].contains(&self.handle())
     }

@@ -67,7 +67,7 @@ pub trait Arg<Width> {
     /// Appends the argument to the line of an error message; called only when there is one.
     fn show(c: Self::C, name: &str, line: &mut String);
 
-    /// Tells the call which object's error handler is responsible. Never fails: garbage notes
+    /// Notes for the call which object's error handler is responsible. Never fails: garbage notes
     /// nothing.
     fn note(_c: Self::C, _call: &Call) {}
 }
@@ -107,7 +107,7 @@ pub struct Entry {
     pub returns: &'static str,
     /// Declarator and name of each argument.
     pub args: &'static [(Declarator, &'static str)],
-    /// Whether there is a body.
+    /// True if there is a body.
     pub implemented: bool,
 }
 
@@ -116,7 +116,7 @@ pub struct Entry {
 pub struct Symbol {
     /// The name as the program knows it.
     pub name: &'static str,
-    /// Whether MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
+    /// True if MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
     pub any_time: bool,
 }
 

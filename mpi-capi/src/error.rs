@@ -186,7 +186,8 @@ impl Error {
         }
     }
 
-    /// Whether the call comes at the wrong time or in the wrong process, where no handler counts.
+    /// Returns true if the call comes at the wrong time or in the wrong process, where no handler
+    /// counts.
     pub fn is_of_stage(&self) -> bool {
         matches!(
             *self.0,

@@ -468,7 +468,7 @@ impl Library {
 }
 
 impl Library {
-    /// The same without the end of this process, which the caller sees to.
+    /// Aborts the job, but does not end this process: the caller does that.
     pub fn tell_abort(&self, code: c_int, line: &str) {
         if self.stage() != Stage::Forked {
             stdio::flush();

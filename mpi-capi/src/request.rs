@@ -239,7 +239,7 @@ pub fn look_at_all(handles: &[Handle]) -> Result<Vec<Option<Seen>>> {
     handles.iter().map(|handle| look(*handle)).collect()
 }
 
-/// Whether waiting for any of several would wait for this one.
+/// Returns true if waiting for any of several would wait for this one.
 ///
 /// # Errors
 /// The handle is none, or stale.

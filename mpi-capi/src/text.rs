@@ -59,7 +59,7 @@ pub struct TextOut {
 }
 
 impl TextOut {
-    /// Whether there is a place.
+    /// Returns true if there is a place.
     pub fn is_some(self) -> bool {
         !self.place.is_null()
     }

@@ -60,7 +60,7 @@ tool_types! {
     EventInstance: Handle = "MPI_T_event_instance";
     /// What a callback promises; an enumeration in C.
     CallbackSafety: c_int = "MPI_T_cb_safety";
-    /// Whether a source orders its events; an enumeration in C.
+    /// Order of a source's events; an enumeration in C.
     SourceOrder: c_int = "MPI_T_source_order";
 }
 

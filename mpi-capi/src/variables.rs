@@ -77,8 +77,9 @@ pub fn class_of(measure: Measure) -> c_int {
     }
 }
 
-/// Whether a variable runs all the time and is the same for all sessions: a peak is, because from
-/// the highest value so far a session cannot tell the highest value since its own start.
+/// Returns true if a variable runs all the time and is the same for all sessions: a peak is,
+/// because from the highest value so far a session cannot tell the highest value since its own
+/// start.
 pub fn is_continuous(measure: Measure) -> bool {
     measure == Measure::Peak
 }

@@ -236,8 +236,9 @@ settings! {
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends of up to this many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
-    /// The same for calls that wait for the send and nothing else, over a network: there a copy
-    /// costs less than to wait for the acknowledgement. The greater of both counts.
+    /// Sends of up to this many bytes are copied if the call waits for the send alone, over a
+    /// network: there a copy costs less than the wait for an acknowledgement. The greater of this
+    /// and MPILITE_EAGER_COPY_BYTES counts.
     waited_copy_bytes: number = 65_536, "MPILITE_WAITED_COPY_BYTES";
     /// Bytes of such copies that may wait for their receivers, in all; each counts 320 more.
     eager_budget_bytes: budget = (2_097_152, "2097152; half of a rank's share, if that is less"),
@@ -249,9 +250,10 @@ settings! {
     /// their receive.
     unexpected_budget_bytes: budget = (16_777_216, "16777216; a rank's share, if that is less"),
         "MPILITE_UNEXPECTED_BUDGET_BYTES";
-    /// The same for a rank that waits in a call for 20 ms and so cannot receive them: its senders
-    /// would wait for ever. A rank's share is an eighth of the memory of its machine or control
-    /// group, divided by the ranks there, at least 1 MiB and at most 4 GiB.
+    /// Bytes of unexpected messages that a rank takes in once it has waited in one call for 20 ms:
+    /// it cannot receive them, and its senders would wait for ever. A rank's share is an eighth of
+    /// the memory of its machine or control group, divided by the ranks there, at least 1 MiB and
+    /// at most 4 GiB.
     waiting_budget_bytes: budget = (16_777_216, "a rank's share of the memory"),
         "MPILITE_WAITING_BUDGET_BYTES";
     /// How a rank waits: `auto`, by ranks and cores; `spin`, keeping its core; `yield`, offering it

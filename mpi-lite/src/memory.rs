@@ -55,7 +55,7 @@ impl Span {
         }
     }
 
-    /// The same for bytes that are only read.
+    /// The memory of bytes that are only read.
     #[must_use]
     pub fn of_read(bytes: &[u8]) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Span {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -168,7 +168,7 @@ impl Span {
         words
     }
 
-    /// The same for one to seven bytes: their first and their last few, which overlap.
+    /// The word of one to seven bytes: their first and their last few, which overlap.
     #[inline(always)]
     fn to_word(self) -> u64 {
         let Self { addr, len } = self;
@@ -324,7 +324,7 @@ impl Origin {
         Self(addr)
     }
 
-    /// Whether displacements are absolute addresses.
+    /// Returns true if displacements are absolute addresses.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.0.is_null()
@@ -413,7 +413,7 @@ impl Origin {
         packed.len
     }
 
-    /// The same for runs of which all bytes are there.
+    /// Copies runs of which all bytes are there.
     #[inline(always)]
     fn copy_runs(&self, stripe: Stripe, (len, count): (usize, usize), packed: Span, way: Way) {
         for number in 0..count {

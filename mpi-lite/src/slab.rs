@@ -1,5 +1,5 @@
-//! Tables of things by small index, which reuse free places, and give the memory of a long queue
-//! back once it has been drained.
+//! Tables of things by small index. They reuse free places, and free the memory of a long table
+//! once it is empty.
 
 /// Things by index. Indices of removed things are given out again, the last one first.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts `thing` in a free place and answers its index.
+    /// Puts `thing` in a free place and returns its index.
     #[inline(always)]
     pub fn insert(&mut self, thing: T) -> u32 {
         let index = self.free;
@@ -56,7 +56,7 @@ impl<T> Slab<T> {
         self.places.push(Place::Free(next));
     }
 
-    /// The index that the next `insert` will answer.
+    /// The index that the next `insert` will return.
     #[inline]
     #[must_use]
     pub fn next_index(&self) -> u32 {
@@ -107,7 +107,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives the memory of a table back that was long and is empty.
+    /// Frees the memory of a long table once it is empty.
     pub fn shrink(&mut self) {
         if self.len == 0 && self.places.len() > KEPT {
             (self.places, self.free) = (Vec::new(), 0);
@@ -120,7 +120,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -136,15 +136,14 @@ impl<T> Slab<T> {
     }
 }
 
-/// Things by indices that somebody else gives out, like a [`Slab`]: what is known here of them.
+/// Things by indices that come from elsewhere, such as those of a [`Slab`].
 ///
-/// It gives its memory back as a slab does. But the other one may still have things at high
-/// indices, so it must be asked the more often the longer it is: then that which follows, to make
-/// it as long again, has been paid for.
+/// [`SlotMap::shrink`] frees its memory, like [`Slab::shrink`]. The indices may stay high though, so
+/// that the memory is needed again: a long table is freed less often.
 #[derive(Debug)]
 pub struct SlotMap<T> {
     places: Vec<Option<T>>,
-    /// How often one has asked whether it can shrink since it was last counted.
+    /// Calls of `shrink` since the last scan.
     asked: usize,
 }
 
@@ -158,7 +157,7 @@ impl<T> Default for SlotMap<T> {
 }
 
 impl<T> SlotMap<T> {
-    /// Puts `thing` at `index`; answers what was there.
+    /// Puts `thing` at `index`; returns what was there.
     #[inline(always)]
     pub fn put(&mut self, index: usize, thing: T) -> Option<T> {
         if self.places.len() <= index {
@@ -191,8 +190,8 @@ impl<T> SlotMap<T> {
         self.places.get_mut(index)?.take()
     }
 
-    /// Gives the memory of a table back that was long and is empty; but looks only after it was
-    /// asked the more often the longer it is.
+    /// Frees the memory of a long table once it is empty. It scans only every `len / KEPT` calls,
+    /// so a call costs O(1) on average.
     pub fn shrink(&mut self) {
         if self.places.len() > KEPT {
             self.asked += 1;
@@ -222,7 +221,7 @@ impl<T> SlotMap<T> {
         self.places.iter().flatten().count()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.iter().all(Option::is_none)
@@ -263,7 +262,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Puts `thing` in and answers its name.
+    /// Puts `thing` in and returns its name.
     #[inline(always)]
     pub fn insert(&mut self, thing: T) -> Key {
         self.generation = self.generation.wrapping_add(1).max(1);
@@ -309,7 +308,7 @@ impl<T> Table<T> {
         self.slab.iter().map(|(_, (_, thing))| thing)
     }
 
-    /// Gives the memory of a table back that was long and is empty.
+    /// Frees the memory of a long table once it is empty.
     pub fn shrink(&mut self) {
         self.slab.shrink();
     }
@@ -320,7 +319,7 @@ impl<T> Table<T> {
         self.slab.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slab.is_empty()

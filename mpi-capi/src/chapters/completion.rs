@@ -122,7 +122,7 @@ mpi! {
         done.result
     }
 
-    /// Whether the operation was cancelled. MPI 5.0, 3.8.4.
+    /// Sets `flag` to true if the operation was cancelled. MPI 5.0, 3.8.4.
     fn MPI_Test_cancelled(status: InStatus, flag: Out<Flag>) {
         flag.set(status.0.is_cancelled())
     }

@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Answers Hello with the assignment to one of `ranks` ranks on one node, in `pieces` pieces;
+    /// Returns Hello with the assignment to one of `ranks` ranks on one node, in `pieces` pieces;
     /// `each` descriptors come with each piece, with values that count up from 0.
     fn sharing(ranks: u32, pieces: usize, each: usize) -> Result<Client, BootError> {
         let assignment = Assignment {

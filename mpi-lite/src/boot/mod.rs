@@ -185,7 +185,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher what this rank has counted since Init, if it wants to know.
+    /// Reports to the launcher what this rank has counted since Init, if the launcher asked for it.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher that Finalize is complete: from now on exit status 0 is a clean end.
+    /// Reports to the launcher that Finalize is complete: from now on exit status 0 is a clean end.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher that the peer of this rank no longer answers: nobody waits for it in
+    /// Reports to the launcher that the peer of this rank no longer answers: nobody waits for it in
     /// Finalize.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher why Finalize fails, before [`Boot::finalized`].
+    /// Reports to the launcher why Finalize fails, before [`Boot::finalized`].
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl Boot {
         }
     }
 
-    /// Says whether the launcher is gone.
+    /// Returns true if the launcher is gone.
     pub fn lost(&mut self) -> bool {
         match self {
             Boot::Launched(client) => client.lost(),

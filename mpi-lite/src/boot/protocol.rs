@@ -51,8 +51,8 @@ pub struct Assignment {
     pub node: u32,
     /// The ranks in `MPI_COMM_WORLD` of all ranks on the same node, by local rank; ascending.
     pub local_peers: Vec<u32>,
-    /// Whether descriptors come beside this frame, see [`super::Shared`]: all ranks of the node
-    /// get them, or none.
+    /// True if descriptors come beside this frame, see [`super::Shared`]: all ranks of the node get
+    /// them, or none.
     pub shares_memory: bool,
     /// This rank's host as the user named it.
     pub host: String,
@@ -66,7 +66,7 @@ pub struct Assignment {
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
     pub hosts: Vec<String>,
-    /// Whether the launcher wants to hear what this rank counted.
+    /// True if the launcher asks for what this rank has counted.
     pub reports_counters: bool,
 }
 
@@ -117,8 +117,8 @@ impl From<&Row> for Counted {
 }
 
 impl Assignment {
-    /// Says whether the numbers fit together. The launcher is our own, but a mix of versions must
-    /// end in words, not in a panic later.
+    /// Returns true if the numbers fit together. The launcher is our own, but a mix of versions
+    /// must end in an error message, not in a panic later.
     pub(super) fn is_possible(&self) -> bool {
         let local_peers = &self.local_peers;
         self.rank < self.size
@@ -312,7 +312,7 @@ impl Frames {
         }
     }
 
-    /// Says whether bytes of an incomplete frame are left over.
+    /// Returns true if bytes of an incomplete frame are left over.
     pub fn is_in_the_middle(&self) -> bool {
         self.taken < self.bytes.len()
     }

@@ -55,7 +55,7 @@ impl Beside {
         Ok(received.bytes)
     }
 
-    /// Says which is which, once the assignment is complete.
+    /// Sorts the descriptors by the assignment, once that is complete.
     pub(super) fn sort(self, assignment: &Assignment) -> Result<Option<Shared>, BootError> {
         let needed = match assignment.shares_memory {
             true => assignment.local_peers.len() + 1,

@@ -145,7 +145,7 @@ impl PowerOfTwo {
         }
     }
 
-    /// Whether `rank` stands for its lower neighbour too.
+    /// Returns true if `rank` stands for its lower neighbour too.
     pub(super) fn is_doubled(&self, rank: usize) -> bool {
         rank < 2 * self.doubled && rank % 2 == 1
     }

@@ -251,7 +251,7 @@ pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collect
     }
 }
 
-/// Whether `size` processes meet for `bytes` bytes each.
+/// Returns true if `size` processes meet for `bytes` bytes each.
 fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
     let is_small = bytes <= SHARED_BYTES;
     match nearness {

@@ -27,7 +27,7 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     })
 }
 
-/// The same where the last member to come joins the blocks, which may have any length.
+/// All-gather in which the last member to come joins the blocks. They may have any length.
 pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let mut starts = vec![0];
     for place in places {
@@ -79,7 +79,7 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     })
 }
 
-/// The same where the last member to come sorts the blocks.
+/// All-to-all in which the last member to come sorts the blocks.
 pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buffer) -> Result<()> {
     let size = at_site.site().size();
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };
@@ -90,7 +90,8 @@ pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buff
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// The same with blocks of any lengths. Returns true if it was done: else they are too long.
+/// All-to-all of blocks of any lengths, which the last member to come sorts. Returns false, and
+/// receives nothing, if they are too long.
 pub(super) fn alltoallw_by_last(
     at_site: AtSite<'_>,
     send: &[Buffer],

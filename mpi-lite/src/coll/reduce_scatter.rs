@@ -29,7 +29,7 @@ impl Communicator {
         drive(reduce_scatter(&peers, send, receive, counts, op))
     }
 
-    /// The same with `count` elements for each process.
+    /// Reduces and scatters the result, `count` elements for each process.
     ///
     /// # Errors
     /// As for [`Communicator::allreduce`].

@@ -47,7 +47,7 @@ pub(super) fn check(
     agree(mine, (Some(other), theirs)).map_err(|error| in_words(at_site, error))
 }
 
-/// The same for what the last member to come has said; its rank is unknown.
+/// Checks what the last member to come has released the epoch for. Its rank is unknown.
 #[inline]
 fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> {
     agree(mine, (None, theirs)).map_err(|error| in_words(at_site, error))
@@ -184,7 +184,7 @@ pub(super) fn prefix_by_all(
     }
 }
 
-/// The same where the last member to come gives each its result.
+/// Prefix reduction in which the last member to come computes the result of each member.
 pub(super) fn prefix_by_last(
     at_site: AtSite<'_>,
     kind: Operation,
@@ -392,7 +392,7 @@ fn reduce_all(epoch: Epoch<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Re
     Ok(())
 }
 
-/// The same for what fits a line and looks the same in memory.
+/// Reduces what all members have brought, if it fits a line and is laid out there as in memory.
 #[inline]
 fn reduce_lines(
     epoch: Epoch<'_>,

@@ -46,7 +46,7 @@ impl Communicator {
     }
 }
 
-/// The same among `peers`, the processes of the communicator.
+/// How communicators are made among `peers`, the processes of this one.
 impl Communicator {
     async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {
         let agreement = self.agree(peers, [0, 0]).await?;

@@ -46,7 +46,7 @@ impl Group {
         &self.members
     }
 
-    /// The same, to be kept.
+    /// Its processes by rank, as a shared slice.
     pub(super) fn shared_members(&self) -> Arc<[PeerId]> {
         Arc::clone(&self.members)
     }

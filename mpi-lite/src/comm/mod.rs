@@ -44,7 +44,7 @@ struct Inner {
     rank: u32,
     /// Where its members meet, if they share memory.
     site: Option<Site>,
-    /// Tells the engine which processes may send messages with its contexts.
+    /// Registers with the engine the processes that may send messages with its contexts.
     _port: OpenPort,
     /// Its nonblocking collectives.
     window: Mutex<tasks::Window>,

@@ -35,7 +35,7 @@ impl Communicator {
         })
     }
 
-    /// Tells whether such a message is there.
+    /// Returns the status of a message that a receive could match, or `None` if there is none.
     ///
     /// # Errors
     /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that

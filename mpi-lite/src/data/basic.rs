@@ -251,7 +251,7 @@ impl Basic {
         MEASURES[self as usize].extent
     }
 
-    /// Whether any number of elements is one run of data.
+    /// Returns true if any number of elements is one run of data.
     #[inline]
     pub(crate) fn has_no_gaps(self) -> bool {
         MEASURES[self as usize].has_no_gaps

@@ -47,7 +47,7 @@ impl Scattered {
         self.bytes
     }
 
-    /// Whether there is no data.
+    /// Returns true if there is no data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -136,7 +136,7 @@ impl Area {
         }
     }
 
-    /// Whether there is no data.
+    /// Returns true if there is no data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -247,7 +247,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether there is no data.
+    /// Returns true if there is no data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

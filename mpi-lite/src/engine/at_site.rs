@@ -241,7 +241,8 @@ impl Lane {
         (!has_come).then(|| stray.into())
     }
 
-    /// Whether messages to ranks of this node are not all in their channels, or not all done with.
+    /// Returns true if messages to ranks of this node are not all in their channels, or not all
+    /// done with.
     #[inline]
     fn holds_back(&self) -> bool {
         self.memory_link

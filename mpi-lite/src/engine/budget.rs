@@ -33,7 +33,7 @@ impl Taken {
         self.is_full
     }
 
-    /// Whether a thread that waits for long should ask for more room.
+    /// Returns true if a thread that waits for long should ask for more room.
     #[inline]
     pub(super) fn wants_room(&self) -> bool {
         self.has_refused && !(self.is_wide && self.is_told)

@@ -91,8 +91,8 @@ impl Lane {
         self.delivery.requests.free(request)
     }
 
-    /// Whether waiting for any of several would wait for this one: it is neither null nor an
-    /// inactive persistent request.
+    /// Returns true if waiting for any of several would wait for this one: it is neither null nor
+    /// an inactive persistent request.
     ///
     /// # Errors
     /// The request does not exist (any more).
@@ -118,7 +118,7 @@ impl Lane {
         Ok(answer)
     }
 
-    /// Tells of all finished ones and answers how many; `None` if there is nothing to wait for.
+    /// Takes all finished ones and returns how many; `None` if there is nothing to wait for.
     fn take_some(
         &mut self,
         requests: impl Array,
@@ -162,7 +162,7 @@ struct Sweep {
 }
 
 impl Sweep {
-    /// Whether all are finished.
+    /// Returns true if all are finished.
     #[inline(always)]
     fn is_over(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         let before = core::mem::replace(&mut self.finished, lane.delivery.requests.finished());

@@ -45,8 +45,8 @@ impl Flags {
         Self(if is_synchronous { SYNCHRONOUS } else { 0 })
     }
 
-    /// The same with the sender's number of a message that can still be taken back: 24 bits, zero
-    /// where it cannot.
+    /// These flags with the sender's number of a message that can still be taken back: 24 bits,
+    /// zero if it cannot.
     #[inline]
     #[must_use]
     pub const fn with_serial(self, serial: u32) -> Self {

@@ -332,7 +332,7 @@ impl Lane {
         &self.delivery.settings
     }
 
-    /// Whether all that was sent is with its receivers.
+    /// Returns true if all that was sent is with its receivers.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         // What one sent to oneself and did not receive keeps nobody else from ending.
@@ -366,7 +366,7 @@ impl Lane {
         }
     }
 
-    /// Says where a message lands that was left with its sender, and what for.
+    /// Lands a message that was left with its sender, in `area` and for `target`.
     #[inline(never)]
     pub(super) fn land(&mut self, inbound: Inbound, target: Target, area: Area) {
         self.delivery.take_target(inbound);

@@ -79,7 +79,7 @@ impl<T: Leave> Lock<T> {
         }
     }
 
-    /// Whether somebody need not take the mutex.
+    /// Returns true if somebody need not take the mutex.
     pub(super) fn is_owned(&self) -> bool {
         self.owner.load(Relaxed) != NOBODY
     }
@@ -149,7 +149,8 @@ impl<T: Leave> Lock<T> {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
-    /// Tells the owner, and makes sure that it knows or is seen inside. Returns true if it could.
+    /// Asks the owner to end its ownership, and makes sure that the owner sees it or is seen
+    /// inside. Returns true if it could.
     fn want(&self) -> bool {
         self.is_wanted.store(true, SeqCst);
         membarrier(Barrier::Own)

@@ -24,7 +24,7 @@ pub struct Status {
     pub tag: TagSelector,
     /// Bytes received.
     pub bytes: u64,
-    /// Whether the operation was cancelled.
+    /// True if the operation was cancelled.
     pub cancelled: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Completion {
     pub error: Option<Error>,
     /// The communicator that it belongs to, if that is known.
     pub context: Option<Context>,
-    /// Whether the request is gone, so that the program's handle becomes `MPI_REQUEST_NULL`.
+    /// True if the request is gone, so that the program's handle becomes `MPI_REQUEST_NULL`.
     pub is_gone: bool,
 }
 
@@ -78,7 +78,7 @@ impl Completion {
         ..Self::NOTHING
     };
 
-    /// Whether there was nothing to complete: the request is null or inactive.
+    /// Returns true if there was nothing to complete: the request is null or inactive.
     #[inline]
     #[must_use]
     pub fn is_of_nothing(&self) -> bool {

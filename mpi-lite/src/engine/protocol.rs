@@ -37,8 +37,8 @@ pub fn copied_most(is_waited_for: bool, settings: &Settings) -> u64 {
     }
 }
 
-/// Whether a send of `len` bytes is copied, which is worth it up to `most`, while `kept` bytes of
-/// copies already wait.
+/// Returns when a send of `len` bytes is complete. It is copied up to `most` bytes, unless the
+/// `kept` bytes of copies that already wait leave no room.
 #[must_use]
 pub fn completion(
     mode: Mode,
@@ -63,8 +63,8 @@ pub enum Unmatched {
     Wait,
 }
 
-/// Whether the body of an unexpected message of `len` bytes is taken in, while the budget has
-/// `room` left. A synchronous one always waits: its sender learns of the match so.
+/// Returns what happens to the body of an unexpected message of `len` bytes, while the budget has
+/// `room` left. A synchronous one always waits, because its sender completes at the match.
 #[must_use]
 pub fn unmatched(synchronous: bool, len: u64, room: u64, settings: &Settings) -> Unmatched {
     let fits = kept_unexpected(len) <= room;
@@ -75,7 +75,7 @@ pub fn unmatched(synchronous: bool, len: u64, room: u64, settings: &Settings) ->
     }
 }
 
-/// Whether the body of an unexpected message of `len` bytes is taken in where there is room.
+/// Returns true if the body of an unexpected message of `len` bytes is taken in if there is room.
 #[must_use]
 pub fn is_buffered(synchronous: bool, len: u64, settings: &Settings) -> bool {
     len <= settings.unexpected_bytes && !synchronous

@@ -124,7 +124,7 @@ impl Delivery {
         self.finish_with(request, (envelope, len), room);
     }
 
-    /// The same for a receive with room for `room` bytes.
+    /// Finishes a receive that has room for `room` bytes.
     #[inline(always)]
     pub(super) fn finish_with(
         &mut self,

@@ -145,7 +145,7 @@ impl Requests {
         self.finished
     }
 
-    /// Whether as many have finished as a waiter has asked for.
+    /// Returns true if as many have finished as a waiter has asked for.
     #[inline(always)]
     pub(super) fn is_due(&self) -> bool {
         self.due <= self.finished
@@ -257,7 +257,7 @@ impl Requests {
         }
     }
 
-    /// The same, if it is one run of bytes.
+    /// Where an active receive lands, if that is one run of bytes.
     #[inline(always)]
     pub(super) fn run(&self, request: Request) -> Option<Span> {
         match self.table.get(request.0)? {
@@ -366,7 +366,7 @@ impl Requests {
         }
     }
 
-    /// Whether the operation is finished, without taking it.
+    /// Returns how the operation ended if it is finished, without taking it.
     pub(super) fn peek(&self, request: Request) -> Result<Option<Completion>> {
         let Some(operation) = self.table.get(request.0) else {
             return self.sent(request).map(Some);
@@ -383,7 +383,7 @@ impl Requests {
         })
     }
 
-    /// Whether the request is an inactive persistent one: waiting ignores it.
+    /// Returns true if the request is an inactive persistent one: waiting ignores it.
     pub(super) fn is_inactive(&self, request: Request) -> Result<bool> {
         match self.table.get(request.0) {
             Some(operation) => Ok(matches!(operation.phase, Phase::Inactive)),
@@ -404,7 +404,7 @@ impl Requests {
         })
     }
 
-    /// Tells how a finished operation ended; it is then gone, or inactive if persistent.
+    /// Returns how a finished operation ended. It is gone then, or inactive if persistent.
     #[inline(always)]
     pub(super) fn take(&mut self, request: Request) -> Result<Option<Completion>> {
         let Some(operation) = self.table.get_mut(request.0) else {
@@ -432,8 +432,8 @@ impl Requests {
         Ok(Some(ended))
     }
 
-    /// The same for an operation that has ended and has nothing rare, as most have not. A caller
-    /// that gets an answer knows that, and can be quick. `None` for all others.
+    /// Returns how an operation ended that is finished and has nothing rare, as most have not. A
+    /// caller that gets a completion can be quick. `None` for all other operations.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, request: Request) -> Option<Completion> {
         let (status, context) = match self.table.get(request.0) {

@@ -55,8 +55,8 @@ impl Engine {
         self.advance(&mut self.lane.lock());
     }
 
-    /// The same, in a few instructions if none can. Returns true if any has gone on. The lane is
-    /// left to others meanwhile.
+    /// Lets the tasks go on that can; costs a few instructions if none can. Returns true if any has
+    /// gone on. The lane is left to others meanwhile.
     #[inline(always)]
     pub(super) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
         let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
@@ -76,7 +76,8 @@ impl Engine {
         true
     }
 
-    /// The same for the ticker, which visits the lane: a program that has come back goes on itself.
+    /// Lets the tasks go on for the ticker, which visits the lane: a program that has come back
+    /// does it itself.
     pub(super) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
         let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
         if !is_due || !self.tasks.begin() {

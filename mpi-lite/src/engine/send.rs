@@ -109,7 +109,7 @@ impl Lane {
         Ok(request)
     }
 
-    /// Whether a send of `len` bytes over `link` is copied.
+    /// Returns true if a send of `len` bytes over `link` is copied.
     #[inline]
     fn is_copied(&self, mode: Mode, len: u64, (link, is_waited_for): (usize, bool)) -> bool {
         let pays = is_waited_for && self.capabilities[link].acknowledges;
@@ -242,8 +242,8 @@ impl Engine {
         received.into_result()
     }
 
-    /// The same for a message of a collective, from a member that may have gone on without sending
-    /// it: see [`Engine::receive_unless`].
+    /// Exchanges messages of a collective with a member that may have gone on without sending: see
+    /// [`Engine::receive_unless`].
     ///
     /// # Errors
     /// As [`Lane::send`], and those of the send.

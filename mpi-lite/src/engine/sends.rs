@@ -35,7 +35,7 @@ impl Sending {
         }
     }
 
-    /// Whether `request` waits for it.
+    /// Returns true if `request` waits for it.
     pub(super) fn is_of(&self, request: Request) -> bool {
         self.request == Some(request)
     }
@@ -57,9 +57,9 @@ pub(super) struct Burst {
 const KEPT_SENDS: u32 = 32;
 
 impl Burst {
-    /// Whether a send, short or not, goes to the network at once. A short one is kept when the
-    /// program has sent at least one before it without looking up, and by its last burst another
-    /// one follows. A program that repeats itself thus never leaves one behind.
+    /// Returns true if a send, short or not, goes to the network at once. A short one is kept when
+    /// the program has sent at least one before it without looking up, and by its last burst
+    /// another one follows. A program that repeats itself thus never leaves one behind.
     #[inline]
     pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
         self.sends += 1;

@@ -204,7 +204,7 @@ impl Lane {
 /// How often a receive looks for its message before it becomes a request.
 const LOOKS: u32 = 1000;
 
-/// The same where the message may come from another node.
+/// How often a receive looks for a message that may come from another node.
 const LOOKS_BESIDE_A_NETWORK: u32 = 16;
 
 impl Lane {

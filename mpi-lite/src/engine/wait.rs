@@ -40,13 +40,14 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
 }
 
 impl Engine {
-    /// Takes turns until `ready` answers something.
+    /// Takes turns until `ready` returns something.
     #[inline(always)]
     pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
         self.wait_whole(|_| Until::Change, ready)
     }
 
-    /// The same; `until` says what is waited for, for the case that several threads wait.
+    /// Takes turns until `ready` returns something. `until` is what is waited for, for the case
+    /// that several threads wait.
     #[inline(always)]
     pub(super) fn wait_whole<T>(
         &self,
@@ -66,9 +67,9 @@ impl Engine {
         }
     }
 
-    /// The same for a caller that has the lane already. The turn ends as soon as `ready` answers,
-    /// which is asked whenever an operation has finished and must be quick. `until` says what is
-    /// waited for, for the case that several threads wait.
+    /// Takes turns until `ready` returns something, for a caller that has the lane already. `ready`
+    /// is called whenever an operation has finished, and must be quick; the turn ends as soon as it
+    /// returns something. `until` is what is waited for, for the case that several threads wait.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
@@ -205,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// Whether a thread sleeps, or looks for the last time before that.
+    /// Returns true if a thread sleeps, or looks for the last time before that.
     pub(super) fn is_about_to_sleep(&self) -> bool {
         self.sleepers.load(Ordering::SeqCst) > 0
     }

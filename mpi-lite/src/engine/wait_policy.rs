@@ -121,7 +121,7 @@ pub(super) struct WaitHistory {
 }
 
 impl WaitHistory {
-    /// Whether the program has tested so often without success that it is waiting.
+    /// Returns true if the program has tested so often without success that it is waiting.
     pub(super) fn is_tested_in_vain(&mut self) -> bool {
         self.vain_tests = (self.vain_tests + 1) % VAIN_TESTS;
         self.vain_tests == 0

@@ -79,26 +79,26 @@ impl About {
         Before((self.0 >> BEFORE_AT) as u16)
     }
 
-    /// The same with `bytes` bytes.
+    /// This operation with `bytes` bytes.
     #[inline]
     #[must_use]
     pub const fn with_bytes(self, bytes: u32) -> Self {
         Self(self.0 as u32 as u64 | (bytes as u64) << BYTES_AT)
     }
 
-    /// The same with this root.
+    /// This operation with another root.
     #[must_use]
     pub fn with_root(self, root: u32) -> Self {
         let now = Self::new(self.kind(), root, self.bytes());
         Self(now.0 | u64::from(self.before().0) << BEFORE_AT)
     }
 
-    /// What later epochs say of this one.
+    /// What later epochs keep of this one.
     pub(crate) fn now(self) -> Before {
         Before(self.0 as u16)
     }
 
-    /// The same for the next epoch; `word` is kept between the two.
+    /// This operation at the next epoch; `word` is kept between the two.
     #[inline]
     pub(crate) fn after(self, word: &AtomicU64) -> Self {
         let before = word.load(Relaxed);
@@ -106,12 +106,13 @@ impl About {
         Self(self.0 | before)
     }
 
-    /// Whether both are the same operation with the same root, and so were the epochs before.
+    /// Returns true if both are the same operation with the same root, and so were the epochs
+    /// before.
     pub(crate) fn is_as(self, other: Self) -> bool {
         self.with_bytes(0) == other.with_bytes(0)
     }
 
-    /// The same, had `before` been the epoch before.
+    /// This operation as if `before` had been the epoch before.
     pub(crate) fn with_before(self, before: Self) -> Self {
         let cleared = self.0 & !(u64::from(u16::MAX) << BEFORE_AT);
         Self(cleared | u64::from(before.now().0) << BEFORE_AT)

@@ -23,7 +23,7 @@ pub struct Cores {
     pub most: u32,
 }
 
-/// The same where local peers read it.
+/// The cores of a rank as its local peers read them.
 #[repr(C)]
 pub(crate) struct Seen {
     allowed: [AtomicU64; WORDS],
@@ -56,7 +56,8 @@ impl Node {
         u64::from(count).min(most).max(1) as usize
     }
 
-    /// Whether ranks of this node share cores; all of them say the same, before anything is sent.
+    /// Sets whether ranks of this node share cores. All of them must agree, before anything is
+    /// sent.
     pub fn settle(&mut self, is_oversubscribed: bool) {
         self.wakeup.settle(is_oversubscribed);
     }

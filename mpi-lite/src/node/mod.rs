@@ -42,7 +42,7 @@ pub struct Access {
     pub me: u32,
     /// What this rank may use of the node.
     pub cores: Cores,
-    /// Whether long messages may be copied straight from one process to the other.
+    /// True if long messages may be copied straight from one process to the other.
     pub copies_across: bool,
 }
 
@@ -79,7 +79,7 @@ impl Node {
         Ok(Self::on(segment, access, size))
     }
 
-    /// The same, when the memory is mapped.
+    /// Joins the node once the memory is mapped.
     pub(crate) fn on(segment: Segment, access: Access, size: u32) -> Self {
         let Access {
             memory: _,

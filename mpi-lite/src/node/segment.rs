@@ -289,14 +289,14 @@ impl core::fmt::Debug for Transfer {
 }
 
 impl Area {
-    /// Says which process this is, and what is written at an address of its memory.
+    /// Stores which process this is, and what is written at an address of its memory.
     pub(crate) fn present(&self, process: u32, (witness_at, witness): (u64, u64)) {
         self.witness_at.store(witness_at, Relaxed);
         self.witness.store(witness, Relaxed);
         self.process.store(u64::from(process), Release);
     }
 
-    /// Whether bodies have to stay with their senders until they are asked for.
+    /// Returns true if bodies have to stay with their senders until they are asked for.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.attention.load(Relaxed) & FULL != 0
@@ -310,7 +310,7 @@ impl Area {
         }
     }
 
-    /// Tells the rank that `caller` sends to it from now on.
+    /// Notes for the rank that `caller` sends to it from now on.
     pub(crate) fn introduce(&self, caller: u32) {
         self.callers[caller as usize / 64].fetch_or(1 << (caller % 64), AcqRel);
     }

@@ -169,7 +169,7 @@ impl Site {
         self.me
     }
 
-    /// Whether members share cores. All of them know the same.
+    /// Returns true if members share cores. It is the same for all members.
     #[must_use]
     pub fn is_oversubscribed(&self) -> bool {
         self.is_oversubscribed
@@ -188,7 +188,7 @@ impl Site {
         self.has_exchange_buffers
     }
 
-    /// Whether `peer` is one of the members.
+    /// Returns true if `peer` is one of the members.
     #[must_use]
     pub fn has(&self, peer: PeerId) -> bool {
         self.members.iter().any(|member| member.peer == peer)
@@ -239,7 +239,7 @@ impl Site {
         slot.left.0.store(self.at.load(Relaxed), Release);
     }
 
-    /// Whether all members have left.
+    /// Returns true if all members have left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let at = self.at.load(Relaxed);
@@ -247,7 +247,7 @@ impl Site {
         self.members.iter().all(has_left)
     }
 
-    /// Whether the member of `rank` has come to the epoch to which this one came last.
+    /// Returns true if the member of `rank` has come to the epoch to which this one came last.
     #[must_use]
     pub fn has_come(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
@@ -255,14 +255,14 @@ impl Site {
         member.is_some_and(|member| self.has_come_to(at, member))
     }
 
-    /// Whether `member` has come to epoch `at` or a later one.
+    /// Returns true if `member` has come to epoch `at` or a later one.
     #[inline]
     fn has_come_to(&self, at: u64, member: &Member) -> bool {
         let line = &member.slot.brought[self.turn_of(at)];
         line.sequence.load(Acquire) >> ROUND_BITS >= at
     }
 
-    /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.
+    /// Returns true if one of `who` sleeps and has to be woken, once what they wait for is written.
     #[inline]
     pub fn has_sleepers(&self, who: Who) -> bool {
         if who == Who::Nobody {
@@ -345,7 +345,7 @@ impl Epoch<'_> {
         self.site.awaited_by.store(who.encode(), Relaxed);
     }
 
-    /// Whether this member may bring something: what it brought before has been read.
+    /// Finds that this member may bring something: what it brought before has been read.
     #[inline]
     pub fn is_free(&self) -> Look<()> {
         let Site { complete, owed, .. } = self.site;
@@ -384,7 +384,7 @@ impl Epoch<'_> {
         );
     }
 
-    /// Tells that this member, which came for `about`, has got as far as `round` of the epoch.
+    /// Stores that this member, which came for `about`, has got as far as `round` of the epoch.
     #[inline]
     pub fn reach(&self, about: About, round: u32) {
         let line = &self.myself().slot.brought[self.turn()];
@@ -397,8 +397,8 @@ impl Epoch<'_> {
         self.at << ROUND_BITS | u64::from(round)
     }
 
-    /// Whether the member of `rank` has got as far as `round`, and what it came for, if its line
-    /// still says that.
+    /// Finds that the member of `rank` has got as far as `round`, and returns what it came for, if
+    /// its line still contains that.
     #[inline]
     pub fn has_reached(&self, rank: usize, round: u32) -> Look<Option<About>> {
         let line = &self.site.members[rank].slot.brought[self.turn()];
@@ -457,8 +457,8 @@ impl Epoch<'_> {
         }
     }
 
-    /// Copies those of the `bytes` bytes that the member of `rank` has brought which begin at
-    /// `from`, as many as `to` has.
+    /// Copies a part of the `bytes` bytes that the member of `rank` has brought: up to `to.len()`
+    /// bytes from offset `from`.
     #[inline]
     pub fn copy_part(&self, rank: usize, (bytes, from): (usize, usize), to: Span) {
         if bytes <= LINE_BYTES {
@@ -500,8 +500,8 @@ impl Epoch<'_> {
         Ok(number == all)
     }
 
-    /// Tells the member of `rank` that something was brought for it alone. Returns true if it has
-    /// all now.
+    /// Counts for the member of `rank` that something was brought for it alone. Returns true if it
+    /// has all now.
     #[inline]
     pub fn give(&self, rank: usize) -> bool {
         let members = &self.site.members;
@@ -519,7 +519,8 @@ impl Epoch<'_> {
         all
     }
 
-    /// Whether the count has reached `all`: each other member has brought something for this one.
+    /// Finds that the count has reached `all`: each other member has brought something for this
+    /// one.
     pub fn has_been_given(&self, all: u64) -> Look<()> {
         let given = self.myself().slot.given[self.turn()].0.load(Acquire);
         let is_right = if given > all { Err(Nonsense) } else { Ok(()) };
@@ -545,13 +546,14 @@ impl Epoch<'_> {
         put(line, payload, self.sequence(0), (about, fill));
     }
 
-    /// Whether the epoch has ended. The length that it tells may be anything.
+    /// Finds that the epoch has ended, and returns for what. Its length may be anything.
     #[inline]
     pub fn is_released(&self) -> Look<About> {
         self.look_at(&self.site.members[0].slot.results[self.result_turn()])
     }
 
-    /// Whether the epoch has ended for this member alone. The length may be anything.
+    /// Finds that the epoch has ended for this member alone, and returns for what. Its length may
+    /// be anything.
     #[inline]
     pub fn is_released_alone(&self) -> Look<About> {
         self.look_at(&self.myself().slot.results[self.result_turn()])
@@ -563,7 +565,7 @@ impl Epoch<'_> {
         self.read_result_of(&self.site.members[0], bytes, read)
     }
 
-    /// The same for the result that is this member's alone.
+    /// Gives `read` the `bytes` bytes of the result that is this member's alone.
     #[inline]
     pub fn read_own_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         self.read_result_of(self.myself(), bytes, read)

@@ -49,7 +49,7 @@ impl Wakeup {
         }
     }
 
-    /// Says whether ranks share cores, if that was not known before. All ranks say the same, before
+    /// Sets whether ranks share cores, if that was not known before. All ranks must agree, before
     /// one sends to another.
     pub(crate) fn settle(&mut self, is_oversubscribed: bool) {
         self.is_oversubscribed = is_oversubscribed;
@@ -68,7 +68,7 @@ impl Wakeup {
         self.doorbells.mine()
     }
 
-    /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
+    /// Returns true if this rank has to fence before it looks whether the one of `area` sleeps.
     pub(crate) fn must_fence(&self, area: &Area) -> bool {
         self.is_oversubscribed || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
@@ -105,7 +105,8 @@ impl Wakeup {
     }
 
     /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes; what it shall see
-    /// is written. For what is long, and for what somebody has to do before it can go on.
+    /// is written. For long messages, and for requests that the peer must serve before they can go
+    /// on.
     pub(crate) fn wake_with_ticker(&self, local_peer: u32, area: &Area) {
         fence(SeqCst);
         if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {
@@ -114,7 +115,7 @@ impl Wakeup {
     }
 
     /// Wakes the ticker of the local peer of `area`, which has not noticed yet that its program
-    /// computes: nothing was heard of the local peer for a while.
+    /// computes: nothing has come from the local peer for a while.
     pub(crate) fn knock(&self, local_peer: u32, area: &Area) {
         self.wake_with_ticker(local_peer, area);
         if area.attention.load(Relaxed) & PARKED != 0 {

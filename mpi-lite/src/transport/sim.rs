@@ -84,7 +84,7 @@ impl Air {
         self.shared.lock().now
     }
 
-    /// Whether datagrams wait for process `me`.
+    /// Returns true if datagrams wait for process `me`.
     #[must_use]
     pub fn has_mail(&self, me: PeerId) -> bool {
         !self.shared.lock().mail[me.0 as usize].is_empty()

@@ -105,7 +105,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// Tells it.
+    /// Calls the function of `sink` for it.
     pub(super) fn deliver(self, sink: &mut impl Sink) {
         match self {
             Self::Arrived(arrival) => sink.arrived(arrival),

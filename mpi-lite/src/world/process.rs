@@ -242,7 +242,7 @@ impl Process {
         boot.abort(code, message);
     }
 
-    /// Tells the launcher what was counted, if it asked for that and `counters` are to be had.
+    /// Reports to the launcher what was counted, if it asked for that and there are `counters`.
     fn report(
         &self,
         boot: &mut Boot,

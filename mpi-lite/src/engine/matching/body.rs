@@ -21,9 +21,9 @@ pub enum Body {
     Held(Inbound),
     /// On its way into this buffer.
     Coming(Vec<u8>),
-    /// The same, and this receive has the message already.
+    /// On its way into this buffer; this receive has matched the message already.
     Claimed(Request, Vec<u8>),
-    /// The same, and nobody wants it any more.
+    /// On its way into this buffer; no receive will match it any more.
     Dropped(Vec<u8>),
     /// Here.
     Whole(Buffered),

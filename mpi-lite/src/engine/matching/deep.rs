@@ -42,7 +42,7 @@ const KEPT: usize = 8192;
 /// This many entries that have left do not matter.
 const FEW: usize = 64;
 
-/// Whether the one with this sequence is still at this place.
+/// Returns true if the one with this sequence is still at this place.
 fn stands<S>(places: &[Option<Waiting<S>>], &(sequence, place): &(u64, u32)) -> bool {
     let waiting = places[place as usize].as_ref();
     waiting.is_some_and(|waiting| waiting.sequence == sequence)

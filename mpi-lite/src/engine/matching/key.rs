@@ -15,7 +15,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Whether `envelope` fits. Source: MPI 5.0, 3.2.4.
+    /// Returns true if `envelope` fits. Source: MPI 5.0, 3.2.4.
     #[inline]
     #[must_use]
     pub fn fits(&self, envelope: &Envelope) -> bool {

@@ -59,7 +59,7 @@ impl Posted {
         self.queue.len()
     }
 
-    /// Whether none waits.
+    /// Returns true if none waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()

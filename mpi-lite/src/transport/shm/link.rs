@@ -35,7 +35,7 @@ pub(super) struct Outward {
     pub(super) is_known: bool,
     /// The local peer wrote what made no sense: nothing goes there any more, nobody listens to it.
     pub(super) is_closed: bool,
-    /// Answers that found no room.
+    /// The answers that found no room.
     pub(super) answers: VecDeque<(Kind, [u64; 2])>,
     /// Messages that found no room, and those behind them.
     pub(super) waiting: VecDeque<u32>,
@@ -43,7 +43,7 @@ pub(super) struct Outward {
     pub(super) asked: VecDeque<u32>,
     /// Transfers in use.
     transfers: [bool; TRANSFERS],
-    /// Whether the system copies from and to the local peer's memory, once somebody has asked.
+    /// The local peer's memory, if the system copies from and to it; `None` until that was tried.
     reach: Option<Option<LocalPeer>>,
 }
 
@@ -69,20 +69,20 @@ impl Outward {
         }
     }
 
-    /// Whether something waits for room.
+    /// Returns true if something waits for room.
     #[inline]
     pub(super) fn is_behind(&self) -> bool {
         self.answers.len() + self.waiting.len() + self.asked.len() > 0
     }
 
-    /// Whether a short message cannot go at once: others are before it, the local peer has no room
-    /// for bodies, or it is lost.
+    /// Returns true if a short message cannot go at once: others are before it, the local peer has
+    /// no room for bodies, or it is lost.
     #[inline]
     pub(super) fn is_shut(&self) -> bool {
         self.is_behind() || self.area.is_full() || self.is_closed
     }
 
-    /// Whether there is room for the next of what waits.
+    /// Returns true if there is room for the next of what waits.
     pub(super) fn may_go_on(&mut self) -> bool {
         self.is_behind()
             && self
@@ -98,7 +98,7 @@ impl Outward {
         self.waiting.clear();
     }
 
-    /// Tells the local peer to listen to `me`.
+    /// Makes the local peer look for messages of `me`.
     #[cold]
     pub(super) fn introduce(&mut self, me: u32) {
         self.area.introduce(me);

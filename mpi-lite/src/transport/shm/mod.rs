@@ -129,14 +129,14 @@ impl Shm {
 }
 
 impl Shm {
-    /// Whether it has more to do than to look for short messages.
+    /// Returns true if it has more to do than to look for short messages.
     #[inline]
     fn is_busy(&self) -> bool {
         self.copying.len() + self.behind.len() + self.shared.len() + self.asking.len() > 0
     }
 
-    /// Whether a long message could move that is on its way in. Where all that is left of one is
-    /// with its sender, the sender wakes us.
+    /// Returns true if a long message could move that is on its way in. Where all that is left of
+    /// one is with its sender, the sender wakes us.
     fn may_copy_on(&self) -> bool {
         let mut all = self.copying.iter();
         all.any(|(_, copying)| !copying.waits_for_sender())

@@ -13,7 +13,7 @@ use crate::memory::Span;
 use crate::slab::Slab;
 
 impl Shm {
-    /// Tells what the next slot says of the caller whose turn it is, if there is one.
+    /// Reports what is in the next slot of the caller whose turn it is, if there is one.
     #[inline(always)]
     pub(super) fn look(&mut self, sink: &mut impl Sink) -> Progress {
         let from = self.next_caller();
@@ -97,7 +97,7 @@ impl Shm {
         self.tell(sink).max(Progress::Moved)
     }
 
-    /// Tells what has happened that no slot says.
+    /// Reports events that are in no slot.
     pub(super) fn tell(&mut self, sink: &mut impl Sink) -> Progress {
         let mut progress = Progress::Idle;
         while sink.wants_more()
@@ -272,7 +272,7 @@ impl Shm {
     }
 }
 
-/// Whether a message of `len` bytes can begin with `bytes` in the ring.
+/// Returns true if a message of `len` bytes can begin with `bytes` in the ring.
 fn makes_sense(kind: Kind, bytes: usize, len: u64) -> bool {
     match kind {
         Kind::Body => bytes > 0 && bytes as u64 <= len && len <= EAGER_BYTES as u64,

@@ -27,7 +27,7 @@ use crate::node::segment::{BODIES, Pair, SLOTS, Slot, WORDS};
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
 
-/// The same behind an envelope and a name.
+/// Bytes of a body that fits the slot, behind an envelope and a name.
 pub(super) const REGISTERED_BYTES: usize = INLINE_BYTES - 8;
 
 /// A body of at most [`REGISTERED_BYTES`].
@@ -143,7 +143,7 @@ struct Position {
 }
 
 impl Position {
-    /// Whether so much of the ring of bodies was used since its start.
+    /// Returns true if so much of the ring of bodies was used since its start.
     #[inline]
     fn is_beyond(&self, reach: u64) -> bool {
         self.bytes_at % BODIES as u64 >= reach
@@ -185,7 +185,8 @@ impl Producer {
         }
     }
 
-    /// Whether there is room for `slots` slots, and for a body of `bytes` bytes in one stretch.
+    /// Returns true if there is room for `slots` slots, and for a body of `bytes` bytes in one
+    /// stretch.
     #[inline]
     pub(super) fn has_room(&mut self, slots: usize, bytes: usize) -> bool {
         if bytes > 0 && self.position.is_beyond(self.reach) {
@@ -247,7 +248,7 @@ impl Producer {
         });
     }
 
-    /// The same for a body of `bytes` bytes that `fill` writes.
+    /// Pushes a message whose body of `bytes` bytes `fill` writes.
     #[inline]
     pub(super) fn push_filled<const COUNT: usize>(
         &mut self,
@@ -373,7 +374,7 @@ impl Consumer {
         Some(header)
     }
 
-    /// Whether the next slot is there.
+    /// Returns true if the next slot is there.
     #[inline]
     pub(super) fn has_news(&self) -> bool {
         self.find().is_some()

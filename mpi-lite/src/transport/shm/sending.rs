@@ -39,7 +39,7 @@ impl Shm {
             .wake(to, outward.area, outward.must_fence);
     }
 
-    /// The same for what somebody at `to` has to do something about soon, even while it computes.
+    /// Wakes `to` for a message that it must look at soon, even while its program computes.
     fn call(&mut self, to: u32) {
         self.announce(to);
         self.node

@@ -34,7 +34,7 @@ pub(in super::super) fn local_peers(count: u32, copies_across: bool) -> Vec<Shm>
     oversubscribed(count, copies_across, false)
 }
 
-/// The same; perhaps they say that they share cores.
+/// `count` ranks that share memory, and cores if `is_oversubscribed`.
 pub(crate) fn oversubscribed(count: u32, copies_across: bool, is_oversubscribed: bool) -> Vec<Shm> {
     local_peers_in(&memory(count), count, (copies_across, is_oversubscribed))
 }

@@ -103,12 +103,12 @@ impl Transfer {
         }
     }
 
-    /// Whether the receiver has said where the message goes.
+    /// Returns true if the receiver has said where the message goes.
     pub(super) fn has_place(&self) -> bool {
         self.place.load(Relaxed) != 0
     }
 
-    /// Whether all chunks are taken.
+    /// Returns true if all chunks are taken.
     fn is_taken(&self, cut: Cut) -> bool {
         let claims = self.claims.load(Acquire);
         (claims & u64::from(u32::MAX)) + (claims >> 32) >= u64::from(cut.chunks())
@@ -210,7 +210,7 @@ impl Copying {
         }
     }
 
-    /// Whether nothing is left to do but to wait for what the sender has taken.
+    /// Returns true if nothing is left to do but to wait for what the sender has taken.
     pub(super) fn waits_for_sender(&self) -> bool {
         self.transfer.is_some_and(|transfer| {
             let taken = transfer.taken_by(self.origin.side.other());

@@ -102,7 +102,7 @@ impl Inbox {
         None
     }
 
-    /// The same, as long as it is in the stretch in hand.
+    /// The next datagram of the stretch in hand, if there is one.
     // Rules E and S: job, length, sender and address, before any state is touched.
     // For a lone datagram the call would cost as much as the look at it.
     #[inline(always)]
@@ -137,7 +137,7 @@ impl Inbox {
         None
     }
 
-    /// Whether the stretch in hand has more datagrams.
+    /// Returns true if the stretch in hand has more datagrams.
     #[inline]
     pub(super) fn has_more_in_stretch(&self) -> bool {
         self.slot < self.received && self.at < self.lens[self.slot]
@@ -172,19 +172,19 @@ impl Inbox {
         Some((sender, bytes))
     }
 
-    /// Whether something is in hand that `next` has not told of.
+    /// Returns true if something is in hand that `next` has not told of.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.slot < self.received
     }
 
-    /// Whether another stretch is in hand behind the present one.
+    /// Returns true if another stretch is in hand behind the present one.
     #[inline]
     pub(super) fn is_at_end_of_stretch(&self) -> bool {
         self.slot < self.received && self.at >= self.lens[self.slot]
     }
 
-    /// Whether all that was asked for last came: there may be more.
+    /// Returns true if all that was asked for last came: there may be more.
     #[inline]
     pub(super) fn was_full(&self) -> bool {
         self.was_full
@@ -334,13 +334,13 @@ fn read_wrap(wrap: &[u8; WRAP_BYTES]) -> (u32, usize) {
     (sender, usize::from(bytes))
 }
 
-/// Whether no second datagram fits into a stretch with this packet: what comes in its place is not
-/// a train then, as a rule.
+/// Returns true if no second datagram fits into a stretch with this packet: what comes in its place
+/// is not a train then, as a rule.
 fn is_alone(expected: &impl Expected) -> bool {
     2 * expected.payload_bytes() > DATAGRAM_MAX
 }
 
-/// Whether the datagram that begins with `head` is the expected packet and nothing else.
+/// Returns true if the datagram that begins with `head` is the expected packet and nothing else.
 fn is_expected(expected: &impl Expected, head: &[u8]) -> bool {
     let Some((wrap, header)) = head.split_first_chunk() else {
         return false;
@@ -349,7 +349,7 @@ fn is_expected(expected: &impl Expected, head: &[u8]) -> bool {
     bytes == head.len() + expected.payload_bytes() && expected.is(PeerId(sender), header)
 }
 
-/// Whether the kernel's `source` is the published address `known`.
+/// Returns true if the kernel's `source` is the published address `known`.
 fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
     let source: *const libc::sockaddr_storage = source;
     if known.is_ipv4() {

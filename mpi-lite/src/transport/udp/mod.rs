@@ -169,7 +169,8 @@ impl Udp {
         socket.flush();
     }
 
-    /// Whether timers wait until what has come is read: the answer they miss may be among it.
+    /// Returns true if timers wait until what has come is read: the answer they miss may be among
+    /// it.
     #[inline]
     fn is_behind(&self, now: Instant) -> bool {
         let is_late = |due| now.since(due) >= BEHIND_MAX;
@@ -240,7 +241,7 @@ impl Udp {
         is_told
     }
 
-    /// Tells `sink` what the protocol has to tell.
+    /// Reports the events of the protocol to `sink`.
     #[inline]
     fn tell(&mut self, sink: &mut impl Sink) -> bool {
         let route = |peer: PeerId| self.socket.route_to(peer.0);

@@ -28,14 +28,14 @@ const PIECES: usize = 128;
 /// Bytes that are collected: beyond it the peers should rather have them.
 const COLLECTED_BYTES: usize = 1 << 19;
 
-/// The same for those that were packed here: they should still be in the caches when the system
-/// copies them.
+/// Bytes that are collected of packets that were packed here: they should still be in the caches
+/// when the system copies them.
 const PACKED_BYTES: usize = 1 << 17;
 
 /// First packets with a body up to this are copied behind their head: one stretch is sent faster.
 const COPIED_BYTES: usize = 4096;
 
-/// The same for other packets, which may become part of a burst.
+/// Other packets with a body up to this are copied, too: they may become part of a burst.
 const COPIED_DATA_BYTES: usize = 512;
 
 /// Bodies with gaps up to this are copied, too: a burst of them is one stretch.
@@ -543,7 +543,7 @@ fn pieces_of(pieces: &[Piece], datagram: Datagram) -> impl Iterator<Item = Piece
     })
 }
 
-/// Tells the system how long the packets of a burst are: a `cmsghdr` and its data.
+/// Control message with the length of the packets of a burst: a `cmsghdr` and its data.
 #[repr(C)]
 struct Control {
     len: usize,

@@ -100,7 +100,7 @@ impl Seal {
         }
     }
 
-    /// Whether the first look sees no other job's datagram.
+    /// True if the first look sees no other job's datagram.
     // Rule E.
     #[inline]
     pub(super) fn seems_ours(&self, wrap: &[u8; WRAP_BYTES]) -> bool {

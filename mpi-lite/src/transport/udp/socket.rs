@@ -57,7 +57,7 @@ pub(super) struct Job {
     pub(super) peers: Vec<SocketAddr>,
     /// Bytes of the longest datagram.
     pub(super) longest_bytes: usize,
-    /// Whether packets share datagrams.
+    /// True if packets share datagrams.
     pub(super) coalesces: bool,
 }
 
@@ -123,7 +123,7 @@ impl Socket {
         self.ends.socket.recv_buffer_size().unwrap_or(212_992)
     }
 
-    /// Tells the socket its job.
+    /// Sets the job of the socket.
     pub(super) fn know(&mut self, job: Job) {
         self.me = job.me;
         self.seal = job.seal;
@@ -160,7 +160,8 @@ impl Socket {
         }
     }
 
-    /// Whether the system has dropped datagrams since the last time because there was no room.
+    /// Returns true if the system has dropped datagrams since the last time because there was no
+    /// room.
     pub(super) fn has_overflowed(&mut self) -> bool {
         let overflowed = overflowed(&self.ends.socket);
         core::mem::replace(&mut self.counters.overflowed, overflowed) < overflowed
@@ -193,8 +194,8 @@ impl Socket {
         self.room()
     }
 
-    /// The same for data with gaps. Each packet takes more room than one without, and time to be
-    /// packed: no room is left, so that the timers of what follows begin later.
+    /// Pushes packets of data with gaps. Each takes more room than one without gaps, and time to be
+    /// packed: no room is left, so that the timers of later packets begin later.
     #[cold]
     fn push_scattered<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         for number in 0..parcel.packets {
@@ -302,14 +303,14 @@ impl Socket {
             .next(&self.ends, &mut self.seal, &mut self.counters)
     }
 
-    /// The same, if it came in one stretch with the one before.
+    /// The next datagram, if it came in one stretch with the one before.
     #[inline]
     pub(super) fn next_in_stretch(&mut self) -> Option<(u32, Range<usize>)> {
         self.inbox
             .next_in_stretch(&self.ends, &mut self.seal, &mut self.counters)
     }
 
-    /// Whether `next_in_stretch` may have more to tell.
+    /// Returns true if `next_in_stretch` may return more.
     #[inline]
     #[must_use]
     pub(super) fn has_more_in_stretch(&self) -> bool {
@@ -323,14 +324,14 @@ impl Socket {
         self.inbox.bytes(place)
     }
 
-    /// Whether `next` may have more to tell.
+    /// Returns true if `next` may return more.
     #[inline]
     #[must_use]
     pub(super) fn has_more(&self) -> bool {
         self.inbox.has_more()
     }
 
-    /// Whether all is done that came in one stretch, and more is in hand.
+    /// Returns true if all is done that came in one stretch, and more is in hand.
     #[inline]
     #[must_use]
     pub(super) fn is_at_end_of_stretch(&self) -> bool {
@@ -366,7 +367,7 @@ impl Socket {
         self.inbox.is_in_place()
     }
 
-    /// Whether datagrams may wait in the system that were not asked for yet.
+    /// Returns true if datagrams may wait in the system that were not asked for yet.
     #[inline]
     pub(super) fn may_have_more(&self) -> bool {
         self.inbox.was_full()
@@ -438,7 +439,7 @@ fn overflowed(socket: &socket2::Socket) -> u64 {
     values[SK_MEMINFO_DROPS].into()
 }
 
-/// Whether the system refuses datagrams that the path does not carry whole, or cuts them into
+/// Makes the system refuse datagrams that the path does not carry whole, or cut them into
 /// fragments. Source: ip(7), ipv6(7).
 fn forbid_fragments(socket: &socket2::Socket, is_ipv4: bool, forbid: bool) -> io::Result<()> {
     let (level, option, value) = match (is_ipv4, forbid) {

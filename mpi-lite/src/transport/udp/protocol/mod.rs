@@ -166,12 +166,12 @@ pub(crate) trait Protocol {
     /// Lands a message that was held. Returns true if it is complete.
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool;
 
-    /// Tells `sink` what has happened, as long as it wants more. `route` is the way to a peer.
-    /// Returns true if there was anything.
+    /// Reports to `sink` what has happened, until `wants_more` returns false. `route` is the way to
+    /// a peer. Returns true if there was anything.
     fn tell(&mut self, now: Instant, sink: &mut impl Sink, route: impl Fn(PeerId) -> Route)
     -> bool;
 
-    /// Returns true if `tell` has something to tell.
+    /// Returns true if `tell` has something to report.
     fn has_news(&self) -> bool;
 
     /// Returns true if packets of long messages went or came since this was last called.

@@ -13,7 +13,7 @@ use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
 pub(super) const SILENT: &str = "it has answered nothing for too long (MPILITE_LOST_S); is its \
                                  host up, and does a firewall between the hosts keep UDP away?";
 
-/// The same, where a message was announced and will not come (rule N).
+/// Why a peer is lost that announced a message and then gave it up (rule N).
 pub(super) const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite \
                                   never does (decision 0031): run all ranks with the same mpi-lite";
 

@@ -191,8 +191,8 @@ impl Driver {
         }
     }
 
-    /// Tells `sink` of a message whose first packet is here, and lands it. Returns false if it was
-    /// no message of an engine.
+    /// Reports a message to `sink` whose first packet is here, and lands it. Returns false if it
+    /// was no message of an engine.
     #[inline]
     fn announce(&mut self, first: First<'_>, now: Instant, sink: &mut impl Sink) -> bool {
         let First {
@@ -244,7 +244,7 @@ impl Driver {
         }
     }
 
-    /// Tells the core that a message lands. Returns true if all of it is there.
+    /// Gives the core the place where a message lands. Returns true if all of it is there.
     // Each message that is received passes here; a call of its own costs 30 instructions.
     #[inline(always)]
     fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
