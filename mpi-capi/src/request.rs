@@ -144,7 +144,7 @@ fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
 
 #[inline(always)]
 fn done(handle: Handle, completion: Completion) -> Done {
-    // What is gone was something.
+    // A request that was released was active.
     let (left, is_of_nothing) = if completion.is_gone {
         (abi::MPI_REQUEST_NULL, false)
     } else {

@@ -161,8 +161,8 @@ impl Boot {
         }
     }
 
-    /// What this rank shares with the others of its node since Init, at the first call; `None`
-    /// from then on, and where [`Assignment::shares_memory`] says no.
+    /// Returns the node's memory and doorbells at the first call after Init, then `None`. Returns
+    /// `None`, too, unless [`Assignment::shares_memory`].
     pub fn shared(&mut self) -> Option<Shared> {
         match self {
             Boot::Launched(client) => client.shared(),

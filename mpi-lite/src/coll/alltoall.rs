@@ -104,11 +104,11 @@ async fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> R
     Ok(())
 }
 
-/// Bruck: a block for the process d after this one goes there in hops, the powers of two whose sum
-/// is d. In the round of hop h each process sends, in one message, all blocks whose d has an h in
-/// that sum, and gets as many with the same d in their stead. After ⌈log2 size⌉ rounds the block it
-/// holds for each d comes from the process d before it. All blocks are packed first, so `blocks`
-/// and `places` may be the same memory.
+/// Bruck: a block for the process at distance d makes one hop for each power of two in d. In the
+/// round of hop h a process sends all blocks whose d contains h in one message, and receives as
+/// many with the same distances. After ⌈log2 size⌉ rounds its block of each distance d comes from
+/// the process d before it. All blocks are packed first, so `blocks` and `places` may be the same
+/// memory.
 ///
 /// Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
 /// communications in multiport message-passing systems", 1997: the index operation with radix 2.

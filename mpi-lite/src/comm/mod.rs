@@ -67,7 +67,7 @@ fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// The same communicator.
+    /// Both are one communicator.
     Identical,
     /// Same group in the same order, different contexts.
     Congruent,
@@ -148,7 +148,7 @@ impl Communicator {
         Some(AtSite::new(&self.inner.engine, site, context))
     }
 
-    /// Whether, after the last operation of all, the members agree what that was.
+    /// Checks that the members agree what the last operation of all was.
     ///
     /// # Errors
     /// `Cause::Mismatch` if one was in another one or had another root.

@@ -134,9 +134,9 @@ impl<'a> AtSite<'a> {
     }
 }
 
-/// When a member that waits for long looks at the lines of all the others: one of them may have
-/// come for something else, and wait for nobody. To look costs a few cache lines for each member,
-/// so it is done seldom: no operation that takes its usual time meets the first time.
+/// The inspections of a member that waits for long: another member may have come for something
+/// else, and wait for nobody. An inspection costs a few cache lines per member, so the first comes
+/// only after `ROUND_LEAST`, longer than a collective normally takes.
 struct Round<'a> {
     at_site: &'a AtSite<'a>,
     at: Instant,
@@ -156,7 +156,8 @@ impl<'a> Round<'a> {
         Self { at_site, at, pause }
     }
 
-    /// Looks if it is time to; asks to be woken for the next time.
+    /// Inspects the lines of all members if it is time to, and returns the error for a mismatch.
+    /// Sets when the lane looks again.
     fn mismatch(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
         let now = self.at_site.engine.clock.now();
         let is_due = now >= self.at;
@@ -170,8 +171,8 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Checks that this process and another member came for the same operation; otherwise the program
-/// is wrong. The rank of the other member may be unknown.
+/// Checks that this process and another member came for the same operation: all programs that are
+/// right do. The rank of the other member may be unknown.
 ///
 /// # Errors
 /// `Cause::MismatchAtSite`.

@@ -22,7 +22,7 @@ pub struct Leftovers {
 pub struct CollectiveLeft {
     /// Its sender's rank in the communicator.
     pub source: u32,
-    /// Its tag, which says the operation.
+    /// Its tag, which contains the operation.
     pub tag: i32,
     /// The communicator.
     pub context: Context,
@@ -31,7 +31,7 @@ pub struct CollectiveLeft {
 }
 
 impl Leftovers {
-    /// Nobody will receive this. `requests` are those of this process.
+    /// Counts a message that nobody will receive. `requests` are those of this process.
     #[cold]
     pub(super) fn note(&mut self, envelope: &Envelope, requests: &Requests) {
         let name = (envelope.rank(), envelope.tag);

@@ -28,8 +28,8 @@ fn status_of_message(message: &UnexpectedMessage) -> Status {
 }
 
 impl Engine {
-    /// Starts a receive. It is laid down here for good in the place where it waits, without being
-    /// copied from place to place: a processor waits when it copies what it has just written.
+    /// Starts a receive. Inlined so that the request is built in place: to copy data that was just
+    /// written stalls on the store buffer.
     #[inline(always)]
     pub fn start_receive(&self, plan: ReceivePlan) -> Request {
         self.lane.lock().receive(plan)

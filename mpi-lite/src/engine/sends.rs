@@ -42,7 +42,7 @@ impl Sending {
 }
 
 /// Sends that follow each other without a call in between that waits or tests. Short ones share
-/// datagrams; but none is kept for others that may never come.
+/// datagrams. None is kept back for others that may never follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
     /// Sends so far.
@@ -53,13 +53,13 @@ pub(super) struct Burst {
     pub(super) kept: u32,
 }
 
-/// Sends that are kept at most: beyond it the receiver should rather begin.
+/// The most sends that are kept back: with more the receiver should rather begin.
 const KEPT_SENDS: u32 = 32;
 
 impl Burst {
-    /// Returns true if a send, short or not, goes to the network at once. A short one is kept when
-    /// the program has sent at least one before it without looking up, and by its last burst
-    /// another one follows. A program that repeats itself thus never leaves one behind.
+    /// Returns true if the send must go to the network at once. A short send is kept back if it is
+    /// not the first of its burst, and the last burst was longer. A loop that repeats its burst
+    /// never leaves one unsent.
     #[inline]
     pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
         self.sends += 1;
@@ -72,7 +72,8 @@ impl Burst {
         !is_kept
     }
 
-    /// The program waits or tests. Returns true if something may have been kept.
+    /// Ends the burst, since the program waits or tests. Returns true if sends may have been kept
+    /// back.
     #[inline]
     pub(super) fn end(&mut self) -> bool {
         let has_kept = self.kept > 0;

@@ -272,10 +272,10 @@ impl Producer {
         self.push(header, words);
     }
 
-    /// Writes the next slot, which tells of no body in the ring. `has_room` has said that there is
-    /// room. How many words there are the compiler knows: a loop that counts costs more than words
-    /// that nobody reads. Two whole ways, reply slot and ring: where they meet again before the
-    /// end, it costs ten instructions.
+    /// Writes the next slot, for a message without a body in the ring. Requires that `has_room`
+    /// returned true. The number of words is a constant: a loop that counts costs more than words
+    /// that nobody reads. The reply-slot path and the ring path stay apart to the end: joining them
+    /// costs ten instructions.
     #[inline(always)]
     pub(super) fn push<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
         const { assert!(COUNT <= WORDS) };
