@@ -1,8 +1,7 @@
-//! Waiting without messages for other ranks of this node, which write into the shared memory.
+//! Waits for other ranks of this node without messages: they write into the shared memory.
 //!
-//! A waiter reads what the others write, again and again, for as long as it would look for a
-//! message. Then it waits as in any other call (`wait`): it takes turns, yields its core, sleeps,
-//! and is woken.
+//! A waiter polls this memory as long as it would look for a message. Then it waits as in any other
+//! call (`wait`): it takes turns, yields its core, sleeps, and is woken.
 
 use std::time::Duration;
 
@@ -15,14 +14,14 @@ use crate::ids::{Context, PeerId};
 use crate::node::site::{About, Epoch, Look, Nonsense, Site, SiteId, Who};
 use crate::transport::Transport;
 
-/// How often a waiting process looks before it takes turns.
+/// How often a waiting process polls before it takes turns.
 const LOOKS: u32 = 500;
 
-/// After this many epochs a process takes a turn, though it may never have had to wait: messages
+/// A process takes a turn at least after this many epochs, even if it never has to wait: messages
 /// of others must move too.
 const EPOCHS_PER_TURN: u64 = 32;
 
-/// Where a process meets others, and what moves its messages meanwhile.
+/// A site, and the engine that moves messages while a member waits there.
 #[derive(Clone, Copy, Debug)]
 pub struct AtSite<'a> {
     engine: &'a Engine,
@@ -32,7 +31,7 @@ pub struct AtSite<'a> {
 }
 
 impl<'a> AtSite<'a> {
-    /// The members of `site` by way of `engine`; their collectives' messages have `context`.
+    /// `site` with its engine. The messages of its members' collectives have `context`.
     #[must_use]
     pub fn new(engine: &'a Engine, site: &'a Site, context: Context) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl<'a> AtSite<'a> {
         self.site
     }
 
-    /// The next epoch, and what it is about with what the one before was.
+    /// Begins the next epoch. Returns it, and `about` with what the epoch before was about.
     // Inlined always: what it returns stays in registers then.
     #[inline(always)]
     pub fn begin_epoch(&self, about: About) -> (Epoch<'a>, About) {
@@ -64,7 +63,7 @@ impl<'a> AtSite<'a> {
         self.site.begin_epoch(about, holds_back)
     }
 
-    /// Takes a turn, and returns true if messages are held back.
+    /// Takes a turn. Returns true if messages are kept back.
     #[inline(never)]
     fn take_turn(&self) -> bool {
         self.engine.look(|lane| lane.holds_back())
@@ -99,14 +98,14 @@ impl<'a> AtSite<'a> {
             let wrong = lane.loss_among(self.site);
             let wrong = wrong.or_else(|| lane.stray_of(self, mine));
             let wrong = wrong.or_else(|| round.mismatch(lane, mine))?;
-            // The member may have been right, and have gone on between the two looks.
+            // The member may have been in the right epoch, and have gone on between the two checks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         });
         self.engine.with(|lane| lane.look_again_at = None);
         found
     }
 
-    /// All have been counted: have they come for the same, `mine`?
+    /// Checks that all members have come for `mine`. All must have been counted.
     ///
     /// # Errors
     /// `Cause::MismatchAtSite` if not; `Cause::System` if what others wrote makes no sense.
@@ -118,7 +117,7 @@ impl<'a> AtSite<'a> {
         Ok(())
     }
 
-    /// Wakes the sleepers among `who`: what they wait for is written.
+    /// Wakes the sleepers among `who`. What they wait for must be written.
     #[inline]
     pub fn wake(&self, who: Who) {
         if self.site.has_sleepers(who) {
@@ -195,7 +194,7 @@ fn mismatch(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
     .into()
 }
 
-/// The error for what cannot be.
+/// The error for nonsense in the shared memory.
 #[cold]
 pub fn complain(_: Nonsense) -> Error {
     let what = "what a rank of this node wrote into the memory that they share makes no sense";
@@ -213,16 +212,15 @@ impl Engine {
 }
 
 impl Lane {
-    /// The first member that is lost, in words.
+    /// Returns the error for the first member that is lost.
     fn loss_among(&self, site: &Site) -> Option<Error> {
         let peers = &self.delivery.peers;
         let lost = peers.lost().iter().find(|&&peer| site.has(peer))?;
         Some(peers.error(*lost))
     }
 
-    /// A message of a member that has not come. It cannot belong to an earlier operation: all
-    /// messages of those have been received. A member that sends without coming to this epoch is in
-    /// another operation.
+    /// Returns the error for a message of a member that has not come to this epoch. The member is
+    /// in another operation: all messages of earlier ones have been received.
     fn stray_of(&mut self, at_site: &AtSite<'_>, mine: About) -> Option<Error> {
         if self.delivery.unexpected.is_empty() {
             return None;

@@ -111,7 +111,7 @@ pub(super) enum Submission {
     None,
     Wanted(Plan),
     Started(Request),
-    /// The task wants it back, if that is still possible.
+    /// The task takes it back, if that is still possible.
     Unwanted(Request),
     Over(Result<Completion>),
 }

@@ -1,4 +1,4 @@
-//! How a message travels: the two decisions, as pure functions.
+//! Eager or rendezvous: the decisions of sender and receiver, as pure functions.
 
 use crate::config::Settings;
 use crate::ids::Mode;
@@ -8,25 +8,25 @@ use crate::ids::Mode;
 pub enum Completion {
     /// At once: the engine keeps a copy (eager).
     Copied,
-    /// When the transport says that the body is with its receiver.
+    /// When the transport reports that the body is with its receiver.
     Delivered,
 }
 
-/// What a copy of `len` bytes counts in the budget: with all that is noted of it, as measured.
-/// Source: decision 0034.
+/// Returns how many bytes a copy of `len` bytes counts in the budget: with its records, as
+/// measured. Source: decision 0034.
 #[must_use]
 pub fn kept_by_copy(len: u64) -> u64 {
     len + 320
 }
 
-/// What an unexpected message of `len` bytes counts in the budget: with all that is noted of it, as
-/// measured. Source: decision 0034.
+/// Returns how many bytes an unexpected message of `len` bytes counts in the budget: with its
+/// records, as measured. Source: decision 0034.
 #[must_use]
 pub fn kept_unexpected(len: u64) -> u64 {
     len + 160
 }
 
-/// Up to how many bytes a standard send is worth a copy. `is_waited_for`: the call waits for it,
+/// Returns up to how many bytes a standard send is copied. `is_waited_for`: the call waits for it,
 /// and it goes over a network.
 #[must_use]
 pub fn copied_most(is_waited_for: bool, settings: &Settings) -> u64 {

@@ -1,4 +1,4 @@
-//! Polling tasks: calls of the program that wait or test do it, and the ticker.
+//! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
 use super::Engine;
 use super::lane::Lane;
@@ -12,14 +12,14 @@ use crate::error::Result;
 
 impl Engine {
     /// Enters a task, which begins when `after` has ended. Its request completes with it.
-    /// [`Engine::run_tasks`] is to follow.
+    /// [`Engine::run_tasks`] must follow.
     pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
         let mut lane = self.lane.lock();
         let request = lane.task_requests().open_collective(job.context);
         (request, self.tasks.enter(request, job, after))
     }
 
-    /// A persistent request, not started, that is a task each time.
+    /// Makes a persistent request, not started, that is a task each time.
     #[must_use]
     pub fn plan_task(&self, recipe: Recipe) -> Request {
         self.with(|lane| lane.plan(Plan::Task(recipe)))

@@ -1,4 +1,4 @@
-//! What is kept of sends that are under way.
+//! Records of sends under way.
 
 use super::operation::Request;
 use super::protocol;
@@ -18,7 +18,7 @@ pub(super) struct Sending {
     pub(super) buffered: u64,
     /// The receiver.
     pub(super) to: PeerId,
-    /// What the receiver knows of it.
+    /// Its envelope.
     pub(super) envelope: EnvelopeBytes,
 }
 
@@ -92,7 +92,7 @@ impl Burst {
 #[derive(Debug, Default)]
 pub(super) struct SpareBuffers {
     pub(super) buffers: Vec<Vec<u8>>,
-    /// What they would count as copies.
+    /// How many bytes they would count as copies.
     pub(super) bytes: u64,
 }
 

@@ -25,7 +25,7 @@ use crate::ids::Context;
 use crate::slab::Slab;
 
 impl Submissions {
-    /// Starts what is wanted and collects what has ended. Returns true if anything has.
+    /// Starts what was submitted and collects what has ended. Returns true if anything has ended.
     fn serve(&self, lane: &mut Lane, task: u32) -> bool {
         let mut has_ended = false;
         for submission in self.0.lock().iter_mut() {
@@ -68,20 +68,20 @@ enum Stage {
     Waiting(Work),
     /// A thread polls it.
     Polled,
-    /// It is over; its request is not told yet.
+    /// It is over, and its request is still to be finished.
     Ended(Result<()>),
 }
 
 struct Task {
     stage: Stage,
     submissions: Submissions,
-    /// The program's.
+    /// The request of the program.
     request: Request,
     calls_program: bool,
     serial: u64,
-    /// It is in the queue of those that may be able to go on.
+    /// It is in the queue of tasks that may be able to go on.
     is_due: bool,
-    /// Begins when this one has ended.
+    /// The task that begins when this one has ended.
     follower: Option<u32>,
 }
 
@@ -98,7 +98,7 @@ struct Book {
 #[derive(Default)]
 pub(super) struct Tasks {
     book: Mutex<Book>,
-    /// A task may be able to go on: known without the lock.
+    /// A task may be able to go on. Read without the lock.
     has_due: AtomicBool,
 }
 
@@ -142,7 +142,7 @@ impl Book {
         Some(number)
     }
 
-    /// Does for a task what needs the lane. Answers with its future if that is to be polled.
+    /// Does for a task what needs the lane. Returns its future if it must be polled.
     fn serve(&mut self, lane: &mut Lane, number: u32) -> Option<Work> {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
@@ -173,7 +173,7 @@ impl Tasks {
         self.has_due.load(Ordering::Acquire)
     }
 
-    /// A new task. It begins after `after` has ended, if that is given, and else at once.
+    /// Enters a new task. It begins when `after` has ended, or at once if there is none.
     pub(super) fn enter(&self, request: Request, job: Job, after: Option<TaskId>) -> TaskId {
         let book = &mut *self.book.lock();
         let serial = book.next_serial;
@@ -201,13 +201,13 @@ impl Tasks {
         TaskId { number, serial }
     }
 
-    /// This thread is to poll, unless another one does.
+    /// Makes this thread poll, unless another one does. Returns true if it polls.
     pub(super) fn begin(&self) -> bool {
         let book = &mut *self.book.lock();
         !core::mem::replace(&mut book.is_running, true)
     }
 
-    /// The next task to be polled, and its future. `None`: this thread polls no more.
+    /// Returns the next task to be polled, and its future. `None`: this thread polls no more.
     pub(super) fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
         let book = &mut *self.book.lock();
         loop {
@@ -229,12 +229,12 @@ impl Tasks {
         self.has_due.store(!book.due.is_empty(), Ordering::Release);
     }
 
-    /// This thread stops polling before all is done.
+    /// Stops polling by this thread before all is done.
     pub(super) fn leave(&self) {
         self.end(&mut self.book.lock());
     }
 
-    /// Polls a task; the thread that next holds the lane is to serve it.
+    /// Polls a task. The next thread that holds the lane serves it.
     pub(super) fn poll(&self, number: u32, mut work: Work) {
         let polled = work
             .as_mut()
@@ -242,7 +242,7 @@ impl Tasks {
         let stage = match polled {
             Poll::Pending => Stage::Waiting(work),
             Poll::Ready(result) => {
-                // What it kept alive goes here, where nothing is locked.
+                // Dropped here, with no lock held: it may own much.
                 drop(work);
                 Stage::Ended(result)
             }
