@@ -9,8 +9,8 @@ use crate::error::Result;
 
 /// Gathering to all.
 impl Communicator {
-    /// Collects everybody's `send` in everybody's `receive`, which counts elements *per process*.
-    /// In place, the own block lies where it belongs already.
+    /// Collects the `send` of all in the `receive` of all, which counts elements *per process*. In
+    /// place, the own block lies in `receive` already.
     ///
     /// # Errors
     /// `Cause::Truncate` if a block is longer than its place; `Cause::Count`,
@@ -98,8 +98,8 @@ pub(super) async fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     Ok(())
 }
 
-/// Bruck: a process holds its own block and those of the next ones, packed; in each round it gets
-/// as many more from the process behind them.
+/// Bruck: a process holds its own block and those of the next ones, packed. In each round it
+/// receives as many more from the process behind those.
 pub(super) async fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     let block = places[peers.here()].bytes()? as usize;

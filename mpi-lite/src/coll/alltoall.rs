@@ -21,8 +21,8 @@ impl Communicator {
         finish(alltoall(&self.within(Operation::Alltoall), send, receive))
     }
 
-    /// Like [`Communicator::alltoall`], with one buffer per process on each side, which serves
-    /// `MPI_Alltoallv` and `MPI_Alltoallw`; no send side means in place.
+    /// Exchanges like [`Communicator::alltoall`], with one buffer per process on each side, for
+    /// `MPI_Alltoallv` and `MPI_Alltoallw`. `None` as `send` is in place.
     ///
     /// # Errors
     /// As for [`Communicator::allgatherv`].
@@ -69,8 +69,8 @@ pub(super) fn alltoall(
     Ok(None)
 }
 
-/// Exchanges blocks of different sizes and datatypes: one buffer per process on each side, and
-/// no send side if it is in place.
+/// Exchanges blocks of different sizes and datatypes: one buffer per process on each side. `None`
+/// as send side is in place.
 pub(super) fn alltoallw<'a>(
     peers: &impl Peers,
     send: Option<&'a [Buffer]>,
@@ -143,14 +143,14 @@ pub(super) async fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer
     Ok(())
 }
 
-/// The bytes that go out and those that come in, as buffers.
+/// Returns outgoing and incoming bytes as buffers.
 fn both(outgoing: &mut [u8], incoming: &mut [u8]) -> (Buffer, Buffer) {
     (Buffer::of_bytes(outgoing), Buffer::of_bytes(incoming))
 }
 
 /// Each pair of processes swaps its blocks: one goes out packed while the other comes in. In step s
-/// a process swaps with the one for which both ranks add up to s (modulo `size`). So in `size`
-/// steps it meets each other process, and both are at the same step.
+/// a process swaps with the one whose rank and its own add up to s (modulo `size`). So in `size`
+/// steps it swaps with each other process, and both are at the same step.
 async fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     for step in 0..size {

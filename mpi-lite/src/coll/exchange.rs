@@ -1,7 +1,7 @@
 //! Exchanges in shared memory: allgather and alltoall of small blocks.
 //!
-//! Members with a core each look at what all others bring; members that share cores let the last
-//! one to come sort it for all (`engine::exchange`).
+//! Members with a core each read what all others bring. Members that share cores let the last one
+//! to come sort it for all (`engine::exchange`).
 
 use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::memory::{Span, Way};
 use crate::node::site::{Epoch, Who};
 
-/// All-gather where each looks at all others: the own block lies in its place already.
+/// All-gather in which each reads from all others. The own block lies in its place already.
 pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
@@ -60,8 +60,8 @@ pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Resul
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// All-to-all where each looks at all others. `own` holds the blocks of all ranks, one after the
-/// other, and may be the same memory as `places`.
+/// All-to-all in which each reads from all others. `own` holds the blocks of all ranks, one after
+/// the other, and may be the same memory as `places`.
 pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffer]) -> Result<()> {
     let (me, size) = (at_site.site().me(), places.len());
     let total = own.bytes()? as usize;
@@ -102,7 +102,7 @@ pub(super) fn alltoallw_by_last(
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// Brings `own`, and gives `take` each other rank that has come.
+/// Brings `own`, and calls `take` with each other rank that has come.
 fn look_at_all(
     at_site: AtSite<'_>,
     kind: Operation,
@@ -134,7 +134,7 @@ struct Part {
     len: usize,
 }
 
-/// Lays down a part of what a member has brought.
+/// Copies a part of what a member has brought into its place.
 fn take_part(epoch: Epoch<'_>, part: Part, place: &Buffer) -> Result<()> {
     let Part {
         rank,

@@ -85,7 +85,7 @@ async fn exscan_by_messages(
     Ok(())
 }
 
-/// Checks the arguments, and does it in shared memory if they can; answers with what is to be
+/// Checks the arguments, and reduces in shared memory if the processes can. Returns what must be
 /// reduced by messages.
 fn begin(
     peers: &impl Peers,
@@ -106,7 +106,7 @@ fn begin(
     Ok(None)
 }
 
-/// Checks the arguments; `None` if there is nothing to do.
+/// Checks the arguments. Returns `None` if there is nothing to do.
 fn prepare(send: &Input, receive: &Buffer, op: &Op) -> Result<Option<Buffer>> {
     op.check(receive.datatype())?;
     receive.check()?;

@@ -42,7 +42,7 @@ struct Inner {
     context: Context,
     group: Group,
     rank: u32,
-    /// Where its members meet, if they share memory.
+    /// The site of its members, if they share memory.
     site: Option<Site>,
     /// Registers with the engine the processes that may send messages with its contexts.
     _port: OpenPort,
@@ -58,7 +58,7 @@ impl Drop for Inner {
     }
 }
 
-/// From now on the contexts of this communicator lead to the processes of `group`.
+/// Makes the contexts of this communicator lead to the processes of `group`.
 fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
     let members = group.shared_members();
     engine.with(|lane| lane.open_port(context, Port::Matching { members }))
@@ -69,17 +69,16 @@ fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
 pub enum Comparison {
     /// Both are one communicator.
     Identical,
-    /// Same group in the same order, different contexts.
+    /// The groups have the same members in the same order; the contexts differ.
     Congruent,
-    /// Same members in another order.
+    /// The groups have the same members in another order.
     Similar,
     /// Anything else.
     Unequal,
 }
 
 impl Communicator {
-    /// The two communicators that every process has: of all processes that it knows when it begins,
-    /// and of itself.
+    /// The two communicators that every process has: of all processes of the job, and of itself.
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>) -> (Self, Self) {
         let contexts = Arc::new(context::Contexts::default());
@@ -140,7 +139,7 @@ impl Communicator {
         &self.inner.engine
     }
 
-    /// Where its members meet, if they share memory.
+    /// The site of its members, if they share memory.
     #[inline]
     pub(crate) fn at_site(&self) -> Option<AtSite<'_>> {
         let site = self.inner.site.as_ref()?;
@@ -151,7 +150,7 @@ impl Communicator {
     /// Checks that the members agree what the last operation of all was.
     ///
     /// # Errors
-    /// `Cause::Mismatch` if one was in another one or had another root.
+    /// `Cause::Mismatch` if a member was in another operation or had another root.
     pub(crate) fn check_last_epoch(&self) -> Result<()> {
         let Some(site) = self.inner.site.as_ref() else {
             return Ok(());
@@ -165,7 +164,7 @@ impl Communicator {
         ))
     }
 
-    /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.
+    /// Returns how this communicator relates to `other`. Source: MPI 5.0, 7.4.1.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         if self.inner.context == other.inner.context {
