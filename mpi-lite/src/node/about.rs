@@ -1,18 +1,19 @@
-//! What members of an epoch say of it, and of each other, as words of the shared memory.
+//! The words of the shared memory that name an epoch's operation and some of its members.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::RANKS_MAX;
 
-/// What an epoch is about: all members must say the same. It is a word of the shared memory as
-/// it stands there: the operation and the root, the same two of the epoch before, and above
-/// them 32 bits for the bytes that a member brings. So a register holds it, and one look compares.
+/// What an epoch is about: it must be the same for all members. It is a word of the shared memory
+/// as it stands there: the operation and the root, operation and root of the epoch before, and
+/// above them 32 bits for the bytes that a member brings. So it fits a register, and one comparison
+/// is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct About(u64);
 
-/// Which epoch was before, in a quarter of a word: its operation and its root, 0 if there was
-/// none. This finds members whose calls differed there unnoticed.
+/// The epoch before, in a quarter of a word: its operation and its root, 0 if there was none. This
+/// finds members whose calls differed there unnoticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before(u16);
 
@@ -42,12 +43,12 @@ impl Before {
 }
 
 impl About {
-    /// No operation: what the last member to come says if not all came for the same, and what is
-    /// known of a member that was counted without having written its line.
+    /// No operation. The last member to come releases with it if not all came for one operation. It
+    /// also stands for a member that was counted without a line.
     pub const NONE: Self = Self(0);
 
-    /// The operation, the rank of its root, which is 0 where there is none and at most
-    /// [`RANKS_MAX`], and the bytes that a member brings.
+    /// The operation, the rank of its root, and the bytes that a member brings. The root is 0 if
+    /// there is none, and at most [`RANKS_MAX`].
     #[must_use]
     pub const fn new(kind: u8, root: u32, bytes: u32) -> Self {
         let now = (kind as u32 | root << KIND_BITS) as u16;
@@ -125,7 +126,7 @@ impl About {
         self.0
     }
 
-    /// What a word says.
+    /// Decodes a word of the shared memory.
     #[inline]
     #[must_use]
     pub fn decode(word: u64) -> Self {

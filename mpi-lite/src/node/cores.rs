@@ -1,20 +1,21 @@
-//! Which cores the ranks of a node may use.
+//! The cores that the ranks of a node may use.
 //!
-//! A rank sees what it may use itself. Some jobs bind each rank to a core of its own, so each sees
-//! one core, and yet they share none. So each writes down what it sees, and all count together.
+//! A rank sees only the cores that it may use itself. Some jobs bind each rank to a core of its
+//! own: then each sees one core, but they share none. So each rank writes down its cores, and all
+//! are counted together.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::Node;
 
-/// Cores that are told apart.
+/// The most cores that are counted apart.
 pub const CORES_MAX: usize = 1024;
 
 /// A bit for each core.
 pub(crate) const WORDS: usize = CORES_MAX / 64;
 
-/// What a rank sees of the machine.
+/// The part of the machine that a rank may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The cores that it may run on, a bit for each.

@@ -1,7 +1,7 @@
-//! The memory that the ranks of a node share: what lies where in it, how they sleep and wake each
-//! other, and small collectives in it.
+//! The memory that the ranks of a node share: its layout, how ranks sleep and wake each other, and
+//! small collectives in it.
 //!
-//! The link between two of them (`transport::shm`) has a part of it; collectives need no link.
+//! The link between two ranks (`transport::shm`) uses a part of it. Collectives need no link.
 
 mod about;
 mod cores;

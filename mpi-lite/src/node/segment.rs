@@ -1,14 +1,14 @@
-//! The memory that all ranks of a node share, and what lies where in it.
+//! The memory that all ranks of a node share, and its layout.
 //!
 //! ```text
-//!  area of rank 0 | area of rank 1 | ...      what everybody may look at
+//!  area of rank 0 | area of rank 1 | ...      what all ranks may read
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
 //!  place 0: slot of rank 0 | of rank 1 | ...   where communicators meet (`site`)
 //!  place 0: payloads of rank 0 | of rank 1 | ...   what does not fit a slot's line
 //!  exchange buffers of rank 0 | of rank 1 | ... what a rank exchanges with all others (`exchange`)
 //! ```
-//! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
-//! never there, so a job of 256 ranks costs what it uses.
+//! The launcher makes it, zeroed and sealed: nobody can shorten it. Pages that nobody uses are
+//! never allocated, so a job of 256 ranks costs what it uses.
 #![expect(unsafe_code, reason = "maps memory and gives out references into it")]
 
 use core::cell::UnsafeCell;
@@ -56,22 +56,23 @@ pub(crate) const PAYLOADS: usize = AHEAD + 2;
 /// ranks that a node can have.
 pub const EXCHANGE_BYTES: usize = 1 << 16;
 
-/// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
+/// Bit of [`Area::attention`]: the rank sleeps and must be woken.
 pub(crate) const ASLEEP: u32 = 1;
 
-/// Another one: the rank has no room for bodies that nobody waits for.
+/// Bit of [`Area::attention`]: the rank has no room for bodies that nobody waits for.
 pub(crate) const FULL: u32 = 2;
 
-/// Another one: the rank computes, and its ticker listens to the doorbell.
+/// Bit of [`Area::attention`]: the rank computes, and its ticker sleeps on the doorbell.
 pub(crate) const DOZES: u32 = 4;
 
-/// Another one: its ticker sleeps on this word, because the program was in MPI when it last looked.
+/// Bit of [`Area::attention`]: the ticker sleeps on this word, since the program was in MPI at its
+/// last tick.
 pub(crate) const PARKED: u32 = 8;
 
 /// One cache line: what one side writes and the other reads.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// Position of the slot in the stream, plus one; below it the kind of what the slot says.
+    /// Position of the slot in the stream, plus one; below it the kind of the slot's contents.
     pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
 }
@@ -87,9 +88,9 @@ pub(crate) struct Taken {
 /// A long message that both sides copy.
 #[repr(C, align(64))]
 pub(crate) struct Transfer {
-    /// Where the message goes in the receiver's memory; 0: not known yet.
+    /// Where the message goes in the receiver's memory; 0 until that is known.
     pub(crate) place: AtomicU64,
-    /// Its bytes: what is not meant for this place must not be written there.
+    /// Its bytes: nothing else may be written to this place.
     pub(crate) bytes: AtomicU64,
     /// Chunks that are taken: from the front, and above 32 bits from the back.
     pub(crate) claims: AtomicU64,
@@ -110,7 +111,7 @@ pub(crate) struct Pair {
     pub(crate) reply: Reply,
 }
 
-/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` says which
+/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` decides which
 /// rank has it.
 #[repr(C, align(4096))]
 pub(crate) struct Reply {
@@ -131,7 +132,7 @@ impl Reply {
     }
 }
 
-/// A ring of bytes; `ring` says which side may touch which of them.
+/// A ring of bytes. `ring` decides which side may touch which of them.
 #[repr(C, align(4096))]
 pub(crate) struct Bodies(UnsafeCell<[u8; BODIES]>);
 
@@ -182,7 +183,7 @@ impl core::fmt::Debug for MemberSlot {
 pub(crate) struct Payloads(UnsafeCell<[[u8; PAYLOAD_BYTES]; PAYLOADS]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; a payload is written before the
-// sequence word of the line that tells of it, and read after.
+// sequence word of its line, and read after.
 unsafe impl Sync for Payloads {}
 
 impl Payloads {
@@ -210,7 +211,7 @@ impl core::fmt::Debug for Payloads {
 pub(crate) struct ExchangeBuffer(UnsafeCell<[u8; EXCHANGE_BYTES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; the counters and sequence words of
-// the epoch say which member may touch them (`exchange`).
+// the epoch decide which member may touch them (`exchange`).
 unsafe impl Sync for ExchangeBuffer {}
 
 impl ExchangeBuffer {
@@ -227,10 +228,10 @@ impl core::fmt::Debug for ExchangeBuffer {
     }
 }
 
-/// What the ranks of the node know of one of them.
+/// The data of a rank that all ranks of the node may read.
 #[repr(C, align(64))]
 pub(crate) struct Area {
-    /// What senders have to heed: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
+    /// Bits that senders must check: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
     pub(crate) attention: AtomicU32,
     line: [u64; 7],
     /// Its process, and a word of its memory with what is written there: a rank that can read that
@@ -243,7 +244,7 @@ pub(crate) struct Area {
     rest: [u64; 4],
     /// The ranks that have ever sent something to it, a bit for each rank of the node.
     pub(crate) callers: [AtomicU64; RANKS_MAX as usize / 64],
-    /// What it may use of the machine.
+    /// The part of the machine that it may use.
     pub(crate) cores: Seen,
 }
 
@@ -395,7 +396,7 @@ impl Segment {
         Ok(Self { base, ranks })
     }
 
-    /// Memory of this process alone, for ranks that are all in it: Miri knows no other.
+    /// Memory of this process alone, for ranks that are all in it: Miri has no other.
     #[cfg(test)]
     pub(crate) fn alone(ranks: u32) -> Self {
         let bytes = usize::try_from(segment_bytes(ranks)).expect("a few ranks");
@@ -428,7 +429,7 @@ impl Segment {
         unsafe { &*self.base.0.add(areas).cast::<Pair>().add(number) }
     }
 
-    /// The number of what local rank `rank` has at `place`.
+    /// The index of local rank `rank` at `place`.
     fn at_place(self, place: u32, rank: u32) -> usize {
         assert!(place < PLACES && rank < self.ranks, "a rank of this node");
         place as usize * self.ranks as usize + rank as usize
@@ -450,17 +451,17 @@ impl Segment {
         unsafe { &*self.base.0.add(payloads).cast::<Payloads>().add(number) }
     }
 
-    /// What local rank `rank` gives to all others.
+    /// The send buffer of local rank `rank`.
     pub(crate) fn send_buffer(self, rank: u32) -> &'static ExchangeBuffer {
         self.exchange_buffer(self.at_place(0, rank))
     }
 
-    /// What local rank `rank` gets from all others.
+    /// The receive buffer of local rank `rank`.
     pub(crate) fn receive_buffer(self, rank: u32) -> &'static ExchangeBuffer {
         self.exchange_buffer(self.at_place(1, rank))
     }
 
-    /// What all members that meet at `place` get alike; `rank` is the first of them.
+    /// The broadcast buffer of the members at `place`; `rank` is the first of them.
     pub(crate) fn broadcast_buffer(self, place: u32, rank: u32) -> &'static ExchangeBuffer {
         self.exchange_buffer(2 * self.ranks as usize + self.at_place(place, rank))
     }

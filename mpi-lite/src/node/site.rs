@@ -1,13 +1,13 @@
-//! Where the members of a communicator do small collectives without messages.
+//! Collective sites: the members of a communicator do small collectives there without messages.
 //!
-//! The node's memory has places for collective sites. At each of them each rank has a slot: lines
-//! that it alone writes. The members of a communicator have agreed on a place when it was made, and
-//! know each other's slots there; groups without a common member may use the same place.
+//! The node's memory has places for collective sites. At each place each rank has a slot: lines
+//! that it alone writes. The members of a communicator agree on a place when it is made, and find
+//! each other's slots there. Groups without a common member may use the same place.
 //!
 //! Each collective is an epoch of the site, and epochs are numbered. A member enters one by writing
 //! its line: what it contributes, then the sequence word with the number. Lines are used in turn:
-//! two where each member has a core of its own, 16 where members share cores, so that a root does
-//! not wait for each member that does not run. A member that enters an epoch overwrites what it
+//! two if each member has a core of its own, 16 if members share cores, so that a root does not
+//! wait for each member that does not run. A member that enters an epoch overwrites what it
 //! contributed two, or 16, epochs before: its readers must be done with that. They are, if they
 //! have entered the epoch after it. Often that is known, because a later epoch ended only when all
 //! had entered it; otherwise [`Epoch::is_free`] looks at their sequence words.

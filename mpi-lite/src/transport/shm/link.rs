@@ -1,4 +1,4 @@
-//! What a rank knows of its channel to a local peer, and of the channel from it.
+//! The state of the channels to and from a local peer.
 
 use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
 use super::message::Outgoing;
@@ -17,8 +17,9 @@ use crate::node::segment::{Area, Pair, TRANSFERS};
 /// Words of a message in front of its body.
 const ENVELOPE_WORDS: usize = 2;
 
-/// In pieces of how many bytes a message of `len` goes that was asked for: long ones, since each
-/// costs its slot, its look and the first bytes that nobody copies meanwhile; but some eight.
+/// Returns the length of the pieces of a requested message of `len` bytes. There are some eight.
+/// More would cost more: each has its slot, its check, and first bytes that nobody copies
+/// meanwhile.
 fn asked_piece_bytes(len: usize) -> usize {
     let eighth = (len / 8).next_multiple_of(EAGER_PIECE_BYTES);
     eighth.clamp(EAGER_PIECE_BYTES, EAGER_BYTES)
@@ -31,15 +32,15 @@ pub(super) struct Outward {
     pub(super) pair: &'static Pair,
     ring: Producer,
     pub(super) must_fence: bool,
-    /// The local peer knows that it has to listen to us.
+    /// The local peer looks for messages of this rank.
     pub(super) is_known: bool,
-    /// The local peer wrote what made no sense: nothing goes there any more, nobody listens to it.
+    /// The local peer wrote nonsense: nothing is sent to it any more, and nothing is read from it.
     pub(super) is_closed: bool,
     /// The answers that found no room.
     pub(super) answers: VecDeque<(Kind, [u64; 2])>,
     /// Messages that found no room, and those behind them.
     pub(super) waiting: VecDeque<u32>,
-    /// Messages that are asked for piece by piece.
+    /// Requested messages, which go piece by piece.
     pub(super) asked: VecDeque<u32>,
     /// Transfers in use.
     transfers: [bool; TRANSFERS],
@@ -82,7 +83,7 @@ impl Outward {
         self.is_behind() || self.area.is_full() || self.is_closed
     }
 
-    /// Returns true if there is room for the next of what waits.
+    /// Returns true if there is room for the next waiting message.
     pub(super) fn may_go_on(&mut self) -> bool {
         self.is_behind()
             && self
@@ -90,7 +91,7 @@ impl Outward {
                 .has_room(EAGER_BYTES / PIPELINED_BYTES, EAGER_BYTES)
     }
 
-    /// Nothing that waits goes any more.
+    /// Closes the channel: waiting messages are dropped.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         self.answers.clear();
@@ -211,7 +212,7 @@ impl Outward {
         *self.reach.get_or_insert_with(|| LocalPeer::of(self.area))
     }
 
-    /// It cannot any more.
+    /// Notes that its memory cannot be reached any more.
     pub(super) fn give_up_reach(&mut self) {
         self.reach = Some(None);
     }

@@ -1,9 +1,9 @@
 //! The transport between ranks of one node: shared memory.
 //!
 //! A short message is one cache line, written once. A longer one goes through a ring of bytes, in
-//! pieces, so that both sides copy at the same time. A long one stays where it is until the
-//! receiver knows where it goes; then both copy it straight from one memory to the other
-//! (`transfer`), or, where the system forbids that, it goes through the ring as well.
+//! pieces, so that both sides copy at the same time. A long one stays where it is until it has
+//! landed. Then both sides copy it straight from one memory to the other (`transfer`). If the
+//! system forbids that, it goes through the ring as well.
 
 mod body;
 #[cfg(feature = "fuzzing")]
