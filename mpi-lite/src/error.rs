@@ -165,7 +165,7 @@ pub enum Cause {
     Stray {
         /// Its rank in the communicator.
         source_rank: u32,
-        /// The tag, which says the operation.
+        /// The tag, which contains the operation.
         tag: i32,
         /// What this process came for.
         mine: u64,

@@ -120,7 +120,7 @@ impl Span {
     }
 
     /// Appends `len` bytes to `out`, which `fill` writes: all of them, or what it leaves out is 0.
-    /// `fill` answers how many it has written, from the first one on.
+    /// `fill` returns how many it has written, from the first one on.
     pub fn append_filled(out: &mut Vec<u8>, len: usize, fill: impl FnOnce(Self) -> usize) {
         out.reserve(len);
         let room = &mut out.spare_capacity_mut()[..len];

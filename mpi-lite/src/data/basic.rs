@@ -111,7 +111,7 @@ struct Measures {
     has_no_gaps: bool,
 }
 
-/// The groups by which the standard says which operator takes which datatype.
+/// The groups of datatypes by which the standard defines the operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// C integers.

@@ -203,7 +203,7 @@ pub(super) fn is_run(item: &Datatype, count: u64) -> bool {
 }
 
 /// Gives the runs of bytes of `count` elements to `sink`, in the order of the type map and from
-/// data byte `skip` on, until it answers `false`. Returns true if it never did.
+/// data byte `skip` on, until it returns `false`. Returns true if it never did.
 pub(super) fn stripes(
     item: &Datatype,
     count: u64,

@@ -72,8 +72,8 @@ pub(crate) struct Member {
     pub(crate) receive_buffer: &'static ExchangeBuffer,
 }
 
-/// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
-/// but one thread at a time is in a collective of one communicator, as MPI demands.
+/// A communicator's site in one member. Its numbers are atomic so that it can be shared; but one
+/// thread at a time is in a collective of one communicator, as MPI demands.
 #[derive(Debug)]
 pub struct Site {
     place: u32,
@@ -91,7 +91,7 @@ pub struct Site {
     pub(crate) at: AtomicU64,
     /// What that epoch is about.
     before: AtomicU64,
-    /// The last epoch of which it knows that all have come.
+    /// The last epoch to which all have certainly come.
     complete: AtomicU64,
     /// Which members may still have to read what this member brought, by turn.
     owed: [AtomicU64; AHEAD],
@@ -421,7 +421,7 @@ impl Epoch<'_> {
         self.look_at(&self.site.members[rank].slot.brought[self.turn()])
     }
 
-    /// What a line says for this epoch. Its length may be anything.
+    /// Returns what a line contains for this epoch. Its length may be anything.
     #[inline]
     pub(crate) fn look_at(&self, line: &Slot) -> Look<About> {
         let at = line.sequence.load(Acquire) >> ROUND_BITS;

@@ -1,8 +1,8 @@
 //! Datagrams on their way in.
 //!
 //! The system may hand over a whole train of datagrams in one stretch (`UDP_GRO`, see udp(7)). Each
-//! wrap says how long its datagram is, so a train is cut without asking the system how, and a lone
-//! datagram needs no more than a plain `recvfrom`.
+//! wrap contains the length of its datagram, so a train is cut without control data of the system,
+//! and a lone datagram needs only a plain `recvfrom`.
 #![expect(unsafe_code, reason = "recvfrom and recvmmsg take raw pointers")]
 
 use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
@@ -28,7 +28,7 @@ const BATCH: usize = 16;
 /// Bytes of a stretch: the longest that the system hands over.
 const SLOT_BYTES: usize = 65_536;
 
-/// What was received and not yet looked at.
+/// Datagrams that were received and not handled yet.
 pub(super) struct Inbox {
     /// Bytes of the longest datagram.
     longest_bytes: usize,
@@ -38,15 +38,15 @@ pub(super) struct Inbox {
     received: usize,
     /// How many stretches the next system call asks for.
     ask: usize,
-    /// All that the last call asked for came.
+    /// The last call returned as many stretches as it asked for.
     was_full: bool,
     /// The stretch in hand, and where in it the next datagram begins.
     slot: usize,
     at: usize,
-    /// The only peer's address is the only one from which the system still takes datagrams: none
-    /// is left from the time before it knew.
+    /// The system takes datagrams from the only peer's address alone, and none is left from the
+    /// time before.
     is_private: bool,
-    /// The packet in hand is the expected one; its payload is not here but at its place.
+    /// The packet in hand is the expected one, and its payload is in its place already.
     is_in_place: bool,
 }
 
@@ -78,7 +78,7 @@ impl Inbox {
         self.longest_bytes
     }
 
-    /// The bytes at a place that `next` answered.
+    /// The bytes at a place that `next` returned.
     #[inline]
     pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
         &self.slots[place]
@@ -118,7 +118,7 @@ impl Inbox {
             let from = self.validate(left, ends, (seal, counters));
             let begin = start + self.at;
             let Some((from, bytes)) = from else {
-                // Nobody knows where the next one would begin.
+                // It is unknown where the next one begins.
                 self.at = end;
                 continue;
             };
@@ -172,7 +172,7 @@ impl Inbox {
         Some((sender, bytes))
     }
 
-    /// Returns true if something is in hand that `next` has not told of.
+    /// Returns true if datagrams are in hand that `next` has not returned.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.slot < self.received
@@ -184,7 +184,7 @@ impl Inbox {
         self.slot < self.received && self.at >= self.lens[self.slot]
     }
 
-    /// Returns true if all that was asked for last came: there may be more.
+    /// Returns true if the last call returned as many stretches as it asked for: there may be more.
     #[inline]
     pub(super) fn was_full(&self) -> bool {
         self.was_full
@@ -326,7 +326,7 @@ impl Inbox {
     }
 }
 
-/// The sender that a wrap names, and the bytes of its datagram.
+/// Returns the sender in a wrap, and the bytes of its datagram.
 #[inline]
 fn read_wrap(wrap: &[u8; WRAP_BYTES]) -> (u32, usize) {
     let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);

@@ -1,5 +1,5 @@
-//! Packet protocols as guests of that which carries their packets. The one knows messages and no
-//! sockets, the other sockets and no messages; this is all that they know of each other.
+//! The interface between a packet protocol, the guest, and its carrier. A protocol has messages and
+//! no sockets, the carrier has sockets and no messages.
 
 pub(crate) mod rmpp;
 
@@ -16,17 +16,17 @@ pub(crate) const HEADER_BYTES: usize = 36;
 
 /// The header of a packet on its way out.
 pub(crate) trait Header: Deref<Target = [u8]> {
-    /// That of the packet which comes `count` behind this one in a run of packets.
+    /// The header of the packet that comes `count` behind this one in a run of packets.
     fn behind(&self, count: u32) -> Self;
 }
 
-/// What goes out: a packet, or a run of packets that only their numbers tell apart.
+/// An outgoing packet, or a run of packets that differ only in their numbers.
 pub(crate) struct Parcel<'a, H> {
     pub(crate) to: PeerId,
-    /// Of the first packet; those behind it have [`Header::behind`].
+    /// The header of the first packet. Those behind it have [`Header::behind`].
     pub(crate) header: &'a H,
     pub(crate) packets: u32,
-    /// What stands before the body of a first packet; else empty.
+    /// The envelope before the body of a first packet; else empty.
     pub(crate) envelope: &'a [u8],
     /// The bodies of all packets, each as long as the others.
     pub(crate) body: Part<'a>,
@@ -42,7 +42,7 @@ impl<'a, H: Header> Parcel<'a, H> {
     }
 }
 
-/// A packet that is expected: where its payload belongs is known before it comes.
+/// An expected packet: the place of its payload is known before it comes.
 pub(crate) trait Expected {
     /// Bytes of its header.
     fn header_bytes(&self) -> usize;
@@ -69,7 +69,7 @@ pub(crate) trait Run {
     fn add(&mut self, datagram: &[u8]) -> bool;
 }
 
-/// What the carrier knows of the way to a peer.
+/// The carrier's route to a peer.
 #[derive(Debug, Default)]
 pub(crate) struct Route {
     /// Where the peer's socket listens.
@@ -80,8 +80,8 @@ pub(crate) struct Route {
 
 /// A packet protocol, with the places of the bytes of its messages.
 ///
-/// The transport that carries its packets begins messages, hands in what comes, hands out what is
-/// to go, keeps the time, and passes on what there is to tell.
+/// The carrier begins messages, hands in received packets, sends packets that are due, keeps the
+/// time, and passes events on.
 pub(crate) trait Protocol {
     /// The name of a message that has begun.
     type Message: Copy;
@@ -98,7 +98,7 @@ pub(crate) trait Protocol {
     /// Begins a message; `transmit` sends it, or `transmit_first` its beginning.
     ///
     /// # Errors
-    /// [`Refusal`], at once; nothing has begun.
+    /// [`Refusal`]; nothing has begun.
     fn send(
         &mut self,
         to: PeerId,
@@ -123,18 +123,18 @@ pub(crate) trait Protocol {
         send: impl FnMut(&Parcel<'_, Self::Header>),
     ) -> bool;
 
-    /// What `transmit_first` has handed out is on its way.
+    /// Notes that the packet of `transmit_first` is on its way.
     fn note_sent(&mut self, message: Self::Message, now: Instant);
 
-    /// Returns true if something is to be handed out that should not wait.
+    /// Returns true if an urgent packet is due.
     fn is_pressed(&self) -> bool;
 
     /// The packet that is likely to come next, and the memory where its payload belongs. That is
     /// written by nobody else, and read by nobody until the message is complete.
     fn awaited(&mut self) -> Option<(Self::Expected, Span)>;
 
-    /// The payload of the next packet to be taken in is at its place already: it is the one that
-    /// was `awaited` last.
+    /// Notes that the payload of the next packet is in its place already: the packet is the one
+    /// that was `awaited` last.
     fn note_in_place(&mut self);
 
     /// Takes in the packet that `left` begins with, which `from` has sent, and tells `sink` of the
