@@ -138,8 +138,8 @@ impl<T> Slab<T> {
 
 /// Things by indices that come from elsewhere, such as those of a [`Slab`].
 ///
-/// [`SlotMap::shrink`] frees its memory, like [`Slab::shrink`]. The indices may stay high though, so
-/// that the memory is needed again: a long table is freed less often.
+/// [`SlotMap::shrink`] frees its memory, like [`Slab::shrink`]. The indices may stay high though,
+/// so that the memory is needed again: a long table is freed less often.
 #[derive(Debug)]
 pub struct SlotMap<T> {
     places: Vec<Option<T>>,

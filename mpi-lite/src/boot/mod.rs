@@ -136,9 +136,9 @@ impl Boot {
     ///
     /// # Errors
     ///
-    /// [`BootError::Foreign`] if a launcher that we do not support started several copies: an error is
-    /// better than N programs that are each rank 0 of 1. [`BootError::Channel`] and the rest if the
-    /// channel to our own launcher does not work.
+    /// [`BootError::Foreign`] if a launcher that we do not support started several copies: an error
+    /// is better than N programs that are each rank 0 of 1. [`BootError::Channel`] and the rest if
+    /// the channel to our own launcher does not work.
     pub fn from_environment() -> Result<Boot, BootError> {
         match origin(|name| std::env::var_os(name))? {
             Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),

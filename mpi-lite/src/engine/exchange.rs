@@ -73,7 +73,8 @@ impl<'a> AtSite<'a> {
     /// length of all. `start` is the same function in all members. This member's part is in `own`.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives; `Cause::Lost`.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives;
+    /// `Cause::Lost`.
     pub fn concatenate(
         self,
         about: About,
@@ -163,8 +164,8 @@ impl<'a> AtSite<'a> {
     }
 
     /// All-to-all of blocks of any lengths: `send` has a block for each rank, `take` is called with
-    /// rank and block for each. Returns false without a call of `take` if the blocks of a member fit no
-    /// buffer.
+    /// rank and block for each. Returns false without a call of `take` if the blocks of a member
+    /// fit no buffer.
     ///
     /// # Errors
     /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives;

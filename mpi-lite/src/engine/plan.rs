@@ -140,8 +140,8 @@ impl Submissions {
     }
 }
 
-/// An operation that a task has submitted: a future of how it ends. If it is dropped before it ends,
-/// the engine still uses the buffer; so a task awaits all that it submits.
+/// An operation that a task has submitted: a future of how it ends. If it is dropped before it
+/// ends, the engine still uses the buffer; so a task awaits all that it submits.
 #[derive(Debug)]
 pub struct Submitted<'a> {
     submissions: &'a Submissions,

@@ -1,10 +1,10 @@
 //! Operations that go on beside the program: futures, polled when a request of theirs has finished.
 //!
-//! A task owns requests, never the lane. It puts its sends and receives into its [`Submissions`]. The
-//! thread that holds the lane starts them, and puts their results there. A task is polled with the
-//! lane unlocked, since it may run an operator of the program. One thread at a time polls: a thread
-//! of the program that waits or tests, or the ticker. The ticker polls no task that calls the
-//! program.
+//! A task owns requests, never the lane. It puts its sends and receives into its [`Submissions`].
+//! The thread that holds the lane starts them, and puts their results there. A task is polled with
+//! the lane unlocked, since it may run an operator of the program. One thread at a time polls: a
+//! thread of the program that waits or tests, or the ticker. The ticker polls no task that calls
+//! the program.
 //!
 //! There are two locks, the lane's and the one here; a thread that takes both takes the lane's
 //! first. Decision 0042.
