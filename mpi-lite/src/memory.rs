@@ -76,13 +76,13 @@ impl Span {
         self.len == 0
     }
 
-    /// Where it is, for a function of the program that is to work on it.
+    /// Returns the address, for a function of the program that works on it.
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.addr
     }
 
-    /// Where it is, for a process that reads or writes it through the system.
+    /// Returns the address, for a process that reads or writes it through the system.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.addr.expose_provenance() as u64
@@ -229,7 +229,7 @@ impl Span {
         }
     }
 
-    /// What is left behind the first `offset` bytes.
+    /// Returns the part behind the first `offset` bytes.
     #[inline(always)]
     fn tail(&self, offset: usize) -> Self {
         Self {

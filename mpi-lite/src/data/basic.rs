@@ -103,7 +103,7 @@ impl Machine {
     }
 }
 
-/// What every send and receive asks, worked out when the library is compiled.
+/// What every send and receive needs, computed when the library is compiled.
 struct Measures {
     size: u64,
     data_end: i64,

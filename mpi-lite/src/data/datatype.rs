@@ -35,7 +35,7 @@ pub enum Datatype {
     Derived(Arc<Derived>),
 }
 
-/// What is known of a derived datatype.
+/// The properties of a derived datatype.
 #[derive(Debug)]
 pub struct Derived {
     pub(super) shape: Shape,

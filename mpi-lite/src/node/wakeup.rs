@@ -105,9 +105,9 @@ impl Wakeup {
         }
     }
 
-    /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes; what it shall see
-    /// is written. For long messages, and for requests that the peer must serve before they can go
-    /// on.
+    /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes. Call it after the
+    /// writes that the peer must see. For long messages, and for requests that the peer must serve
+    /// before they can go on.
     pub(crate) fn wake_with_ticker(&self, local_peer: u32, area: &Area) {
         fence(SeqCst);
         if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {

@@ -127,7 +127,7 @@ impl Process {
         &self.assignment
     }
 
-    /// What this process has counted so far.
+    /// Returns the counters of this process so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.engine.with(|lane| lane.counters())

@@ -53,7 +53,7 @@ pub struct Shm {
     segment: Segment,
     outward: Vec<Outward>,
     inward: Vec<Inward>,
-    /// The local peers that have ever sent something; `next` says whose turn it is.
+    /// The local peers that have ever sent something. The one at `next` has its turn.
     callers: Vec<u32>,
     next: usize,
     /// Callers, a bit for each.
@@ -142,8 +142,8 @@ impl Shm {
         all.any(|(_, copying)| !copying.waits_for_sender())
     }
 
-    /// The sink wants no more, though there may be more. Now and then what needs no answer within
-    /// nanoseconds is looked after all the same.
+    /// Stops since `wants_more` returned false, though there may be more. Now and then does the
+    /// work that is not urgent all the same.
     #[inline(always)]
     fn stop_early(&mut self) {
         self.looks = self.looks.wrapping_add(1);

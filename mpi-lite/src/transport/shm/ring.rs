@@ -137,8 +137,8 @@ struct Position {
     at: u64,
     index: usize,
     bytes_at: u64,
-    /// The sender: how far the receiver was when it last looked. The receiver: how far the sender
-    /// knows it to be.
+    /// At the sender: the position of the receiver when it was last read. At the receiver: the
+    /// position that it has last stored for the sender.
     known: u64,
     bytes_known: u64,
 }
@@ -316,8 +316,8 @@ fn fetch_ahead(pair: &Pair, index: usize) {
     let _ = slot;
 }
 
-/// Moves what the other side needs next out of this processor's own caches, to where it is found
-/// sooner and belongs to nobody. A hint: processors that do not know it do nothing.
+/// Moves lines that the other side reads next out of this processor's own caches, to a cache that
+/// both share. A hint: other processors ignore it.
 #[inline(always)]
 fn hand_on(start: u64, bytes: usize) {
     for line in (start..start + bytes as u64).step_by(LINE as usize) {

@@ -48,7 +48,7 @@ impl core::fmt::Debug for Socket {
     }
 }
 
-/// What a socket must know of its job.
+/// The parameters of a socket's job.
 pub(super) struct Job {
     /// This rank.
     pub(super) me: u32,
@@ -62,7 +62,7 @@ pub(super) struct Job {
 }
 
 impl Socket {
-    /// Opens a socket on `address`, with a port and options as `settings` say.
+    /// Opens a socket on `address`, with port and options by `settings`.
     ///
     /// # Errors
     /// The system's.
@@ -276,8 +276,9 @@ impl Socket {
         self.allow_fragments(&stuck.error)
     }
 
-    /// Returns true if `error` says that a path is narrower than its interface, as tunnels are, and
-    /// fragments help: they were forbidden until now. Repeating the datagram whole never would.
+    /// Allows fragments, and returns true, if `error` is that a path is narrower than its
+    /// interface, as tunnels are, and fragments were forbidden: the whole datagram would never get
+    /// through.
     fn allow_fragments(&mut self, error: &io::Error) -> bool {
         let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
         if !is_too_long || self.may_fragment {
@@ -351,8 +352,8 @@ impl Socket {
         has_any
     }
 
-    /// On a connected socket the answer of the network to an earlier datagram may be the error of
-    /// the call that has found no datagram.
+    /// Notes a refusal of the network. On a connected socket the call that has found no datagram
+    /// returns it for an earlier datagram.
     fn look_for_refusal(&mut self) {
         let error = io::Error::last_os_error();
         if is_of_network(&error) {
@@ -419,8 +420,8 @@ fn enlarge_buffers(socket: &socket2::Socket, bytes: u64) {
     }
 }
 
-/// How many datagrams the system dropped because the socket's buffer was full; 0 where it does not
-/// tell (before Linux 4.12). Source: linux/sock_diag.h.
+/// How many datagrams the system dropped because the socket's buffer was full; 0 if it does not
+/// report that (before Linux 4.12). Source: linux/sock_diag.h.
 fn overflowed(socket: &socket2::Socket) -> u64 {
     const SO_MEMINFO: libc::c_int = 55;
     const SK_MEMINFO_DROPS: usize = 8;

@@ -137,9 +137,9 @@ pub(crate) trait Protocol {
     /// that was `awaited` last.
     fn note_in_place(&mut self);
 
-    /// Takes in the packet that `left` begins with, which `from` has sent, and tells `sink` of the
-    /// message that it begins. Returns where the next packet begins, and whether the sink was told
-    /// of a message. All that `tell` has to tell is to be told before.
+    /// Handles the packet of `from` at the start of `left`, and reports the message that it begins
+    /// to `sink`. Returns where the next packet begins, and true if a message was reported. Earlier
+    /// events must have been reported by `tell`.
     fn take_packet(
         &mut self,
         from: PeerId,
@@ -151,7 +151,7 @@ pub(crate) trait Protocol {
     /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
     fn run_of(&self, datagram: &[u8]) -> Option<Self::Run>;
 
-    /// Takes in a run of packets; `payload` returns that of each, by its place in the run.
+    /// Handles a run of packets. `payload` returns the payload of each, by its place in the run.
     fn take_run<'a>(
         &mut self,
         from: PeerId,
@@ -160,7 +160,7 @@ pub(crate) trait Protocol {
         now: Instant,
     );
 
-    /// Datagrams were dropped on this side: there was no room for them.
+    /// Notes that datagrams were dropped on this side for want of room.
     fn note_overflow(&mut self);
 
     /// Lands a message that was held. Returns true if it is complete.
@@ -177,12 +177,12 @@ pub(crate) trait Protocol {
     /// Returns true if packets of long messages went or came since this was last called.
     fn has_moved(&mut self) -> bool;
 
-    /// When `handle_timeout` is to be called.
+    /// Returns when `handle_timeout` must be called.
     fn next_timeout(&self) -> Option<Instant>;
 
     /// Does what is due. Returns true if anything was.
     fn handle_timeout(&mut self, now: Instant) -> bool;
 
-    /// Returns true if everything that was sent is with its receivers.
+    /// Returns true if all sent messages are with their receivers.
     fn is_quiet(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What the driver knows of messages on their way in.
+//! The driver's records of messages on their way in.
 
 use rmpp_core::{IncomingId, NodeId};
 
@@ -32,7 +32,7 @@ pub(super) fn arrival_of(id: IncomingId) -> Arrival {
     Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
 }
 
-/// What there is to tell.
+/// What is to be reported.
 #[derive(Debug)]
 pub(super) enum News {
     Event(Event),

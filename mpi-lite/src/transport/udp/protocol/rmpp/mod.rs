@@ -97,7 +97,7 @@ pub(crate) struct Driver {
     has_moved: bool,
     /// The message that the last data was for: more of it is likely to come next.
     current: Option<IncomingId>,
-    /// Where in which message belongs what was told last to be likely to come next.
+    /// The message and offset of the payload that `awaited` has last returned.
     awaited: Option<(IncomingId, u64)>,
     /// The payload of the packet in hand was received at its place, which is this one.
     in_place: Option<(IncomingId, u64)>,
@@ -164,7 +164,7 @@ impl Driver {
         send(&parcel)
     }
 
-    /// Does with the payload of a packet what the core says.
+    /// Copies the payload of a packet to the place that the core has returned.
     #[inline]
     fn place(&mut self, placement: Placement, payload: &[u8], now: Instant) {
         match placement {
@@ -485,7 +485,7 @@ impl Protocol for Driver {
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
         let id = self.core.incoming().at(arrival.0 as usize);
         let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming().kept(id)?))) else {
-            // Its sender is lost: the event that tells so waits to be told.
+            // Its sender is lost, and the event is still to be reported.
             return false;
         };
         let Place::Held(first) = place else {
@@ -520,7 +520,7 @@ impl Protocol for Driver {
                         from,
                         payload: &payload,
                         len,
-                        // It may have gaps: the core knows whether it is complete.
+                        // It may have gaps: the core decides whether it is complete.
                         is_whole: false,
                     };
                     if !self.announce(first, now, sink) {
@@ -584,7 +584,7 @@ struct First<'a> {
     is_whole: bool,
 }
 
-/// The name of a message, if the sink has been told of it.
+/// The name of a message, if it was reported to the sink.
 fn known((id, place): (IncomingId, Option<Place>)) -> Option<Arrival> {
     let is_known = !matches!(place, Some(Place::Early(_)));
     is_known.then(|| arrival_of(id))

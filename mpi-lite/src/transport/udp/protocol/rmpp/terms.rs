@@ -73,7 +73,7 @@ impl Terms {
         config.min_timeout =
             (config.min_timeout * self.ranks_per_core.max(1)).min(config.max_timeout);
         if self.ranks_per_core > 1 {
-            // A peer that is to answer may first have to wait for a core.
+            // A peer may have to wait for a core before it answers.
             config.probe_timeout = config.min_timeout;
         }
         if !self.caps.is_classic() {
@@ -86,7 +86,7 @@ impl Terms {
             config.unscheduled_bytes = unscheduled.min(share as usize / 4);
             config.first_window_bytes = (share / 2).clamp(packet, (1 << 20).max(packet));
             if self.caps.has(Caps::COALESCE) {
-                // A datagram brings dozens of messages: not each of them is worth an answer.
+                // A datagram brings dozens of messages: to answer each costs too much.
                 config.ack_every = ACK_EVERY;
             }
             if settings.rmpp_ack == Acks::Eager {
