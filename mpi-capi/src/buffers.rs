@@ -91,7 +91,7 @@ impl RecvPtr {
 }
 
 impl SendPtr {
-    /// Takes `len` bytes at `position` of the `size` bytes here; also tells where they end.
+    /// Takes `len` bytes at `position` of the `size` bytes here. Also returns where they end.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if there are not `len` bytes.
@@ -116,7 +116,7 @@ impl SendPtr {
 }
 
 impl RecvPtr {
-    /// Puts bytes at `position` of the `size` bytes here; tells where they end.
+    /// Puts bytes at `position` of the `size` bytes here. Returns where they end.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if they do not fit.
@@ -269,7 +269,7 @@ impl Address {
         if self.0.is_null() {
             return Err(Error::new(abi::MPI_ERR_ARG, "a value is a null pointer"));
         }
-        // SAFETY: not null, and the caller says that `len` bytes can be read.
+        // SAFETY: not null, and the caller requires that `len` bytes can be read.
         Ok(unsafe { core::slice::from_raw_parts(self.0.cast::<u8>(), len) }.to_vec())
     }
 
@@ -281,7 +281,7 @@ impl Address {
         if self.0.is_null() {
             return Err(Error::new(abi::MPI_ERR_ARG, "a value is a null pointer"));
         }
-        // SAFETY: not null, and the caller says that as many bytes can be written.
+        // SAFETY: not null, and the caller requires that as many bytes can be written.
         unsafe {
             self.0
                 .cast::<u8>()

@@ -1,4 +1,4 @@
-//! Communicators as the program knows them: mpi-lite's, and what C attaches to them.
+//! Communicators of C: mpi-lite's, and what C attaches to them.
 
 use core::ops::Deref;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ pub struct CommObject {
     pub lite: Communicator,
     handle: AtomicUsize,
     errhandler: AtomicUsize,
-    /// What `MPI_Comm_get_name` tells.
+    /// The name that `MPI_Comm_get_name` returns.
     pub name: Mutex<Vec<u8>>,
     /// What the program caches with it.
     pub attributes: Attributes,
@@ -57,7 +57,7 @@ impl CommObject {
         handle
     }
 
-    /// The handle that the program knows.
+    /// The handle in the program.
     pub fn handle(&self) -> Handle {
         Handle(self.handle.load(Ordering::Relaxed))
     }

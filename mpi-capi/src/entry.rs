@@ -114,7 +114,7 @@ pub struct Entry {
 /// What is known about a symbol while it runs. One static per symbol.
 #[derive(Debug)]
 pub struct Symbol {
-    /// The name as the program knows it.
+    /// The name in the program.
     pub name: &'static str,
     /// True if MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
     pub any_time: bool,
@@ -130,9 +130,9 @@ impl Symbol {
     }
 }
 
-/// Functions that may be called before initialization and after finalization.
-/// Source: MPI 5.0, 11.4.1, table 11.1, and the standard ABI's conversions of handles to integers.
-/// `MPI_Init` and its like are here because they say themselves when they may be called.
+/// Functions that may be called before initialization and after finalization. Source: MPI 5.0,
+/// 11.4.1, table 11.1, and the standard ABI's conversions of handles to integers. `MPI_Init` and
+/// its like are here because they check themselves when they may be called.
 const CALLABLE_AT_ANY_TIME: &[&str] = &[
     "MPI_Initialized",
     "MPI_Finalized",

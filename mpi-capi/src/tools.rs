@@ -118,8 +118,8 @@ impl<W, T: Slot<W>> Read<W> for Wanted<T> {
 pub struct Room(Option<InOut<Int>>);
 
 impl Room {
-    /// Gives `text` to the caller as far as there is room, and tells how much it needs.
-    /// Source: MPI 5.0, 15.3.3.
+    /// Gives `text` to the caller as far as there is room, and returns how much it needs. Source:
+    /// MPI 5.0, 15.3.3.
     ///
     /// # Errors
     /// None.

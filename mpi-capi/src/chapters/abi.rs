@@ -11,7 +11,7 @@ use crate::handle::Kind;
 use crate::info::InfoObject;
 
 mpi! {
-    /// The bytes of Fortran's true and false, if the program told them.
+    /// The bytes of Fortran's true and false, if the program has set them.
     fn MPI_Abi_get_fortran_booleans(
         logical_size: Int, logical_true: Address, logical_false: Address, is_set: Out<Flag>
     ) {

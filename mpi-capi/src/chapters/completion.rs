@@ -1,4 +1,5 @@
-//! Completion of requests and what statuses tell: chapter 3, sections 2.5, 7.3 to 7.6 and 8.4.
+//! Completion of requests, and the contents of statuses: chapter 3, sections 2.5, 7.3 to 7.6 and
+//! 8.4.
 
 use crate::abi::{self, Handle};
 use crate::args::*;
