@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mpi_lite_tests::{Job, Outcome, c_source};
 
-use crate::contender::{Contender, auto, before, neighbours, ours, peers, rmpp};
+use crate::contender::{Contender, auto, before, ours, peers, peers_on_one_machine, rmpp};
 use crate::machine;
 use crate::options::Options;
 use crate::origin::Origin;
@@ -89,7 +89,7 @@ pub struct Bench {
     pub options: Options,
     /// The other MPIs over TCP, installed or not; with `BEFORE` the other mpi-lite instead.
     pub peers: Vec<Contender>,
-    neighbours: OnceCell<Vec<Contender>>,
+    peers_on_one_machine: OnceCell<Vec<Contender>>,
     folder: PathBuf,
     failures: RefCell<Vec<String>>,
     too_slow: RefCell<BTreeSet<String>>,
@@ -111,7 +111,7 @@ impl Bench {
         Self {
             peers: other.map_or_else(peers, |prefix| vec![before(prefix, rmpp())]),
             options,
-            neighbours: OnceCell::new(),
+            peers_on_one_machine: OnceCell::new(),
             folder,
             failures: RefCell::default(),
             too_slow: RefCell::default(),
@@ -129,10 +129,10 @@ impl Bench {
     /// The other MPIs on the transport that they choose on one machine, installed or not; with
     /// `BEFORE` the other mpi-lite instead. The first call installs those that come from PyPI.
     #[must_use]
-    pub fn neighbours(&self) -> &[Contender] {
+    pub fn peers_on_one_machine(&self) -> &[Contender] {
         let other = self.options.before.as_ref();
-        self.neighbours
-            .get_or_init(|| other.map_or_else(neighbours, |it| vec![before(it, auto())]))
+        self.peers_on_one_machine
+            .get_or_init(|| other.map_or_else(peers_on_one_machine, |it| vec![before(it, auto())]))
     }
 
     /// How figures came about, for titles: a reader must know if the machine was busy.

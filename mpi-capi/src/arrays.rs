@@ -1,4 +1,4 @@
-//! Arguments that are arrays; another argument tells their length.
+//! Arguments that are arrays. Another argument is their length.
 #![expect(
     unsafe_code,
     reason = "arrays are read and written through the caller's pointers"
@@ -103,7 +103,7 @@ impl Requests {
     /// Each handle, as far as the array goes.
     ///
     /// # Errors
-    /// The array is null but its length is not 0; whatever `act` answers.
+    /// The array is null but its length is not 0; or the error of `act`.
     pub fn try_for_each(self, count: Length, act: impl Fn(Handle) -> Result<()>) -> Result<()> {
         (0..count.0 as usize).try_for_each(|index| act(self.get(index)?))
     }

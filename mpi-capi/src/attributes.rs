@@ -58,7 +58,7 @@ struct Place {
 }
 
 impl Place {
-    /// Whether there is no key here any more.
+    /// Returns true if there is no key here any more.
     fn is_empty(&self) -> bool {
         self.freed && self.uses == 0
     }

@@ -60,7 +60,7 @@ impl SendPtr {
         buffer(self.0.cast_mut(), count, datatype)
     }
 
-    /// The same as a message's body.
+    /// The buffer as a message's body.
     ///
     /// # Errors
     /// As `of`.
@@ -80,7 +80,7 @@ impl RecvPtr {
         buffer(self.0, count, datatype)
     }
 
-    /// The same as a message's body.
+    /// The buffer as a message's body.
     ///
     /// # Errors
     /// As `of`.
@@ -91,7 +91,7 @@ impl RecvPtr {
 }
 
 impl SendPtr {
-    /// Takes `len` bytes at `position` of the `size` bytes here; also tells where they end.
+    /// Takes `len` bytes at `position` of the `size` bytes here. Also returns where they end.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if there are not `len` bytes.
@@ -116,7 +116,7 @@ impl SendPtr {
 }
 
 impl RecvPtr {
-    /// Puts bytes at `position` of the `size` bytes here; tells where they end.
+    /// Puts bytes at `position` of the `size` bytes here. Returns where they end.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if they do not fit.
@@ -173,7 +173,7 @@ pub struct Blocks {
 macro_rules! collective_buffers {
     ($($name:ident)*) => {$(
         impl $name {
-            /// Whether it is `MPI_IN_PLACE`.
+            /// Returns true if it is `MPI_IN_PLACE`.
             pub fn is_in_place(self) -> bool {
                 self.0.addr() == abi::MPI_IN_PLACE
             }
@@ -186,7 +186,7 @@ macro_rules! collective_buffers {
                 self.input_at(true, count, datatype)
             }
 
-            /// The same where only the root may be in place.
+            /// The input of a call in which only the root may be in place.
             ///
             /// # Errors
             /// As `input`.
@@ -269,7 +269,7 @@ impl Address {
         if self.0.is_null() {
             return Err(Error::new(abi::MPI_ERR_ARG, "a value is a null pointer"));
         }
-        // SAFETY: not null, and the caller says that `len` bytes can be read.
+        // SAFETY: not null, and the caller requires that `len` bytes can be read.
         Ok(unsafe { core::slice::from_raw_parts(self.0.cast::<u8>(), len) }.to_vec())
     }
 
@@ -281,7 +281,7 @@ impl Address {
         if self.0.is_null() {
             return Err(Error::new(abi::MPI_ERR_ARG, "a value is a null pointer"));
         }
-        // SAFETY: not null, and the caller says that as many bytes can be written.
+        // SAFETY: not null, and the caller requires that as many bytes can be written.
         unsafe {
             self.0
                 .cast::<u8>()

@@ -73,13 +73,13 @@ functions! {
     FreeFn: Declarator::pointer("MPI_Grequest_free_function");
     /// Cancels a generalized request.
     CancelFn: Declarator::pointer("MPI_Grequest_cancel_function");
-    /// Tells the extent of a type in a file.
+    /// Returns the extent of a type in a file.
     ExtentFn: Declarator::pointer("MPI_Datarep_extent_function");
-    /// Is told of an event.
+    /// Called for an event.
     EventFn: Declarator::value("MPI_T_event_cb_function");
-    /// Is told that a registration is gone.
+    /// Called when a registration is gone.
     EventFreeFn: Declarator::value("MPI_T_event_free_cb_function");
-    /// Is told of events that were lost.
+    /// Called when events were lost.
     EventDroppedFn: Declarator::value("MPI_T_event_dropped_cb_function");
 }
 
@@ -88,7 +88,7 @@ functions! {
 pub struct UserFn {
     /// The function.
     pub address: *const c_void,
-    /// Whether its length argument is an `MPI_Count`.
+    /// True if its length argument is an `MPI_Count`.
     pub is_large: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct UserFn {
 pub struct ConversionFn {
     /// The function.
     pub address: *const c_void,
-    /// Whether its count argument is an `MPI_Count`.
+    /// True if its count argument is an `MPI_Count`.
     pub is_large: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Communicators as the program knows them: mpi-lite's, and what C attaches to them.
+//! Communicators of C: mpi-lite's, and what C attaches to them.
 
 use core::ops::Deref;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ pub struct CommObject {
     pub lite: Communicator,
     handle: AtomicUsize,
     errhandler: AtomicUsize,
-    /// What `MPI_Comm_get_name` tells.
+    /// The name that `MPI_Comm_get_name` returns.
     pub name: Mutex<Vec<u8>>,
     /// What the program caches with it.
     pub attributes: Attributes,
@@ -57,12 +57,12 @@ impl CommObject {
         handle
     }
 
-    /// The handle that the program knows.
+    /// The handle in the program.
     pub fn handle(&self) -> Handle {
         Handle(self.handle.load(Ordering::Relaxed))
     }
 
-    /// Whether MPI made it and only MPI may free it.
+    /// Returns true if MPI made it and only MPI may free it.
     pub fn is_predefined(&self) -> bool {
         [abi::MPI_COMM_WORLD, abi::MPI_COMM_SELF].contains(&self.handle())
     }

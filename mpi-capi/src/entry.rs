@@ -67,7 +67,7 @@ pub trait Arg<Width> {
     /// Appends the argument to the line of an error message; called only when there is one.
     fn show(c: Self::C, name: &str, line: &mut String);
 
-    /// Tells the call which object's error handler is responsible. Never fails: garbage notes
+    /// Notes for the call which object's error handler is responsible. Never fails: garbage notes
     /// nothing.
     fn note(_c: Self::C, _call: &Call) {}
 }
@@ -107,16 +107,16 @@ pub struct Entry {
     pub returns: &'static str,
     /// Declarator and name of each argument.
     pub args: &'static [(Declarator, &'static str)],
-    /// Whether there is a body.
+    /// True if there is a body.
     pub implemented: bool,
 }
 
 /// What is known about a symbol while it runs. One static per symbol.
 #[derive(Debug)]
 pub struct Symbol {
-    /// The name as the program knows it.
+    /// The name in the program.
     pub name: &'static str,
-    /// Whether MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
+    /// True if MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
     pub any_time: bool,
 }
 
@@ -130,9 +130,9 @@ impl Symbol {
     }
 }
 
-/// Functions that may be called before initialization and after finalization.
-/// Source: MPI 5.0, 11.4.1, table 11.1, and the standard ABI's conversions of handles to integers.
-/// `MPI_Init` and its like are here because they say themselves when they may be called.
+/// Functions that may be called before initialization and after finalization. Source: MPI 5.0,
+/// 11.4.1, table 11.1, and the standard ABI's conversions of handles to integers. `MPI_Init` and
+/// its like are here because they check themselves when they may be called.
 const CALLABLE_AT_ANY_TIME: &[&str] = &[
     "MPI_Initialized",
     "MPI_Finalized",

@@ -113,7 +113,7 @@ pub fn free(handle: Handle) -> Result<()> {
     Ok(())
 }
 
-/// Whether the handler is one of MPI's own.
+/// Returns true if the handler is one of MPI's own.
 pub fn is_predefined(handle: Handle) -> bool {
     let own = [
         abi::MPI_ERRORS_ARE_FATAL,

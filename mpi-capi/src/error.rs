@@ -10,8 +10,8 @@ use crate::handle::Unusable;
 /// The result of reading an argument or of a body.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// An error of one call, told in the words of the caller's arguments. One word, so that what goes
-/// well pays nothing for it.
+/// An error of one call, in terms of the caller's arguments. One word, so that what goes well pays
+/// nothing for it.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Cause>);
@@ -165,7 +165,7 @@ pub enum Cause {
 }
 
 impl Error {
-    /// An error of `class` told by `text`.
+    /// An error of `class` with the message `text`.
     #[cold]
     pub fn new(class: c_int, text: &'static str) -> Self {
         Cause::Other { class, text }.into()
@@ -186,7 +186,8 @@ impl Error {
         }
     }
 
-    /// Whether the call comes at the wrong time or in the wrong process, where no handler counts.
+    /// Returns true if the call comes at the wrong time or in the wrong process, where no handler
+    /// counts.
     pub fn is_of_stage(&self) -> bool {
         matches!(
             *self.0,

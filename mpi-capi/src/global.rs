@@ -47,7 +47,7 @@ pub enum Stage {
     Ending,
 }
 
-/// What the program told of its Fortran compiler. Source: MPI 5.0, chapter 20.
+/// What the program has set for its Fortran compiler. Source: MPI 5.0, chapter 20.
 #[derive(Debug, Default)]
 pub struct Fortran {
     /// Sizes and optional types.
@@ -124,11 +124,11 @@ pub struct Library {
     pub codes: Mutex<Codes>,
     /// Error handlers that the program made.
     pub errhandlers: Mutex<Table<ErrhandlerObject>>,
-    /// The errors that handlers of the program are being told of.
+    /// The errors that handlers of the program are handling.
     pub handling: Handlings,
     /// Attribute keys.
     pub keyvals: Mutex<Keyvals>,
-    /// What the program told of its Fortran compiler.
+    /// What the program has set for its Fortran compiler.
     pub fortran: Mutex<Fortran>,
     /// What tools have asked for.
     pub tools: Mutex<Tools>,
@@ -238,7 +238,7 @@ impl Library {
     pub fn int_of_handle(&self, kind: Kind, handle: Handle) -> Option<c_int> {
         let int = Key::of(handle, kind).and_then(Key::to_int)?;
         if matches!(kind, Kind::Request | Kind::Message) {
-            // Their table is mpi-lite's and knows whole keys only: the way back is kept here.
+            // Their table is mpi-lite's and has whole keys only: the way back is kept here.
             let mut serialized = self.serialized.lock();
             serialized.retain(|known| Key::of(*known, kind).and_then(Key::to_int) != Some(int));
             serialized.push(handle);
@@ -313,7 +313,7 @@ impl Library {
         types.get(handle).map(|made| Arc::clone(&made.lite))
     }
 
-    /// The handle that the program knows of a datatype.
+    /// The handle of a datatype in the program.
     pub fn handle_of_type(&self, datatype: &data::Datatype) -> Handle {
         let known = match datatype {
             data::Datatype::Basic(basic) => abi::constants()
@@ -416,7 +416,7 @@ impl Library {
         self.start.get_or_init(Instant::now).elapsed().as_secs_f64()
     }
 
-    /// `on rank 1 (pid 4711, host n1)`, for the lines that tell of an error.
+    /// `on rank 1 (pid 4711, host n1)`, for the lines of errors.
     pub fn whereabouts(&self) -> String {
         let host = String::from_utf8_lossy(&host_name()).into_owned();
         let place = format!("(pid {}, host {host})", std::process::id());
@@ -468,7 +468,7 @@ impl Library {
 }
 
 impl Library {
-    /// The same without the end of this process, which the caller sees to.
+    /// Aborts the job, but does not end this process: the caller does that.
     pub fn tell_abort(&self, code: c_int, line: &str) {
         if self.stage() != Stage::Forked {
             stdio::flush();
@@ -502,7 +502,7 @@ fn basics() -> Vec<Option<Option<data::Datatype>>> {
         if places.len() <= place {
             places.resize(place + 1, None);
         }
-        // Of a datatype with two names, mpi-lite knows one.
+        // Of a datatype with two names, mpi-lite has one.
         let known = places[place].take().flatten();
         let named = || Basic::named(constant.name).map(data::Datatype::Basic);
         places[place] = Some(known.or_else(named));
@@ -510,7 +510,7 @@ fn basics() -> Vec<Option<Option<data::Datatype>>> {
     places
 }
 
-/// This machine's name as the system tells it.
+/// This machine's name in the system.
 pub fn host_name() -> Vec<u8> {
     let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim_ascii();

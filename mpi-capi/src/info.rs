@@ -60,8 +60,8 @@ impl InfoObject {
         self.pairs.iter().map(|(key, _)| key.as_slice())
     }
 
-    /// What the launcher and the system tell of this process: `MPI_INFO_ENV`.
-    /// Source: MPI 5.0, 11.2.1.
+    /// What the launcher and the system report of this process: `MPI_INFO_ENV`. Source: MPI 5.0,
+    /// 11.2.1.
     pub fn environment() -> Self {
         let mut info = Self::default();
         let mut args = std::env::args_os().map(|arg| arg.into_encoded_bytes());

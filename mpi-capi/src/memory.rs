@@ -10,7 +10,7 @@ use core::ptr;
 use crate::args::Address;
 use crate::error::Result;
 
-/// Cache lines of all machines we know divide this.
+/// A multiple of the cache lines of all known machines.
 const ALIGNMENT: usize = 64;
 
 /// Gets `size` bytes, of which nothing is promised but that they are there.
@@ -24,7 +24,7 @@ pub fn allocate(size: usize) -> Option<*mut c_void> {
 /// Gives memory of [`allocate`] back.
 ///
 /// # Errors
-/// None: null is allowed, and a foreign address cannot be told from our own.
+/// None: null is allowed, and a foreign address cannot be distinguished from our own.
 pub fn free(memory: Address) -> Result<()> {
     // SAFETY: MPI demands of the caller that the memory came from `MPI_Alloc_mem` and is not used.
     unsafe { libc::free(memory.0) };

@@ -35,7 +35,7 @@ pub struct LateComm {
 /// A datatype that exists.
 #[derive(Debug, Clone)]
 pub struct Datatype {
-    /// The handle that the program knows.
+    /// The handle in the program.
     pub handle: Handle,
     lite: TypeRef,
 }
@@ -83,7 +83,7 @@ pub struct File(pub Handle);
 /// A group that exists.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// The handle that the program knows.
+    /// The handle in the program.
     pub handle: Handle,
     /// Its members.
     pub lite: comm::Group,
@@ -100,7 +100,7 @@ pub struct Message(pub Handle);
 /// A reduction operator that exists.
 #[derive(Debug, Clone)]
 pub struct Op {
-    /// The handle that the program knows.
+    /// The handle in the program.
     pub handle: Handle,
     /// What it does.
     pub lite: data::Op,

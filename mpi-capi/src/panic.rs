@@ -17,7 +17,7 @@ use crate::global::LIBRARY;
 /// `EX_SOFTWARE` of sysexits.h: an internal error.
 const EXIT_CODE: i32 = 70;
 
-/// What the language's runtime says when an exception reaches a frame of ours.
+/// What the language's runtime prints when an exception reaches a frame of ours.
 const CANNOT_UNWIND: &str = "panic in a function that cannot unwind";
 
 /// A function of the program that a call of MPI calls.

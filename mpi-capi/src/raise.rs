@@ -19,7 +19,7 @@ pub struct Call {
     comm: Cell<Option<Handle>>,
 }
 
-/// An error handler in charge, and the object it is told of.
+/// The error handler that applies, and the object that it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InCharge {
     handler: Handle,
@@ -62,7 +62,7 @@ impl Call {
         }
     }
 
-    /// The answer of a function without a body.
+    /// The result of a function without a body.
     ///
     /// # Errors
     /// Always.
@@ -185,7 +185,7 @@ fn without_middle(arguments: &str, room: usize) -> String {
     format!("{first}{GAP}{last}")
 }
 
-/// An error that a handler of the program is being told of.
+/// An error that a handler of the program is handling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handling {
     thread: Thread,
@@ -205,13 +205,13 @@ impl Handling {
     }
 }
 
-/// The errors that handlers are being told of, of all threads, with the place of each on its
-/// thread's stack.
+/// The errors that handlers are handling, of all threads, with the place of each on its thread's
+/// stack.
 ///
 /// A handler that calls the function again which failed would be called again, and so on until the
 /// stack ends. It need not be its own doing: bindings for other languages ask for the kind of the
 /// communicator before they can call a handler. So a handler is not called for the error that it is
-/// being told of; the inner call only returns the code.
+/// handling; the inner call only returns the code.
 #[derive(Debug, Default)]
 pub struct Handlings(Mutex<Vec<(Handling, usize)>>);
 
@@ -225,13 +225,13 @@ impl Handlings {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// Notes an error, unless its handler is being told of it.
+    /// Notes an error, unless a handler is handling it.
     fn begin(&self, error: Handling) -> Option<Under<'_>> {
         let here = 0_u8;
         let place = (&raw const here).addr();
         let mut known = self.0.lock();
-        // A stack grows downwards on every machine we know: what lies below belongs to a handler
-        // that left by `longjmp`.
+        // A stack grows downwards on every known machine: what lies below belongs to a handler that
+        // left by `longjmp`.
         known.retain(|(other, their)| other.thread != error.thread || *their > place);
         if known.iter().any(|(other, _)| *other == error) {
             return None;

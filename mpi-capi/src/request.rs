@@ -75,7 +75,7 @@ pub fn message_of(handle: Handle) -> Result<Option<engine::Message>> {
     }
 }
 
-/// The request of a handle, `None` for the null handle. Whether it still exists, mpi-lite tells.
+/// The request of a handle, `None` for the null handle. mpi-lite checks that it still exists.
 #[inline(always)]
 fn key(handle: Handle) -> Result<Option<engine::Request>> {
     if handle == abi::MPI_REQUEST_NULL {
@@ -98,7 +98,7 @@ fn real_key(handle: Handle) -> Result<engine::Request> {
     key(handle)?.ok_or_else(|| refuse(Unusable::Null("MPI_REQUEST_NULL")))
 }
 
-/// An array of handles that can be read, as long as the call says, none of them foreign.
+/// An array of handles that can be read, as long as the call's count, none of them foreign.
 #[derive(Clone, Copy)]
 struct Handles {
     array: Requests,
@@ -134,7 +134,7 @@ fn engine() -> &'static Engine {
     LIBRARY.process().engine()
 }
 
-/// A handle that mpi-lite does not know any more is stale: says which one.
+/// Returns the error for a handle that mpi-lite has no more: it is stale.
 fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
     move |error| match error.cause() {
         LiteCause::Request => refuse(Unusable::Freed(handle)),
@@ -144,7 +144,7 @@ fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
 
 #[inline(always)]
 fn done(handle: Handle, completion: Completion) -> Done {
-    // What is gone was something.
+    // A request that was released was active.
     let (left, is_of_nothing) = if completion.is_gone {
         (abi::MPI_REQUEST_NULL, false)
     } else {
@@ -239,7 +239,7 @@ pub fn look_at_all(handles: &[Handle]) -> Result<Vec<Option<Seen>>> {
     handles.iter().map(|handle| look(*handle)).collect()
 }
 
-/// Whether waiting for any of several would wait for this one.
+/// Returns true if waiting for any of several would wait for this one.
 ///
 /// # Errors
 /// The handle is none, or stale.
@@ -275,7 +275,7 @@ pub fn test_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
 /// Where a call that completes several operations lays down how they ended.
 struct Endings {
     array: Requests,
-    /// Where the indices go, if the call tells them.
+    /// Where the indices go, if the call returns them.
     indices: Option<OutInts>,
     statuses: OutStatuses,
     /// How many are laid down.
@@ -295,7 +295,7 @@ impl Endings {
         }
     }
 
-    /// The request at `index` is complete, and it is told whether any was that failed.
+    /// Writes that the request at `index` is complete; `any_failed` if one of the array failed.
     #[inline(always)]
     fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
         let result = self.try_lay_down(index, ended, any_failed);

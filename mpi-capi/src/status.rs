@@ -68,7 +68,7 @@ impl Status {
         self.internal[1] = ((len >> 32) as u32).cast_signed();
     }
 
-    /// Whether the operation was cancelled.
+    /// Returns true if the operation was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.internal[2] != 0
     }

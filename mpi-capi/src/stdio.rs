@@ -25,7 +25,7 @@ unsafe extern "C" {
 pub fn flush() {
     // SAFETY: the C library sets both pointers before `main`.
     for stream in unsafe { [STDOUT, STDERR] } {
-        // SAFETY: the stream is open or closed, and the C library knows which; it is flushed only
+        // SAFETY: the stream is open or closed, and the C library checks which; it is flushed only
         // under its lock, which is given back.
         unsafe {
             if ftrylockfile(stream) == 0 {

@@ -51,7 +51,7 @@ impl<W> Read<W> for Text<'_> {
     }
 }
 
-/// Room for a C string. It may be null where the caller says that there is no room.
+/// Room for a C string. It may be null if the caller gives no room.
 #[derive(Debug, Clone, Copy)]
 pub struct TextOut {
     place: *mut c_char,
@@ -59,7 +59,7 @@ pub struct TextOut {
 }
 
 impl TextOut {
-    /// Whether there is a place.
+    /// Returns true if there is a place.
     pub fn is_some(self) -> bool {
         !self.place.is_null()
     }

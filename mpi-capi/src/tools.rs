@@ -60,7 +60,7 @@ tool_types! {
     EventInstance: Handle = "MPI_T_event_instance";
     /// What a callback promises; an enumeration in C.
     CallbackSafety: c_int = "MPI_T_cb_safety";
-    /// Whether a source orders its events; an enumeration in C.
+    /// Order of a source's events; an enumeration in C.
     SourceOrder: c_int = "MPI_T_source_order";
 }
 
@@ -118,8 +118,8 @@ impl<W, T: Slot<W>> Read<W> for Wanted<T> {
 pub struct Room(Option<InOut<Int>>);
 
 impl Room {
-    /// Gives `text` to the caller as far as there is room, and tells how much it needs.
-    /// Source: MPI 5.0, 15.3.3.
+    /// Gives `text` to the caller as far as there is room, and returns how much it needs. Source:
+    /// MPI 5.0, 15.3.3.
     ///
     /// # Errors
     /// None.

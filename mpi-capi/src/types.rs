@@ -1,4 +1,4 @@
-//! Datatypes as the program knows them: mpi-lite's, and what C attaches to them.
+//! Datatypes of C: mpi-lite's, and what C attaches to them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::global::LIBRARY;
 pub struct TypeObject {
     /// What it is.
     pub lite: Arc<Datatype>,
-    /// What `MPI_Type_get_name` tells.
+    /// The name that `MPI_Type_get_name` returns.
     pub name: Vec<u8>,
     /// What the program caches with it.
     pub attributes: Arc<Attributes>,

@@ -53,7 +53,7 @@ pub fn settings() -> Result<Vec<Setting>> {
     Ok(settings.rows())
 }
 
-/// The ranks on this node, as the launcher tells programs that have not called `MPI_Init`.
+/// The ranks on this node, which the launcher passes to programs that have not called `MPI_Init`.
 fn ranks_here() -> u32 {
     let told = std::env::var("MPILITE_LOCAL_SIZE").ok();
     told.and_then(|ranks| ranks.parse().ok()).unwrap_or(1)
@@ -77,8 +77,9 @@ pub fn class_of(measure: Measure) -> c_int {
     }
 }
 
-/// Whether a variable runs all the time and is the same for all sessions: a peak is, because from
-/// the highest value so far a session cannot tell the highest value since its own start.
+/// Returns true if a variable runs all the time and is the same for all sessions: a peak is,
+/// because from the highest value so far a session cannot derive the highest value since its own
+/// start.
 pub fn is_continuous(measure: Measure) -> bool {
     measure == Measure::Peak
 }

@@ -236,8 +236,9 @@ settings! {
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends of up to this many bytes are copied and complete at once.
     eager_copy_bytes: number = 16_384, "MPILITE_EAGER_COPY_BYTES";
-    /// As `MPILITE_EAGER_COPY_BYTES`, for calls that wait for a single send over a network: there a
-    /// copy costs less than the wait for the acknowledgement. The greater of both counts.
+    /// Sends of up to this many bytes are copied if the call waits for the send alone, over a
+    /// network: there a copy costs less than the wait for an acknowledgement. The greater of this
+    /// and MPILITE_EAGER_COPY_BYTES counts.
     waited_copy_bytes: number = 65_536, "MPILITE_WAITED_COPY_BYTES";
     /// Bytes that all copies of sends may take while they wait for their receivers; each copy
     /// counts 320 more.
@@ -250,10 +251,10 @@ settings! {
     /// unexpected messages stay with their senders.
     unexpected_budget_bytes: budget = (16_777_216, "16777216; a rank's share, if that is less"),
         "MPILITE_UNEXPECTED_BUDGET_BYTES";
-    /// As `MPILITE_UNEXPECTED_BUDGET_BYTES`, for a rank that has waited in a call for 20 ms: it
-    /// cannot receive, so its senders would wait for ever. A rank's share is an eighth of the
-    /// memory of its machine or control group, divided by the ranks there, at least 1 MiB and at
-    /// most 4 GiB.
+    /// Bytes of unexpected messages that a rank takes in once it has waited in one call for 20 ms:
+    /// it cannot receive them, and its senders would wait for ever. A rank's share is an eighth of
+    /// the memory of its machine or control group, divided by the ranks there, at least 1 MiB and
+    /// at most 4 GiB.
     waiting_budget_bytes: budget = (16_777_216, "a rank's share of the memory"),
         "MPILITE_WAITING_BUDGET_BYTES";
     /// How a rank waits: `auto` decides by ranks and cores; `spin` keeps the core; `yield` offers
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_choice_is_answered_with_what_there_is_to_choose_from() {
+    fn a_wrong_choice_is_an_error_that_lists_the_choices() {
         let read = |variable: &'static str, text: &'static str| {
             Settings::read(|name| (name == variable).then(|| text.to_owned()))
         };

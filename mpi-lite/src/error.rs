@@ -165,7 +165,7 @@ pub enum Cause {
     Stray {
         /// Its rank in the communicator.
         source_rank: u32,
-        /// The tag, which says the operation.
+        /// The tag, which contains the operation.
         tag: i32,
         /// What this process came for.
         mine: u64,
@@ -173,7 +173,7 @@ pub enum Cause {
     /// A process came to an epoch of the communicator for another collective operation. What
     /// the two came for are words of the memory that they share.
     #[error("a process of the communicator is in another collective operation")]
-    Parted {
+    MismatchAtSite {
         /// Its rank in the communicator, if that is known.
         rank: Option<u32>,
         /// What this process came for.
@@ -251,7 +251,7 @@ impl Cause {
             | Self::Collective(_)
             | Self::GivenUp { .. }
             | Self::Stray { .. }
-            | Self::Parted { .. } => Class::Arg,
+            | Self::MismatchAtSite { .. } => Class::Arg,
             Self::Datatype(_) => Class::Type,
             Self::Lost { .. } => Class::ProcAborted,
             Self::TooLong { .. } | Self::Start(_) | Self::System(_) => Class::Other,

@@ -29,7 +29,7 @@ impl<T> Hidden<T> {
     #[must_use]
     pub fn new(value: T) -> Self {
         const { assert!(align_of::<T>() <= 4096 && size_of::<T>() > 0) };
-        // SAFETY: a private mapping of nothing, where the system wants it.
+        // SAFETY: a private anonymous mapping, at an address that the system chooses.
         let pages = unsafe {
             libc::mmap(
                 core::ptr::null_mut(),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wiped_is_gone() {
+    fn a_wiped_secret_is_gone() {
         let mut bytes = [9_u8; 40];
         wipe(&mut bytes[1..39]);
         assert_eq!((bytes[0], bytes[39]), (9, 9));

@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 /// Bytes of memory that this process and others with it may use: of the machine, or of the control
-/// group (a container, a job) that allows less. `None` if the system tells nothing.
+/// group (a container, a job) that allows less. `None` if the system reports nothing.
 ///
 /// Source: `proc(5)`, `cgroups(7)`; Linux, Documentation/admin-guide/cgroup-v2.rst and
 /// cgroup-v1/memory.rst.
@@ -42,7 +42,7 @@ fn limit_of(root: &Path, line: &str) -> Option<u64> {
     } else {
         return None;
     };
-    // The path may be one that only the outside of a container knows: then its root still counts.
+    // The path may exist only outside of the container: then its root still counts.
     let groups = Path::new(path.trim_start_matches('/')).ancestors();
     let limits = groups.filter_map(|group| {
         let text = read_to_string(root.join(mount).join(group).join(file)).ok()?;
@@ -104,7 +104,7 @@ mod tests {
         let inner = "sys/fs/cgroup/memory/x/y/memory.limit_in_bytes";
         let files = [MEMINFO, groups, (inner, "8192\n")];
         check("version 1", &files, Some(8192));
-        // The most that version 1 can say is what it says without a limit.
+        // Without a limit version 1 reports the greatest number.
         let files = [MEMINFO, groups, (inner, "9223372036854771712\n")];
         check("version 1, no limit", &files, Some(INSTALLED));
         let mount = "sys/fs/cgroup/memory/memory.limit_in_bytes";

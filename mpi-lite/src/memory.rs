@@ -55,7 +55,7 @@ impl Span {
         }
     }
 
-    /// The same for bytes that are only read.
+    /// The memory of bytes that are only read.
     #[must_use]
     pub fn of_read(bytes: &[u8]) -> Self {
         Self {
@@ -70,19 +70,19 @@ impl Span {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where it is, for a function of the program that is to work on it.
+    /// Returns the address, for a function of the program that works on it.
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.addr
     }
 
-    /// Where it is, for a process that reads or writes it through the system.
+    /// Returns the address, for a process that reads or writes it through the system.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.addr.expose_provenance() as u64
@@ -120,7 +120,7 @@ impl Span {
     }
 
     /// Appends `len` bytes to `out`, which `fill` writes: all of them, or what it leaves out is 0.
-    /// `fill` answers how many it has written, from the first one on.
+    /// `fill` returns how many it has written, from the first one on.
     pub fn append_filled(out: &mut Vec<u8>, len: usize, fill: impl FnOnce(Self) -> usize) {
         out.reserve(len);
         let room = &mut out.spare_capacity_mut()[..len];
@@ -168,7 +168,7 @@ impl Span {
         words
     }
 
-    /// The same for one to seven bytes: their first and their last few, which overlap.
+    /// The word of one to seven bytes: their first and their last few, which overlap.
     #[inline(always)]
     fn to_word(self) -> u64 {
         let Self { addr, len } = self;
@@ -229,7 +229,7 @@ impl Span {
         }
     }
 
-    /// What is left behind the first `offset` bytes.
+    /// Returns the part behind the first `offset` bytes.
     #[inline(always)]
     fn tail(&self, offset: usize) -> Self {
         Self {
@@ -324,7 +324,7 @@ impl Origin {
         Self(addr)
     }
 
-    /// Whether displacements are absolute addresses.
+    /// Returns true if displacements are absolute addresses.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.0.is_null()
@@ -413,7 +413,7 @@ impl Origin {
         packed.len
     }
 
-    /// The same for runs of which all bytes are there.
+    /// Copies runs of which all bytes are there.
     #[inline(always)]
     fn copy_runs(&self, stripe: Stripe, (len, count): (usize, usize), packed: Span, way: Way) {
         for number in 0..count {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_bounded_in_number_and_bytes() {
+    fn kept_buffers_are_bounded_in_number_and_bytes() {
         let mut pool = Pool::default();
         (0..2 * BUFFERS_MAX).for_each(|_| pool.keep(vec![1]));
         assert_eq!(pool.buffers.len(), BUFFERS_MAX);

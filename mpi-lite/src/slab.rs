@@ -1,5 +1,5 @@
-//! Tables of things by small index, which reuse free places, and give the memory of a long queue
-//! back once it has been drained.
+//! Tables of things by small index. They reuse free places, and free the memory of a long table
+//! once it is empty.
 
 /// Things by index. Indices of removed things are given out again, the last one first.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts `thing` in a free place and answers its index.
+    /// Puts `thing` in a free place and returns its index.
     #[inline(always)]
     pub fn insert(&mut self, thing: T) -> u32 {
         let index = self.free;
@@ -56,7 +56,7 @@ impl<T> Slab<T> {
         self.places.push(Place::Free(next));
     }
 
-    /// The index that the next `insert` will answer.
+    /// The index that the next `insert` will return.
     #[inline]
     #[must_use]
     pub fn next_index(&self) -> u32 {
@@ -107,7 +107,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives the memory of a table back that was long and is empty.
+    /// Frees the memory of a long table once it is empty.
     pub fn shrink(&mut self) {
         if self.len == 0 && self.places.len() > KEPT {
             (self.places, self.free) = (Vec::new(), 0);
@@ -120,7 +120,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -136,19 +136,18 @@ impl<T> Slab<T> {
     }
 }
 
-/// Things by indices that somebody else gives out, like a [`Slab`]: what is known here of them.
+/// Things by indices that come from elsewhere, such as those of a [`Slab`].
 ///
-/// It gives its memory back as a slab does. But the other one may still have things at high
-/// indices, so it must be asked the more often the longer it is: then that which follows, to make
-/// it as long again, has been paid for.
+/// [`SlotMap::shrink`] frees its memory, like [`Slab::shrink`]. The indices may stay high though,
+/// so that the memory is needed again: a long table is freed less often.
 #[derive(Debug)]
-pub struct Beside<T> {
+pub struct SlotMap<T> {
     places: Vec<Option<T>>,
-    /// How often one has asked whether it can shrink since it was last counted.
+    /// Calls of `shrink` since the last scan.
     asked: usize,
 }
 
-impl<T> Default for Beside<T> {
+impl<T> Default for SlotMap<T> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
@@ -157,8 +156,8 @@ impl<T> Default for Beside<T> {
     }
 }
 
-impl<T> Beside<T> {
-    /// Puts `thing` at `index`; answers what was there.
+impl<T> SlotMap<T> {
+    /// Puts `thing` at `index`; returns what was there.
     #[inline(always)]
     pub fn put(&mut self, index: usize, thing: T) -> Option<T> {
         if self.places.len() <= index {
@@ -191,8 +190,8 @@ impl<T> Beside<T> {
         self.places.get_mut(index)?.take()
     }
 
-    /// Gives the memory of a table back that was long and is empty; but looks only after it was
-    /// asked the more often the longer it is.
+    /// Frees the memory of a long table once it is empty. It scans only every `len / KEPT` calls,
+    /// so a call costs O(1) on average.
     pub fn shrink(&mut self) {
         if self.places.len() > KEPT {
             self.asked += 1;
@@ -222,7 +221,7 @@ impl<T> Beside<T> {
         self.places.iter().flatten().count()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.iter().all(Option::is_none)
@@ -263,7 +262,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Puts `thing` in and answers its name.
+    /// Puts `thing` in and returns its name.
     #[inline(always)]
     pub fn insert(&mut self, thing: T) -> Key {
         self.generation = self.generation.wrapping_add(1).max(1);
@@ -309,7 +308,7 @@ impl<T> Table<T> {
         self.slab.iter().map(|(_, (_, thing))| thing)
     }
 
-    /// Gives the memory of a table back that was long and is empty.
+    /// Frees the memory of a long table once it is empty.
     pub fn shrink(&mut self) {
         self.slab.shrink();
     }
@@ -320,7 +319,7 @@ impl<T> Table<T> {
         self.slab.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slab.is_empty()
@@ -335,34 +334,34 @@ mod tests {
     fn a_long_queue_that_was_drained_leaves_no_memory() {
         let mut slab = Slab::default();
         let mut table = Table::default();
-        let mut beside = Beside::default();
+        let mut map = SlotMap::default();
         for _ in 0..2 {
             let keys: Vec<Key> = (0..3 * KEPT).map(|_| table.insert(7)).collect();
             (0..3 * KEPT).for_each(|_| _ = slab.insert(7));
-            (0..3 * KEPT).for_each(|index| assert_eq!(beside.put(index, 7), None));
+            (0..3 * KEPT).for_each(|index| assert_eq!(map.put(index, 7), None));
             for (key, index) in keys.into_iter().zip(0..) {
                 table.discard(key);
                 assert_eq!(slab.remove(index), Some(7));
-                assert_eq!(beside.take(index as usize), Some(7));
+                assert_eq!(map.take(index as usize), Some(7));
             }
             slab.shrink();
             table.shrink();
-            (0..3).for_each(|_| beside.shrink());
+            (0..3).for_each(|_| map.shrink());
             assert_eq!(slab.places.capacity(), 0);
             assert_eq!(table.slab.places.capacity(), 0);
-            assert_eq!(beside.places.capacity(), 0);
+            assert_eq!(map.places.capacity(), 0);
         }
     }
 
     #[test]
     fn a_high_index_that_is_used_again_and_again_does_not_cost_its_height_each_time() {
-        let mut beside = Beside::default();
+        let mut map = SlotMap::default();
         let mut made = 0;
         for _ in 0..100 {
-            made += u32::from(beside.places.is_empty());
-            assert_eq!(beside.put(9 * KEPT, 'a'), None);
-            assert_eq!(beside.take(9 * KEPT), Some('a'));
-            beside.shrink();
+            made += u32::from(map.places.is_empty());
+            assert_eq!(map.put(9 * KEPT, 'a'), None);
+            assert_eq!(map.take(9 * KEPT), Some('a'));
+            map.shrink();
         }
         assert_eq!(made, 12, "a hundred times, each ninth anew");
     }

@@ -26,8 +26,8 @@ pub(crate) enum Barrier {
     JoinOwn = 1 << 4,
 }
 
-/// Asks for it; `false` if the system does not do it. When it answers, every thread that it is for
-/// has passed a full barrier since the call.
+/// Asks for it. Returns false if the system does not do it. When it returns, every thread that it
+/// is for has passed a full barrier since the call.
 pub(crate) fn membarrier(barrier: Barrier) -> bool {
     if cfg!(miri) {
         return false;
@@ -71,7 +71,7 @@ pub(crate) fn this_thread() -> usize {
     }
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
     {
-        // SAFETY: it only tells the name that the system's threads have.
+        // SAFETY: it only returns the system's name of the thread.
         let this = unsafe { libc::pthread_self() };
         usize::try_from(this).expect("the address of the thread's control block")
     }

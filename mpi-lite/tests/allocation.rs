@@ -483,7 +483,7 @@ fn long_messages_through_the_ring_do_not_allocate() {
 }
 
 #[test]
-fn what_local_peers_find_before_it_is_asked_for_does_not_allocate() {
+fn a_message_that_a_local_peer_finds_before_its_receive_does_not_allocate() {
     for bytes in THROUGH_THE_RING {
         let mut job = LocalPeers::new(true);
         let blocking = allocations_of(|| job.send_and_find(bytes));

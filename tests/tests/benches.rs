@@ -188,7 +188,7 @@ fn a_cache_line_needs_some_time_between_two_cores() {
 }
 
 #[test]
-fn what_took_runs_is_timed_and_its_exit_code_is_passed_on() {
+fn a_program_run_by_took_is_timed_and_its_exit_code_is_passed_on() {
     let scratch = Scratch::new("benches-took");
     let took = build("took", &scratch);
     for code in [0, 7] {

@@ -95,7 +95,7 @@ fn profile(
     let built = build(program, scratch);
     let outcome = job
         .arg(built)
-        .arg("meeting")
+        .arg("arrivals")
         .directory(scratch.path())
         .deadline(Duration::from_secs(300))
         .run();

@@ -212,7 +212,7 @@ fn a_send_buffer_that_cannot_be_read_ends_the_job() {
 }
 
 #[test]
-fn a_rank_that_cannot_reach_mpirun_tells_of_its_error_itself() {
+fn a_rank_that_cannot_reach_mpirun_prints_its_error_itself() {
     let (_scratch, binary) = faulty("closed");
     for transport in TRANSPORTS {
         let job = Job::mpirun(2).args(["--transport", transport]).arg(&binary);

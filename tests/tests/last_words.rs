@@ -20,7 +20,7 @@ fn end_jobs(ways: &[&str], handler: &str) -> Vec<Outcome> {
 }
 
 #[test]
-fn a_rank_that_aborts_flushes_its_output_before_it_tells_the_launcher() {
+fn a_rank_that_aborts_flushes_its_output_before_it_reports_to_the_launcher() {
     for outcome in end_jobs(&["abort", "error"], "hang") {
         drop(outcome.expect_stdout("last words\n"));
     }
@@ -36,7 +36,7 @@ fn a_rank_that_aborts_runs_its_exit_handlers_while_the_others_are_ended() {
 }
 
 #[test]
-fn what_another_rank_has_written_before_an_abort_is_shown() {
+fn output_that_another_rank_wrote_before_an_abort_is_shown() {
     for outcome in end_jobs(&["abort"; 10], "none") {
         let outcome = outcome.expect_code(3).expect_stdout("last words\n");
         drop(outcome.expect_stdout("rank 1 wrote this\n"));

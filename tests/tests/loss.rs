@@ -334,7 +334,7 @@ fn a_network_that_is_cut_for_a_second_is_waited_for() {
 
 /// What was sent completed long ago: only Finalize is left to tell that it never arrived.
 #[test]
-fn finalize_notices_that_what_was_sent_does_not_arrive() {
+fn finalize_notices_that_sent_messages_do_not_arrive() {
     let scratch = Scratch::new("oneway");
     let stop = scratch.path().join("stop");
     let job = Job::new("unshare").env("MPILITE_LOST_S", "2");

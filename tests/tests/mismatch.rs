@@ -41,7 +41,7 @@ impl Program {
 
 /// Roots do not wait for the other members, which wait where a root never comes.
 #[test]
-fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_cores() {
+fn waiting_ranks_that_share_cores_name_the_root_that_went_on() {
     let program = Program::new();
     for (case, call) in [
         ("bcast barrier", "MPI_Bcast(root 0)"),
@@ -62,7 +62,7 @@ fn who_went_on_without_the_others_is_named_to_those_who_wait_where_ranks_share_c
 
 /// Whichever of them comes last, whatever it brings, and whichever finds it out.
 #[test]
-fn those_who_meet_in_different_collectives_are_told_both() {
+fn ranks_in_different_collectives_get_an_error_that_names_both() {
     const ALLGATHER: &str = "MPI_Allgather of ";
     const ALLREDUCE: &str = "MPI_Allreduce of 4 bytes";
     const ALLTOALL: &str = "MPI_Alltoall of ";
@@ -96,7 +96,7 @@ fn those_who_meet_in_different_collectives_are_told_both() {
 }
 
 #[test]
-fn those_who_start_different_nonblocking_collectives_are_told_both() {
+fn ranks_in_different_nonblocking_collectives_get_an_error_that_names_both() {
     check("ibarrier ibcast", &["MPI_Ibarrier", "MPI_Ibcast(root 0)"]);
     check("ibcast ibarrier", &["MPI_Ibarrier", "MPI_Ibcast(root 0)"]);
     check(
@@ -107,7 +107,7 @@ fn those_who_start_different_nonblocking_collectives_are_told_both() {
 
 /// All have called the same: only the wait is missing, and the line says so.
 #[test]
-fn a_nonblocking_barrier_that_nobody_waits_for_is_told_from_one_that_others_did_not_call() {
+fn a_nonblocking_barrier_that_nobody_waits_for_differs_from_one_that_others_did_not_call() {
     let program = Program::new();
     let case = "ibarrier-unwaited ibarrier-unwaited";
     let outcome = program.run("rmpp", case, "off").expect_failure();
@@ -208,7 +208,7 @@ fn different_roots_of_a_bcast_are_named_though_another_collective_follows() {
 }
 
 #[test]
-fn what_a_program_leaves_behind_is_told_to_who_asks() {
+fn leftovers_of_a_program_are_reported_if_the_setting_asks_for_it() {
     let program = Program::new();
     for transport in TRANSPORTS {
         let silent = program.run(transport, "leaves", "off").expect_code(0);

@@ -218,7 +218,7 @@ fn send_marker(secure: &[&str], wrapper: &[&str]) -> (Outcome, bool) {
 }
 
 #[test]
-fn what_a_job_without_encryption_sends_can_be_read() {
+fn a_job_without_encryption_sends_readable_bytes() {
     // So that the tests below would notice it.
     for secure in [&[][..], &["--secure=tag"]] {
         let (outcome, is_readable) = send_marker(secure, &[]);

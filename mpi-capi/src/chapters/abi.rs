@@ -11,7 +11,7 @@ use crate::handle::Kind;
 use crate::info::InfoObject;
 
 mpi! {
-    /// The bytes of Fortran's true and false, if the program told them.
+    /// The bytes of Fortran's true and false, if the program has set them.
     fn MPI_Abi_get_fortran_booleans(
         logical_size: Int, logical_true: Address, logical_false: Address, is_set: Out<Flag>
     ) {
@@ -49,7 +49,7 @@ mpi! {
         abi_minor.set(abi::MPI_ABI_SUBVERSION)
     }
 
-    /// Tells the bytes of Fortran's true and false, once.
+    /// Sets the bytes of Fortran's true and false, once.
     fn MPI_Abi_set_fortran_booleans(
         logical_size: Int, logical_true: Address, logical_false: Address
     ) {
@@ -58,7 +58,7 @@ mpi! {
         set_once(&mut LIBRARY.fortran.lock().booleans, booleans)
     }
 
-    /// Tells the properties of Fortran, once.
+    /// Sets the properties of Fortran, once.
     fn MPI_Abi_set_fortran_info(info: Info) {
         set_once(&mut LIBRARY.fortran.lock().info, info.to_object())
     }

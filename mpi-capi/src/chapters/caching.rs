@@ -104,7 +104,7 @@ pub(super) fn create(
     })
 }
 
-/// Answers a question for an attribute of a communicator, the predefined ones among them.
+/// Looks up an attribute of a communicator, the predefined ones among them.
 pub(super) fn get_comm_attr(
     comm: &Comm,
     key: c_int,

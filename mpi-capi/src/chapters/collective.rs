@@ -146,7 +146,8 @@ mpi! {
         Ok(comm.lite.gatherv(&send, receive.as_deref(), root.0)?)
     }
 
-    /// Whether the order of an operator's operands does not matter. MPI 5.0, 6.9.7.
+    /// Sets `commute` to true if the order of an operator's operands does not matter. MPI 5.0,
+    /// 6.9.7.
     fn MPI_Op_commutative(op: Op, commute: Out<Flag>) {
         commute.set(op.lite.is_commutative())
     }
@@ -274,7 +275,7 @@ pub(super) fn reduction(
     Ok((send, receive))
 }
 
-/// The same where the result is scattered: the own part of it is shorter than the input.
+/// The buffers of a reduction whose result is scattered: the own part is shorter than the input.
 fn scattered(
     sendbuf: SendPtr,
     recvbuf: RecvPtr,
@@ -315,7 +316,7 @@ fn equal(input: &Input, number: u32) -> Option<Given<'_>> {
     }
 }
 
-/// The same memory may not be given twice; `MPI_IN_PLACE` says it. Source: MPI 5.0, 2.3.
+/// Refuses memory that is given twice: `MPI_IN_PLACE` is for that. Source: MPI 5.0, 2.3.
 fn refuse_overlap(given: Option<Given<'_>>, other: Given<'_>, why: &'static str) -> Result<()> {
     match given {
         Some(given) if given.overlaps(other) => Err(Error::new(abi::MPI_ERR_BUFFER, why)),

@@ -11,7 +11,7 @@ use crate::global::LIBRARY;
 use crate::types;
 
 mpi! {
-    /// Tells how two communicators relate. MPI 5.0, 7.4.1.
+    /// Compares two communicators. MPI 5.0, 7.4.1.
     fn MPI_Comm_compare(comm1: Comm, comm2: Comm, result: Out<Int>) {
         result.set(comparison(comm1.lite.compare(&comm2.lite)))
     }
@@ -127,7 +127,7 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
-    /// Whether a communicator is an intercommunicator: none is yet. MPI 5.0, 7.6.1.
+    /// Sets `flag` to true if a communicator is an intercommunicator: none is yet. MPI 5.0, 7.6.1.
     fn MPI_Comm_test_inter(comm: Comm, flag: Out<Flag>) {
         let _ = comm;
         flag.set(false)
@@ -181,7 +181,7 @@ pub(super) fn comparison(comparison: Comparison) -> c_int {
     }
 }
 
-/// Whether the hints ask for a part of the processes that can share memory.
+/// Returns true if the hints ask for a part of the processes that can share memory.
 fn names_shared_memory(info: Info) -> bool {
     let hints = info.to_object();
     let resource = hints.get(b"mpi_hw_resource_type").ok().flatten();

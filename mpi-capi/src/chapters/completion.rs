@@ -1,4 +1,5 @@
-//! Completion of requests and what statuses tell: chapter 3, sections 2.5, 7.3 to 7.6 and 8.4.
+//! Completion of requests, and the contents of statuses: chapter 3, sections 2.5, 7.3 to 7.6 and
+//! 8.4.
 
 use crate::abi::{self, Handle};
 use crate::args::*;
@@ -122,7 +123,7 @@ mpi! {
         done.result
     }
 
-    /// Whether the operation was cancelled. MPI 5.0, 3.8.4.
+    /// Sets `flag` to true if the operation was cancelled. MPI 5.0, 3.8.4.
     fn MPI_Test_cancelled(status: InStatus, flag: Out<Flag>) {
         flag.set(status.0.is_cancelled())
     }

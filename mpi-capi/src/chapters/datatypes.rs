@@ -107,7 +107,7 @@ mpi! {
         newtype.set(register(oldtype.lite()?.indexed(&blocks)?))
     }
 
-    /// The same data with other bounds. MPI 5.0, 5.1.7.
+    /// Makes a datatype of the data of another one, with other bounds. MPI 5.0, 5.1.7.
     fn MPI_Type_create_resized | MPI_Type_create_resized_c(
         oldtype: Datatype, lb: Displacement, extent: Displacement, newtype: Out<Datatype>
     ) {

@@ -1,4 +1,4 @@
-//! What chapter 9 tells of the installation, memory and clocks.
+//! Installation, memory and clocks: chapter 9.
 
 use crate::abi;
 use crate::args::*;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 
 mpi! {
-    /// Tells how two groups relate. MPI 5.0, 7.3.1.
+    /// Compares two groups. MPI 5.0, 7.3.1.
     fn MPI_Group_compare(group1: Group, group2: Group, result: Out<Int>) {
         result.set(comparison(group1.lite.compare(&group2.lite)))
     }

@@ -52,7 +52,7 @@ mpi! {
         LIBRARY.finalize()
     }
 
-    /// Whether `MPI_Finalize` has completed. MPI 5.0, 11.4.2.
+    /// Sets `flag` to true if `MPI_Finalize` has completed. MPI 5.0, 11.4.2.
     fn MPI_Finalized(flag: Out<Flag>) {
         flag.set(matches!(LIBRARY.stage(), Stage::After | Stage::Ending))
     }
@@ -72,12 +72,12 @@ mpi! {
         provided.set(level)
     }
 
-    /// Whether `MPI_Init` has completed; it stays so after `MPI_Finalize`. MPI 5.0, 11.4.2.
+    /// Sets `flag` to true if `MPI_Init` has completed, also after `MPI_Finalize`. MPI 5.0, 11.4.2.
     fn MPI_Initialized(flag: Out<Flag>) {
         flag.set(LIBRARY.stage() != Stage::Before)
     }
 
-    /// Whether this thread called `MPI_Init`. MPI 5.0, 11.6.2.
+    /// Sets `flag` to true if this thread called `MPI_Init`. MPI 5.0, 11.6.2.
     fn MPI_Is_thread_main(flag: Out<Flag>) {
         let main = LIBRARY.threads.get().map(|(main, _)| *main);
         flag.set(main == Some(Thread::current()))

@@ -36,7 +36,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`BootError::Channel`] if `fd` is not an open socket; otherwise what the launcher says.
+    /// [`BootError::Channel`] if `fd` is not an open socket; otherwise the error of the launcher.
     pub(super) fn connect(fd: RawFd) -> Result<Client, BootError> {
         Client::over(adopt(fd, OWN_DESCRIPTORS)?)
     }
@@ -72,7 +72,7 @@ impl Client {
         self.assignment.key.forget();
     }
 
-    /// The launcher is our own, but a mix of versions must end in words.
+    /// Takes the assignment, if it is possible: the launcher is our own, but versions may differ.
     fn take_up(&mut self, assignment: Assignment) -> Result<(), BootError> {
         if !assignment.is_possible() {
             return Err(BootError::Unexpected {
@@ -136,8 +136,8 @@ impl Client {
     }
 
     pub(super) fn lost(&mut self) -> bool {
-        // The launcher never speaks first, so anything readable is the end of the stream. The
-        // flag is put on this call alone; it is not for the descriptor of other processes.
+        // The launcher never sends first, so anything readable is the end of the stream. The flag
+        // is set for this call alone: other processes share the descriptor.
         if !self.lost && self.stream.set_nonblocking(true).is_ok() {
             let answer = self.stream.read(&mut [0]);
             self.lost = !matches!(answer, Err(error) if error.kind() == ErrorKind::WouldBlock);
@@ -216,7 +216,7 @@ fn adopt(fd: RawFd, listed: &'static str) -> Result<UnixStream, BootError> {
         .map_err(|error| refuse(error.to_string()))
 }
 
-/// As much of a text as the launcher takes.
+/// Cuts a text to what the launcher takes.
 fn cut(text: &str) -> String {
     let fits = |at: &usize| text.is_char_boundary(*at);
     let end = (0..=text.len().min(ABORT_TEXT_MAX)).rev().find(fits);
@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Answers Hello with the assignment to one of `ranks` ranks on one node, in `pieces` pieces;
+    /// Returns Hello with the assignment to one of `ranks` ranks on one node, in `pieces` pieces;
     /// `each` descriptors come with each piece, with values that count up from 0.
     fn sharing(ranks: u32, pieces: usize, each: usize) -> Result<Client, BootError> {
         let assignment = Assignment {

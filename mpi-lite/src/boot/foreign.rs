@@ -95,7 +95,7 @@ const LAUNCHERS: &[Launcher] = &[
 const SLURM_OWN_STEPS: u64 = 0xffff_fff0;
 
 impl Launcher {
-    /// Says whether it started this process together with others.
+    /// Returns true if it started this process together with others.
     fn started_several(&self, variable: &impl Fn(&str) -> Option<OsString>) -> bool {
         let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();
         let is_mark = |mark: &&str| match number(mark) {

@@ -1,8 +1,8 @@
 //! How the ranks of a job find each other: the conversation of a rank with its launcher.
 //!
 //! A rank that `mpirun` started owns one end of a socket pair; the other end belongs to the
-//! launcher's part on the same machine. Over it the rank asks for its [`Assignment`], trades one
-//! *card* (for example the address of its data socket) for the cards of all ranks, and says when
+//! launcher's part on the same machine. Over it the rank asks for its [`Assignment`], exchanges its
+//! *card* (for example the address of its data socket) for the cards of all ranks, and reports when
 //! it has finalized or must abort. A program started without a launcher is rank 0 of 1.
 //!
 //! Beside the assignment come the descriptors of the memory that the ranks of a node share, new
@@ -60,7 +60,7 @@ pub enum BootError {
         /// The directory that should be there.
         missing: &'static str,
     },
-    /// Another launcher started several copies of this program, and we cannot talk to it.
+    /// Another launcher, which we do not support, started several copies of this program.
     #[error(
         "{launcher} started this program ({variable}={value}), but the program is linked with \
          mpi-lite: start it with mpi-lite's mpirun (to run it alone, unset {variable}{others})"
@@ -130,15 +130,15 @@ pub enum Boot {
 }
 
 impl Boot {
-    /// Finds out from the environment what started this process, and gets its assignment.
+    /// Finds in the environment what started this process, and gets its assignment.
     ///
     /// Blocks until the launcher has answered (well below a millisecond).
     ///
     /// # Errors
     ///
-    /// [`BootError::Foreign`] if a launcher that we cannot talk to started several copies: better
-    /// an error than N programs that each believe to be alone. [`BootError::Channel`] and the
-    /// rest if the channel to our own launcher does not work.
+    /// [`BootError::Foreign`] if a launcher that we do not support started several copies: an error
+    /// is better than N programs that are each rank 0 of 1. [`BootError::Channel`] and the rest if
+    /// the channel to our own launcher does not work.
     pub fn from_environment() -> Result<Boot, BootError> {
         match origin(|name| std::env::var_os(name))? {
             Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),
@@ -161,8 +161,8 @@ impl Boot {
         }
     }
 
-    /// What this rank shares with the others of its node since Init, at the first call; `None`
-    /// from then on, and where [`Assignment::shares_memory`] says no.
+    /// Returns the node's memory and doorbells at the first call after Init, then `None`. Returns
+    /// `None`, too, unless [`Assignment::shares_memory`].
     pub fn shared(&mut self) -> Option<Shared> {
         match self {
             Boot::Launched(client) => client.shared(),
@@ -170,7 +170,7 @@ impl Boot {
         }
     }
 
-    /// All-gather of one card per rank; answers the cards by rank. Init exchanges addresses so,
+    /// All-gather of one card per rank. Returns the cards by rank. Init exchanges addresses,
     /// Finalize empty cards: a fence.
     ///
     /// Blocks until every rank has given its card.
@@ -185,7 +185,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher what this rank has counted since Init, if it wants to know.
+    /// Reports to the launcher what this rank has counted since Init, if the launcher asked for it.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher that Finalize is complete: from now on exit status 0 is a clean end.
+    /// Reports to the launcher that Finalize is complete: from now on exit status 0 is a clean end.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher that the peer of this rank no longer answers: nobody waits for it in
+    /// Reports to the launcher that the peer of this rank no longer answers: nobody waits for it in
     /// Finalize.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ impl Boot {
         }
     }
 
-    /// Tells the launcher why Finalize fails, before [`Boot::finalized`].
+    /// Reports to the launcher why Finalize fails, before [`Boot::finalized`].
     ///
     /// # Errors
     ///
@@ -234,7 +234,7 @@ impl Boot {
         }
     }
 
-    /// Asks the launcher to end the job with exit status `code`; it prints `message` once.
+    /// Asks the launcher to end the job with exit status `code`, and to print `message` once.
     ///
     /// Without a launcher, or if it cannot be reached, the message goes to this process's standard
     /// error. The caller exits by itself after this.
@@ -248,7 +248,7 @@ impl Boot {
         }
     }
 
-    /// Says whether the launcher is gone.
+    /// Returns true if the launcher is gone.
     pub fn lost(&mut self) -> bool {
         match self {
             Boot::Launched(client) => client.lost(),

@@ -22,10 +22,10 @@ pub const PROTOCOL: u32 = 5;
 pub const FRAME_MAX: usize = 16 << 20;
 
 /// The longest frame of a rank, in bytes without its length field: far more than all its counters
-/// and the text of an abort take. What the launcher makes of it fits into a frame as well.
+/// and the text of an abort take. The launcher's frame for it is short enough as well.
 pub const RANK_FRAME_MAX: usize = 1 << 20;
 
-/// The longest card of a rank in bytes; those of the network have about 80.
+/// The longest card of a rank in bytes. Cards with an address have about 80.
 pub const CARD_MAX: usize = 1024;
 
 /// The longest text of an abort in bytes; a longer one is cut.
@@ -36,7 +36,7 @@ pub const BOOT_FD: &str = "MPILITE_BOOT_FD";
 
 const LENGTH_BYTES: usize = 4;
 
-/// What a rank is, as the launcher decided.
+/// What the launcher assigns to a rank.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Rank in `MPI_COMM_WORLD`, 0 to `size - 1`.
@@ -51,8 +51,8 @@ pub struct Assignment {
     pub node: u32,
     /// The ranks in `MPI_COMM_WORLD` of all ranks on the same node, by local rank; ascending.
     pub local_peers: Vec<u32>,
-    /// Whether descriptors come beside this frame, see [`super::Shared`]: all ranks of the node
-    /// get them, or none.
+    /// True if descriptors come beside this frame, see [`super::Shared`]: all ranks of the node get
+    /// them, or none.
     pub shares_memory: bool,
     /// This rank's host as the user named it.
     pub host: String,
@@ -66,7 +66,7 @@ pub struct Assignment {
     pub transport: String,
     /// The host of each rank, by rank, as the user named it.
     pub hosts: Vec<String>,
-    /// Whether the launcher wants to hear what this rank counted.
+    /// True if the launcher asks for what this rank has counted.
     pub reports_counters: bool,
 }
 
@@ -117,8 +117,8 @@ impl From<&Row> for Counted {
 }
 
 impl Assignment {
-    /// Says whether the numbers fit together. The launcher is our own, but a mix of versions must
-    /// end in words, not in a panic later.
+    /// Returns true if the numbers fit together. The launcher is our own, but a mix of versions
+    /// must end in an error message, not in a panic later.
     pub(super) fn is_possible(&self) -> bool {
         let local_peers = &self.local_peers;
         self.rank < self.size
@@ -152,10 +152,10 @@ impl fmt::Debug for Assignment {
     }
 }
 
-/// What a rank tells the launcher.
+/// The messages of a rank to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromRank {
-    /// First frame: the rank is in Init and wants its assignment.
+    /// First frame: the rank is in Init and asks for its assignment.
     Hello {
         /// [`PROTOCOL`] of the library.
         protocol: u32,
@@ -172,7 +172,7 @@ pub enum FromRank {
     Abort {
         /// The exit status that `mpirun` shall have.
         code: i32,
-        /// What to print once; empty for the launcher's own words.
+        /// What to print once; empty for the launcher's own text.
         message: String,
     },
     /// A peer no longer answers, and this rank finalizes without it.
@@ -186,7 +186,7 @@ pub enum FromRank {
     Failure(String),
 }
 
-/// What the launcher tells a rank.
+/// The messages of the launcher to a rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToRank {
     /// Answer to `Hello`.
@@ -203,7 +203,7 @@ pub enum FrameError {
     /// The length field is 0 or more than is possible.
     #[error("a frame of {length} bytes (1 to {longest} are possible)")]
     Length {
-        /// What the field says.
+        /// The value of the field.
         length: usize,
         /// The most that this side takes.
         longest: usize,
@@ -267,7 +267,7 @@ impl Frames {
         self.taken = 0;
         let needed = self.bytes.len() + bytes.len();
         if needed > self.bytes.capacity() {
-            // By hand, so that no key is left in memory that was given back.
+            // By hand, so that no key is left in freed memory.
             let mut more = Vec::with_capacity(needed.max(2 * self.bytes.capacity()));
             more.extend_from_slice(&self.bytes);
             wipe(&mut self.bytes);
@@ -276,7 +276,7 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Overwrites with zeros what was handed out, and all that frames have left behind.
+    /// Overwrites the returned frames with zeros, and what they have left in the buffer.
     pub fn wipe(&mut self) {
         let left = self.bytes.split_off(self.taken);
         self.bytes.resize(self.bytes.capacity(), 0);
@@ -289,7 +289,7 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// After an error the stream is worthless: close it.
+    /// After an error the stream is of no use: close it.
     pub fn pop<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let bytes = &self.bytes[self.taken..];
         let Some((field, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else {
@@ -312,7 +312,7 @@ impl Frames {
         }
     }
 
-    /// Says whether bytes of an incomplete frame are left over.
+    /// Returns true if bytes of an incomplete frame are left over.
     pub fn is_in_the_middle(&self) -> bool {
         self.taken < self.bytes.len()
     }

@@ -1,4 +1,4 @@
-//! The job's key, as the launcher and its ranks pass it on.
+//! The job's key, which the launcher sends to its ranks.
 
 use core::fmt;
 
@@ -10,12 +10,12 @@ use crate::hidden::{Hidden, wipe};
 /// Bytes of the key.
 pub const SECRET_BYTES: usize = 32;
 
-/// The secret of a job. It stands in memory of its own, which is in no core file and wiped when it
-/// is dropped, and it never shows in debug output.
+/// The secret of a job. Its memory is in no core file and is wiped when it is dropped. It never
+/// shows in debug output.
 pub struct Secret(Hidden<[u8; SECRET_BYTES]>);
 
 impl Secret {
-    /// The secret with these bytes, which the caller may want to wipe.
+    /// The secret with these bytes. The caller should wipe its own copy.
     #[must_use]
     pub fn new(bytes: &[u8; SECRET_BYTES]) -> Self {
         let mut secret = Hidden::new([0; SECRET_BYTES]);
@@ -34,8 +34,8 @@ impl Secret {
         wipe(&mut *self.0);
     }
 
-    /// A number that all ranks of the job have alike and other jobs differently. It tells nothing
-    /// about the secret.
+    /// A number that is the same in all ranks of the job and differs between jobs. It reveals
+    /// nothing of the secret.
     #[must_use]
     pub fn lot(&self) -> u32 {
         let mut all = Context::new(&SHA256);

@@ -1,8 +1,9 @@
-//! What the ranks of a node share from Init on, and how it comes to a rank.
+//! The memory and doorbells that the ranks of a node share from Init on, and how a rank receives
+//! them.
 //!
-//! The launcher makes it anew for each Init and sends it over the boot channel, beside the bytes of
-//! the assignment (`SCM_RIGHTS`, unix(7)). Nothing of it is inherited: a program that the rank
-//! starts gets none of it, and a program that runs after this one gets its own.
+//! The launcher makes them for each Init and sends them over the boot channel, with the bytes of
+//! the assignment (`SCM_RIGHTS`, unix(7)). They are not inherited: a program that the rank starts
+//! gets none of them, and a program that runs after this one gets its own.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,7 +27,7 @@ pub struct Shared {
     /// A file in memory of `node::segment_bytes` bytes, all zero at first, sealed: its
     /// length never changes.
     pub memory: OwnedFd,
-    /// By local rank: what wakes that rank. An eventfd that never blocks.
+    /// By local rank, the eventfd that wakes that rank. It never blocks.
     pub doorbells: Vec<OwnedFd>,
 }
 
@@ -34,12 +35,12 @@ pub struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     descriptors: Vec<OwnedFd>,
-    /// Some were lost on the way: this process may not open more.
+    /// Some were lost on the way: this process may not open more files.
     is_cut: bool,
 }
 
 impl Beside {
-    /// Reads once, and keeps the descriptors that come with the bytes, in their order.
+    /// Reads once, and keeps the descriptors that come with the bytes, in order.
     pub(super) fn receive(&mut self, from: &UnixStream, into: &mut [u8]) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PER_MESSAGE_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -55,7 +56,7 @@ impl Beside {
         Ok(received.bytes)
     }
 
-    /// Says which is which, once the assignment is complete.
+    /// Sorts the descriptors by the assignment, once that is complete.
     pub(super) fn sort(self, assignment: &Assignment) -> Result<Option<Shared>, BootError> {
         let needed = match assignment.shares_memory {
             true => assignment.local_peers.len() + 1,

@@ -9,8 +9,8 @@ use crate::error::Result;
 
 /// Gathering to all.
 impl Communicator {
-    /// Collects everybody's `send` in everybody's `receive`, which counts elements *per process*.
-    /// In place, the own block lies where it belongs already.
+    /// Collects the `send` of all in the `receive` of all, which counts elements *per process*. In
+    /// place, the own block lies in `receive` already.
     ///
     /// # Errors
     /// `Cause::Truncate` if a block is longer than its place; `Cause::Count`,
@@ -45,7 +45,7 @@ pub(super) fn allgather(
         keep(own, &places[peers.here()])?;
     }
     let bytes = receive.bytes()?;
-    let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
+    let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
         choose::spread(bytes, peers.all(), nearness)
     });
     match (choice, peers.at_site()) {
@@ -78,7 +78,7 @@ pub(super) fn allgatherv(
     for place in places {
         total = total.saturating_add(place.bytes()?);
     }
-    let choice = choose::unless_without_sheets(peers, Spread::Last, |nearness| {
+    let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
         choose::spread_unequal(total, peers.all(), nearness)
     });
     if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
@@ -98,8 +98,8 @@ pub(super) async fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     Ok(())
 }
 
-/// Bruck: a process holds its own block and those of the next ones, packed; in each round it gets
-/// as many more from the process behind them.
+/// Bruck: a process holds its own block and those of the next ones, packed. In each round it
+/// receives as many more from the process behind those.
 pub(super) async fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     let block = places[peers.here()].bytes()? as usize;

@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// Reduction to all.
 impl Communicator {
-    /// Like [`Communicator::reduce`], with the result in everybody's `receive`.
+    /// Reduces like [`Communicator::reduce`], with the result in the `receive` of all.
     ///
     /// # Errors
     /// As for [`Communicator::reduce`], but for the root.
@@ -24,8 +24,9 @@ impl Communicator {
         finish(allreduce(&peers, send, receive, op))
     }
 
-    /// A persistent allreduce, not started. The buffers stay valid until the request is freed, and
-    /// untouched while it is active. Collective: returns when all processes have called it.
+    /// Makes a persistent allreduce, not started. The buffers must stay valid until the request is
+    /// freed, and untouched while it is active. Collective: returns when all processes have called
+    /// this.
     ///
     /// # Errors
     /// As for [`Communicator::allreduce`]; `Cause::Mismatch` if another process called something
@@ -42,7 +43,7 @@ impl Communicator {
     }
 }
 
-/// Reduces everybody's elements into everybody's `receive`.
+/// Reduces the elements of all into the `receive` of all.
 pub(super) fn allreduce(
     peers: &impl Peers,
     send: &Input,
@@ -75,9 +76,9 @@ pub(super) fn allreduce(
     Ok(None)
 }
 
-/// Recursive doubling. If the number of processes is no power of two, the first ones work in
-/// pairs of neighbours, of which the upper one takes part. So a partial result always covers
-/// neighbouring ranks, and the operands stay in the order of the ranks.
+/// Recursive doubling. If the number of processes is no power of two, the first ones work in pairs
+/// of adjacent ranks, and the upper one of a pair takes part. So a partial result always covers
+/// adjacent ranks, and the operands stay in the order of the ranks.
 async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
     let group = PowerOfTwo::of(peers.all());
     let mut result = Partial::begin(own, receive)?;
@@ -110,11 +111,11 @@ async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -
     result.settle(receive)
 }
 
-/// The greatest power of two of processes; the others are each doubled by their upper neighbour.
+/// The greatest power of two of processes; each of the others is paired with the rank above it.
 pub(super) struct PowerOfTwo {
     /// A power of two.
     pub(super) size: usize,
-    /// How many members stand for two.
+    /// How many members act for two processes.
     doubled: usize,
 }
 
@@ -127,7 +128,7 @@ impl PowerOfTwo {
         }
     }
 
-    /// The place of `rank` among the members; `None` if its upper neighbour stands for it.
+    /// The place of `rank` among the members; `None` if the rank above it acts for it.
     pub(super) fn place(&self, rank: usize) -> Option<usize> {
         if rank >= 2 * self.doubled {
             Some(rank - self.doubled)
@@ -145,22 +146,22 @@ impl PowerOfTwo {
         }
     }
 
-    /// Whether `rank` stands for its lower neighbour too.
+    /// Returns true if `rank` acts for the rank below it too.
     pub(super) fn is_doubled(&self, rank: usize) -> bool {
         rank < 2 * self.doubled && rank % 2 == 1
     }
 }
 
-/// Each part of the vector goes once around the ring and is reduced on the way, then once more
-/// to be known to all: every link carries twice the vector. Changes the order of the operands.
+/// Each part of the vector goes around the ring twice: first it is reduced on the way, then the
+/// result is copied to all. Every link carries twice the vector. Changes the order of the operands.
 async fn ring(peers: &impl Peers, vector: &Buffer, op: &Op) -> Result<()> {
     let parts = split(vector, peers.all());
     reduce_around(peers, &parts, op).await?;
     allgather::ring(peers, &parts).await
 }
 
-/// Leaves in the part of this process the reduction of that part over all. In step s a process
-/// passes on the part that began s processes before it.
+/// Reduces the part of this process over all. In step s a process passes on the part that began s
+/// processes before it.
 async fn reduce_around(peers: &impl Peers, parts: &[Buffer], op: &Op) -> Result<()> {
     let largest = parts.iter().max_by_key(|part| part.count());
     let room = Partial::room(largest.expect("there is a part for this process"))?;

@@ -21,8 +21,8 @@ impl Communicator {
         finish(alltoall(&self.within(Operation::Alltoall), send, receive))
     }
 
-    /// Like [`Communicator::alltoall`], with one buffer per process on each side, which serves
-    /// `MPI_Alltoallv` and `MPI_Alltoallw`; no send side means in place.
+    /// Exchanges like [`Communicator::alltoall`], with one buffer per process on each side, for
+    /// `MPI_Alltoallv` and `MPI_Alltoallw`. `None` as `send` is in place.
     ///
     /// # Errors
     /// As for [`Communicator::allgatherv`].
@@ -46,7 +46,7 @@ pub(super) fn alltoall(
     // Checks the product that `whole` needs.
     let blocks = parts(&own, peers.all())?;
     let bytes = own.bytes()?;
-    let choice = choose::unless_without_sheets(peers, Exchange::Last, |nearness| {
+    let choice = choose::unless_without_buffers(peers, Exchange::Last, |nearness| {
         choose::exchange(bytes, peers.all(), nearness)
     });
     match (choice, peers.at_site()) {
@@ -69,8 +69,8 @@ pub(super) fn alltoall(
     Ok(None)
 }
 
-/// Exchanges blocks of different sizes and datatypes: one buffer per process on each side, and
-/// no send side if it is in place.
+/// Exchanges blocks of different sizes and datatypes: one buffer per process on each side. `None`
+/// as send side is in place.
 pub(super) fn alltoallw<'a>(
     peers: &impl Peers,
     send: Option<&'a [Buffer]>,
@@ -79,7 +79,7 @@ pub(super) fn alltoallw<'a>(
     let places = one_per_process(receive, peers.all())?;
     let own = one_per_process(send.unwrap_or(receive), peers.all())?;
     if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())
-        && at_site.site().has_sheets()
+        && at_site.site().has_exchange_buffers()
         && exchange::alltoallw_by_last(at_site, own, places)?
     {
         return Ok(None);
@@ -104,11 +104,11 @@ async fn pairwise(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer]) -> R
     Ok(())
 }
 
-/// Bruck: a block for the process d after this one goes there in hops, the powers of two whose sum
-/// is d. In the round of hop h each process sends, in one message, all blocks whose d has an h in
-/// that sum, and gets as many with the same d in their stead. After ⌈log2 size⌉ rounds the block it
-/// holds for each d comes from the process d before it. All blocks are packed first, so `blocks`
-/// and `places` may be the same memory.
+/// Bruck: a block for the process at distance d makes one hop for each power of two in d. In the
+/// round of hop h a process sends all blocks whose d contains h in one message, and receives as
+/// many with the same distances. After ⌈log2 size⌉ rounds its block of each distance d comes from
+/// the process d before it. All blocks are packed first, so `blocks` and `places` may be the same
+/// memory.
 ///
 /// Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
 /// communications in multiport message-passing systems", 1997: the index operation with radix 2.
@@ -143,14 +143,14 @@ pub(super) async fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer
     Ok(())
 }
 
-/// The bytes that go out and those that come in, as buffers.
+/// Returns outgoing and incoming bytes as buffers.
 fn both(outgoing: &mut [u8], incoming: &mut [u8]) -> (Buffer, Buffer) {
     (Buffer::of_bytes(outgoing), Buffer::of_bytes(incoming))
 }
 
 /// Each pair of processes swaps its blocks: one goes out packed while the other comes in. In step s
-/// a process swaps with the one for which both ranks add up to s (modulo `size`). So in `size`
-/// steps it meets each other process, and both are at the same step.
+/// a process swaps with the one whose rank and its own add up to s (modulo `size`). So in `size`
+/// steps it swaps with each other process, and both are at the same step.
 async fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     for step in 0..size {

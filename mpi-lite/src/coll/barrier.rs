@@ -44,8 +44,9 @@ pub(super) fn barrier(peers: &impl Peers) -> Begun<impl Future<Output = Result<(
     Ok(None)
 }
 
-/// Dissemination: in round k each process tells the one 2^k after it that all up to 2^k before it
-/// are here. After ⌈log2 size⌉ rounds that is everybody.
+/// Dissemination: in round k each process sends an empty message to the one 2^k after it. The
+/// message means that the sender and the 2^k - 1 processes before it have come. After ⌈log2 size⌉
+/// rounds all have come.
 pub(super) async fn dissemination(peers: &impl Peers) -> Result<()> {
     let nothing = Buffer::of_bytes(&mut []);
     let mut distance = 1;

@@ -1,4 +1,4 @@
-//! What collectives do with the program's buffers.
+//! Checks and splits the program's buffers for collectives.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::error::{Cause, Result};
 pub enum Input {
     /// The elements in a buffer of their own.
     Buffer(Buffer),
-    /// `MPI_IN_PLACE`: they lie where the result goes.
+    /// `MPI_IN_PLACE`: the elements lie where the result goes.
     InPlace,
 }
 
@@ -23,7 +23,7 @@ impl Input {
         }
     }
 
-    /// The buffer, or `place`.
+    /// Returns the buffer, or `place`.
     pub(super) fn or(&self, place: &Buffer) -> Buffer {
         match self {
             Self::Buffer(buffer) => buffer.clone(),
@@ -31,7 +31,7 @@ impl Input {
         }
     }
 
-    /// The buffer, where `MPI_IN_PLACE` has no meaning.
+    /// Returns the buffer. `MPI_IN_PLACE` is an error.
     pub(super) fn required(&self) -> Result<&Buffer> {
         match self {
             Self::Buffer(buffer) => Ok(buffer),
@@ -52,9 +52,9 @@ pub enum Given<'a> {
 }
 
 impl Given<'_> {
-    /// Returns true if some byte belongs to both arguments. It compares two ranges where the
-    /// arguments lie apart. Of data with gaps it compares the first byte of each block only, so it
-    /// never refuses columns that interleave.
+    /// Returns true if a byte belongs to both arguments. It compares two ranges if the arguments
+    /// lie apart. Of data with gaps it compares only the first byte of each block, so that it never
+    /// refuses columns that interleave.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         match (self.hull(), other.hull()) {
@@ -79,7 +79,7 @@ impl Given<'_> {
         })
     }
 
-    /// From the first address to the last one.
+    /// Returns the range from the first address to the last one.
     fn hull(self) -> Option<Range<usize>> {
         let mut hull: Option<Range<usize>> = None;
         self.visit(|block| {
@@ -115,13 +115,13 @@ impl Given<'_> {
     }
 }
 
-/// The argument that only the root gives.
+/// Returns the argument that only the root gives.
 pub(super) fn at_root<T>(argument: Option<T>) -> Result<T> {
     let why = "the root must give a buffer for all processes";
     argument.ok_or_else(|| Cause::Argument(why).into())
 }
 
-/// One buffer per process, as the calls with counts per process need.
+/// Checks that there is one buffer per process, as the calls with counts per process need.
 pub(super) fn one_per_process(buffers: &[Buffer], size: usize) -> Result<&[Buffer]> {
     if buffers.len() != size {
         return Err(Cause::Argument("there must be one buffer per process").into());
@@ -132,7 +132,7 @@ pub(super) fn one_per_process(buffers: &[Buffer], size: usize) -> Result<&[Buffe
     Ok(buffers)
 }
 
-/// The parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
+/// Returns the parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
 pub(super) fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
     let count = all.count();
     let total = count.checked_mul(size as u64).ok_or(Cause::Count {
@@ -145,7 +145,7 @@ pub(super) fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
         .collect())
 }
 
-/// `whole` in `size` parts whose lengths differ by one element at most.
+/// Splits `whole` into `size` parts whose lengths differ by one element at most.
 pub(super) fn split(whole: &Buffer, size: usize) -> Vec<Buffer> {
     let (count, size) = (whole.count(), size as u64);
     // `count * index / size` without overflow.
@@ -176,7 +176,7 @@ pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that what is reduced and the result have as many elements.
+/// Checks that the input and the result of a reduction have as many elements.
 pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
     if send.count() != receive.count() {
         let why = "a reduction has as many results as elements";

@@ -1,5 +1,5 @@
-//! Which algorithm is taken when: one table. All processes must choose alike, so it looks only
-//! at what all of them know.
+//! Chooses the algorithms: one table. All processes must choose alike, so it depends only on values
+//! that are the same in all of them.
 //!
 //! Small messages: few rounds, because each costs a latency. Large ones: few bytes per link.
 //! The limits are first guesses from the design of the algorithms, to be replaced by measurement.
@@ -11,7 +11,7 @@ use crate::comm::Peers;
 /// the root deals with each process itself, without copies.
 pub(super) const TREE_BLOCK_BYTES: u64 = 4096;
 
-/// Up to this many bytes in all, allgather doubles what it knows in each round; beyond, each block
+/// Up to this many bytes in all, allgather doubles its blocks in each round; beyond, each block
 /// goes around a ring without copies.
 pub(super) const DOUBLING_BYTES: u64 = 32 * 1024;
 
@@ -22,17 +22,17 @@ pub(super) const WHOLE_VECTOR_BYTES: u64 = 16 * 1024;
 /// From this many bytes on, bcast scatters the message and gathers the parts on a ring.
 pub(super) const BCAST_TREE_BYTES: u64 = 64 * 1024;
 
-/// Up to this many bytes per block, alltoall by messages lets blocks travel together; beyond, each
-/// goes straight to its process, since what travels together goes ⌈log2 n⌉ / 2 times over the wire
-/// (docs/decisions/0037).
+/// Up to this many bytes per block, alltoall by messages sends several blocks in one message;
+/// beyond, each goes straight to its process, since a block in hops goes ⌈log2 n⌉ / 2 times over
+/// the wire (docs/decisions/0037).
 pub(super) const HOPS_BLOCK_BYTES: u64 = 1024;
 
-/// Up to this many processes with cores of their own, each looks at what all of them bring.
+/// Up to this many processes with cores of their own, each reads what all of them bring.
 pub(super) const ALL_LOOK: usize = 8;
 
-/// Up to this many bytes per block, processes that share cores exchange blocks by sheets: beyond,
-/// the copies cost more than the waits that are saved.
-pub(super) const SHEET_BLOCK_BYTES: u64 = 4096;
+/// Up to this many bytes per block, processes that share cores exchange blocks in shared memory:
+/// beyond, the copies cost more than the waits that are saved.
+pub(super) const EXCHANGE_BLOCK_BYTES: u64 = 4096;
 
 /// How near the processes are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) enum Nearness {
     Oversubscribed,
 }
 
-/// How near they are to each other. All of them know the same.
+/// Returns how near the processes are to each other. All of them get the same result.
 pub(super) fn nearness(peers: &impl Peers) -> Nearness {
     match peers.at_site() {
         None => Nearness::Apart,
@@ -54,22 +54,26 @@ pub(super) fn nearness(peers: &impl Peers) -> Nearness {
     }
 }
 
-/// What `choose` makes of how near they are; as if they were apart if that is `by_sheets`, and this
-/// communicator has none.
-pub(super) fn unless_without_sheets<C: PartialEq>(
+/// Returns what `choose` returns for how near the processes are. If that is `by_buffers` and this
+/// communicator has no exchange buffers, it chooses as if the processes were apart.
+pub(super) fn unless_without_buffers<C: PartialEq>(
     peers: &impl Peers,
-    by_sheets: C,
+    by_buffers: C,
     choose: impl Fn(Nearness) -> C,
 ) -> C {
     let choice = choose(nearness(peers));
-    let lacks_sheets = || peers.at_site().is_some_and(|it| !it.site().has_sheets());
-    if choice == by_sheets && lacks_sheets() {
+    let lacks_buffers = || {
+        peers
+            .at_site()
+            .is_some_and(|it| !it.site().has_exchange_buffers())
+    };
+    if choice == by_buffers && lacks_buffers() {
         return choose(Nearness::Apart);
     }
     choice
 }
 
-/// How barrier finds out that all have come.
+/// How a barrier detects that all have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Synchronisation {
     /// By messages: dissemination.
@@ -96,7 +100,7 @@ pub(super) enum Exchange {
     Pairwise,
     /// By messages: Bruck, in hops of powers of two.
     Hops,
-    /// In shared memory: each looks at what all bring.
+    /// In shared memory: each reads what all bring.
     All,
     /// In shared memory: the last member to come sorts it for all.
     Last,
@@ -105,7 +109,7 @@ pub(super) enum Exchange {
 /// How allgather moves blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
-    /// In shared memory: each looks at what all bring.
+    /// In shared memory: each reads what all bring.
     All,
     /// In shared memory: the last member to come joins it for all.
     Last,
@@ -128,7 +132,7 @@ pub(super) enum Reduction {
     Last,
 }
 
-/// How scan and exscan find what the lower ranks sum up to.
+/// How scan and exscan compute the reduction of the lower ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefix {
     /// By messages: recursive doubling.
@@ -146,20 +150,20 @@ pub(super) enum Broadcast {
     Tree,
     /// In parts: scattered, then gathered around a ring.
     Parts,
-    /// In shared memory: all look at what the root brings.
+    /// In shared memory: all read what the root brings.
     Site,
 }
 
-/// How reduce collects what it reduces.
+/// How reduce collects its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Collection {
     /// Along a binomial tree.
     Tree,
-    /// In shared memory: the root looks at what all bring.
+    /// In shared memory: the root reads what all bring.
     Site,
 }
 
-/// For barrier.
+/// Chooses for barrier.
 pub(super) fn barrier(nearness: Nearness) -> Synchronisation {
     match nearness {
         Nearness::Apart => Synchronisation::Messages,
@@ -168,7 +172,7 @@ pub(super) fn barrier(nearness: Nearness) -> Synchronisation {
     }
 }
 
-/// For gather and scatter with `block` bytes per process.
+/// Chooses for gather and scatter with `block` bytes per process.
 pub(super) fn rooted(block: u64, size: usize) -> Rooted {
     if size > 2 && block <= TREE_BLOCK_BYTES {
         Rooted::Tree
@@ -177,23 +181,23 @@ pub(super) fn rooted(block: u64, size: usize) -> Rooted {
     }
 }
 
-/// For alltoall with `block` bytes per pair of processes.
+/// Chooses for alltoall with `block` bytes per pair of processes.
 pub(super) fn exchange(block: u64, size: usize, nearness: Nearness) -> Exchange {
     match nearness {
         Nearness::Beside if meets(block.saturating_mul(size as u64), size, nearness) => {
             Exchange::All
         }
-        Nearness::Oversubscribed if block <= SHEET_BLOCK_BYTES => Exchange::Last,
+        Nearness::Oversubscribed if block <= EXCHANGE_BLOCK_BYTES => Exchange::Last,
         Nearness::Apart if size > 3 && block <= HOPS_BLOCK_BYTES => Exchange::Hops,
         _ => Exchange::Pairwise,
     }
 }
 
-/// For allgather with `block` bytes per process.
+/// Chooses for allgather with `block` bytes per process.
 pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
     match nearness {
         Nearness::Beside if meets(block, size, nearness) => return Spread::All,
-        Nearness::Oversubscribed if block <= SHEET_BLOCK_BYTES => return Spread::Last,
+        Nearness::Oversubscribed if block <= EXCHANGE_BLOCK_BYTES => return Spread::Last,
         _ => {}
     }
     if block.saturating_mul(size as u64) <= DOUBLING_BYTES {
@@ -203,15 +207,15 @@ pub(super) fn spread(block: u64, size: usize, nearness: Nearness) -> Spread {
     }
 }
 
-/// For allgather of blocks of different lengths, `total` bytes in all.
+/// Chooses for allgather of blocks of different lengths, `total` bytes in all.
 pub(super) fn spread_unequal(total: u64, size: usize, nearness: Nearness) -> Spread {
     match nearness {
-        Nearness::Oversubscribed if total <= SHEET_BLOCK_BYTES * size as u64 => Spread::Last,
+        Nearness::Oversubscribed if total <= EXCHANGE_BLOCK_BYTES * size as u64 => Spread::Last,
         _ => Spread::Ring,
     }
 }
 
-/// For allreduce of `count` elements in `bytes` bytes.
+/// Chooses for allreduce of `count` elements in `bytes` bytes.
 pub(super) fn reduction(
     (count, bytes, commutative): (u64, u64, bool),
     size: usize,
@@ -230,7 +234,7 @@ pub(super) fn reduction(
     }
 }
 
-/// For scan and exscan of `bytes` bytes.
+/// Chooses for scan and exscan of `bytes` bytes.
 pub(super) fn prefix(bytes: u64, size: usize, nearness: Nearness) -> Prefix {
     match nearness {
         Nearness::Beside if meets(bytes, size, nearness) => Prefix::All,
@@ -239,7 +243,7 @@ pub(super) fn prefix(bytes: u64, size: usize, nearness: Nearness) -> Prefix {
     }
 }
 
-/// For reduce of `bytes` bytes.
+/// Chooses for reduce of `bytes` bytes.
 pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collection {
     match meets(bytes, size, nearness) {
         true => Collection::Site,
@@ -247,7 +251,7 @@ pub(super) fn collection(bytes: u64, size: usize, nearness: Nearness) -> Collect
     }
 }
 
-/// Whether `size` processes meet for `bytes` bytes each.
+/// Returns true if `size` processes use shared memory for `bytes` bytes each.
 fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
     let is_small = bytes <= SHARED_BYTES;
     match nearness {
@@ -257,7 +261,7 @@ fn meets(bytes: u64, size: usize, nearness: Nearness) -> bool {
     }
 }
 
-/// For bcast of `bytes` bytes.
+/// Chooses for bcast of `bytes` bytes.
 pub(super) fn broadcast(bytes: u64, size: usize, nearness: Nearness) -> Broadcast {
     if meets(bytes, size, nearness) {
         return Broadcast::Site;

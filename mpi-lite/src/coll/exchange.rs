@@ -1,7 +1,7 @@
 //! Exchanges in shared memory: allgather and alltoall of small blocks.
 //!
-//! Members with a core each look at what all others bring; members that share cores let the last
-//! one to come sort it for all (`engine::exchange`).
+//! Members with a core each read what all others bring. Members that share cores let the last one
+//! to come sort it for all (`engine::exchange`).
 
 use super::buffers::{keep, lay_down};
 use super::shared::{check, pack, wait};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::memory::{Span, Way};
 use crate::node::site::{Epoch, Who};
 
-/// All-gather where each looks at all others: the own block lies in its place already.
+/// All-gather in which each reads from all others. The own block lies in its place already.
 pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let own = &places[at_site.site().me()];
     let block = own.bytes()? as usize;
@@ -27,7 +27,7 @@ pub(super) fn allgather_by_all(at_site: AtSite<'_>, places: &[Buffer]) -> Result
     })
 }
 
-/// The same where the last member to come joins the blocks, which may have any length.
+/// All-gather in which the last member to come joins the blocks. They may have any length.
 pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Result<()> {
     let mut starts = vec![0];
     for place in places {
@@ -60,8 +60,8 @@ pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Resul
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// All-to-all where each looks at all others. `own` holds the blocks of all ranks, one after the
-/// other, and may be the same memory as `places`.
+/// All-to-all in which each reads from all others. `own` holds the blocks of all ranks, one after
+/// the other, and may be the same memory as `places`.
 pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffer]) -> Result<()> {
     let (me, size) = (at_site.site().me(), places.len());
     let total = own.bytes()? as usize;
@@ -79,7 +79,7 @@ pub(super) fn alltoall_by_all(at_site: AtSite<'_>, own: &Buffer, places: &[Buffe
     })
 }
 
-/// The same where the last member to come sorts the blocks.
+/// All-to-all in which the last member to come sorts the blocks.
 pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buffer) -> Result<()> {
     let size = at_site.site().size();
     let block = |all: &Buffer| -> Result<usize> { Ok(all.bytes()? as usize / size) };
@@ -90,7 +90,8 @@ pub(super) fn alltoall_by_last(at_site: AtSite<'_>, own: &Buffer, receive: &Buff
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// The same with blocks of any lengths. Returns true if it was done: else they are too long.
+/// All-to-all of blocks of any lengths, which the last member to come sorts. Returns false, and
+/// receives nothing, if they are too long.
 pub(super) fn alltoallw_by_last(
     at_site: AtSite<'_>,
     send: &[Buffer],
@@ -101,7 +102,7 @@ pub(super) fn alltoallw_by_last(
     done.map_err(|error| in_words(at_site, error))
 }
 
-/// Brings `own`, and gives `take` each other rank that has come.
+/// Brings `own`, and calls `take` with each other rank that has come.
 fn look_at_all(
     at_site: AtSite<'_>,
     kind: Operation,
@@ -113,7 +114,7 @@ fn look_at_all(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
-    at_site.rouse(Who::Others);
+    at_site.wake(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
         let theirs = wait(at_site, about, || epoch.has_come(rank))?;
         check(at_site, (rank, theirs), about)?;
@@ -133,7 +134,7 @@ struct Part {
     len: usize,
 }
 
-/// Lays down a part of what a member has brought.
+/// Copies a part of what a member has brought into its place.
 fn take_part(epoch: Epoch<'_>, part: Part, place: &Buffer) -> Result<()> {
     let Part {
         rank,

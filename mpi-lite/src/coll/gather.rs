@@ -10,7 +10,7 @@ use crate::error::Result;
 
 /// Gathering to one process.
 impl Communicator {
-    /// Collects everybody's `send` at the root. `receive`, which only the root gives, counts
+    /// Collects the `send` of all at the root. `receive`, which only the root gives, counts
     /// elements *per process*: the block of rank r starts r counts on. The root may send in place.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ pub(super) async fn gatherv(
     direct(peers, &own, places, root).await
 }
 
-/// What this process gives; at the root it may lie in place.
+/// Returns the block that this process gives. At the root it may lie in place.
 fn own_block(peers: &impl Peers, send: &Input, places: Option<&[Buffer]>) -> Result<Buffer> {
     match (send, places) {
         (Input::InPlace, Some(places)) => Ok(places[peers.here()].clone()),
@@ -79,7 +79,7 @@ fn own_block(peers: &impl Peers, send: &Input, places: Option<&[Buffer]>) -> Res
     }
 }
 
-/// The root receives from each process, each block where it belongs.
+/// The root receives each block from its process, right into its place.
 async fn direct(
     peers: &impl Peers,
     own: &Buffer,
@@ -97,8 +97,8 @@ async fn direct(
     keep(own, &places[root])
 }
 
-/// Packed blocks up a binomial tree over the distance from the root: what a process holds is its
-/// own block and those of the next ones, so each message is one run.
+/// Packed blocks go up a binomial tree over the distance from the root. A process holds its own
+/// block and those of the next ones, so each message is one run.
 async fn tree(
     peers: &impl Peers,
     own: &Buffer,

@@ -1,8 +1,8 @@
-//! Collective operations: over point-to-point messages in the communicator's second context, and
-//! small ones of ranks that share memory without messages (`shared`).
+//! Collective operations. They use point-to-point messages in the communicator's second context.
+//! Small ones of ranks that share memory use no messages (`shared`).
 //!
 //! Each file holds one operation: its algorithms, written against `Peers`, and its method of
-//! `Communicator`. `choose` says which algorithm is taken when.
+//! `Communicator`. `choose` chooses the algorithms.
 //!
 //! Every process of the communicator must make the same collective calls in the same order with
 //! fitting arguments. A call returns when this process's part is done.

@@ -5,7 +5,7 @@ use crate::data::{Buffer, Op};
 use crate::error::Result;
 use crate::memory::Scratch;
 
-/// Elements that are being reduced, laid out as their datatype says.
+/// Elements that are being reduced, in the layout of their datatype.
 pub(super) struct Partial {
     /// Keeps the elements alive if they are in memory of our own.
     memory: Option<Scratch>,
@@ -29,7 +29,7 @@ impl Partial {
         Ok(partial)
     }
 
-    /// Elements that are written to `place`, where they belong.
+    /// Elements that are written to `place`, where the result goes.
     pub(super) fn at(place: &Buffer) -> Self {
         Self {
             memory: None,
@@ -61,7 +61,7 @@ impl Partial {
         fold(&left.buffer, &self.buffer, op)
     }
 
-    /// `self = self op right`; `right` is left with something else.
+    /// `self = self op right`; `right` is overwritten.
     pub(super) fn fold_right(&mut self, right: &mut Self, op: &Op) -> Result<()> {
         if !op.is_commutative() {
             core::mem::swap(self, right);

@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// Reduction to one process.
 impl Communicator {
-    /// Reduces the elements at the same place of everybody's `send` into `receive` at the root:
+    /// Reduces the elements with the same index in the `send` of all into `receive` at the root:
     /// `receive[i] = send_0[i] op send_1[i] op …`, in the order of the ranks if the operator does
     /// not commute. Only the root gives `receive`, of as many elements, and may send in place.
     ///
@@ -29,7 +29,7 @@ impl Communicator {
     }
 }
 
-/// Reduces everybody's elements into `receive` at the root.
+/// Reduces the elements of all into `receive` at the root.
 pub(super) fn reduce(
     peers: &impl Peers,
     send: &Input,
@@ -68,7 +68,7 @@ pub(super) fn reduce(
     }))
 }
 
-/// Gives the result at the root; nothing elsewhere or if there is nothing to reduce.
+/// Returns the result at the root. Returns nothing elsewhere, or if there is nothing to reduce.
 pub(super) async fn to_root(
     peers: &impl Peers,
     own: &Buffer,
@@ -84,7 +84,7 @@ pub(super) async fn to_root(
     by_messages(peers, own, None, (op, root)).await
 }
 
-/// Where they meet, if they share memory and there is little to reduce.
+/// Returns the site of the processes, if they share memory and there is little to reduce.
 fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<AtSite<'a>>> {
     let choice = choose::collection(own.bytes()?, peers.all(), nearness(peers));
     Ok(match choice {
@@ -93,7 +93,7 @@ fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<AtSit
     })
 }
 
-/// Gives the result at the root, in `place` if there is one and the order allows it.
+/// Returns the result at the root, in `place` if there is one and the order allows it.
 async fn by_messages(
     peers: &impl Peers,
     own: &Buffer,
@@ -116,9 +116,9 @@ async fn by_messages(
     Ok(None)
 }
 
-/// Binomial tree over the distance from `root`: a process collects from those that have its bits
-/// and one lower one, near ones first, then passes the result on. With root 0 the operands stay in
-/// the order of the ranks.
+/// Binomial tree over the distance from `root`: a process collects from those whose distance has
+/// its bits and one lower bit, near ones first. Then it passes the result on. With root 0 the
+/// operands stay in the order of the ranks.
 async fn binomial(
     peers: &impl Peers,
     own: &Buffer,

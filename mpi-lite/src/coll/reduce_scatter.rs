@@ -9,9 +9,10 @@ use crate::error::{Cause, Result};
 
 /// Reduction whose result is scattered.
 impl Communicator {
-    /// Reduces as [`Communicator::allreduce`] and leaves with rank r the `counts[r]` elements that
-    /// follow those of the lower ranks. `send` holds the sum of the counts; `receive` the own
-    /// count, or everything if the input is in place, and then the result replaces its start.
+    /// Reduces like [`Communicator::allreduce`] and gives rank r the `counts[r]` elements that
+    /// follow those of the lower ranks. `send` has as many elements as the sum of the counts.
+    /// `receive` has the own count. If the input is in place, `receive` has all, and the result
+    /// replaces its start.
     ///
     /// # Errors
     /// As for [`Communicator::allreduce`]; [`Cause::Argument`] if there is not one count per
@@ -29,7 +30,7 @@ impl Communicator {
         drive(reduce_scatter(&peers, send, receive, counts, op))
     }
 
-    /// The same with `count` elements for each process.
+    /// Reduces and scatters the result, `count` elements for each process.
     ///
     /// # Errors
     /// As for [`Communicator::allreduce`].
@@ -49,8 +50,8 @@ impl Communicator {
 }
 
 /// Reduces vectors and gives each process its part: `counts[rank]` elements to each rank, in rank
-/// order. `receive` holds this process's part, or with `MPI_IN_PLACE` the whole vector, of which
-/// the part replaces the start.
+/// order. `receive` holds this process's part. With `MPI_IN_PLACE` it holds the whole vector, and
+/// the part replaces its start.
 pub(super) async fn reduce_scatter(
     peers: &impl Peers,
     send: &Input,

@@ -85,7 +85,7 @@ async fn exscan_by_messages(
     Ok(())
 }
 
-/// Checks the arguments, and does it in shared memory if they can; answers with what is to be
+/// Checks the arguments, and reduces in shared memory if the processes can. Returns what must be
 /// reduced by messages.
 fn begin(
     peers: &impl Peers,
@@ -106,7 +106,7 @@ fn begin(
     Ok(None)
 }
 
-/// Checks the arguments; `None` if there is nothing to do.
+/// Checks the arguments. Returns `None` if there is nothing to do.
 fn prepare(send: &Input, receive: &Buffer, op: &Op) -> Result<Option<Buffer>> {
     op.check(receive.datatype())?;
     receive.check()?;
@@ -116,9 +116,9 @@ fn prepare(send: &Input, receive: &Buffer, op: &Op) -> Result<Option<Buffer>> {
     Ok((own.count() > 0).then_some(own))
 }
 
-/// Recursive doubling: in round k a process and the one whose rank differs in bit k tell each
-/// other what their blocks of 2^k neighbours sum up to; the upper ones add the lower block to the
-/// sum of all below them. A partner beyond the last rank is left out: only blocks above miss it.
+/// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the
+/// sums of their blocks of 2^k adjacent ranks. The upper one adds the lower block to the sum of all
+/// ranks below it. A partner beyond the last rank is left out: only blocks above would need it.
 async fn lower_ranks(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Option<Partial>> {
     let mut block = Partial::copy_of(own)?;
     let mut incoming = Partial::room(own)?;

@@ -71,7 +71,7 @@ pub(super) async fn scatterv(
     direct(peers, &own, blocks, root).await
 }
 
-/// Where this process's block goes; at the root it may stay in place.
+/// Returns where this process's block goes. At the root it may stay in place.
 fn own_place(peers: &impl Peers, receive: &Input, blocks: Option<&[Buffer]>) -> Result<Buffer> {
     match (receive, blocks) {
         (Input::InPlace, Some(blocks)) => Ok(blocks[peers.here()].clone()),
@@ -79,7 +79,7 @@ fn own_place(peers: &impl Peers, receive: &Input, blocks: Option<&[Buffer]>) -> 
     }
 }
 
-/// The root sends to each process from where its block lies.
+/// The root sends each block to its process, right from where it lies.
 pub(super) async fn direct(
     peers: &impl Peers,
     own: &Buffer,
@@ -97,7 +97,8 @@ pub(super) async fn direct(
     keep(&blocks[root], own)
 }
 
-/// Packed blocks down a binomial tree over the distance from the root, the mirror of gather's.
+/// Packed blocks go down a binomial tree over the distance from the root, as in gather, but
+/// reversed.
 async fn tree(
     peers: &impl Peers,
     own: &Buffer,
@@ -135,7 +136,7 @@ async fn tree(
     }
 }
 
-/// The blocks one after the other, the root's first; and the bytes of one.
+/// Returns the blocks one after the other, the root's first, and the bytes of one.
 fn pack_from(blocks: &[Buffer], root: usize) -> Result<(Vec<u8>, usize)> {
     let block = blocks[root].bytes()? as usize;
     let mut held = Vec::with_capacity(block * blocks.len());

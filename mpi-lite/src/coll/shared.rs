@@ -1,9 +1,9 @@
 //! Small collectives of ranks that share memory, without messages: all members write what they
 //! bring where the others can read it.
 //!
-//! Where each member has a core of its own, each reads for itself what it needs: a cache line goes
-//! one way once. Where members share cores most of them do not run, so a member waits for as few as
-//! possible: each is counted when it comes, and the last one does the work and wakes the others.
+//! If each member has a core of its own, each reads what it needs: a cache line crosses once. If
+//! members share cores, most of them do not run, so a member waits for as few as possible. Each is
+//! counted when it comes, and the last one does the work and wakes the others.
 
 use super::partial::{Partial, fold};
 use crate::comm::{Call, Operation, in_words, length_differs};
@@ -15,7 +15,7 @@ use crate::node::site::{About, BRING_BYTES, Epoch, LINE_BYTES, Look, Who};
 /// The most bytes for which an epoch is worth while.
 pub(super) const SHARED_BYTES: u64 = BRING_BYTES as u64;
 
-/// Said by the last member to come, when it had no memory for the reduction.
+/// Released by the last member to come, if it had no memory for the reduction.
 const NO_MEMORY: About = About::NONE.with_bytes(1);
 
 impl Operation {
@@ -36,7 +36,7 @@ pub(super) fn wait<T>(
         .map_err(|error| in_words(at_site, error))
 }
 
-/// Checks that the member of rank `other` came for the same collective as this one; otherwise the
+/// Checks that the member of rank `other` came for the same collective as this one. If not, the
 /// program is wrong.
 #[inline]
 pub(super) fn check(
@@ -47,7 +47,7 @@ pub(super) fn check(
     agree(mine, (Some(other), theirs)).map_err(|error| in_words(at_site, error))
 }
 
-/// The same for what the last member to come has said; its rank is unknown.
+/// Checks what the last member to come has released the epoch for. Its rank is unknown.
 #[inline]
 fn check_release(at_site: AtSite<'_>, theirs: About, mine: About) -> Result<()> {
     agree(mine, (None, theirs)).map_err(|error| in_words(at_site, error))
@@ -62,7 +62,7 @@ pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
     let mut round = 0;
     while distance < size {
         epoch.reach(about, round);
-        at_site.rouse(Who::One((me + distance) % size));
+        at_site.wake(Who::One((me + distance) % size));
         let before = (me + size - distance) % size;
         if let Some(theirs) = wait(at_site, about, || epoch.has_reached(before, round))? {
             check(at_site, (before, theirs), about)?;
@@ -74,12 +74,12 @@ pub(super) fn barrier_in_rounds(at_site: AtSite<'_>) -> Result<()> {
     Ok(())
 }
 
-/// All are counted; the last releases the others.
+/// Barrier in which all are counted, and the last one releases the others.
 pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
     let (epoch, about) = at_site.begin_epoch(Operation::Barrier.about(0, 0));
     if epoch.count().map_err(complain)? {
         epoch.release(about, |_| ());
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
     } else {
         let came_for = wait(at_site, about, || epoch.is_released())?;
         check_release(at_site, came_for, about)?;
@@ -88,7 +88,7 @@ pub(super) fn barrier_by_count(at_site: AtSite<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Each member reads what all have brought.
+/// Allreduce in which each member reads what all have brought.
 pub(super) fn allreduce_by_all(
     at_site: AtSite<'_>,
     own: &Buffer,
@@ -100,7 +100,7 @@ pub(super) fn allreduce_by_all(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
-    at_site.rouse(Who::Others);
+    at_site.wake(Who::Others);
     for rank in (0..size).filter(|&rank| rank != me) {
         let theirs = wait(at_site, about, || epoch.has_come(rank))?;
         check(at_site, (rank, theirs), about)?;
@@ -109,7 +109,8 @@ pub(super) fn allreduce_by_all(
     reduce_all(epoch, size, (result, op))
 }
 
-/// The last member to come reads what all have brought, and tells them the result.
+/// Allreduce in which the last member to come reads what all have brought, and writes the result
+/// for them.
 pub(super) fn allreduce_by_last(
     at_site: AtSite<'_>,
     own: &Buffer,
@@ -125,7 +126,7 @@ pub(super) fn allreduce_by_last(
             Ok(()) => epoch.release(about, |bytes| pack(result, bytes)),
             Err(error) => epoch.release(said_of(error), |_| ()),
         }
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
         outcome?;
     } else {
         let theirs = wait(at_site, about, || epoch.is_released())?;
@@ -136,7 +137,7 @@ pub(super) fn allreduce_by_last(
     Ok(())
 }
 
-/// Reduces what all have brought; all have been counted.
+/// Reduces what all have brought. All must have been counted.
 fn reduce_for_all(
     at_site: AtSite<'_>,
     epoch: Epoch<'_>,
@@ -147,18 +148,18 @@ fn reduce_for_all(
     reduce_all(epoch, at_site.site().size(), (result, op))
 }
 
-/// All have been counted: have they come for the same?
+/// Checks that all have come for `about`. All must have been counted.
 fn check_all(at_site: AtSite<'_>, epoch: Epoch<'_>, about: About) -> Result<()> {
     let all = at_site.check_all(epoch, about);
     all.map_err(|error| in_words(at_site, error))
 }
 
-/// Scan or exscan: how many of the lowest ranks are reduced for this one.
+/// Returns how many of the lowest ranks a scan or exscan reduces for this one.
 fn prefix_of(rank: usize, kind: Operation) -> usize {
     rank + usize::from(kind == Operation::Scan)
 }
 
-/// Scan or exscan where each reads what the lower ranks have brought, and waits for nobody else.
+/// Scan or exscan in which each reads what the lower ranks have brought, and waits for nobody else.
 pub(super) fn prefix_by_all(
     at_site: AtSite<'_>,
     kind: Operation,
@@ -170,7 +171,7 @@ pub(super) fn prefix_by_all(
     wait(at_site, about, || epoch.is_free())?;
     epoch.bring(about, Who::Others, |bytes| pack(own, bytes));
     epoch.is_to_be_read_for(Who::Others);
-    at_site.rouse(Who::Others);
+    at_site.wake(Who::Others);
     for rank in 0..me {
         let theirs = wait(at_site, about, || epoch.has_come(rank))?;
         check(at_site, (rank, theirs), about)?;
@@ -184,7 +185,7 @@ pub(super) fn prefix_by_all(
     }
 }
 
-/// The same where the last member to come gives each its result.
+/// Prefix reduction in which the last member to come computes the result of each member.
 pub(super) fn prefix_by_last(
     at_site: AtSite<'_>,
     kind: Operation,
@@ -196,7 +197,7 @@ pub(super) fn prefix_by_last(
     epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
     if epoch.count().map_err(complain)? {
         let outcome = release_prefixes(at_site, epoch, about, Prefixes { kind, own, op });
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
         outcome?;
     }
     let theirs = wait(at_site, about, || epoch.is_released_alone())?;
@@ -208,7 +209,7 @@ pub(super) fn prefix_by_last(
     Ok(())
 }
 
-/// What a scan computes; its `kind` is scan or exscan.
+/// The arguments of a scan. Its `kind` is scan or exscan.
 #[derive(Clone, Copy)]
 struct Prefixes<'a> {
     kind: Operation,
@@ -216,7 +217,7 @@ struct Prefixes<'a> {
     op: &'a Op,
 }
 
-/// Releases each with its result; or those that have none yet with what went wrong.
+/// Releases each member with its result. If the reduction fails, releases the rest with the error.
 fn release_prefixes(
     at_site: AtSite<'_>,
     epoch: Epoch<'_>,
@@ -235,8 +236,8 @@ fn release_prefixes(
     outcome
 }
 
-/// Reduces from the first rank to the last, and releases each on the way, once what it brought has
-/// been read: it may bring something else then.
+/// Reduces from the first rank to the last, and releases each on the way, once its elements have
+/// been read: it may bring others then.
 fn fold_prefixes(
     at_site: AtSite<'_>,
     epoch: Epoch<'_>,
@@ -255,7 +256,7 @@ fn fold_prefixes(
             next.fold_left(&lower, op)?;
         }
         core::mem::swap(&mut lower, &mut next);
-        // The first rank has no result of an exscan: it looks at none.
+        // The first rank has no result of an exscan, and reads none.
         if rank == 0 || kind == Operation::Scan {
             epoch.release_one(rank, about, |bytes| pack(lower.buffer(), bytes));
             *released = rank + 1;
@@ -264,7 +265,7 @@ fn fold_prefixes(
     Ok(())
 }
 
-/// What the last member to come says when the reduction failed.
+/// Returns what the last member to come releases the epoch with if the reduction failed.
 fn said_of(error: &Error) -> About {
     match error.class() {
         Class::NoMem => NO_MEMORY,
@@ -272,8 +273,8 @@ fn said_of(error: &Error) -> About {
     }
 }
 
-/// Checks what the last member to come has said: it may have had no memory for a result like
-/// `result`.
+/// Checks what the last member to come has released the epoch with: it may have had no memory for a
+/// result like `result`.
 #[inline]
 fn check_result(
     at_site: AtSite<'_>,
@@ -287,8 +288,8 @@ fn check_result(
     check_release(at_site, theirs, mine)
 }
 
-/// The root brings what all read; it does not wait for them.
-// Blocking and nonblocking calls are compiled apart, and only the one comes here.
+/// Broadcast in which the root brings what all read, and does not wait for them.
+// Blocking and nonblocking calls are compiled apart, and only blocking ones come here.
 #[inline(always)]
 pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let room = buffer.bytes()?;
@@ -297,12 +298,12 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
     if at_site.site().me() == root {
         let about = about.with_bytes(room as u32);
         epoch.bring(about, Who::Others, |bytes| pack(buffer, bytes));
-        at_site.rouse(Who::Others);
+        at_site.wake(Who::Others);
         return Ok(());
     }
     epoch.bring(about, Who::Nobody, |_| ());
     epoch.is_to_be_read_for(Who::One(root));
-    at_site.rouse(epoch.awaited_by());
+    at_site.wake(epoch.awaited_by());
     let theirs = wait(at_site, about, || epoch.has_come(root))?;
     if theirs.with_bytes(0) != about {
         check(at_site, (root, theirs), about)?;
@@ -322,7 +323,8 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
     Ok(())
 }
 
-/// All bring something for the root, and do not wait for it. The root gives the result.
+/// Reduction in which all bring elements for the root, and do not wait for it. Returns the result
+/// at the root.
 pub(super) fn reduce(
     at_site: AtSite<'_>,
     own: &Buffer,
@@ -334,7 +336,7 @@ pub(super) fn reduce(
     if at_site.site().me() == root {
         epoch.bring(about, Who::Nobody, |bytes| pack(own, bytes));
         epoch.is_to_be_read_for(Who::Others);
-        at_site.rouse(epoch.awaited_by());
+        at_site.wake(epoch.awaited_by());
         collect(at_site, epoch, about)?;
         let result = match place {
             Some(place) => Partial::at(place),
@@ -344,9 +346,9 @@ pub(super) fn reduce(
         return Ok(Some(result));
     }
     epoch.bring(about, Who::One(root), |bytes| pack(own, bytes));
-    at_site.rouse(epoch.awaited_by());
+    at_site.wake(epoch.awaited_by());
     if !at_site.site().is_oversubscribed() || epoch.give(root) {
-        at_site.rouse(Who::One(root));
+        at_site.wake(Who::One(root));
     }
     Ok(None)
 }
@@ -365,7 +367,7 @@ fn collect(at_site: AtSite<'_>, epoch: Epoch<'_>, about: About) -> Result<()> {
     Ok(())
 }
 
-/// Writes the data of `buffer`, which is as long as `bytes`.
+/// Packs the data of `buffer` into `bytes`, which is as long.
 #[inline]
 pub(super) fn pack(buffer: &Buffer, bytes: &mut [u8]) {
     match buffer.contiguous() {
@@ -374,7 +376,7 @@ pub(super) fn pack(buffer: &Buffer, bytes: &mut [u8]) {
     };
 }
 
-/// Lays down what the member of `rank` has brought.
+/// Copies what the member of `rank` has brought into `buffer`.
 #[inline]
 fn take(epoch: Epoch<'_>, (rank, bytes): (usize, usize), buffer: &Buffer) {
     match buffer.contiguous() {
@@ -386,7 +388,7 @@ fn take(epoch: Epoch<'_>, (rank, bytes): (usize, usize), buffer: &Buffer) {
 }
 
 /// Reduces what all members have brought, in the order of their ranks: from the last to the first,
-/// so that one result goes through all of them.
+/// with one running result.
 fn reduce_all(epoch: Epoch<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Result<()> {
     let bytes = result.bytes()? as usize;
     if bytes <= LINE_BYTES && result.datatype().has_no_gaps() {
@@ -399,7 +401,7 @@ fn reduce_all(epoch: Epoch<'_>, size: usize, (result, op): (&Buffer, &Op)) -> Re
     Ok(())
 }
 
-/// The same for what fits a line and looks the same in memory.
+/// Reduces what all members have brought, if it fits a line and is laid out there as in memory.
 #[inline]
 fn reduce_lines(
     epoch: Epoch<'_>,

@@ -217,7 +217,7 @@ impl Walker {
         assert_eq!(room, letters(&|other| (other, self.me)));
     }
 
-    /// Each pair has a length of its own, a few of which are longer than what fits a sheet.
+    /// Each pair has a length of its own, a few of which are longer than an exchange buffer.
     fn alltoallw(&self, comm: &Communicator, len: usize) {
         let members = comm.group().members();
         let length = |from: u32, to: u32| match (from * 3 + to * 5 + self.step as u32) % 29 {
@@ -318,7 +318,7 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
 }
 
 #[test]
-fn who_finds_no_place_uses_messages() {
+fn a_communicator_without_a_place_uses_messages() {
     on_one_node(2, false, &|world| {
         let all: Vec<_> = (0..100).map(|_| world.dup().unwrap()).collect();
         let met = all.iter().filter(|comm| comm.at_site().is_some()).count();
@@ -368,9 +368,9 @@ fn a_longer_broadcast_than_the_buffer_is_an_error() {
     });
 }
 
-/// Blocks of 4,000 bytes of 20 ranks are more than a sheet holds.
+/// Blocks of 4,000 bytes of 20 ranks are more than an exchange buffer holds.
 #[test]
-fn what_fits_no_sheet_goes_in_several_epochs() {
+fn what_fits_no_buffer_goes_in_several_epochs() {
     const SIZE: usize = 20;
     const COUNT: usize = 1000;
     let gaps = Datatype::Basic(Basic::Int).resized(-4, 12).unwrap();
@@ -397,7 +397,7 @@ fn what_fits_no_sheet_goes_in_several_epochs() {
             let before = world.at_site().unwrap().site().site_id().last;
             world.alltoall(&send, &of_one(&all)).unwrap();
             let epochs = world.at_site().unwrap().site().site_id().last - before;
-            assert_eq!(epochs, 2, "80,000 bytes in sheets of 65,536");
+            assert_eq!(epochs, 2, "80,000 bytes in buffers of 65,536");
             assert_eq!(all.pack(), letters(&|other| (other, me)));
             world.alltoall(&Input::InPlace, &of_one(&own)).unwrap();
             assert_eq!(own.pack(), letters(&|other| (other, me)), "in place");
@@ -410,9 +410,9 @@ fn what_fits_no_sheet_goes_in_several_epochs() {
     }
 }
 
-/// A row that fits a sheet may be one of many that a column does not hold.
+/// The blocks of each sender fit its send buffer, but all those to one receiver do not fit.
 #[test]
-fn blocks_that_fit_no_sheet_go_as_messages() {
+fn blocks_that_fit_no_buffer_go_as_messages() {
     on_one_node(20, true, &|world| {
         let (me, size) = (world.rank() as usize, world.size() as usize);
         for root in [0, size - 1] {
@@ -508,7 +508,7 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
 /// The root does not send, so the others would wait for ever.
 /// However seldom a waiter looks before it sleeps: it is woken once, and then must see it.
 #[test]
-fn who_sleeps_when_the_root_of_a_long_broadcast_sends_nothing_is_told_too() {
+fn a_sleeping_member_notices_that_the_root_of_a_long_broadcast_sends_nothing() {
     for is_oversubscribed in [false, true] {
         let (sleeper, awaited) = channel();
         let awaited = Mutex::new(awaited);

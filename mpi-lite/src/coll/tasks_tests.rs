@@ -174,7 +174,7 @@ fn an_operator_of_the_program_runs_with_the_lane_unlocked() {
 }
 
 #[test]
-fn who_waits_for_a_lost_process_is_told_and_the_buffers_are_free() {
+fn tasks_that_wait_for_a_lost_process_fail_and_their_buffers_are_free() {
     let world = World::new(2, 1);
     for (from, to) in [(0, 1), (1, 0)] {
         world.air.cut(PeerId(from), PeerId(to), Instant(u64::MAX));
@@ -197,7 +197,7 @@ fn who_waits_for_a_lost_process_is_told_and_the_buffers_are_free() {
 }
 
 #[test]
-fn who_calls_something_else_is_named_with_both_calls() {
+fn different_nonblocking_collectives_are_an_error_that_names_both_calls() {
     let world = World::new(2, 1);
     let mut room = [0; 4];
     let barrier = world.comms[0].ibarrier();

@@ -177,7 +177,7 @@ pub(crate) fn mismatch((me, mine): (u32, &str), (other, theirs): (u32, &str)) ->
 #[cold]
 pub(crate) fn in_words(at_site: AtSite<'_>, error: Error) -> Error {
     match error.cause() {
-        Cause::Stray { .. } | Cause::Parted { .. } => {
+        Cause::Stray { .. } | Cause::MismatchAtSite { .. } => {
             let error = mismatch_in_words(at_site, error);
             let me = at_site.site().me();
             at_site.give_up(
@@ -202,20 +202,20 @@ fn mismatch_in_words(at_site: AtSite<'_>, error: Error) -> Error {
             let mine = Call::of_epoch(About::decode(mine));
             mismatch((me, &mine), (source_rank, &Call::name_of(tag)))
         }
-        Cause::Parted { rank, mine, theirs } => {
+        Cause::MismatchAtSite { rank, mine, theirs } => {
             let [mine, theirs] = [mine, theirs].map(About::decode);
-            // A member that is only told that another one parted looks for that one. By then all
-            // have been counted.
+            // The last member to come reports a mismatch without a rank. Then this one looks for
+            // the rank: all have been counted by then.
             let silent = || (0..site.size()).find(|&rank| !site.has_come(rank));
             let found = || {
-                let found = site.parted(mine);
+                let found = site.mismatch(mine);
                 found.or_else(|| silent().map(|rank| (rank, About::NONE)))
             };
             let known = rank.map(|rank| (rank, theirs));
             let known = known.or_else(|| found().map(|(rank, theirs)| (rank as u32, theirs)));
             match known {
-                Some(other) => parted((me, mine), other),
-                None => parted_somewhere(mine, theirs),
+                Some(other) => mismatch_at_site((me, mine), other),
+                None => mismatch_somewhere(mine, theirs),
             }
         }
         _ => error,
@@ -224,8 +224,8 @@ fn mismatch_in_words(at_site: AtSite<'_>, error: Error) -> Error {
 
 /// The error for two ranks that did not come for the same, the own first.
 #[cold]
-pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
-    if have_parted_before(mine, theirs) {
+pub(crate) fn mismatch_at_site((me, mine): (u32, About), (other, theirs): (u32, About)) -> Error {
+    if mismatched_before(mine, theirs) {
         return mismatch_before(&format!("rank {other}"), mine, theirs);
     }
     let theirs = match theirs {
@@ -236,9 +236,9 @@ pub(crate) fn parted((me, mine): (u32, About), (other, theirs): (u32, About)) ->
     mismatch((me, &Call::of_epoch(mine)), (other, &theirs))
 }
 
-/// The same for what the last member to come has said; its rank is unknown.
-fn parted_somewhere(mine: About, theirs: About) -> Error {
-    if have_parted_before(mine, theirs) {
+/// The error for a mismatch that the last member to come has reported: the rank is unknown.
+fn mismatch_somewhere(mine: About, theirs: About) -> Error {
+    if mismatched_before(mine, theirs) {
         return mismatch_before("another rank", mine, theirs);
     }
     let [mine, theirs] = [mine, theirs].map(Call::of_epoch);
@@ -250,13 +250,13 @@ fn parted_somewhere(mine: About, theirs: About) -> Error {
     Cause::Collective(why.into()).into()
 }
 
-/// Whether two members parted in the call before this one, of which each has told the other.
-fn have_parted_before(mine: About, theirs: About) -> bool {
+/// Returns true if two members were in different calls before this one. Each line contains both.
+fn mismatched_before(mine: About, theirs: About) -> bool {
     let is_same = (mine.kind(), mine.root()) == (theirs.kind(), theirs.root());
     is_same && mine.before() != theirs.before()
 }
 
-/// The error for members that parted in the call before; `other` parted from this one.
+/// The error for members whose calls before this one differed; `other` names the other member.
 fn mismatch_before(other: &str, mine: About, theirs: About) -> Error {
     let [mine, theirs] = [mine, theirs].map(|about| Call::of_before(about.before()));
     let why = format!(
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_epoch_are_told_once_and_only_if_they_are_known() {
+    fn a_call_names_its_bytes_once_and_only_if_they_are_known() {
         for (operation, bytes, words) in [
             (Operation::Allgather, 4, "MPI_Allgather of 4 bytes"),
             (Operation::Alltoallv, 0, "MPI_Alltoallv or MPI_Alltoallw"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_different_calls_reads_both() {
+    fn the_error_for_different_calls_names_both() {
         let mine = Call::rooted(Operation::Bcast, 1);
         let theirs = Call::of_all(Operation::Allreduce).tag();
         let text = mine.met(1, (0, theirs)).to_string();

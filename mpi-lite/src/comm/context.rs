@@ -1,16 +1,15 @@
-//! How the processes of a communicator agree on a new one: on its context, and on where its members
-//! meet.
+//! How the processes of a communicator agree on a new one: on its context, and on its site.
 //!
-//! Every process counts the contexts it has used; the new one is the greatest of these counts.
-//! So it is new for everybody, and groups without a common member may use the same.
+//! Every process counts the contexts it has used. The new context is the greatest of these counts.
+//! So it is new for all, and groups without a common member may use the same one.
 //!
 //! Two threads of a process may agree at once, with the members of different parents. Then both
 //! could get the same greatest count. So a process with several threads counts for one parent at a
-//! time, and tells the members of the second parent that it is busy; they all ask again together.
-//! It says so in the first round already, in which nothing is held yet. When that round is over all
-//! members have come, so a process that holds the count later waits only for members that have
+//! time, and sends the members of the second parent that it is busy. They all try again together.
+//! It sends so in the first round already, in which nothing is held yet. When that round is over
+//! all members have come, so a process that holds the count later waits only for members that have
 //! come. Of several parents the one with the least context comes first, so that one of them always
-//! gets on.
+//! proceeds.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,10 +24,10 @@ use crate::error::Result;
 use crate::ids::Context;
 use crate::node::site::{About, Site, SiteId};
 
-/// What the members of a communicator come for when they agree where they meet.
+/// What the members of a communicator come for when they agree on a new one.
 const AGREEMENT: About = About::new(Operation::Create as u8, 0, WORD_BYTES as u32);
 
-/// What this process has used.
+/// The contexts and places that this process has used.
 #[derive(Debug)]
 pub(super) struct Contexts {
     next: AtomicU32,
@@ -94,13 +93,14 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// A communicator is freed that met here.
+    /// Notes that the communicator of `site` is freed.
     pub(super) fn leave(&self, site: Site) {
         self.places.lock().leave(site);
     }
 }
 
-/// What each process tells the others: its count, where it can meet, and two words of the caller.
+/// What each process sends to the others: its count, the places that it can use, and two words of
+/// the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
     next: u32,
@@ -110,11 +110,11 @@ struct Word {
 
 const WORD_BYTES: usize = 28;
 
-/// In a count: it does not hold, since this process has several threads. Counts are multiples of
-/// `Context::EACH`.
+/// Bit of a count that does not hold, since another thread of the process counts for another
+/// parent. Counts are multiples of `Context::EACH`.
 const BUSY: u32 = 1;
 
-/// What the processes of a communicator have agreed on. A process that makes no communicator of it
+/// What the processes of a communicator have agreed on. A process that is no member of the new one
 /// drops it.
 #[derive(Debug)]
 pub(super) struct Agreement<'a> {
@@ -124,7 +124,7 @@ pub(super) struct Agreement<'a> {
     all: Vec<Word>,
     offered: Offer,
     taken: Cell<Option<SiteId>>,
-    /// Left when it is settled what was taken.
+    /// Left when the places that were taken are settled.
     queued: Option<Queued<'a>>,
 }
 
@@ -146,7 +146,7 @@ impl Agreement<'_> {
         self.all.iter().map(|word| word.words)
     }
 
-    /// Where the members of `group` meet: what `open` makes of a place that is free for all of
+    /// The site of the members of `group`, which `open` makes of a place that is free for all of
     /// them.
     pub(super) fn meet(
         &self,
@@ -160,7 +160,7 @@ impl Agreement<'_> {
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
         let mut site = open(common.site_id()?)?;
         if self.queued.is_some() {
-            site.leave_sheets();
+            site.leave_exchange_buffers();
         }
         self.taken.set(common.site_id());
         Some(site)
@@ -168,7 +168,8 @@ impl Agreement<'_> {
 }
 
 impl Communicator {
-    /// Agrees with all processes of this communicator, which are `peers`; tells the `words` of all.
+    /// Agrees with all processes of this communicator, which are `peers`. Exchanges the `words` of
+    /// all.
     pub(super) async fn agree(&self, peers: &impl Peers, words: [u32; 2]) -> Result<Agreement<'_>> {
         let contexts = &self.inner.contexts;
         let mut queued = None;
@@ -198,7 +199,7 @@ impl Communicator {
         }
     }
 
-    /// What this process proposes; no place to meet unless it `counts` for this parent.
+    /// What this process proposes. It offers no place unless it `counts` for this parent.
     fn propose(&self, counts: bool) -> Agreement<'_> {
         let contexts = &self.inner.contexts;
         let next = contexts.next.load(Ordering::SeqCst);
@@ -216,10 +217,10 @@ impl Communicator {
     }
 }
 
-/// All-gather of one word per process, without messages where the processes meet.
+/// All-gather of one word per process, without messages if the processes have a site.
 async fn gather_words(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
     if let Some(at_site) = peers.at_site()
-        && at_site.site().has_sheets()
+        && at_site.site().has_exchange_buffers()
     {
         return gather_words_together(at_site, mine);
     }
@@ -242,8 +243,8 @@ fn gather_words_together(at_site: AtSite<'_>, mine: Word) -> Result<Vec<Word>> {
     Ok(all.as_chunks().0.iter().map(Word::decode).collect())
 }
 
-/// By the algorithm of Bruck: in round k each has the words of 2^k processes from itself on,
-/// and gets as many more from 2^k further on.
+/// All-gather by the algorithm of Bruck: in round k each has the words of 2^k processes from itself
+/// on, and receives as many more from the process 2^k further on.
 async fn gather_words_by_messages(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
     let size = peers.all();
     let mut known = mine.encode().to_vec();
@@ -257,7 +258,7 @@ async fn gather_words_by_messages(peers: &impl Peers, mine: Word) -> Result<Vec<
         peers.exchange((to, &outgoing), (from, &incoming)).await?;
         known.extend_from_slice(&room);
     }
-    // The first word is this process's, so turn the list until rank 0 is first.
+    // The first word is this process's: rotate the list until rank 0 is first.
     let (words, _) = known.as_chunks();
     let mut words: Vec<Word> = words.iter().map(Word::decode).collect();
     words.rotate_right(peers.here());

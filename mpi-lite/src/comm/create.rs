@@ -12,7 +12,7 @@ use crate::error::{Cause, Result};
 const NO_COLOR: u32 = u32::MAX;
 
 impl Communicator {
-    /// A communicator of the same processes with a new context. Collective.
+    /// Makes a communicator of these processes with a new context. Collective.
     ///
     /// # Errors
     /// A process of the group is lost.
@@ -22,8 +22,8 @@ impl Communicator {
         drive(self.dup_among(&self.within(Operation::Create)))
     }
 
-    /// Parts the processes by `color`; within a part they are ordered by `key`, then by their
-    /// rank here. `None` takes part in nothing and gets `None`. Collective.
+    /// Splits the processes by `color`. Within a part they are ordered by `key`, then by their rank
+    /// here. A process with `None` is in no part and gets `None`. Collective.
     ///
     /// # Errors
     /// A process of the group is lost.
@@ -33,12 +33,12 @@ impl Communicator {
         drive(self.split_among(&self.within(Operation::Create), color, key))
     }
 
-    /// A communicator of `group`, a part of this one's; processes outside of it get `None`.
+    /// Makes a communicator of `group`, a subset of this one's. Processes outside of it get `None`.
     /// Collective over all processes of this communicator.
     ///
     /// # Errors
-    /// A process of `group` is none of this communicator's; nobody waits for the caller because of
-    /// that. A process of this communicator is lost.
+    /// A process of `group` is not in this communicator; the caller takes part all the same. A
+    /// process of this communicator is lost.
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
@@ -46,7 +46,7 @@ impl Communicator {
     }
 }
 
-/// The same among `peers`, the processes of the communicator.
+/// How communicators are made among `peers`, the processes of this one.
 impl Communicator {
     async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {
         let agreement = self.agree(peers, [0, 0]).await?;

@@ -13,7 +13,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// These processes in this order; no one twice.
+    /// A group of these processes in this order. None may be in it twice.
     #[must_use]
     pub fn from_members(members: Arc<[PeerId]>) -> Self {
         Self { members }
@@ -46,12 +46,12 @@ impl Group {
         &self.members
     }
 
-    /// The same, to be kept.
+    /// Its processes by rank, as a shared slice.
     pub(super) fn shared_members(&self) -> Arc<[PeerId]> {
         Arc::clone(&self.members)
     }
 
-    /// The first process of this group that is none of `other`'s.
+    /// The first process of this group that is not in `other`.
     #[must_use]
     pub fn first_beyond(&self, other: &Self) -> Option<PeerId> {
         let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
@@ -59,7 +59,7 @@ impl Group {
         members.find(|member| !known.contains(member))
     }
 
-    /// How this group relates to `other`; never `Congruent`. Source: MPI 5.0, 7.3.1.
+    /// Returns how this group relates to `other`. Never `Congruent`. Source: MPI 5.0, 7.3.1.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         if self.members == other.members {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-pub(crate) use call::{Call, Form, Operation, in_words, mismatch, parted};
+pub(crate) use call::{Call, Form, Operation, in_words, mismatch, mismatch_at_site};
 pub use group::Group;
 pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
 pub(crate) use point::length_differs;
@@ -43,9 +43,9 @@ struct Inner {
     context: Context,
     group: Group,
     rank: u32,
-    /// Where its members meet, if they share memory.
+    /// The site of its members, if they share memory.
     site: Option<Site>,
-    /// Tells the engine which processes may send messages with its contexts.
+    /// Registers with the engine the processes that may send messages with its contexts.
     port: OpenPort,
     /// Its nonblocking collectives.
     window: Mutex<tasks::Window>,
@@ -59,7 +59,7 @@ impl Drop for Inner {
     }
 }
 
-/// From now on the contexts of this communicator lead to the processes of `group`.
+/// Makes the contexts of this communicator lead to the processes of `group`.
 fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
     let members = group.shared_members();
     engine.with(|lane| lane.open_port(context, Port::Matching { members }))
@@ -68,19 +68,18 @@ fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// The same communicator.
+    /// Both are one communicator.
     Identical,
-    /// Same group in the same order, different contexts.
+    /// The groups have the same members in the same order; the contexts differ.
     Congruent,
-    /// Same members in another order.
+    /// The groups have the same members in another order.
     Similar,
     /// Anything else.
     Unequal,
 }
 
 impl Communicator {
-    /// The two communicators that every process has: of all processes that it knows when it begins,
-    /// and of itself.
+    /// The two communicators that every process has: of all processes of the job, and of itself.
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>) -> (Self, Self) {
         let contexts = Arc::new(context::Contexts::default());
@@ -141,7 +140,7 @@ impl Communicator {
         &self.inner.engine
     }
 
-    /// Where its members meet, if they share memory.
+    /// The site of its members, if they share memory.
     #[inline]
     pub(crate) fn at_site(&self) -> Option<AtSite<'_>> {
         let site = self.inner.site.as_ref()?;
@@ -149,10 +148,10 @@ impl Communicator {
         Some(AtSite::new(&self.inner.engine, site, context))
     }
 
-    /// Whether, after the last operation of all, the members agree what that was.
+    /// Checks that the members agree what the last operation of all was.
     ///
     /// # Errors
-    /// `Cause::Mismatch` if one was in another one or had another root.
+    /// `Cause::Mismatch` if a member was in another operation or had another root.
     pub(crate) fn check_last_epoch(&self) -> Result<()> {
         let Some(site) = self.inner.site.as_ref() else {
             return Ok(());
@@ -160,10 +159,13 @@ impl Communicator {
         let Some((mine, (other, theirs))) = site.disagreement() else {
             return Ok(());
         };
-        Err(parted((self.rank(), mine), (other as u32, theirs)))
+        Err(mismatch_at_site(
+            (self.rank(), mine),
+            (other as u32, theirs),
+        ))
     }
 
-    /// How this communicator relates to `other`. Source: MPI 5.0, 7.4.1.
+    /// Returns how this communicator relates to `other`. Source: MPI 5.0, 7.4.1.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         if self.inner.context == other.inner.context {

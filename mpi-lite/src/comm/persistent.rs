@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::ids::{Dest, Mode, Source, TagSelector};
 
 impl Communicator {
-    /// A persistent send; started by [`Lane::start`](crate::engine::Lane::start). Arguments as of
+    /// Makes a persistent send, started by [`Lane::start`](crate::engine::Lane::start). Arguments
+    /// as of
     /// [`Communicator::isend`].
     ///
     /// # Errors
@@ -19,7 +20,7 @@ impl Communicator {
         Ok(self.engine().with(|lane| lane.plan(Plan::Send(plan))))
     }
 
-    /// A persistent receive; arguments as of [`Communicator::irecv`].
+    /// Makes a persistent receive. Arguments as of [`Communicator::irecv`].
     ///
     /// # Errors
     /// As [`Communicator::irecv`], as far as the arguments go.

@@ -1,10 +1,10 @@
-//! At which place of the node's memory the members of a communicator meet.
+//! Chooses the place of the node's memory where the members of a communicator have their site.
 //!
-//! Each process knows which places it may use. When a communicator is made its members tell each
-//! other (`context`), and take the first that is free for all of them. Slots belong to ranks of the
-//! node, so groups without a common member may take the same.
+//! Each process keeps a set of places that it may use. When a communicator is made its members
+//! exchange these sets (`context`), and take the first place that is free for all of them. Slots
+//! belong to ranks of the node, so groups without a common member may take the same place.
 //!
-//! A process that has left a place may use it again when all others have left it too: until then
+//! A process that has left a place may use it again when all others have left it too. Until then
 //! one of them may still have to read what this process brought there.
 
 use crate::node::site::{PLACES, Site, SiteId};
@@ -19,12 +19,12 @@ const _: () = assert!(PLACES == u64::BITS);
 pub(super) struct Offer {
     /// Places that it may use, a bit each.
     pub(super) free: u64,
-    /// It has seen no greater number of an epoch at any of them.
+    /// The greatest number of an epoch that it has seen at any of them.
     pub(super) last: u64,
 }
 
 impl Offer {
-    /// The offer of a process that would take any place.
+    /// The offer of a process that takes any place.
     pub(super) const ANY: Self = Self {
         free: u64::MAX,
         last: 0,
@@ -33,7 +33,7 @@ impl Offer {
     /// The offer of a process that has no place.
     pub(super) const NONE: Self = Self { free: 0, last: 0 };
 
-    /// What both offer.
+    /// Returns what both offer.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             free: self.free & other.free,
@@ -41,7 +41,7 @@ impl Offer {
         }
     }
 
-    /// Where they meet, if there is a place free for all of them.
+    /// Returns the site that they take, if a place is free for all of them.
     pub(super) fn site_id(self) -> Option<SiteId> {
         let place = self.free.trailing_zeros();
         let last = self.last;
@@ -53,7 +53,7 @@ impl Offer {
 #[derive(Debug)]
 pub(super) struct Places {
     offer: Offer,
-    /// Left by this process.
+    /// Sites that this process has left.
     left: Vec<Site>,
 }
 
@@ -69,7 +69,8 @@ impl Default for Places {
 }
 
 impl Places {
-    /// What may be used. Until `settle` nothing is offered to another communicator.
+    /// Returns the places that may be used. Nothing is offered to another communicator until
+    /// `settle`.
     pub(super) fn offer(&mut self) -> Offer {
         let offer = &mut self.offer;
         self.left.retain(|site| {
@@ -86,13 +87,13 @@ impl Places {
         offered
     }
 
-    /// Of what was offered this was taken.
+    /// Notes which of the offered places was taken.
     pub(super) fn settle(&mut self, offered: Offer, taken: Option<SiteId>) {
         let taken = taken.map_or(0, |site_id| 1 << site_id.place);
         self.offer.free |= offered.free & !taken;
     }
 
-    /// This process comes to `site` no more.
+    /// Notes that this process comes to `site` no more.
     pub(super) fn leave(&mut self, site: Site) {
         site.leave();
         self.left.push(site);

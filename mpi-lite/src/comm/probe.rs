@@ -1,4 +1,4 @@
-//! Looking at messages before they are received. Source: MPI 5.0, 3.8.
+//! Probes: looks at messages before they are received. Source: MPI 5.0, 3.8.
 
 use super::Communicator;
 use crate::engine::matching::Pattern;
@@ -9,18 +9,18 @@ use crate::ids::{Source, TagSelector};
 /// What a matched probe found: `None` is `MPI_MESSAGE_NO_PROC`.
 pub type Matched = (Option<Message>, Status);
 
-/// A probe that found something.
+/// Returns the result of a probe that has found `thing`.
 fn found<T>(thing: T) -> Option<Result<T>> {
     Some(Ok(thing))
 }
 
-/// A probe that found nothing: it must not wait for ever for a peer that is lost.
+/// Returns the error for a probe that has found nothing and would wait for a lost peer for ever.
 fn hopeless<T>(lane: &Lane, pattern: &Pattern) -> Option<Result<T>> {
     lane.failure_behind(pattern).map(Err)
 }
 
 impl Communicator {
-    /// Waits until a message is there that a receive with these arguments would get.
+    /// Waits until there is a message that a receive with these arguments would get.
     ///
     /// # Errors
     /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
@@ -35,7 +35,7 @@ impl Communicator {
         })
     }
 
-    /// Tells whether such a message is there.
+    /// Returns the status of a message that a receive could match, or `None` if there is none.
     ///
     /// # Errors
     /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
@@ -52,7 +52,8 @@ impl Communicator {
             .transpose()
     }
 
-    /// Waits for such a message and takes it: no other receive or probe will see it.
+    /// Waits for a message that a receive with these arguments would get, and takes it: no other
+    /// receive or probe sees it.
     ///
     /// # Errors
     /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that
@@ -68,7 +69,7 @@ impl Communicator {
         Ok((Some(message), status))
     }
 
-    /// Takes such a message if one is there.
+    /// Takes the message that a receive with these arguments would get, if there is one.
     ///
     /// # Errors
     /// `Rank`, `Tag`: the arguments. `Lost`: no such message is there, and a peer is lost that

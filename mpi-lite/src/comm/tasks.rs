@@ -18,7 +18,7 @@ use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Completion, Desk, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, TaskId, Work,
+    Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskId, Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
@@ -59,7 +59,7 @@ pub(crate) struct TaskPeers {
     context: Context,
     /// Which of the active ones, in place.
     number: u32,
-    desk: Desk,
+    submissions: Submissions,
 }
 
 impl TaskPeers {
@@ -115,14 +115,17 @@ impl Peers for TaskPeers {
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
-        let sent = self.desk.order(self.send_plan(to, buffer)?).await;
+        let sent = self.submissions.submit(self.send_plan(to, buffer)?).await;
         sent.and_then(Completion::into_result)
             .map(drop)
             .map_err(|error| self.give_up(error))
     }
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
-        let received = self.desk.order(self.receive_plan(from, buffer)?).await;
+        let received = self
+            .submissions
+            .submit(self.receive_plan(from, buffer)?)
+            .await;
         received
             .and_then(|received| self.check((buffer, from), received))
             .map_err(|error| self.give_up(error))
@@ -134,7 +137,10 @@ impl Peers for TaskPeers {
         (from, into): (usize, &Buffer),
     ) -> Result<()> {
         let (send, receive) = (self.send_plan(to, send)?, self.receive_plan(from, into)?);
-        let (receiving, sending) = (self.desk.order(receive), self.desk.order(send));
+        let (receiving, sending) = (
+            self.submissions.submit(receive),
+            self.submissions.submit(send),
+        );
         let sent = sending.await.and_then(Completion::into_result);
         if sent.is_err() {
             receiving.withdraw();
@@ -151,16 +157,21 @@ impl Communicator {
     /// This process in a call whose arguments are only to be checked: nothing is sent.
     pub(crate) fn beside(&self) -> TaskPeers {
         let call = Call::of_all(Operation::Barrier);
-        self.task_peers(call, (self.context(), 0), Desk::default())
+        self.task_peers(call, (self.context(), 0), Submissions::default())
     }
 
-    fn task_peers(&self, call: Call, (context, number): (Context, u32), desk: Desk) -> TaskPeers {
+    fn task_peers(
+        &self,
+        call: Call,
+        (context, number): (Context, u32),
+        submissions: Submissions,
+    ) -> TaskPeers {
         TaskPeers {
             communicator: self.clone(),
             call,
             context: context.nonblocking(),
             number,
-            desk,
+            submissions,
         }
     }
 
@@ -175,16 +186,16 @@ impl Communicator {
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {
-        let (engine, desk) = (self.engine(), Desk::default());
+        let (engine, submissions) = (self.engine(), Submissions::default());
         let request = {
             let mut window = self.inner.window.lock();
             let (number, before) = window.next();
             let name = (self.context(), (number as u32) << RANK_BITS);
-            let peers = self.task_peers(call.in_form(Form::Nonblocking), name, desk.clone());
+            let peers = self.task_peers(call.in_form(Form::Nonblocking), name, submissions.clone());
             let job = Job {
                 context: self.context(),
                 calls_program,
-                desk,
+                submissions,
                 work: Box::pin(algorithm(peers)),
             };
             let (request, id) = engine.enter_task(job, before);
@@ -213,10 +224,10 @@ impl Communicator {
         let context = drive(self.agree_on_call(&self.within(Operation::Create), call))?;
         let communicator = self.clone();
         let port = open_port(self.engine(), context, self.group());
-        let make = move |desk: Desk| -> Work {
+        let make = move |submissions: Submissions| -> Work {
             // It stays open as long as the request is there.
             let _ = &port;
-            let peers = communicator.task_peers(call, (context, 0), desk);
+            let peers = communicator.task_peers(call, (context, 0), submissions);
             Box::pin(algorithm(peers))
         };
         Ok(self.engine().plan_task(Recipe {

@@ -103,7 +103,7 @@ impl Machine {
     }
 }
 
-/// What every send and receive asks, worked out when the library is compiled.
+/// What every send and receive needs, computed when the library is compiled.
 struct Measures {
     size: u64,
     data_end: i64,
@@ -111,7 +111,7 @@ struct Measures {
     has_no_gaps: bool,
 }
 
-/// The groups by which the standard says which operator takes which datatype.
+/// The groups of datatypes by which the standard defines the operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// C integers.
@@ -251,7 +251,7 @@ impl Basic {
         MEASURES[self as usize].extent
     }
 
-    /// Whether any number of elements is one run of data.
+    /// Returns true if any number of elements is one run of data.
     #[inline]
     pub(crate) fn has_no_gaps(self) -> bool {
         MEASURES[self as usize].has_no_gaps

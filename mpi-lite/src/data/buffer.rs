@@ -10,7 +10,7 @@ use super::layout;
 use crate::error::{Cause, Result};
 use crate::memory::{Origin, Scratch, Span, Way};
 
-/// Where the body of a message is, or goes: a buffer that was checked.
+/// The memory of a message's body: a buffer that was checked.
 #[derive(Clone, Debug)]
 pub enum Area {
     /// One run of bytes.
@@ -47,7 +47,7 @@ impl Scattered {
         self.bytes
     }
 
-    /// Whether there is no data.
+    /// Returns true if there is no data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -136,7 +136,7 @@ impl Area {
         }
     }
 
-    /// Whether there is no data.
+    /// Returns true if there is no data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -247,7 +247,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether there is no data.
+    /// Returns true if there is no data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -370,7 +370,7 @@ impl Buffer {
         Ok(bytes)
     }
 
-    /// Where the body of a message is that is sent from here, or received here.
+    /// Returns the memory of the body of a message that is sent from here, or received here.
     ///
     /// # Errors
     /// As [`Buffer::check`].

@@ -35,7 +35,7 @@ pub enum Datatype {
     Derived(Arc<Derived>),
 }
 
-/// What is known of a derived datatype.
+/// The properties of a derived datatype.
 #[derive(Debug)]
 pub struct Derived {
     pub(super) shape: Shape,
@@ -130,7 +130,7 @@ impl Datatype {
         Ok(Self::Derived(Arc::new(derived)))
     }
 
-    /// The same data with other bounds. Source: MPI 5.0, 5.1.7.
+    /// A datatype of the data of this one, with other bounds. Source: MPI 5.0, 5.1.7.
     ///
     /// # Errors
     /// [`Cause::Datatype`] if it leaves the address space.
@@ -199,7 +199,7 @@ impl Datatype {
         }
     }
 
-    /// Whether it may be used in communication.
+    /// Returns true if it may be used in communication.
     #[inline]
     #[must_use]
     pub fn is_committed(&self) -> bool {
@@ -245,14 +245,14 @@ impl Datatype {
         end - first
     }
 
-    /// Whether any number of elements is one run of bytes, in order and without gaps.
+    /// Returns true if any number of elements is one run of bytes, in order and without gaps.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         self.is_dense() && self.extent() as u64 == self.size()
     }
 
-    /// Whether it is a predefined one without padding, as almost all are: what any number of
-    /// elements occupies is what it holds.
+    /// Returns true if it is a predefined one without padding, as almost all are: what any number
+    /// of elements occupies is what it holds.
     #[inline]
     pub(crate) fn has_no_gaps(&self) -> bool {
         matches!(self, Self::Basic(basic) if basic.has_no_gaps())
@@ -323,7 +323,7 @@ impl Datatype {
         }
     }
 
-    /// Whether both are the same datatype: the same object, not only the same layout.
+    /// Returns true if both are the same datatype: the same object, not only the same layout.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -351,7 +351,7 @@ impl Datatype {
         self.bounds().data.unwrap_or_default()
     }
 
-    /// Whether one element is one run of bytes, in order and without gaps.
+    /// Returns true if one element is one run of bytes, in order and without gaps.
     pub(super) fn is_dense(&self) -> bool {
         match self {
             Self::Basic(Basic::ShortInt) => false,

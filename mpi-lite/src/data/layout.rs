@@ -37,7 +37,7 @@ impl Bounds {
         })
     }
 
-    /// Whether the distance between the bounds is a number.
+    /// Returns true if the distance between the bounds is a number.
     pub(super) fn are_possible(&self) -> bool {
         let fits = |range: Option<Range>| range.is_none_or(|(a, b)| b.checked_sub(a).is_some());
         fits(self.marks) && fits(self.data)
@@ -144,7 +144,7 @@ impl Shape {
         }
     }
 
-    /// Whether the data is one run of bytes, in order and without gaps.
+    /// Returns true if the data is one run of bytes, in order and without gaps.
     pub(super) fn is_dense(&self) -> bool {
         match self {
             Self::Strided {
@@ -197,13 +197,13 @@ impl Shape {
     }
 }
 
-/// Whether `count` elements are one run of bytes.
+/// Returns true if `count` elements are one run of bytes.
 pub(super) fn is_run(item: &Datatype, count: u64) -> bool {
     item.is_dense() && (count <= 1 || item.is_contiguous())
 }
 
 /// Gives the runs of bytes of `count` elements to `sink`, in the order of the type map and from
-/// data byte `skip` on, until it answers `false`. Returns true if it never did.
+/// data byte `skip` on, until it returns `false`. Returns true if it never did.
 pub(super) fn stripes(
     item: &Datatype,
     count: u64,

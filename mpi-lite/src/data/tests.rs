@@ -252,7 +252,7 @@ proptest! {
         let buffer = over(Span::of(&mut memory), first, count, &datatype);
         prop_assert_eq!(buffer.unpack(message), message.len());
         prop_assert_eq!(&memory, &expected);
-        // The same in pieces.
+        // The data unpacked in pieces.
         memory.fill(0);
         let buffer = over(Span::of(&mut memory), first, count, &datatype);
         for (number, piece) in message.chunks(5).enumerate() {

@@ -1,8 +1,7 @@
-//! Waiting without messages for other ranks of this node, which write into the shared memory.
+//! Waits for other ranks of this node without messages: they write into the shared memory.
 //!
-//! A waiter reads what the others write, again and again, for as long as it would look for a
-//! message. Then it waits as in any other call (`wait`): it takes turns, yields its core, sleeps,
-//! and is woken.
+//! A waiter polls this memory as long as it would look for a message. Then it waits as in any other
+//! call (`wait`): it takes turns, yields its core, sleeps, and is woken.
 
 use std::time::Duration;
 
@@ -15,14 +14,14 @@ use crate::ids::{Context, PeerId};
 use crate::node::site::{About, Epoch, Look, Nonsense, Site, SiteId, Who};
 use crate::transport::Transport;
 
-/// How often a waiting process looks before it takes turns.
+/// How often a waiting process polls before it takes turns.
 const LOOKS: u32 = 500;
 
-/// After this many epochs a process takes a turn, though it may never have had to wait: messages
+/// A process takes a turn at least after this many epochs, even if it never has to wait: messages
 /// of others must move too.
 const EPOCHS_PER_TURN: u64 = 32;
 
-/// Where a process meets others, and what moves its messages meanwhile.
+/// A site, and the engine that moves messages while a member waits there.
 #[derive(Clone, Copy, Debug)]
 pub struct AtSite<'a> {
     engine: &'a Engine,
@@ -32,7 +31,7 @@ pub struct AtSite<'a> {
 }
 
 impl<'a> AtSite<'a> {
-    /// The members of `site` by way of `engine`; their collectives' messages have `context`.
+    /// `site` with its engine. The messages of its members' collectives have `context`.
     #[must_use]
     pub fn new(engine: &'a Engine, site: &'a Site, context: Context) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl<'a> AtSite<'a> {
         self.site
     }
 
-    /// The next epoch, and what it is about with what the one before was.
+    /// Begins the next epoch. Returns it, and `about` with what the epoch before was about.
     // Inlined always: what it returns stays in registers then.
     #[inline(always)]
     pub fn begin_epoch(&self, about: About) -> (Epoch<'a>, About) {
@@ -64,7 +63,7 @@ impl<'a> AtSite<'a> {
         self.site.begin_epoch(about, holds_back)
     }
 
-    /// Takes a turn, and returns true if messages are held back.
+    /// Takes a turn. Returns true if messages are kept back.
     #[inline(never)]
     fn take_turn(&self) -> bool {
         self.engine.look(|lane| lane.holds_back())
@@ -74,7 +73,7 @@ impl<'a> AtSite<'a> {
     ///
     /// # Errors
     /// `Cause::Lost` if a member is lost; `Cause::System` if what others wrote makes no sense;
-    /// `Cause::Stray` or `Cause::Parted` if a member is in another collective operation.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if a member is in another collective operation.
     #[inline]
     pub fn wait<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
         let looks = match self.engine.policy.spin.is_zero() {
@@ -98,8 +97,8 @@ impl<'a> AtSite<'a> {
             }
             let wrong = lane.failure_at(self);
             let wrong = wrong.or_else(|| lane.stray_of(self, mine));
-            let wrong = wrong.or_else(|| round.parted(lane, mine))?;
-            // The member may have been right, and have gone on between the two looks.
+            let wrong = wrong.or_else(|| round.mismatch(lane, mine))?;
+            // The member may have been in the right epoch, and have gone on between the two checks.
             Some(look().map_or(Err(wrong), |found| found.map_err(complain)))
         });
         self.engine.with(|lane| lane.look_again_at = None);
@@ -114,10 +113,10 @@ impl<'a> AtSite<'a> {
             .with(|lane| lane.give_up_collectives(self.context, error, why));
     }
 
-    /// All have been counted: have they come for the same, `mine`?
+    /// Checks that all members have come for `mine`. All must have been counted.
     ///
     /// # Errors
-    /// `Cause::Parted` if not; `Cause::System` if what others wrote makes no sense.
+    /// `Cause::MismatchAtSite` if not; `Cause::System` if what others wrote makes no sense.
     pub fn check_all(&self, epoch: Epoch<'_>, mine: About) -> Result<()> {
         for rank in 0..self.site.size() {
             let come = epoch.has_come(rank).unwrap_or(Ok(About::NONE));
@@ -126,9 +125,9 @@ impl<'a> AtSite<'a> {
         Ok(())
     }
 
-    /// Wakes the sleepers among `who`: what they wait for is written.
+    /// Wakes the sleepers among `who`. What they wait for must be written.
     #[inline]
-    pub fn rouse(&self, who: Who) {
+    pub fn wake(&self, who: Who) {
         if self.site.has_sleepers(who) {
             self.ring(who);
         }
@@ -137,14 +136,14 @@ impl<'a> AtSite<'a> {
     #[cold]
     fn ring(&self, who: Who) {
         if let Some(node) = &self.engine.node {
-            node.rouse(&self.site.sleepers(who));
+            node.wake(&self.site.sleepers(who));
         }
     }
 }
 
-/// When a member that waits for long looks at the lines of all the others: one of them may have
-/// come for something else, and wait for nobody. To look costs a few cache lines for each member,
-/// so it is done seldom: no operation that takes its usual time meets the first time.
+/// The inspections of a member that waits for long: another member may have come for something
+/// else, and wait for nobody. An inspection costs a few cache lines per member, so the first comes
+/// only after `ROUND_LEAST`, longer than a collective normally takes.
 struct Round<'a> {
     at_site: &'a AtSite<'a>,
     at: Instant,
@@ -164,8 +163,9 @@ impl<'a> Round<'a> {
         Self { at_site, at, pause }
     }
 
-    /// Looks if it is time to; asks to be woken for the next time.
-    fn parted(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
+    /// Inspects the lines of all members if it is time to, and returns the error for a mismatch.
+    /// Sets when the lane looks again.
+    fn mismatch(&mut self, lane: &mut Lane, mine: About) -> Option<Error> {
         let now = self.at_site.engine.clock.now();
         let is_due = now >= self.at;
         if is_due {
@@ -173,28 +173,28 @@ impl<'a> Round<'a> {
             self.at = now.plus(self.pause);
         }
         lane.look_again_at = Some(self.at);
-        let (rank, theirs) = is_due.then(|| self.at_site.site.parted(mine))??;
-        Some(parted(mine, (Some(rank), theirs)))
+        let (rank, theirs) = is_due.then(|| self.at_site.site.mismatch(mine))??;
+        Some(mismatch(mine, (Some(rank), theirs)))
     }
 }
 
-/// Checks that this process and another member came for the same operation; otherwise the program
-/// is wrong. The rank of the other member may be unknown.
+/// Checks that this process and another member came for the same operation: all programs that are
+/// right do. The rank of the other member may be unknown.
 ///
 /// # Errors
-/// `Cause::Parted`.
+/// `Cause::MismatchAtSite`.
 #[inline]
 pub fn agree(mine: About, (rank, theirs): (Option<usize>, About)) -> Result<()> {
     if theirs == mine {
         return Ok(());
     }
-    Err(parted(mine, (rank, theirs)))
+    Err(mismatch(mine, (rank, theirs)))
 }
 
 /// The error for two members that came for different operations.
 #[cold]
-fn parted(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
-    Cause::Parted {
+fn mismatch(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
+    Cause::MismatchAtSite {
         rank: rank.map(|rank| rank as u32),
         mine: mine.encode(),
         theirs: theirs.encode(),
@@ -202,7 +202,7 @@ fn parted(mine: About, (rank, theirs): (Option<usize>, About)) -> Error {
     .into()
 }
 
-/// The error for what cannot be.
+/// The error for nonsense in the shared memory.
 #[cold]
 pub fn complain(_: Nonsense) -> Error {
     let what = "a rank of this node has written invalid data into the shared memory";
@@ -229,9 +229,8 @@ impl Lane {
         })
     }
 
-    /// A message of a member that has not come. It cannot belong to an earlier operation: all
-    /// messages of those have been received. A member that sends without coming to this epoch is in
-    /// another operation.
+    /// Returns the error for a message of a member that has not come to this epoch. The member is
+    /// in another operation: all messages of earlier ones have been received.
     fn stray_of(&mut self, at_site: &AtSite<'_>, mine: About) -> Option<Error> {
         if self.delivery.unexpected.is_empty() {
             return None;
@@ -251,7 +250,8 @@ impl Lane {
         (!has_come).then(|| stray.into())
     }
 
-    /// Whether messages to ranks of this node are not all in their channels, or not all done with.
+    /// Returns true if messages to ranks of this node are not all in their channels, or not all
+    /// done with.
     #[inline]
     fn holds_back(&self) -> bool {
         self.memory_link

@@ -1,8 +1,8 @@
 //! The buffer that the program attached for buffered sends. Source: MPI 5.0, 3.6.
 
-/// What a buffered send takes of the attached buffer beside its bytes: a cache line, so that empty
-/// messages are bounded too. The standard ABI gives 512 to `MPI_BSEND_OVERHEAD`, the most that it
-/// may be; widely used programs count with less, which other libraries let them. Source: MPI 5.0,
+/// Bytes that a buffered send takes of the attached buffer beside its body: a cache line, so that
+/// empty messages are bounded too. `MPI_BSEND_OVERHEAD` is 512 in the standard ABI, which is the
+/// upper bound. Widely used programs attach less, and other libraries accept that. Source: MPI 5.0,
 /// 3.6.
 pub const BUFFERED_OVERHEAD_BYTES: u64 = 64;
 

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use crate::config::Settings;
 
-/// A wait of this length may be one for ever: longer than a sender on a busy machine takes to send
-/// what it was asked for, short enough to be lost once in each flood.
+/// A wait of this length may last for ever. It is longer than a sender on a busy machine takes to
+/// send a requested body, and short enough to be lost once in each flood.
 pub(super) const LONG_WAIT: Duration = Duration::from_millis(20);
 
-/// What is taken in, and what is not.
+/// The unexpected messages that are taken in, and how much room is left.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) bytes: u64,
-    /// Senders are to be told that there is little room left.
+    /// The senders must keep their bodies: there is little room left.
     pub(super) is_full: bool,
     /// The larger budget counts.
     pub(super) is_wide: bool,
     /// Something was left with its sender, since there was no room.
     pub(super) has_refused: bool,
-    /// The program's user was told that no budget suffices.
+    /// The warning that no budget suffices was printed.
     pub(super) is_told: bool,
 }
 
@@ -28,12 +28,12 @@ impl Taken {
         self.bytes
     }
 
-    /// Senders are to be told that there is little room left.
+    /// Returns true if the senders must keep their bodies: there is little room left.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Whether a thread that waits for long should ask for more room.
+    /// Returns true if a thread that waits for long should ask for more room.
     #[inline]
     pub(super) fn wants_room(&self) -> bool {
         self.has_refused && !(self.is_wide && self.is_told)
@@ -52,7 +52,7 @@ impl Taken {
     }
 }
 
-/// The most that a rank takes in.
+/// Returns the largest budget of a rank, in bytes.
 pub(super) fn widest(settings: &Settings) -> u64 {
     let Settings {
         unexpected_budget_bytes,

@@ -39,11 +39,11 @@ impl Array for &[Option<Request>] {
 
 /// Receives how each operation of an array ended, in the order of the requests.
 pub trait Tell {
-    /// The operation of the request at this index went well, as did all others, and its request is
-    /// gone.
+    /// Called if no operation failed: that of the request at `index` is complete, and the request
+    /// is gone.
     fn plain(&mut self, index: usize, completion: Completion);
 
-    /// Any other operation, and whether any failed.
+    /// Called for any other operation. `any_failed`: an operation of the array failed.
     fn other(&mut self, index: usize, completion: Completion, any_failed: bool);
 }
 
@@ -60,7 +60,7 @@ impl<F: FnMut(usize, Completion, bool)> Tell for F {
 }
 
 impl Lane {
-    /// How the request ended, if it did; it is then gone or inactive.
+    /// Returns how the request ended, if it did. It is gone or inactive then.
     ///
     /// # Errors
     /// The request does not exist (any more).
@@ -72,7 +72,7 @@ impl Lane {
         }
     }
 
-    /// Like `take`, but leaves the request as it is. Source: MPI 5.0, 3.7.6.
+    /// Returns how the request ended, if it did, and leaves it as it is. Source: MPI 5.0, 3.7.6.
     ///
     /// # Errors
     /// The request does not exist (any more).
@@ -91,8 +91,8 @@ impl Lane {
         self.delivery.requests.free(request)
     }
 
-    /// Whether waiting for any of several would wait for this one: it is neither null nor an
-    /// inactive persistent request.
+    /// Returns true if waiting for any of several would wait for this one: it is neither null nor
+    /// an inactive persistent request.
     ///
     /// # Errors
     /// The request does not exist (any more).
@@ -103,7 +103,7 @@ impl Lane {
         }
     }
 
-    /// The first finished one; `Any::NoneActive` if there is nothing to wait for.
+    /// Takes the first finished one. Returns `Any::NoneActive` if there is nothing to wait for.
     fn take_any(&mut self, requests: impl Array) -> Result<Any> {
         let mut answer = Any::NoneActive;
         for (index, request) in requests.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Lane {
         Ok(answer)
     }
 
-    /// Tells of all finished ones and answers how many; `None` if there is nothing to wait for.
+    /// Takes all finished ones and returns how many; `None` if there is nothing to wait for.
     fn take_some(
         &mut self,
         requests: impl Array,
@@ -154,19 +154,19 @@ struct Sweep {
     seen: usize,
     /// Until the lane has finished this many operations, the array cannot be finished.
     due: u64,
-    /// How many operations of the lane had finished at the last look.
+    /// How many operations of the lane had finished when the array was last checked.
     finished: u64,
-    /// It has looked before, so it is worth while to count the unfinished requests.
+    /// The array was checked before, so it is worth while to count the unfinished requests.
     is_patient: bool,
     any_failed: bool,
 }
 
 impl Sweep {
-    /// Whether all are finished.
+    /// Returns true if all are finished.
     #[inline(always)]
     fn is_over(&mut self, lane: &mut Lane, requests: impl Array) -> Result<bool> {
         let before = core::mem::replace(&mut self.finished, lane.delivery.requests.finished());
-        // While nothing happens it looks nevertheless: the array may name a request twice.
+        // Checks even if nothing has happened: the array may name a request twice.
         if before != self.finished && self.finished < self.due {
             return Ok(false);
         }
@@ -194,12 +194,12 @@ impl Sweep {
         Ok(true)
     }
 
-    /// What is to happen before looking is worth while.
+    /// Returns what must happen before the next check is worth while.
     fn until(&self) -> Until {
         Until::Count(self.due.max(self.finished + 1))
     }
 
-    /// How many from the first unfinished one on are not finished either.
+    /// Counts the unfinished ones that follow each other from the first unfinished one on.
     fn pending_in_a_row(&self, lane: &Lane, requests: impl Array) -> Result<u64> {
         let mut pending = 0;
         for request in (self.seen..requests.count()).filter_map(|index| requests.at(index)) {
@@ -211,8 +211,8 @@ impl Sweep {
         Ok(pending)
     }
 
-    /// Takes all and tells of each, if all are finished. Asked again, it goes on where it has
-    /// stopped, and answers `None` in a few instructions.
+    /// Takes all and passes each to `tell`, if all are finished. The next call goes on where this
+    /// one has stopped, and returns `None` after a few instructions.
     #[inline(always)]
     fn take_all(
         &mut self,
@@ -227,7 +227,8 @@ impl Sweep {
         }
     }
 
-    /// Another thread that has taken or started one of them meanwhile breaks MPI's rules (11.6.2).
+    /// Takes all of an array that is finished. If another thread takes or starts one meanwhile, the
+    /// program breaks MPI's rules (11.6.2).
     #[inline(never)]
     fn take_finished(
         &self,
@@ -250,7 +251,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// One that was nothing, failed, or is persistent.
+    /// Takes a request that was of nothing, failed, or is persistent.
     #[cold]
     #[inline(never)]
     fn take_other(lane: &mut Lane, request: Option<Request>) -> Result<Completion> {
@@ -259,7 +260,7 @@ impl Sweep {
     }
 }
 
-/// Another operation of the lane has finished.
+/// Returns the condition that another operation of the lane has finished.
 fn another(lane: &Lane) -> Until {
     Until::Count(lane.delivery.requests.finished() + 1)
 }
@@ -282,7 +283,7 @@ impl Engine {
     /// Waits for one request.
     ///
     /// # Errors
-    /// The request does not exist (any more). What went wrong with the operation itself is in the
+    /// The request does not exist (any more). The error of the operation itself is in the
     /// completion.
     #[inline(always)]
     pub fn wait(&self, request: Option<Request>) -> Result<Completion> {
@@ -322,8 +323,8 @@ impl Engine {
         self.look(|lane| lane.peek(request))
     }
 
-    /// Waits for all of an array, then tells how each ended, in the order of the requests, and with
-    /// it whether any of them failed.
+    /// Waits for all of an array, then passes to `tell` how each ended, in the order of the
+    /// requests.
     ///
     /// # Errors
     /// As [`Engine::wait`].
@@ -350,8 +351,8 @@ impl Engine {
         self.wait_in(lane, until, take)
     }
 
-    /// Tests whether all of an array are finished; only then any is taken, and told as by
-    /// [`Engine::wait_all`].
+    /// Returns true if all of an array are finished. Only then are they taken and passed to `tell`,
+    /// as by [`Engine::wait_all`].
     ///
     /// # Errors
     /// As [`Engine::wait`].
@@ -374,7 +375,7 @@ impl Engine {
         })
     }
 
-    /// Tests whether one of several is finished.
+    /// Takes one of several that is finished, if there is one.
     ///
     /// # Errors
     /// As [`Engine::wait`].
@@ -382,8 +383,8 @@ impl Engine {
         self.look(|lane| lane.take_any(requests))
     }
 
-    /// Waits for at least one of several; tells of each that is finished its index, how it ended,
-    /// and whether any of them failed. Returns how many; `None` if none is active.
+    /// Waits for at least one of several, and passes each that is finished to `tell`. Returns how
+    /// many; `None` if none is active.
     ///
     /// # Errors
     /// As [`Engine::wait`].
@@ -398,7 +399,7 @@ impl Engine {
         })
     }
 
-    /// Tests which of several are finished, and tells of them as [`Engine::wait_some`].
+    /// Passes those of several that are finished to `tell`, as [`Engine::wait_some`] does.
     ///
     /// # Errors
     /// As [`Engine::wait`].

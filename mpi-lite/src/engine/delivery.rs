@@ -20,7 +20,7 @@ use crate::data::Area;
 use crate::ids::Context;
 use crate::peers::PeerTable;
 use crate::pool::Pool;
-use crate::slab::{Beside, Slab, Table};
+use crate::slab::{Slab, SlotMap, Table};
 use crate::transport::{Arrival, Incoming, Landing, Lost, Sink, Token, Unheard};
 
 /// What a message on its way in is for.
@@ -44,7 +44,7 @@ pub(super) enum Target {
 #[derive(Debug)]
 pub(super) struct Delivery {
     /// By link.
-    pub(super) targets: Vec<Beside<Target>>,
+    pub(super) targets: Vec<SlotMap<Target>>,
     pub(super) requests: Requests,
     pub(super) posted: Posted,
     pub(super) unexpected: Unexpected,
@@ -80,7 +80,7 @@ pub(super) struct Delivery {
     pub(super) unheard: UnheardPeers,
     /// The lane has something to send because of what was delivered: answers, notices, or back
     /// pressure.
-    pub(super) has_errands: bool,
+    pub(super) has_deferred: bool,
 }
 
 impl Delivery {
@@ -90,7 +90,7 @@ impl Delivery {
             ..Messages::default()
         };
         Self {
-            targets: (0..links).map(|_| Beside::default()).collect(),
+            targets: (0..links).map(|_| SlotMap::default()).collect(),
             requests: Requests::default(),
             posted: Posted::default(),
             unexpected: Unexpected::default(),
@@ -114,7 +114,7 @@ impl Delivery {
             letters: Vec::new(),
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
-            has_errands: false,
+            has_deferred: false,
         }
     }
 
@@ -200,7 +200,7 @@ impl Delivery {
             Target::Unexpected(place) => self.complete_unexpected(place),
             Target::Letter(letter) => {
                 self.letters.push(letter);
-                self.has_errands = true;
+                self.has_deferred = true;
             }
             Target::Nothing => {}
         }

@@ -24,8 +24,8 @@ const SERIAL_SHIFT: u32 = 8;
 pub struct Envelope {
     /// The communicator, and which side of it.
     pub context: Context,
-    /// The sender's rank in the communicator; in a context of nonblocking collectives, which of
-    /// those that are active in the upper byte.
+    /// The sender's rank in the communicator. In a context of nonblocking collectives the upper
+    /// byte is the number of the collective.
     pub source: u32,
     /// The tag, 0 or more.
     pub tag: i32,
@@ -38,15 +38,15 @@ pub struct Envelope {
 pub struct Flags(u32);
 
 impl Flags {
-    /// Those of a synchronous send, or of another one.
+    /// The flags of a send.
     #[inline]
     #[must_use]
     pub const fn new(is_synchronous: bool) -> Self {
         Self(if is_synchronous { SYNCHRONOUS } else { 0 })
     }
 
-    /// The same with the sender's number of a message that can still be taken back: 24 bits, zero
-    /// where it cannot.
+    /// These flags with the sender's number of a message that can still be taken back: 24 bits,
+    /// zero if it cannot.
     #[inline]
     #[must_use]
     pub const fn with_serial(self, serial: u32) -> Self {
@@ -73,8 +73,8 @@ impl Envelope {
 
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
-        // In halves, as the transports read it: a processor that reads as a whole what it has just
-        // written in parts waits until all that it wrote before has left it, even far away.
+        // Written in halves, since the transports read halves: a read of a whole that was just
+        // written in parts waits until all earlier writes have left the processor.
         let halves = [
             (self.context.0, self.source),
             (self.tag.cast_unsigned(), self.flags.0),

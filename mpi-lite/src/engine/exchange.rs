@@ -1,23 +1,23 @@
-//! Exchanges by sheets in shared memory: each member gives, the last one to come sorts, each
-//! takes.
+//! Exchanges through buffers in shared memory: each member writes its send buffer, the last one to
+//! come sorts the blocks into the receive buffers, and each member reads its own.
 //!
-//! With n members an exchange by messages takes each of them n - 1 waits, and where they share
-//! cores each wait is a switch to another process. Here each member waits once, however many
-//! there are. What does not fit the sheets goes in several epochs.
+//! With n members an exchange by messages takes each of them n - 1 waits. If they share cores, each
+//! wait is a switch to another process. Here each member waits once, however many there are. Data
+//! that does not fit the buffers goes in several epochs.
 
 use super::at_site::{AtSite, agree, complain};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::memory::{Span, Way};
-use crate::node::site::{About, Epoch, Nonsense, SHEET_BYTES, Who};
+use crate::node::site::{About, EXCHANGE_BYTES, Epoch, Nonsense, Who};
 
-/// Columns that are written at a time: the pages and lines of this many stay in the caches.
-const COLUMNS: usize = 64;
+/// Receive buffers that are written at a time: the pages and lines of this many stay in the caches.
+const RECEIVERS: usize = 64;
 
 /// Bytes of the length of a block, where each has its own.
 const LENGTH_BYTES: usize = 4;
 
-/// Its blocks do not fit a row.
+/// The blocks do not fit a send buffer.
 const TOO_LONG: u32 = u32::MAX;
 
 /// Blocks of equal length, one for each rank.
@@ -30,12 +30,12 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> AtSite<'a> {
-    /// Everybody comes for `about` and brings a row; the last one works for all. Answers with what
-    /// it says of its work: `about`, with a root if `work` answers yes.
+    /// Runs an epoch for `about`: each member fills its send buffer by `bring`, the last one to
+    /// come calls `work` for all. Returns the epoch and what `work` returned.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if not all came for the same; `Cause::Lost`; what `work`
-    /// fails with.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if not all came for the same; `Cause::Lost`; the
+    /// error of `work`.
     fn combine(
         self,
         about: About,
@@ -55,8 +55,8 @@ impl<'a> AtSite<'a> {
                 Ok(false) => about,
                 Err(_) => About::NONE,
             };
-            epoch.release_sheets(said);
-            self.rouse(Who::Others);
+            epoch.release_exchange(said);
+            self.wake(Who::Others);
             outcome.map(|_| said)?
         } else {
             self.wait(about, || epoch.is_released())?
@@ -68,13 +68,13 @@ impl<'a> AtSite<'a> {
         Ok((epoch, said == yes))
     }
 
-    /// All-gather of parts of any length: `take` is given what all have brought, one after the
-    /// other, by offset and piece. The part of each rank begins at `start` of it, which is the
-    /// length of all for the rank after the last; all members know the same. This member's part
-    /// is in `own`.
+    /// All-gather of parts of any length: calls `take` with offset and piece of what all members
+    /// give, one after the other. The part of rank r begins at `start(r)`; `start(size)` is the
+    /// length of all. `start` is the same function in all members. This member's part is in `own`.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives;
+    /// `Cause::Lost`.
     pub fn concatenate(
         self,
         about: About,
@@ -84,8 +84,8 @@ impl<'a> AtSite<'a> {
     ) -> Result<()> {
         let (me, size) = (self.site().me(), self.site().size());
         let total = start(size);
-        for from in (0..total).step_by(SHEET_BYTES) {
-            let end = total.min(from + SHEET_BYTES);
+        for from in (0..total).step_by(EXCHANGE_BYTES) {
+            let end = total.min(from + EXCHANGE_BYTES);
             // What of a rank's part lies in this piece: where it begins there, and how long it is.
             let piece = |rank| {
                 let (first, behind) = (start(rank).max(from), start(rank + 1).min(end));
@@ -95,21 +95,22 @@ impl<'a> AtSite<'a> {
                 let (first, len) = piece(me);
                 if len > 0 {
                     let done = (first - start(me)) as u64;
-                    own.copy(done, epoch.row().part(0, len), Way::Out);
+                    own.copy(done, epoch.send_buffer().part(0, len), Way::Out);
                 }
             };
             let work = |epoch: Epoch<'_>| {
-                let board = epoch.board();
+                let all = epoch.broadcast_buffer();
                 for rank in 0..size {
                     let (first, len) = piece(rank);
                     if len > 0 {
-                        board.part(first - from, len).copy_from(epoch.row_of(rank));
+                        all.part(first - from, len)
+                            .copy_from(epoch.send_buffer_of(rank));
                     }
                 }
                 Ok(false)
             };
             let (epoch, _) = self.combine(about, bring, work)?;
-            take(from, epoch.board().part(0, end - from));
+            take(from, epoch.broadcast_buffer().part(0, end - from));
         }
         Ok(())
     }
@@ -118,13 +119,13 @@ impl<'a> AtSite<'a> {
     /// two may be the same memory.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives;
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives;
     /// `Cause::Truncate` if blocks are longer than their places; `Cause::Lost`.
     pub fn transpose(self, about: About, send: Blocks<'_>, receive: Blocks<'_>) -> Result<()> {
         let (block, room) = (send.bytes, receive.bytes);
         let (send, receive) = (send.buffer, receive.buffer);
         let size = self.site().size();
-        let most = SHEET_BYTES / size;
+        let most = EXCHANGE_BYTES / size;
         for from in (0..block).step_by(most) {
             let len = most.min(block - from);
             // Where a block goes whole they are one run.
@@ -136,7 +137,7 @@ impl<'a> AtSite<'a> {
             };
             let bring = |epoch: Epoch<'_>| {
                 for rank in 0..runs {
-                    let part = epoch.row().part(rank * len, run);
+                    let part = epoch.send_buffer().part(rank * len, run);
                     send.copy((rank * block + from) as u64, part, Way::Out);
                 }
             };
@@ -146,7 +147,7 @@ impl<'a> AtSite<'a> {
             };
             let (epoch, _) = self.combine(about, bring, work)?;
             for rank in 0..runs {
-                let part = epoch.column().part(rank * len, run);
+                let part = epoch.receive_buffer().part(rank * len, run);
                 let part = if is_whole {
                     part
                 } else {
@@ -162,12 +163,13 @@ impl<'a> AtSite<'a> {
         Ok(())
     }
 
-    /// All-to-all of blocks of any lengths: what this member sends by rank, and what `take` is
-    /// given by rank. Returns true if it was done: not if somebody's blocks fit no sheet.
+    /// All-to-all of blocks of any lengths: `send` has a block for each rank, `take` is called with
+    /// rank and block for each. Returns false without a call of `take` if the blocks of a member
+    /// fit no buffer.
     ///
     /// # Errors
-    /// `Cause::Stray` or `Cause::Parted` if members are in different collectives; `Cause::Lost`;
-    /// what `take` fails with.
+    /// `Cause::Stray` or `Cause::MismatchAtSite` if members are in different collectives;
+    /// `Cause::Lost`; the error of `take`.
     pub fn transpose_blocks(
         self,
         about: About,
@@ -176,7 +178,7 @@ impl<'a> AtSite<'a> {
     ) -> Result<bool> {
         let size = self.site().size();
         let lengths: Vec<u64> = send.iter().map(Buffer::bytes).collect::<Result<_>>()?;
-        let bring = |epoch: Epoch<'_>| bring_blocks(epoch.row(), send, &lengths);
+        let bring = |epoch: Epoch<'_>| bring_blocks(epoch.send_buffer(), send, &lengths);
         let work = |epoch: Epoch<'_>| sort_lengths(epoch, size);
         let (epoch, is_done) = self.combine(about, bring, work)?;
         if !is_done {
@@ -185,9 +187,9 @@ impl<'a> AtSite<'a> {
         let mut at = size * LENGTH_BYTES;
         let mut block = Vec::new();
         for rank in 0..size {
-            let len = read_length(epoch.column(), rank);
+            let len = read_length(epoch.receive_buffer(), rank);
             block.clear();
-            epoch.column().part(at, len).append_to(&mut block);
+            epoch.receive_buffer().part(at, len).append_to(&mut block);
             if block.len() < len {
                 return Err(complain(Nonsense));
             }
@@ -198,70 +200,75 @@ impl<'a> AtSite<'a> {
     }
 }
 
-/// Block d of row s becomes block s of column d; all have `len` bytes.
+/// Block d of send buffer s becomes block s of receive buffer d. All blocks have `len` bytes.
 fn sort_blocks(epoch: Epoch<'_>, size: usize, len: usize) {
-    for first in (0..size).step_by(COLUMNS) {
-        let some = first..size.min(first + COLUMNS);
-        let columns: Vec<Span> = some.clone().map(|rank| epoch.column_of(rank)).collect();
+    for first in (0..size).step_by(RECEIVERS) {
+        let some = first..size.min(first + RECEIVERS);
+        let receivers: Vec<Span> = some
+            .clone()
+            .map(|rank| epoch.receive_buffer_of(rank))
+            .collect();
         for source in 0..size {
-            let row = epoch.row_of(source);
-            for (column, rank) in columns.iter().zip(some.clone()) {
-                let block = row.part(rank * len, len);
-                column.part(source * len, len).copy_from(block);
+            let sender = epoch.send_buffer_of(source);
+            for (receiver, rank) in receivers.iter().zip(some.clone()) {
+                let block = sender.part(rank * len, len);
+                receiver.part(source * len, len).copy_from(block);
             }
         }
     }
 }
 
-/// The lengths of the blocks, then the blocks; or that they are too long.
-fn bring_blocks(row: Span, send: &[Buffer], lengths: &[u64]) {
-    let room = (SHEET_BYTES - send.len() * LENGTH_BYTES) as u64;
+/// Writes the lengths of the blocks, then the blocks; or that they are too long.
+fn bring_blocks(sender: Span, send: &[Buffer], lengths: &[u64]) {
+    let room = (EXCHANGE_BYTES - send.len() * LENGTH_BYTES) as u64;
     let total = lengths
         .iter()
         .fold(0_u64, |sum, len| sum.saturating_add(*len));
     if total > room {
-        write_length(row, 0, TOO_LONG);
+        write_length(sender, 0, TOO_LONG);
         return;
     }
     let mut at = send.len() * LENGTH_BYTES;
     for (rank, (block, &len)) in send.iter().zip(lengths).enumerate() {
-        write_length(row, rank, len as u32);
-        block.copy(0, row.part(at, len as usize), Way::Out);
+        write_length(sender, rank, len as u32);
+        block.copy(0, sender.part(at, len as usize), Way::Out);
         at += len as usize;
     }
 }
 
-/// Sorts blocks of any lengths; answers no if those of a row or of a column do not fit.
+/// Sorts blocks of any lengths. Returns false if those of a send or receive buffer do not fit.
 fn sort_lengths(epoch: Epoch<'_>, size: usize) -> Result<bool> {
     let mut ends = vec![size * LENGTH_BYTES; size];
     let mut all = Vec::with_capacity(size * size);
     for source in 0..size {
-        let row = epoch.row_of(source);
-        let lengths = (0..size).map(|rank| read_length(row, rank));
+        let sender = epoch.send_buffer_of(source);
+        let lengths = (0..size).map(|rank| read_length(sender, rank));
         let before = all.len();
         all.extend(lengths);
         if all[before] == TOO_LONG as usize {
             return Ok(false);
         }
         let total: usize = all[before..].iter().sum();
-        if total > SHEET_BYTES - size * LENGTH_BYTES {
+        if total > EXCHANGE_BYTES - size * LENGTH_BYTES {
             return Err(complain(Nonsense));
         }
         for (end, len) in ends.iter_mut().zip(&all[before..]) {
             *end += len;
         }
     }
-    if ends.iter().any(|&end| end > SHEET_BYTES) {
+    if ends.iter().any(|&end| end > EXCHANGE_BYTES) {
         return Ok(false);
     }
     let mut to = vec![size * LENGTH_BYTES; size];
     for (source, lengths) in all.chunks_exact(size).enumerate() {
-        let row = epoch.row_of(source);
+        let sender = epoch.send_buffer_of(source);
         let mut from = size * LENGTH_BYTES;
         for (rank, &len) in lengths.iter().enumerate() {
-            let column = epoch.column_of(rank);
-            write_length(column, source, len as u32);
-            column.part(to[rank], len).copy_from(row.part(from, len));
+            let receiver = epoch.receive_buffer_of(rank);
+            write_length(receiver, source, len as u32);
+            receiver
+                .part(to[rank], len)
+                .copy_from(sender.part(from, len));
             to[rank] += len;
             from += len;
         }
@@ -269,13 +276,13 @@ fn sort_lengths(epoch: Epoch<'_>, size: usize) -> Result<bool> {
     Ok(true)
 }
 
-fn write_length(sheet: Span, number: usize, len: u32) {
-    sheet.write(number * LENGTH_BYTES, &len.to_ne_bytes());
+fn write_length(buffer: Span, number: usize, len: u32) {
+    buffer.write(number * LENGTH_BYTES, &len.to_ne_bytes());
 }
 
-fn read_length(sheet: Span, number: usize) -> usize {
+fn read_length(buffer: Span, number: usize) -> usize {
     let mut len = [0; LENGTH_BYTES];
-    sheet
+    buffer
         .part(number * LENGTH_BYTES, LENGTH_BYTES)
         .read_into(&mut len);
     u32::from_ne_bytes(len) as usize

@@ -1,5 +1,4 @@
-//! One lock's worth of the engine: links, and where they deliver. Everything here runs under the
-//! lock.
+//! The part of the engine under one lock: links, and the delivery of their messages.
 
 use std::sync::Arc;
 
@@ -19,10 +18,10 @@ use crate::data::Area;
 use crate::ids::Context;
 use crate::node::Node;
 use crate::peers::PeerTable;
-use crate::slab::Beside;
+use crate::slab::SlotMap;
 use crate::transport::{Capabilities, Landing, Link, PeerId, Progress, Sink, Tallies, Transport};
 
-/// How much a lane holds; all zero once everything is received and told to the program.
+/// How much a lane holds. All are zero once everything is received and completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Requests that the program has not completed, and inactive persistent ones.
@@ -55,7 +54,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All counters, always as many and in the same order; `Counters::default()` tells their names.
+    /// All counters, always as many and in the same order. `Counters::default()` has their names.
     #[must_use]
     pub fn rows(&self) -> Rows {
         let mut rows = self.messages.rows();
@@ -67,7 +66,7 @@ impl Counters {
 /// Links and delivery of one process.
 #[derive(Debug)]
 pub struct Lane {
-    /// The first leads to this process.
+    /// The first one leads to this process.
     pub(super) links: Vec<Link>,
     /// What each of them can do.
     pub(super) capabilities: Vec<Capabilities>,
@@ -80,25 +79,25 @@ pub struct Lane {
     /// The number of the last send that may be taken back.
     pub(super) serial: u32,
     pub(super) history: WaitHistory,
-    /// When a sleeper wants to look again, though nothing has come.
+    /// When a sleeper must look again, though nothing has come.
     pub(super) look_again_at: Option<Instant>,
-    /// The link to this process may have something to do: nobody else gives it anything.
+    /// The link to this process may have something to do. Only this process sends over it.
     pub(super) own_is_busy: bool,
     /// The threads that wait, if several may.
     pub(super) waiters: Waiters,
     pub(super) lead: Lead,
-    /// The links were told to keep bodies away.
+    /// Back pressure is set on the links.
     pushes_back: bool,
 }
 
-/// What a link did, of which [`Lane::pass`] tells.
+/// What a link did in a [`Lane::pass`].
 struct Pass {
     progress: Progress,
     /// Operations have finished.
     has_finished: bool,
-    /// The link has more to tell in this turn.
+    /// The link has more to report in this turn.
     has_more: bool,
-    /// Things that it has told in this turn.
+    /// Calls of the sink in this turn.
     told: u32,
 }
 
@@ -128,8 +127,8 @@ impl Lane {
         }
     }
 
-    /// This process shares memory with the other ranks of `node`: the link through memory leads to
-    /// them.
+    /// Joins `node`: this process shares memory with its other ranks, and the link through memory
+    /// leads to them.
     ///
     /// # Panics
     /// When there is no such link.
@@ -162,13 +161,13 @@ impl Lane {
         self.delivery.peers.rank(peer)
     }
 
-    /// Which link leads to `peer`.
+    /// Returns the index of the link that leads to `peer`.
     #[inline]
     pub(super) fn route(&self, peer: PeerId) -> usize {
         self.delivery.peers.link(peer)
     }
 
-    /// The program is about to sleep. Returns true if nothing has come meanwhile.
+    /// Prepares the links for a sleep of the program. Returns true if nothing has come meanwhile.
     pub(super) fn begin_sleep(&mut self) -> bool {
         self.shrink();
         let mut is_quiet = true;
@@ -178,25 +177,25 @@ impl Lane {
         is_quiet
     }
 
-    /// Gives the memory of long queues back that have been drained. Now and then, and not with each
-    /// message, which would pay for it.
+    /// Frees the memory of long queues that are empty. Called now and then: to call it for each
+    /// message would cost too much.
     pub fn shrink(&mut self) {
         self.delivery.shrink();
     }
 
-    /// It sleeps no more.
+    /// Ends the sleep of the program.
     pub(super) fn end_sleep(&mut self) {
         for link in &mut self.links {
             link.end_sleep();
         }
     }
 
-    /// One turn: the links make progress.
+    /// Takes a turn: each link makes progress.
     pub fn turn(&mut self, now: Instant) -> Progress {
         self.turn_until(now, &mut |_: &mut Self| None::<()>).0
     }
 
-    /// A turn, and what `ready` returns after it.
+    /// Takes a turn, and returns what `ready` returns after it.
     #[inline(always)]
     pub(super) fn turn_whole<T>(
         &mut self,
@@ -207,9 +206,9 @@ impl Lane {
         (progress, ready(self))
     }
 
-    /// A turn that ends as soon as `ready` returns something: it is asked each time that an
-    /// operation has finished, and at the end. What is left is for the next turn: a thread that
-    /// waits for a message wants to answer it, and tidying up can wait.
+    /// Takes a turn that ends as soon as `ready` returns something. `ready` is called each time
+    /// that an operation has finished, and at the end. The rest is left for the next turn: a thread
+    /// that waits for a message should answer it first.
     #[inline(always)]
     pub(super) fn turn_until<T>(
         &mut self,
@@ -241,7 +240,7 @@ impl Lane {
         (progress, ready(self))
     }
 
-    /// One link makes progress, until something has finished that somebody may wait for.
+    /// Lets one link make progress, until an operation has finished that somebody may wait for.
     #[inline(never)]
     fn pass(&mut self, link: usize, now: Instant, told: u32) -> Pass {
         let mut inlet = Inlet::new(&mut self.delivery, link, told);
@@ -253,22 +252,22 @@ impl Lane {
             has_more: !is_over && !inlet.is_full(),
             told: inlet.told,
         };
-        self.run_errands();
+        self.send_deferred();
         pass
     }
 
-    /// Sends what follows from what was delivered.
+    /// Sends what the deliveries have deferred: answers, notices, back pressure.
     #[inline(always)]
-    pub(super) fn run_errands(&mut self) {
-        if self.delivery.has_errands {
-            self.run_all_errands();
+    pub(super) fn send_deferred(&mut self) {
+        if self.delivery.has_deferred {
+            self.send_all_deferred();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn run_all_errands(&mut self) {
-        self.delivery.has_errands = false;
+    fn send_all_deferred(&mut self) {
+        self.delivery.has_deferred = false;
         for letter in core::mem::take(&mut self.delivery.letters) {
             match letter.says {
                 QUESTION => self.answer(&letter),
@@ -286,8 +285,8 @@ impl Lane {
         }
     }
 
-    /// Looks after the links that a turn does not come to if it ends with the message that was
-    /// waited for. The one through memory is left out: what comes there most likely is for the
+    /// Lets the links make progress that a turn does not reach if it ends early, with the awaited
+    /// message. The link through memory is left out: what arrives there is most likely for the
     /// receive that is about to look.
     pub(super) fn look_around(&mut self, now: Instant) {
         self.shrink();
@@ -298,13 +297,13 @@ impl Lane {
         }
     }
 
-    /// When a turn is due even if nothing arrives.
+    /// Returns when a turn is due even if nothing arrives.
     #[must_use]
     pub fn wake_at(&self) -> Option<Instant> {
         self.links.iter().filter_map(Transport::wake_at).min()
     }
 
-    /// How much it holds.
+    /// Returns how much the lane holds.
     #[must_use]
     pub fn survey(&self) -> Survey {
         let delivery = &self.delivery;
@@ -313,7 +312,7 @@ impl Lane {
             posted: delivery.posted.len(),
             unexpected: delivery.unexpected.len(),
             messages: delivery.messages.len(),
-            arriving: delivery.targets.iter().map(Beside::len).sum(),
+            arriving: delivery.targets.iter().map(SlotMap::len).sum(),
             sends: delivery.sends.len(),
             kept_bytes: delivery.kept_bytes,
             taken_in_bytes: delivery.taken.bytes(),
@@ -321,7 +320,7 @@ impl Lane {
         }
     }
 
-    /// What was counted so far.
+    /// Returns what was counted so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters {
@@ -330,21 +329,22 @@ impl Lane {
         }
     }
 
-    /// The settings that it goes by.
+    /// The settings of this process.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.delivery.settings
     }
 
-    /// Whether all that was sent is with its receivers.
+    /// Returns true if all sent messages are with their receivers.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        // What one sent to oneself and did not receive keeps nobody else from ending.
+        // A message to itself that was not received keeps no other process from ending.
         self.links.iter().skip(1).all(Transport::is_quiet)
     }
 
-    /// From now on what nobody receives is dropped, so that its senders can finish; receives that
-    /// nothing has matched are cancelled, so that nothing is written after the program's end.
+    /// Closes the lane. From now on messages that nobody receives are dropped, so that their
+    /// senders can finish. Receives that nothing has matched are cancelled, so that nothing is
+    /// written after the program's end.
     pub fn close(&mut self) {
         let delivery = &mut self.delivery;
         delivery.is_closing = true;
@@ -371,7 +371,7 @@ impl Lane {
         }
     }
 
-    /// Says where a message lands that was left with its sender, and what for.
+    /// Lands a message that was left with its sender, in `area` and for `target`.
     #[inline(never)]
     pub(super) fn land(&mut self, inbound: Inbound, target: Target, area: Area) {
         self.delivery.take_target(inbound);
@@ -386,12 +386,12 @@ impl Lane {
         if let Some((inbound, target, area)) = self.delivery.claim(place, request) {
             self.land(inbound, target, area);
         }
-        self.run_errands();
+        self.send_deferred();
     }
 }
 
 impl Lane {
-    /// From now on `context`, and those that belong to the same communicator, lead to `port`.
+    /// Opens `port` for `context` and the other contexts of its communicator.
     pub fn open_port(&mut self, context: Context, port: Port) -> OpenPort {
         let delivery = &self.delivery;
         let is_posted = |context: Context| {

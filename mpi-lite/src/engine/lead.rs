@@ -1,8 +1,8 @@
-//! How one of several threads that wait leads, and what the lane tells the others (`waiters`).
+//! How one of several waiting threads leads, and when the lane calls the others (`waiters`).
 //!
-//! The leader takes turns as a single thread would (`wait`); only it sleeps on the links'
-//! descriptors and on the doorbell. A thread that leaves the lane by its mutex tells the waiting
-//! threads: this thread may be the leader, one that tests or sends, or the ticker.
+//! The leader takes turns as a single thread would (`wait`). Only the leader sleeps on the links'
+//! descriptors and on the doorbell. Each thread that leaves the lane by its mutex calls the waiting
+//! threads: the leader, a thread that tests or sends, or the ticker.
 //!
 //! Programs without `MPI_THREAD_MULTIPLE` have no leader and no followers. Decision 0046.
 
@@ -58,7 +58,7 @@ impl Shared for Lane {
         let Some(sleep) = self.lead.sleep else {
             return;
         };
-        // A thread that computes now may have held messages back; nobody else would send them.
+        // A thread that computes now may have kept messages back. Nobody else would send them.
         self.flush();
         let is_earlier = |at| sleep.until.is_none_or(|until| at < until);
         let has_more = self.wake_at().is_some_and(is_earlier)
@@ -80,8 +80,8 @@ impl Shared for Lane {
 
 impl Lane {
     /// Returns how many operations must have finished before a thread that waits for `count` more
-    /// looks again. A thread that is alone also takes in that many before it looks; several
-    /// threads would keep each other from looking.
+    /// looks again. A single thread also takes in that many before it looks. Several threads do
+    /// not: they would keep each other from looking.
     pub(super) fn await_more(&mut self, count: u64) -> u64 {
         let requests = &mut self.delivery.requests;
         match self.lead.doorbell {
@@ -99,12 +99,12 @@ impl Lane {
         }
     }
 
-    /// Calls the followers that wait for something that the lane does not know.
+    /// Calls the followers whose condition the lane cannot check.
     fn call_to_look(&mut self) {
         self.waiters.call_if(|until| until == Until::Change);
     }
 
-    /// After a turn of the leader.
+    /// Calls the followers after a turn of the leader.
     pub(super) fn tell_after_turn(&mut self, progress: Progress, now: Instant) {
         if progress != Progress::Idle {
             self.tell_waiters();
@@ -117,7 +117,7 @@ impl Lane {
         }
     }
 
-    /// The leader is about to sleep until then; local peers know already that they are to wake it.
+    /// Notes that the leader is about to sleep until then. Local peers wake it already.
     pub(super) fn begin_sleep_of_leader(&mut self, until: Option<Instant>) {
         let wants_room = self.delivery.taken.wants_room();
         self.lead.sleep = Some(Sleep { until, wants_room });
@@ -131,8 +131,8 @@ impl Lane {
 }
 
 impl Engine {
-    /// From now on several threads may be inside at once. The thread that made the engine calls it
-    /// before another one is inside.
+    /// Allows several threads inside at once. The thread that made the engine must call it before
+    /// another one is inside.
     ///
     /// # Errors
     /// The system has no more file descriptors.
@@ -144,14 +144,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Several threads may be inside at once.
+    /// Returns true if several threads may be inside at once.
     #[inline(always)]
     #[must_use]
     pub fn is_threaded(&self) -> bool {
         self.is_threaded.load(Ordering::Relaxed)
     }
 
-    /// Waits as one of several threads, after it has looked in vain: leads, or follows.
+    /// Waits as one of several threads, after a check in vain: leads, or follows.
     #[inline(never)]
     pub(super) fn wait_with_others<T>(
         &self,

@@ -70,7 +70,7 @@ fn await_sleepers(engine: &Engine) {
 }
 
 #[test]
-fn who_sends_wakes_the_leader_who_calls_those_that_are_concerned() {
+fn a_send_wakes_the_leader_and_the_leader_calls_the_threads_it_completes() {
     let engine = engine();
     for round in 0..ROUNDS {
         std::thread::scope(|scope| {
@@ -92,7 +92,7 @@ fn who_sends_wakes_the_leader_who_calls_those_that_are_concerned() {
 }
 
 #[test]
-fn a_lane_that_is_not_shared_has_no_crew() {
+fn a_lane_that_is_not_shared_has_no_followers() {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let settings = Settings::default();
     let lane = Lane::new(PeerId(0), vec![own], settings, vec!["here".into()]);

@@ -21,7 +21,7 @@ pub struct Leftovers {
 pub struct CollectiveLeft {
     /// Its sender's rank in the communicator.
     pub source: u32,
-    /// Its tag, which says the operation.
+    /// Its tag, which contains the operation.
     pub tag: i32,
     /// The communicator.
     pub context: Context,
@@ -30,8 +30,8 @@ pub struct CollectiveLeft {
 }
 
 impl Leftovers {
-    /// Nobody will receive this. `unwaited` are the communicators of the collectives that this
-    /// process has begun and not completed.
+    /// Counts a message that nobody will receive. `unwaited` are the communicators of the
+    /// collectives that this process has begun and not completed.
     #[cold]
     pub(super) fn note(&mut self, envelope: &Envelope, unwaited: &[Context]) {
         let name = (envelope.rank(), envelope.tag);

@@ -1,14 +1,14 @@
-//! A lock that nearly always the same thread takes.
+//! A lock that one thread takes nearly always.
 //!
-//! The thread that made it, its owner, pays a few plain instructions: it says that it is inside,
-//! and then looks whether another thread wants to be. Another thread that wants to be inside says
-//! so, and then looks whether the owner is inside. One of the two must see the other, so between
-//! saying and looking both need a barrier. The other thread pays for both: membarrier(2) makes the
-//! owner pass one.
+//! The thread that made the lock is its owner. It pays a few plain instructions: it stores that it
+//! is inside, and then loads whether another thread waits. The other thread stores that it waits,
+//! and then loads whether the owner is inside. One of the two must see the other, so both need a
+//! barrier between store and load. The other thread pays for both: membarrier(2) makes the owner
+//! pass one.
 //!
 //! The ticker comes a few times in a second, and only when the program computes. A second thread of
-//! the program would come often: with its first visit the lock has no owner any more, and is an
-//! ordinary mutex from then on. It is one from the start where the system has no membarrier.
+//! the program would come often. Its first visit ends the ownership: from then on the lock is an
+//! ordinary mutex. If the system has no membarrier, it is one from the start.
 #![expect(unsafe_code, reason = "a lock hands out what several threads share")]
 
 use core::cell::UnsafeCell;
@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-// Not one of `sync`: no model has to know a hint.
+// Not one of `sync`: the models need no hint.
 use core::sync::atomic::AtomicU32;
 
 use crate::sync::{
@@ -25,26 +25,26 @@ use crate::sync::{
 
 /// What may be behind a [`Lock`].
 pub(super) trait Leave {
-    /// A thread that holds the mutex is about to leave the value to others.
+    /// Called by a thread that holds the mutex, before it leaves the value to others.
     fn before_leave(&mut self) {}
 }
 
-/// A thread that gives way looks this often whether the threads that want the value have had it.
-/// It spins between the first `LOOKS_ON_CORE` looks and yields its core between the others.
+/// How often a thread that gives way looks whether the waiting threads have had the value. It spins
+/// between the first `LOOKS_ON_CORE` looks and yields its core between the others.
 const LOOKS_AWAY: u32 = 96;
 const LOOKS_ON_CORE: u32 = 64;
 
 /// Nobody.
 const NOBODY: usize = 0;
 
-/// A value that one thread at a time has, nearly always the one that made the lock.
+/// A value that one thread at a time has: nearly always the thread that made the lock.
 #[derive(Debug)]
 pub(super) struct Lock<T: Leave> {
     /// The thread that need not take the mutex.
     owner: AtomicUsize,
     /// The owner has the value. Only the owner writes it.
     is_inside: AtomicBool,
-    /// The holder of the mutex wants the value. Only the holder of the mutex writes it.
+    /// The holder of the mutex waits for the value. Only the holder of the mutex writes it.
     is_wanted: AtomicBool,
     mutex: Mutex<()>,
     /// How many threads wait for the mutex. A hint: nothing is ordered by it.
@@ -79,18 +79,18 @@ impl<T: Leave> Lock<T> {
         }
     }
 
-    /// Whether somebody need not take the mutex.
+    /// Returns true if the lock has an owner, who need not take the mutex.
     pub(super) fn is_owned(&self) -> bool {
         self.owner.load(Relaxed) != NOBODY
     }
 
-    /// From now on it is a mutex for all. Only its owner calls this, outside.
+    /// Makes the lock a mutex for all threads. Only its owner may call this, outside.
     pub(super) fn share(&self) {
         let _inside = self.mutex.lock();
         self.owner.store(NOBODY, Relaxed);
     }
 
-    /// The owner goes in, if nobody else wants to.
+    /// Lets the owner in, unless another thread waits. Returns true if it is in.
     #[inline(always)]
     fn enter(&self) -> bool {
         assert!(
@@ -149,14 +149,15 @@ impl<T: Leave> Lock<T> {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
-    /// Tells the owner, and makes sure that it knows or is seen inside. Returns true if it could.
+    /// Asks the owner to end its ownership, and makes sure that the owner sees it or is seen
+    /// inside. Returns true if it could.
     fn want(&self) -> bool {
         self.is_wanted.store(true, SeqCst);
         membarrier(Barrier::Own)
     }
 
-    /// The value, unless another thread has it. The lock keeps its owner: this is for a thread that
-    /// comes only now and then.
+    /// Returns the value, unless another thread has it. The lock keeps its owner: this is for a
+    /// thread that comes only now and then.
     pub(super) fn visit(&self) -> Option<Guard<'_, T>> {
         let owner = self.owner.load(Relaxed);
         if owner == this_thread() {
@@ -192,7 +193,7 @@ impl<T: Leave> Lock<T> {
 pub(super) struct Guard<'a, T: Leave> {
     lock: &'a Lock<T>,
     by_owner: bool,
-    /// It stays with its thread.
+    /// Makes the guard stay with its thread.
     _stays: PhantomData<*const ()>,
 }
 

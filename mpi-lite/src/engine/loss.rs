@@ -96,7 +96,7 @@ impl Lane {
                 self.tell(peer, word(GIVEN_UP, Token(context.0)), body.clone());
             }
         }
-        self.run_errands();
+        self.send_deferred();
     }
 
     /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
@@ -133,7 +133,7 @@ impl Delivery {
         // If this process was told of the loss, the one that told it has told all others too.
         if !self.peers.is_doubted(peer) {
             self.notices.push(Notice::Tell(peer));
-            self.has_errands = true;
+            self.has_deferred = true;
         }
         for &token in unsent {
             self.unsent(token, peer);
@@ -166,7 +166,7 @@ impl Delivery {
             is_in_vain.then(|| Notice::AskBack(request, why.clone()))
         };
         self.notices.extend(self.sends.iter().filter_map(its));
-        self.has_errands |= !self.notices.is_empty();
+        self.has_deferred |= !self.notices.is_empty();
     }
 
     /// Why nothing may ever fit `pattern`, if that is so.
@@ -236,7 +236,7 @@ impl Delivery {
         self.has_failures = true;
         if self.peers.doubt(lost) {
             self.notices.push(Notice::Ask(lost));
-            self.has_errands = true;
+            self.has_deferred = true;
         }
         let (ports, error) = (Arc::clone(&self.ports), self.peers.error(lost));
         let is_deserted = |it: &Pattern| {

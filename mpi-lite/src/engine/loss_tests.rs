@@ -228,7 +228,7 @@ fn survivors_go_on_with_each_other() {
 
 /// Process 1 waits for process 0, which gives up: nothing else would tell it why.
 #[test]
-fn who_waits_for_a_member_that_gives_up_is_told_and_looks_itself() {
+fn a_member_that_gives_up_makes_the_waiting_members_look_for_the_lost_one() {
     let mut trio = Trio::new();
     let mut room = [0; 8];
     let collective = from(Context::WORLD.collective(), 0);

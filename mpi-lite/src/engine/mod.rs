@@ -1,8 +1,8 @@
 //! Matching, requests, protocol choice, progress and waiting: what moves messages.
 //!
-//! A [`Lane`] is one lock's worth of state and never blocks; the [`Engine`] around it is what
-//! blocks (`wait`, as `wait_policy` says), keeps acknowledging while the program computes
-//! (`ticker`), and lets operations go on beside it (`tasks`).
+//! A [`Lane`] is the state under one lock, and never blocks. The [`Engine`] around it blocks
+//! (`wait`, by `wait_policy`), acknowledges while the program computes (`ticker`), and lets
+//! operations go on beside the program (`tasks`).
 
 mod at_site;
 mod attached;
@@ -60,7 +60,7 @@ pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
 pub use operation::{Completion, Request, Status};
-pub use plan::{Desk, Make, Message, Ordered, Plan, ReceivePlan, Recipe, SendPlan, Work};
+pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
 pub use ports::{OpenPort, Port};
 pub use tasks::{Job, TaskId};
 pub use ticker::{Ticker, tick};

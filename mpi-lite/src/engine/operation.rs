@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ids::{Context, Source, TagSelector};
 use crate::slab::Key;
 
-/// The name of an operation. It is stale once the operation was completed and told to the program.
+/// The name of an operation. It is stale once the program has completed the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request(pub Key);
 
@@ -15,7 +15,7 @@ impl Request {
     pub const SENT: Self = Self(Key::NOTHING);
 }
 
-/// What the program learns of a finished operation. Source: MPI 5.0, 3.2.5.
+/// The status of a finished operation. Source: MPI 5.0, 3.2.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The sender's rank in the communicator.
@@ -24,7 +24,7 @@ pub struct Status {
     pub tag: TagSelector,
     /// Bytes received.
     pub bytes: u64,
-    /// Whether the operation was cancelled.
+    /// True if the operation was cancelled.
     pub cancelled: bool,
 }
 
@@ -53,13 +53,13 @@ impl Status {
 /// How an operation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// What the program learns.
+    /// Its status.
     pub status: Status,
-    /// What went wrong with this operation, if anything did.
+    /// The error of this operation, if it failed.
     pub error: Option<Error>,
     /// The communicator that it belongs to, if that is known.
     pub context: Option<Context>,
-    /// Whether the request is gone, so that the program's handle becomes `MPI_REQUEST_NULL`.
+    /// True if the request is gone, so that the program's handle becomes `MPI_REQUEST_NULL`.
     pub is_gone: bool,
 }
 
@@ -72,24 +72,24 @@ impl Completion {
         is_gone: false,
     };
 
-    /// The completion of a send that was complete at once.
+    /// The completion of a send that was complete at its start.
     pub(super) const SENT: Self = Self {
         is_gone: true,
         ..Self::NOTHING
     };
 
-    /// Whether there was nothing to complete: the request is null or inactive.
+    /// Returns true if there was nothing to complete: the request is null or inactive.
     #[inline]
     #[must_use]
     pub fn is_of_nothing(&self) -> bool {
-        // A send has a context, a receive without one has a source.
+        // A send has a context. A receive without a context has a source.
         !self.is_gone && self.context.is_none() && self.status == Status::EMPTY
     }
 
     /// The status, or the error.
     ///
     /// # Errors
-    /// What went wrong with the operation.
+    /// The error of the operation.
     #[inline]
     pub fn into_result(self) -> Result<Status> {
         match self.error {

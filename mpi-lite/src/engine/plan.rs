@@ -1,4 +1,4 @@
-//! What operations are to do: sends, receives, and tasks with the desk at which they order.
+//! What operations are to do: sends, receives and tasks; and what a task submits to the engine.
 
 use std::fmt;
 use std::pin::Pin;
@@ -81,8 +81,8 @@ impl Plan {
 /// A task's future.
 pub type Work = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
-/// Makes the future of a task that works at a desk.
-pub type Make = dyn Fn(Desk) -> Work + Send + Sync;
+/// Makes the future of a task that submits its operations here.
+pub type Make = dyn Fn(Submissions) -> Work + Send + Sync;
 
 /// What a persistent request does each time it is started: a task.
 #[derive(Clone)]
@@ -104,66 +104,71 @@ impl fmt::Debug for Recipe {
     }
 }
 
-/// How far an operation is that a task has ordered.
+/// How far an operation is that a task has submitted.
 #[derive(Debug)]
-pub(super) enum Order {
-    /// Nobody has ordered here.
+pub(super) enum Submission {
+    /// The place is free.
     None,
     Wanted(Plan),
     Started(Request),
-    /// The task wants it back, if that is still possible.
+    /// The task takes it back, if that is still possible.
     Unwanted(Request),
     Over(Result<Completion>),
 }
 
-/// Where a task orders operations of the engine, and finds how they ended.
+/// The operations that a task has submitted to the engine, and how they ended.
 #[derive(Clone, Debug, Default)]
-pub struct Desk(pub(super) Arc<Mutex<Vec<Order>>>);
+pub struct Submissions(pub(super) Arc<Mutex<Vec<Submission>>>);
 
-impl Desk {
-    /// Orders an operation; it is started once the task waits for something.
+impl Submissions {
+    /// Submits an operation. It is started once the task waits for something.
     #[must_use]
-    pub fn order(&self, plan: Plan) -> Ordered<'_> {
-        let mut orders = self.0.lock();
-        let free = orders.iter().position(|order| matches!(order, Order::None));
-        let place = free.unwrap_or(orders.len());
-        match orders.get_mut(place) {
-            Some(order) => *order = Order::Wanted(plan),
-            None => orders.push(Order::Wanted(plan)),
+    pub fn submit(&self, plan: Plan) -> Submitted<'_> {
+        let mut submissions = self.0.lock();
+        let free = submissions
+            .iter()
+            .position(|submission| matches!(submission, Submission::None));
+        let place = free.unwrap_or(submissions.len());
+        match submissions.get_mut(place) {
+            Some(submission) => *submission = Submission::Wanted(plan),
+            None => submissions.push(Submission::Wanted(plan)),
         }
-        Ordered { desk: self, place }
+        Submitted {
+            submissions: self,
+            place,
+        }
     }
 }
 
-/// An operation that a task has ordered: a future of how it ends. If it is dropped before it ends,
-/// the engine still uses the buffer; so a task awaits all that it orders.
+/// An operation that a task has submitted: a future of how it ends. If it is dropped before it
+/// ends, the engine still uses the buffer; so a task awaits all that it submits.
 #[derive(Debug)]
-pub struct Ordered<'a> {
-    desk: &'a Desk,
+pub struct Submitted<'a> {
+    submissions: &'a Submissions,
     place: usize,
 }
 
-impl Ordered<'_> {
+impl Submitted<'_> {
     /// Takes a receive back that no message has matched. It is still to be awaited.
     pub fn withdraw(&self) {
-        let order = &mut self.desk.0.lock()[self.place];
-        match *order {
-            Order::Started(request) => *order = Order::Unwanted(request),
-            Order::Wanted(_) => *order = Order::Over(Ok(Completion::NOTHING)),
+        let submission = &mut self.submissions.0.lock()[self.place];
+        match *submission {
+            Submission::Started(request) => *submission = Submission::Unwanted(request),
+            Submission::Wanted(_) => *submission = Submission::Over(Ok(Completion::NOTHING)),
             _ => {}
         }
     }
 }
 
-impl Future for Ordered<'_> {
+impl Future for Submitted<'_> {
     type Output = Result<Completion>;
 
     fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Self::Output> {
-        let order = &mut self.desk.0.lock()[self.place];
-        match core::mem::replace(order, Order::None) {
-            Order::Over(ended) => Poll::Ready(ended),
+        let submission = &mut self.submissions.0.lock()[self.place];
+        match core::mem::replace(submission, Submission::None) {
+            Submission::Over(ended) => Poll::Ready(ended),
             pending => {
-                *order = pending;
+                *submission = pending;
                 Poll::Pending
             }
         }

@@ -1,4 +1,4 @@
-//! How a message travels: the two decisions, as pure functions.
+//! Eager or rendezvous: the decisions of sender and receiver, as pure functions.
 
 use crate::config::Settings;
 use crate::ids::Mode;
@@ -8,25 +8,25 @@ use crate::ids::Mode;
 pub enum Completion {
     /// At once: the engine keeps a copy (eager).
     Copied,
-    /// When the transport says that the body is with its receiver.
+    /// When the transport reports that the body is with its receiver.
     Delivered,
 }
 
-/// What a copy of `len` bytes counts in the budget: with all that is noted of it, as measured.
-/// Source: decision 0034.
+/// Returns how many bytes a copy of `len` bytes counts in the budget: with its records, as
+/// measured. Source: decision 0034.
 #[must_use]
 pub fn kept_by_copy(len: u64) -> u64 {
     len + 320
 }
 
-/// What an unexpected message of `len` bytes counts in the budget: with all that is noted of it, as
-/// measured. Source: decision 0034.
+/// Returns how many bytes an unexpected message of `len` bytes counts in the budget: with its
+/// records, as measured. Source: decision 0034.
 #[must_use]
 pub fn kept_unexpected(len: u64) -> u64 {
     len + 160
 }
 
-/// Up to how many bytes a standard send is worth a copy. `is_waited_for`: the call waits for it,
+/// Returns up to how many bytes a standard send is copied. `is_waited_for`: the call waits for it,
 /// and it goes over a network.
 #[must_use]
 pub fn copied_most(is_waited_for: bool, settings: &Settings) -> u64 {
@@ -37,8 +37,8 @@ pub fn copied_most(is_waited_for: bool, settings: &Settings) -> u64 {
     }
 }
 
-/// Whether a send of `len` bytes is copied, which is worth it up to `most`, while `kept` bytes of
-/// copies already wait.
+/// Returns when a send of `len` bytes is complete. It is copied up to `most` bytes, unless the
+/// `kept` bytes of copies that already wait leave no room.
 #[must_use]
 pub fn completion(
     mode: Mode,
@@ -63,8 +63,8 @@ pub enum Unmatched {
     Wait,
 }
 
-/// Whether the body of an unexpected message of `len` bytes is taken in, while the budget has
-/// `room` left. A synchronous one always waits: its sender learns of the match so.
+/// Returns what happens to the body of an unexpected message of `len` bytes, while the budget has
+/// `room` left. A synchronous one always waits, because its sender completes at the match.
 #[must_use]
 pub fn unmatched(synchronous: bool, len: u64, room: u64, settings: &Settings) -> Unmatched {
     let fits = kept_unexpected(len) <= room;
@@ -75,7 +75,7 @@ pub fn unmatched(synchronous: bool, len: u64, room: u64, settings: &Settings) ->
     }
 }
 
-/// Whether the body of an unexpected message of `len` bytes is taken in where there is room.
+/// Returns true if the body of an unexpected message of `len` bytes is taken in if there is room.
 #[must_use]
 pub fn is_buffered(synchronous: bool, len: u64, settings: &Settings) -> bool {
     len <= settings.unexpected_bytes && !synchronous
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_wait_for_an_acknowledgement_copies_more() {
+    fn a_send_that_would_wait_for_an_acknowledgement_copies_more() {
         let mut settings = Settings::default();
         let choice = |len, is_waited_for, settings: &Settings| {
             let lens = (len, copied_most(is_waited_for, settings));

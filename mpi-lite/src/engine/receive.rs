@@ -28,8 +28,8 @@ fn status_of_message(message: &UnexpectedMessage) -> Status {
 }
 
 impl Engine {
-    /// Starts a receive. It is laid down here for good in the place where it waits, without being
-    /// copied from place to place: a processor waits when it copies what it has just written.
+    /// Starts a receive. Inlined so that the request is built in place: to copy data that was just
+    /// written stalls on the store buffer.
     #[inline(always)]
     pub fn start_receive(&self, plan: ReceivePlan) -> Request {
         self.lane.lock().receive(plan)
@@ -51,7 +51,7 @@ impl Lane {
         request
     }
 
-    /// A persistent request, not started. Source: MPI 5.0, 3.9.
+    /// Makes a persistent request, not started. Source: MPI 5.0, 3.9.
     pub fn plan(&mut self, plan: Plan) -> Request {
         self.delivery.requests.open_persistent(plan)
     }
@@ -67,7 +67,7 @@ impl Lane {
         }
     }
 
-    /// Posts a receive after a failure: one that may never match must not hang.
+    /// Posts a receive after a failure: a receive that can never match must not hang.
     #[cold]
     #[inline(never)]
     fn post_after_failure(&mut self, request: Request, pattern: Pattern) {
@@ -75,7 +75,7 @@ impl Lane {
         if pattern.context.is_collective()
             && let Some(error) = failure
         {
-            // What waits here may be left over from an operation that has failed.
+            // A waiting message may be left over from an operation that has failed.
             return self.delivery.fail(request, error);
         }
         match (self.delivery.unexpected.extract(&pattern), failure) {
@@ -85,7 +85,8 @@ impl Lane {
         }
     }
 
-    /// Starts a persistent send or receive; the engine starts all. Source: MPI 5.0, 3.9.
+    /// Starts a persistent send or receive. The engine starts other persistent requests. Source:
+    /// MPI 5.0, 3.9.
     ///
     /// # Errors
     /// It is not an inactive persistent one, or the operation cannot start.
@@ -117,14 +118,14 @@ impl Lane {
 }
 
 impl Delivery {
-    /// The message of `request` is where it belongs.
+    /// Finishes a receive whose message has landed.
     #[inline]
     pub(super) fn finish_receive(&mut self, request: Request, envelope: &Envelope, len: u64) {
         let room = self.requests.room(request);
         self.finish_with(request, (envelope, len), room);
     }
 
-    /// The same for a receive with room for `room` bytes.
+    /// Finishes a receive that has room for `room` bytes.
     #[inline(always)]
     pub(super) fn finish_with(
         &mut self,
@@ -138,7 +139,7 @@ impl Delivery {
         }
     }
 
-    /// What became of a receive with room for `room` bytes by a message of `len` bytes.
+    /// Returns how a receive with room for `room` bytes ends by a message of `len` bytes.
     #[inline(always)]
     pub(super) fn outcome(
         &mut self,
@@ -194,7 +195,8 @@ impl Delivery {
 }
 
 impl Lane {
-    /// What a receive of `pattern` would get now. Source: MPI 5.0, 3.8.1.
+    /// Returns the status of the message that a receive of `pattern` would get now. Source: MPI
+    /// 5.0, 3.8.1.
     #[must_use]
     pub fn probe(&mut self, pattern: &Pattern) -> Option<Status> {
         self.delivery
@@ -203,7 +205,7 @@ impl Lane {
             .map(status_of_message)
     }
 
-    /// Takes what a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
+    /// Takes the message that a receive of `pattern` would get now. Source: MPI 5.0, 3.8.2.
     pub fn matched_probe(&mut self, pattern: &Pattern) -> Option<(Message, Status)> {
         let place = self.delivery.unexpected.extract(pattern)?;
         let message = self
@@ -215,7 +217,7 @@ impl Lane {
         Some((Message(self.delivery.messages.insert(place)), status))
     }
 
-    /// Starts to receive a message that a matched probe took. Source: MPI 5.0, 3.8.3.
+    /// Starts the receive of a message that a matched probe took. Source: MPI 5.0, 3.8.3.
     ///
     /// # Errors
     /// The message was received already.
@@ -230,8 +232,9 @@ impl Lane {
         Ok(request)
     }
 
-    /// Cancels a receive that no message has matched yet, at once. Asks for the message of a send
-    /// back: the request completes, cancelled or not, with the receiver's answer. Source: MPI 5.0,
+    /// Cancels a request. A receive that no message has matched is cancelled at once. The message
+    /// of a send is asked back: the request completes, cancelled or not, with the receiver's
+    /// answer. Source: MPI 5.0,
     /// 3.8.4.
     ///
     /// # Errors

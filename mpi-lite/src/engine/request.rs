@@ -15,7 +15,7 @@ pub(super) enum CompletionState {
     Pending,
     /// Finished or inactive.
     Done,
-    /// Finished, and something went wrong.
+    /// Finished with an error.
     Failed,
 }
 
@@ -23,25 +23,25 @@ pub(super) enum CompletionState {
 enum Phase {
     /// Persistent and not started.
     Inactive,
-    /// A receive puts its message there, unless it is scattered; to a send it means nothing.
+    /// Where a receive puts its message, unless that is scattered. A send does not use it.
     Active(Span),
     Done(Status),
 }
 
-/// The party that wants to know that an operation has finished.
+/// The party to which the end of an operation is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// The program, which will ask.
+    /// The program, which completes the request.
     Program,
-    /// The program; it may neither cancel nor free the operation, which is a task.
+    /// The program. It may neither cancel nor free the operation, which is a task.
     Collective,
     /// Nobody: the program has freed the request.
     Nobody,
-    /// The task of this number, which is to be told.
+    /// The task of this number, which is woken.
     Task(u32),
 }
 
-/// An operation: one cache line, and what few of them have.
+/// An operation: one cache line, and a box for what few of them have.
 #[derive(Debug)]
 struct Operation {
     phase: Phase,
@@ -52,11 +52,11 @@ struct Operation {
 
 #[derive(Debug, Default)]
 struct Rare {
-    /// Where an active receive puts its message, until a link has it.
+    /// Where an active receive puts its message, until a link takes it.
     scattered: Option<Box<Scattered>>,
     /// Bytes that go there.
     room: u64,
-    /// What went wrong with a finished operation.
+    /// The error of a finished operation.
     error: Option<Error>,
     /// What a persistent request does.
     plan: Option<Plan>,
@@ -106,7 +106,7 @@ impl Operation {
 }
 
 impl Drop for Operation {
-    /// Out of the way of the many that have nothing rare.
+    /// Drops the rare part. Cold, since most have none.
     #[inline(always)]
     fn drop(&mut self) {
         if self.rare.is_some() {
@@ -124,7 +124,7 @@ pub(super) struct Requests {
     table: Table<Operation>,
     /// How many operations have finished so far.
     finished: u64,
-    /// Before this many have finished, a waiter need not look.
+    /// A waiter need not check before this many have finished.
     due: u64,
     /// Tasks of which an operation has finished.
     woken: Vec<u32>,
@@ -139,25 +139,25 @@ impl Requests {
         self.table.shrink();
     }
 
-    /// A number that changes when an operation finishes: before, nobody need look for it.
+    /// Returns a number that changes when an operation finishes. Nobody need check before.
     #[inline]
     pub(super) fn finished(&self) -> u64 {
         self.finished
     }
 
-    /// Whether as many have finished as a waiter has asked for.
+    /// Returns true if as many have finished as a waiter waits for.
     #[inline(always)]
     pub(super) fn is_due(&self) -> bool {
         self.due <= self.finished
     }
 
-    /// A thread waits until `count` more have finished.
+    /// Notes that a thread waits until `count` more have finished. Returns their number then.
     pub(super) fn await_more(&mut self, count: u64) -> u64 {
         self.due = self.finished + count;
         self.due
     }
 
-    /// An operation that has begun. `area` is where a receive puts its message.
+    /// Opens an operation. `area` is where a receive puts its message.
     #[inline(always)]
     pub(super) fn open(&mut self, context: Option<Context>, area: Area) -> Request {
         match area {
@@ -178,7 +178,7 @@ impl Requests {
         Request(self.table.insert(operation))
     }
 
-    /// An operation that is over already.
+    /// Opens an operation that is over already.
     #[inline]
     pub(super) fn open_done(&mut self, context: Option<Context>, status: Status) -> Request {
         self.insert(Operation::new(context, Phase::Done(status)))
@@ -193,7 +193,7 @@ impl Requests {
         self.insert(operation)
     }
 
-    /// The plan of an inactive persistent request.
+    /// Returns the plan of an inactive persistent request.
     pub(super) fn startable(&self, request: Request) -> Result<Plan> {
         let Some(operation) = self.table.get(request.0) else {
             self.sent(request)?;
@@ -210,7 +210,7 @@ impl Requests {
         operation.expect("the plan was just read").begin(area);
     }
 
-    /// The operation did not begin: its request is gone, or inactive as before.
+    /// Undoes the start of an operation: its request is gone, or inactive as before.
     pub(super) fn abandon(&mut self, request: Request) {
         let operation = self.table.get_mut(request.0).expect("just opened");
         operation.phase = Phase::Inactive;
@@ -219,7 +219,7 @@ impl Requests {
         }
     }
 
-    /// Where the message of an active receive goes, for a link; asked once.
+    /// Takes the area where the message of an active receive goes, for a link. Called once.
     #[inline]
     pub(super) fn take_area(&mut self, request: Request) -> Area {
         let (span, rare) = self.active(request);
@@ -229,14 +229,14 @@ impl Requests {
         }
     }
 
-    /// Bytes that an active receive has room for.
+    /// Returns how many bytes an active receive has room for.
     #[inline]
     pub(super) fn room(&mut self, request: Request) -> u64 {
         let (span, rare) = self.active(request);
         span.len() as u64 + rare.map_or(0, |rare| rare.room)
     }
 
-    /// Puts `bytes` where an active receive puts its message, as far as there is room.
+    /// Copies `bytes` to where an active receive puts its message, as far as there is room.
     pub(super) fn fill(&mut self, request: Request, bytes: &[u8]) {
         let (span, rare) = self.active(request);
         match rare.and_then(|rare| rare.scattered.as_ref()) {
@@ -257,7 +257,7 @@ impl Requests {
         }
     }
 
-    /// The same, if it is one run of bytes.
+    /// Returns where an active receive lands, if that is one run of bytes.
     #[inline(always)]
     pub(super) fn run(&self, request: Request) -> Option<Span> {
         match self.table.get(request.0)? {
@@ -302,12 +302,12 @@ impl Requests {
         !self.woken.is_empty()
     }
 
-    /// The tasks of which an operation has finished since this was last asked.
+    /// Takes the tasks of which an operation has finished since the last call.
     pub(super) fn drain_woken(&mut self) -> impl Iterator<Item = u32> {
         self.woken.drain(..)
     }
 
-    /// An operation that a task completes.
+    /// Opens an operation that a task completes.
     pub(super) fn open_collective(&mut self, context: Context) -> Request {
         let mut operation = Operation::new(Some(context), Phase::Active(Span::EMPTY));
         operation.owner = Owner::Collective;
@@ -323,7 +323,7 @@ impl Requests {
         active.filter_map(|operation| operation.context).collect()
     }
 
-    /// What an inactive persistent request does, if it is a task.
+    /// Returns the recipe of an inactive persistent request, if it is a task.
     pub(super) fn recipe(&self, request: Request) -> Option<Recipe> {
         let operation = self.table.get(request.0)?;
         match (operation.phase, operation.plan()) {
@@ -332,7 +332,7 @@ impl Requests {
         }
     }
 
-    /// The operation is a task's, which is to be told when it finishes.
+    /// Gives the operation to a task, which is woken when the operation finishes.
     pub(super) fn give_to_task(&mut self, request: Request, task: u32) {
         if let Some(operation) = self.table.get_mut(request.0) {
             operation.owner = Owner::Task(task);
@@ -354,7 +354,7 @@ impl Requests {
         }
     }
 
-    /// How a request that is not in the table ended: one of those that never were.
+    /// Returns how a request ended that was never in the table.
     #[inline]
     fn sent(&self, request: Request) -> Result<Completion> {
         if request == Request::SENT {
@@ -364,7 +364,7 @@ impl Requests {
         }
     }
 
-    /// Whether the operation is finished, without taking it.
+    /// Returns how the operation ended if it is finished, without taking it.
     pub(super) fn peek(&self, request: Request) -> Result<Option<Completion>> {
         let Some(operation) = self.table.get(request.0) else {
             return self.sent(request).map(Some);
@@ -381,7 +381,7 @@ impl Requests {
         })
     }
 
-    /// Whether the request is an inactive persistent one: waiting ignores it.
+    /// Returns true if the request is an inactive persistent one: waiting ignores it.
     pub(super) fn is_inactive(&self, request: Request) -> Result<bool> {
         match self.table.get(request.0) {
             Some(operation) => Ok(matches!(operation.phase, Phase::Inactive)),
@@ -389,7 +389,7 @@ impl Requests {
         }
     }
 
-    /// How far the operation is.
+    /// Returns how far the operation is.
     #[inline]
     pub(super) fn state(&self, request: Request) -> Result<CompletionState> {
         let Some(operation) = self.table.get(request.0) else {
@@ -402,7 +402,7 @@ impl Requests {
         })
     }
 
-    /// Tells how a finished operation ended; it is then gone, or inactive if persistent.
+    /// Returns how a finished operation ended. It is gone then, or inactive if persistent.
     #[inline(always)]
     pub(super) fn take(&mut self, request: Request) -> Result<Option<Completion>> {
         let Some(operation) = self.table.get_mut(request.0) else {
@@ -430,8 +430,8 @@ impl Requests {
         Ok(Some(ended))
     }
 
-    /// The same for an operation that has ended and has nothing rare, as most have not. A caller
-    /// that gets an answer knows that, and can be quick. `None` for all others.
+    /// Returns how an operation ended that is finished and has nothing rare, as most have not. A
+    /// caller that gets a completion can be quick. `None` for all other operations.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, request: Request) -> Option<Completion> {
         let (status, context) = match self.table.get(request.0) {
@@ -455,7 +455,7 @@ impl Requests {
         })
     }
 
-    /// The program will not ask any more. Source: MPI 5.0, 3.7.3.
+    /// Frees a request: the program will not complete it. Source: MPI 5.0, 3.7.3.
     pub(super) fn free(&mut self, request: Request) -> Result<()> {
         self.check_revocable(request)?;
         let Some(operation) = self.table.get_mut(request.0) else {

@@ -1,8 +1,8 @@
 //! Waiting for room in the attached buffer. Source: MPI 5.0, 3.6.1.
 //!
-//! A message leaves the buffer when its sender takes in that it was delivered. The sender may not
-//! have taken that in yet, though the receiver has the message: so a buffered send that finds no
-//! room makes progress and looks again before it fails.
+//! A message leaves the buffer when its sender has read the acknowledgement. The receiver may have
+//! the message although the sender has not read that yet. So a buffered send that finds no room
+//! makes progress and tries again before it fails.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use super::plan::SendPlan;
 use super::waiters::Until;
 use crate::error::{Cause, Error, Result};
 
-/// How long a buffered send looks for room. An acknowledgement may wait for the ticker of a
-/// receiver that computes (some 10 ms), or be lost and asked for again, which takes longer.
+/// How long a buffered send waits for room. An acknowledgement may wait for the ticker of a
+/// receiver that computes (some 10 ms). It takes longer if it is lost and asked for again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Lane {
-    /// Returns true if `error` says that the attached buffer is full, and messages that are under
-    /// way may leave enough room.
+    /// Returns true if `error` is that the attached buffer is full, and messages under way may
+    /// leave enough room.
     fn may_get_room(&self, error: &Error) -> bool {
         let Cause::BufferFull { need, .. } = error.cause() else {
             return false;
@@ -31,7 +31,7 @@ impl Lane {
 }
 
 impl Engine {
-    /// Starts a send and returns its request, which may be complete at once.
+    /// Starts a send and returns its request. It may be complete already.
     ///
     /// # Errors
     /// As [`Lane::send`].
@@ -44,8 +44,8 @@ impl Engine {
         }
     }
 
-    /// Calls `send`, which was `refused`, again when messages have left the attached buffer, if
-    /// that is what it needs.
+    /// Calls `send` again after it was `refused`, when messages have left the attached buffer, if
+    /// the buffer was full.
     ///
     /// # Errors
     /// Those of `send`.

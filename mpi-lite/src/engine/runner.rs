@@ -1,25 +1,25 @@
-//! Polling tasks: calls of the program that wait or test do it, and the ticker.
+//! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
 use super::operation::Request;
 use super::plan::Plan;
-use super::plan::{Desk, Recipe};
+use super::plan::{Recipe, Submissions};
 use super::tasks::{Job, Runner, TaskId};
 use crate::data::Area;
 use crate::error::Result;
 
 impl Engine {
     /// Enters a task, which begins when `after` has ended. Its request completes with it.
-    /// [`Engine::run_tasks`] is to follow.
+    /// [`Engine::run_tasks`] must follow.
     pub fn enter_task(&self, job: Job, after: Option<TaskId>) -> (Request, TaskId) {
         let mut lane = self.lane.lock();
         let request = lane.task_requests().open_collective(job.context);
         (request, self.tasks.enter(request, job, after))
     }
 
-    /// A persistent request, not started, that is a task each time.
+    /// Makes a persistent request, not started, that is a task each time.
     #[must_use]
     pub fn plan_task(&self, recipe: Recipe) -> Request {
         self.with(|lane| lane.plan(Plan::Task(recipe)))
@@ -37,12 +37,12 @@ impl Engine {
                 started => started,
             };
         };
-        let desk = Desk::default();
+        let submissions = Submissions::default();
         let job = Job {
             context: recipe.context,
             calls_program: recipe.calls_program,
-            work: (recipe.make)(desk.clone()),
-            desk,
+            work: (recipe.make)(submissions.clone()),
+            submissions,
         };
         lane.task_requests().activate(request, Area::EMPTY);
         self.tasks.enter(request, job, None);
@@ -55,8 +55,8 @@ impl Engine {
         self.advance(&mut self.lane.lock());
     }
 
-    /// The same, in a few instructions if none can. Returns true if any has gone on. The lane is
-    /// left to others meanwhile.
+    /// Lets the tasks go on that can; costs a few instructions if none can. Returns true if any has
+    /// gone on. The lane is left to others meanwhile.
     #[inline(always)]
     pub(super) fn advance_if_due(&self, lane: &mut Guard<'_, Lane>) -> bool {
         let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
@@ -76,7 +76,8 @@ impl Engine {
         true
     }
 
-    /// The same for the ticker, which visits the lane: a program that has come back goes on itself.
+    /// Lets the tasks go on for the ticker, which visits the lane: a program that has come back
+    /// does it itself.
     pub(super) fn advance_as_ticker<'a>(&'a self, mut lane: Guard<'a, Lane>) -> bool {
         let is_due = lane.task_requests().has_woken() || self.tasks.has_due();
         if !is_due || !self.tasks.begin() {

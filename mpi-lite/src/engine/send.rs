@@ -16,7 +16,8 @@ use crate::ids::Mode;
 use crate::transport::{Outbound, PeerId, Refusal, Token, Transport};
 
 impl Lane {
-    /// Sends on what was kept. Each call of the program that waits or tests begins with this.
+    /// Sends what the links have kept back. Each call of the program that waits or tests begins
+    /// with this.
     #[inline]
     pub(super) fn flush(&mut self) {
         if self.burst.end() {
@@ -26,7 +27,7 @@ impl Lane {
         }
     }
 
-    /// Starts a send and answers its request, which may be complete at once.
+    /// Starts a send and returns its request. It may be complete already.
     ///
     /// # Errors
     /// The message is too long, its peer lost, or the attached buffer full. Nothing was sent.
@@ -39,8 +40,8 @@ impl Lane {
         Ok(self.start_send(plan, false, open)?.unwrap_or(Request::SENT))
     }
 
-    /// Starts a send. It makes a request to wait for only if the send is not complete at once.
-    /// `is_waited_for`: the call waits for it, and for nothing else.
+    /// Starts a send. Makes a request only if the send is not complete at once. `is_waited_for`:
+    /// the call waits for it, and for nothing else.
     ///
     /// # Errors
     /// As [`Lane::send`].
@@ -94,7 +95,7 @@ impl Lane {
             envelope: &envelope,
             body,
             token,
-            // Of those that are kept the last one asks for all.
+            // The last one of those kept back asks for the acknowledgement of all.
             is_awaited: !is_copied && at_once,
             needs_match: plan.mode == Mode::Synchronous,
         };
@@ -109,7 +110,7 @@ impl Lane {
         Ok(request)
     }
 
-    /// Whether a send of `len` bytes over `link` is copied.
+    /// Returns true if a send of `len` bytes over `link` is copied.
     #[inline]
     fn is_copied(&self, mode: Mode, len: u64, (link, is_waited_for): (usize, bool)) -> bool {
         let pays = is_waited_for && self.capabilities[link].acknowledges;
@@ -138,7 +139,7 @@ impl Lane {
         }
     }
 
-    /// The link did not take a message: nobody waits for it, and this is why.
+    /// Undoes a send that the link refused, and returns the error.
     #[cold]
     fn take_back(&mut self, token: Token, refusal: Refusal, to: PeerId, len: u64) -> Error {
         let sending = self.delivery.sends.remove(token.0).expect("just inserted");
@@ -176,7 +177,7 @@ impl Delivery {
         }
     }
 
-    /// Nothing more is to come of a send.
+    /// Ends a send: the link has finished it.
     #[inline]
     pub(super) fn end_send(&mut self, token: Token, status: Status) {
         if let Some(request) = self.close_send(token) {
@@ -189,7 +190,7 @@ impl Delivery {
         self.fail_send(token, self.peers.error(peer));
     }
 
-    /// Nothing more is to come of a send, and its message was not received.
+    /// Ends a send whose message was not received.
     pub(super) fn fail_send(&mut self, token: Token, why: Error) {
         if let Some(request) = self.close_send(token) {
             self.fail(request, why);
@@ -231,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Receives one message and sends another, in any order; answers the status of the first.
+    /// Receives one message and sends another, in any order. Returns the status of the receive.
     ///
     /// # Errors
     /// As [`Lane::send`], and those of the operations. If nothing was sent, nothing is received.
@@ -242,8 +243,8 @@ impl Engine {
         received.into_result()
     }
 
-    /// The same for a message of a collective, from a member that may have gone on without sending
-    /// it: see [`Engine::receive_unless`].
+    /// Exchanges messages of a collective with a member that may have gone on without sending: see
+    /// [`Engine::receive_unless`].
     ///
     /// # Errors
     /// As [`Lane::send`], and those of the send.
@@ -257,7 +258,7 @@ impl Engine {
         let received = self.wait_unless(lane, receiving, has_gone_on)?;
         match received {
             Some(_) => self.wait(Some(sending))?.into_result().map(drop)?,
-            // Nobody may be left to receive it either.
+            // The member may receive it no more, either.
             None => self.with(|lane| lane.free(sending))?,
         }
         Ok(received)
@@ -285,7 +286,7 @@ impl Engine {
 }
 
 impl Delivery {
-    /// How much of the attached buffer a send takes.
+    /// Returns how many bytes of the attached buffer a send takes.
     #[inline]
     pub(super) fn reserve(&self, mode: Mode, len: u64) -> Result<u64> {
         if mode != Mode::Buffered {

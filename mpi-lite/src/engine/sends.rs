@@ -1,4 +1,4 @@
-//! What is kept of sends that are under way.
+//! Records of sends under way.
 
 use super::operation::Request;
 use super::protocol;
@@ -18,7 +18,7 @@ pub(super) struct Sending {
     pub(super) buffered: u64,
     /// The receiver.
     pub(super) to: PeerId,
-    /// What the receiver knows of it.
+    /// Its envelope.
     pub(super) envelope: EnvelopeBytes,
 }
 
@@ -35,14 +35,14 @@ impl Sending {
         }
     }
 
-    /// Whether `request` waits for it.
+    /// Returns true if `request` waits for it.
     pub(super) fn is_of(&self, request: Request) -> bool {
         self.request == Some(request)
     }
 }
 
 /// Sends that follow each other without a call in between that waits or tests. Short ones share
-/// datagrams; but none is kept for others that may never come.
+/// datagrams. None is kept back for others that may never follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
     /// Sends so far.
@@ -53,13 +53,13 @@ pub(super) struct Burst {
     pub(super) kept: u32,
 }
 
-/// Sends that are kept at most: beyond it the receiver should rather begin.
+/// The most sends that are kept back: with more the receiver should rather begin.
 const KEPT_SENDS: u32 = 32;
 
 impl Burst {
-    /// Whether a send, short or not, goes to the network at once. A short one is kept when the
-    /// program has sent at least one before it without looking up, and by its last burst another
-    /// one follows. A program that repeats itself thus never leaves one behind.
+    /// Returns true if the send must go to the network at once. A short send is kept back if it is
+    /// not the first of its burst, and the last burst was longer. A loop that repeats its burst
+    /// never leaves one unsent.
     #[inline]
     pub(super) fn goes_at_once(&mut self, is_short: bool) -> bool {
         self.sends += 1;
@@ -72,7 +72,8 @@ impl Burst {
         !is_kept
     }
 
-    /// The program waits or tests. Returns true if something may have been kept.
+    /// Ends the burst, since the program waits or tests. Returns true if sends may have been kept
+    /// back.
     #[inline]
     pub(super) fn end(&mut self) -> bool {
         let has_kept = self.kept > 0;
@@ -91,7 +92,7 @@ impl Burst {
 #[derive(Debug, Default)]
 pub(super) struct SpareBuffers {
     pub(super) buffers: Vec<Vec<u8>>,
-    /// What they would count as copies.
+    /// How many bytes they would count as copies.
     pub(super) bytes: u64,
 }
 
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_send_is_kept_only_if_the_last_burst_says_that_another_one_follows() {
+    fn a_send_is_kept_only_if_the_last_burst_was_longer() {
         let mut burst = Burst::default();
         assert_eq!(run(&mut burst, 4), [true; 4]);
         assert_eq!(run(&mut burst, 4), [true, false, false, true]);

@@ -1,8 +1,8 @@
-//! The way of a short message between ranks that share memory: sent without anything left here,
-//! received without a request. Decision 0022.
+//! The shortcut of a short message between ranks that share memory: it is sent without a record,
+//! and received without a request. Decision 0022.
 //!
-//! It may be taken when nothing else is in the way: no receive was posted before, no message waits.
-//! What it finds that is not for it goes the usual way, and so does the receive after a while.
+//! A receive may take it if no receive was posted before and no message waits. Other messages that
+//! it finds go the usual way. So does the receive itself after a while.
 
 use super::Engine;
 use super::delivery::{Inlet, Target};
@@ -23,18 +23,18 @@ use crate::transport::{
     Arrival, Incoming, Landing, Lost, Progress, Sink, Token, Transport, Unheard,
 };
 
-/// What became of a receive.
+/// The result of an early look for the message of a receive.
 pub(super) enum Early {
-    /// It is over.
+    /// The receive is over.
     Done(Completion),
-    /// It has its message, of which there is more to come.
+    /// The receive has matched a message, of which a part is still to come.
     Coming(Request),
-    /// Nothing has come for it.
+    /// No message has come for the receive.
     Nothing,
 }
 
-/// A receive that looks for its message before it becomes a request: it would be the only one, so
-/// the first message that fits is for it. All else goes to the delivery.
+/// A receive that looks for its message before it becomes a request. It would be the only one, so
+/// the first message that fits is for it. All others go to the delivery.
 struct Direct<'a> {
     inlet: Inlet<'a>,
     pattern: &'a Pattern,
@@ -48,7 +48,7 @@ struct Found {
     source: u32,
     tag: i32,
     len: u64,
-    /// There is more to come of it.
+    /// The request, if a part of the message is still to come.
     request: Option<Request>,
 }
 
@@ -92,7 +92,7 @@ impl Sink for Direct<'_> {
 }
 
 impl Direct<'_> {
-    /// There is more to come of it.
+    /// Makes a request for the receive, since a part of its message is still to come.
     #[inline(never)]
     fn begin(&mut self, message: &Incoming, envelope: Envelope) -> Request {
         let context = Some(envelope.context);
@@ -110,7 +110,7 @@ impl Direct<'_> {
 }
 
 impl Lane {
-    /// Sends a message that the link takes whole, body and all. Returns true if it did.
+    /// Sends a message if the link can do so at once. Returns true if it did.
     #[inline(always)]
     pub(super) fn send_at_once(&mut self, plan: &SendPlan) -> bool {
         match self.memory_link {
@@ -153,24 +153,24 @@ impl Lane {
                 span,
                 found: None,
             };
-            // What is in memory needs no clock.
+            // A link through memory needs no clock.
             let progress = self.links[link].progress(Instant::ZERO, &mut direct);
             let found = direct.found;
-            self.run_errands();
+            self.send_deferred();
             if let Some(found) = found {
                 return self.early(&found, (pattern, span));
             }
             match progress {
                 Progress::Idle => core::hint::spin_loop(),
                 Progress::Delivered if self.is_clear() => {}
-                // Other links are not to wait for long copies.
+                // Other links must not wait for long copies.
                 Progress::Delivered | Progress::Moved => break,
             }
         }
         Early::Nothing
     }
 
-    /// What became of a receive that has found its message.
+    /// Returns the result of a receive that has found its message.
     #[inline(always)]
     fn early(&mut self, found: &Found, (pattern, span): (&Pattern, &Span)) -> Early {
         if let Some(request) = found.request {
@@ -192,7 +192,8 @@ impl Lane {
         })
     }
 
-    /// Returns true if a message that comes now is for the receive that is made now, if it fits.
+    /// Returns true if a message that arrives now, and fits, must be for the receive that is made
+    /// now.
     #[inline]
     fn is_clear(&self) -> bool {
         let delivery = &self.delivery;
@@ -204,7 +205,7 @@ impl Lane {
 /// How often a receive looks for its message before it becomes a request.
 const LOOKS: u32 = 1000;
 
-/// The same where the message may come from another node.
+/// How often a receive looks for a message that may come from another node.
 const LOOKS_BESIDE_A_NETWORK: u32 = 16;
 
 impl Lane {
@@ -225,7 +226,7 @@ impl Engine {
     /// Receives and waits for the message.
     ///
     /// # Errors
-    /// None; what went wrong with the operation is in the completion.
+    /// None. The error of the operation is in the completion.
     pub fn receive(&self, plan: ReceivePlan) -> crate::error::Result<Completion> {
         let mut lane = self.lane.lock();
         let early = self.receive_early(&mut lane, &plan);
@@ -237,7 +238,7 @@ impl Engine {
         self.wait_with(lane, Some(request))
     }
 
-    /// Looks for the message of a receive where messages of local peers come first.
+    /// Looks for the message of a receive on the link through memory.
     #[inline(always)]
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
@@ -249,7 +250,7 @@ impl Engine {
     }
 
     /// Receives a message of a collective from a member that may have gone on without sending it:
-    /// `None` then, and nothing is received. `has_gone_on` says whether it has, and that all it
+    /// `None` then, and nothing is received. `has_gone_on` returns true if it has, and all that it
     /// sent before lies in its channel.
     ///
     /// # Errors
@@ -284,7 +285,7 @@ impl Engine {
                     return Some(Some(done));
                 }
                 looks += 1;
-                // Before a sleep it must be asked: the sender wakes once, and may have done it.
+                // Called before each sleep: the sender wakes once, and may have done so already.
                 let is_due = looks > LOOKS_BEFORE_DOUBT || self.is_about_to_sleep();
                 (is_due && has_gone_on()).then_some(None)
             },
@@ -293,7 +294,7 @@ impl Engine {
             return done.map(Some);
         }
         self.catch_up();
-        // All that was sent has come: what has matched nothing now has not been sent.
+        // All sent messages have come: the message of a receive without a match was not sent.
         if self.with(|lane| lane.give_up(request)) {
             return Ok(None);
         }
@@ -301,7 +302,7 @@ impl Engine {
     }
 }
 
-/// A thread that waits for a message looks this often before it checks whether it will come at all.
+/// How often a thread looks for a message before it checks whether the message will come at all.
 const LOOKS_BEFORE_DOUBT: u32 = 1000;
 
 impl Lane {

@@ -1,9 +1,9 @@
 //! How many bytes of unexpected messages a rank takes in. Decision 0034.
 //!
-//! A rank that computes takes little in: it will come and receive, and until then its senders may
+//! A rank that computes takes in little: it will receive later, and until then its senders may
 //! wait. A rank that waits in a call cannot receive before that call returns, and the rank that it
 //! waits for may be one of its senders. So after a while it takes in as much as its share of the
-//! memory allows, and goes on so until little of that is left.
+//! memory allows, until little of that is left.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::data::Area;
 use crate::transport::{Incoming, Landing};
 
 impl Delivery {
-    /// A message that no receive waits for.
+    /// Takes in a message that no receive waits for, or leaves it with its sender.
     #[inline(always)]
     pub(super) fn unexpected(
         &mut self,
@@ -36,7 +36,7 @@ impl Delivery {
                 let place = self.note_unexpected(envelope, len, body);
                 let message = self.unexpected.get_mut(place);
                 match message.map(|message| &mut message.body) {
-                    // The link writes it before anything else happens here.
+                    // The link writes it before this is read.
                     Some(Body::Whole(body)) => Landing::Into(Area::Run(body.span())),
                     _ => unreachable!("just entered"),
                 }
@@ -79,7 +79,7 @@ impl Delivery {
         self.taken.has_refused |= protocol::is_buffered(synchronous, len, &self.settings);
     }
 
-    /// The body of an unexpected message is kept here.
+    /// Counts the body of an unexpected message that is taken in.
     #[inline]
     fn take_in(&mut self, len: u64) {
         self.taken.bytes += protocol::kept_unexpected(len);
@@ -88,7 +88,7 @@ impl Delivery {
         }
     }
 
-    /// It is no more.
+    /// Counts the body of an unexpected message that is gone.
     #[inline]
     pub(super) fn let_go(&mut self, len: u64) {
         let taken = &mut self.taken;
@@ -99,16 +99,17 @@ impl Delivery {
         }
     }
 
-    /// Back pressure begins or ends; the lane tells the links.
+    /// Begins or ends back pressure. The lane sets it on the links.
     #[cold]
     fn press(&mut self, is_full: bool) {
         self.taken.is_full = is_full;
-        self.has_errands = true;
+        self.has_deferred = true;
     }
 }
 
 impl Lane {
-    /// Nothing has happened for `waited` in a call that waits, while something was not taken in.
+    /// Takes in more if a call has waited for long in vain, `waited`, while a message was not taken
+    /// in.
     #[cold]
     #[inline(never)]
     pub(super) fn consider_more(&mut self, waited: Duration) {
@@ -117,8 +118,8 @@ impl Lane {
         }
     }
 
-    /// The program waits in a call, and has for long, while there is something that was not taken
-    /// in: takes it in by the larger budget. If that is used up, its user is told, once.
+    /// Takes in the messages left with their senders by the larger budget, for a program that has
+    /// waited in a call for long. Prints a warning, once, if that is used up.
     #[cold]
     pub(super) fn take_in_more(&mut self) {
         let taken = &mut self.delivery.taken;
@@ -135,10 +136,10 @@ impl Lane {
             }
         }
         self.delivery.press_less();
-        self.run_errands();
+        self.send_deferred();
     }
 
-    /// One line about a budget that is used up.
+    /// Returns the warning about a budget that is used up.
     fn no_room(&self) -> String {
         let Delivery {
             peers,
@@ -158,7 +159,7 @@ impl Lane {
 }
 
 impl Delivery {
-    /// There is room again by the larger budget.
+    /// Ends back pressure if there is room again by the larger budget.
     fn press_less(&mut self) {
         let taken = &self.taken;
         if taken.is_full && taken.bytes <= taken.budget(&self.settings) / 2 {

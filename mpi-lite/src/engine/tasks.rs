@@ -1,10 +1,10 @@
 //! Operations that go on beside the program: futures, polled when a request of theirs has finished.
 //!
-//! A task owns requests, never the lane. It orders its sends and receives at its [`Desk`]; the
-//! thread that holds the lane starts them, and lays their results on the desk. A task is polled
-//! with the lane unlocked, since it may run an operator of the program. One thread at a time polls:
-//! one of the program's that waits or tests, or the ticker, which polls no task that calls the
-//! program.
+//! A task owns requests, never the lane. It puts its sends and receives into its [`Submissions`].
+//! The thread that holds the lane starts them, and puts their results there. A task is polled with
+//! the lane unlocked, since it may run an operator of the program. One thread at a time polls: a
+//! thread of the program that waits or tests, or the ticker. The ticker polls no task that calls
+//! the program.
 //!
 //! There are two locks, the lane's and the one here; a thread that takes both takes the lane's
 //! first. Decision 0042.
@@ -18,34 +18,34 @@ use parking_lot::Mutex;
 
 use super::lane::Lane;
 use super::operation::{Request, Status};
-use super::plan::{Desk, Order, Plan, Work};
+use super::plan::{Plan, Submission, Submissions, Work};
 use super::request::Requests;
 use crate::error::Result;
 use crate::ids::Context;
 use crate::slab::Slab;
 
-impl Desk {
-    /// Starts what is wanted and collects what has ended. Returns true if anything has.
+impl Submissions {
+    /// Starts what was submitted and collects what has ended. Returns true if anything has ended.
     fn serve(&self, lane: &mut Lane, task: u32) -> bool {
         let mut has_ended = false;
-        for order in self.0.lock().iter_mut() {
-            if let Order::Wanted(plan) = order {
-                *order = match lane.start_for_task(plan, task) {
-                    Ok(request) => Order::Started(request),
-                    Err(error) => Order::Over(Err(error)),
+        for submission in self.0.lock().iter_mut() {
+            if let Submission::Wanted(plan) = submission {
+                *submission = match lane.start_for_task(plan, task) {
+                    Ok(request) => Submission::Started(request),
+                    Err(error) => Submission::Over(Err(error)),
                 };
-                has_ended |= matches!(order, Order::Over(_));
+                has_ended |= matches!(submission, Submission::Over(_));
             }
-            if let Order::Unwanted(request) = *order {
-                *order = match lane.cancel(request) {
-                    Ok(()) => Order::Started(request),
-                    Err(error) => Order::Over(Err(error)),
+            if let Submission::Unwanted(request) = *submission {
+                *submission = match lane.cancel(request) {
+                    Ok(()) => Submission::Started(request),
+                    Err(error) => Submission::Over(Err(error)),
                 };
             }
-            if let Order::Started(request) = *order
+            if let Submission::Started(request) = *submission
                 && let Some(ended) = lane.take(Some(request)).transpose()
             {
-                *order = Order::Over(ended);
+                *submission = Submission::Over(ended);
                 has_ended = true;
             }
         }
@@ -64,24 +64,24 @@ pub struct TaskId {
 enum Stage {
     /// To be polled for the first time.
     New(Work),
-    /// It waits for orders.
+    /// It waits for what it has submitted.
     Waiting(Work),
     /// A thread polls it.
     Polled,
-    /// It is over; its request is not told yet.
+    /// It is over, and its request is still to be finished.
     Ended(Result<()>),
 }
 
 struct Task {
     stage: Stage,
-    desk: Desk,
-    /// The program's.
+    submissions: Submissions,
+    /// The request of the program.
     request: Request,
     calls_program: bool,
     serial: u64,
-    /// It is in the queue of those that may be able to go on.
+    /// It is in the queue of tasks that may be able to go on.
     is_due: bool,
-    /// Begins when this one has ended.
+    /// The task that begins when this one has ended.
     follower: Option<u32>,
 }
 
@@ -98,7 +98,7 @@ struct Book {
 #[derive(Default)]
 pub(super) struct Tasks {
     book: Mutex<Book>,
-    /// A task may be able to go on: known without the lock.
+    /// A task may be able to go on. Read without the lock.
     has_due: AtomicBool,
 }
 
@@ -142,12 +142,12 @@ impl Book {
         Some(number)
     }
 
-    /// Does for a task what needs the lane. Answers with its future if that is to be polled.
+    /// Does for a task what needs the lane. Returns its future if it must be polled.
     fn serve(&mut self, lane: &mut Lane, number: u32) -> Option<Work> {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
             Stage::New(work) => Some(work),
-            Stage::Waiting(work) if task.desk.serve(lane, number) => Some(work),
+            Stage::Waiting(work) if task.submissions.serve(lane, number) => Some(work),
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
                 self.tasks.discard(number);
@@ -173,14 +173,14 @@ impl Tasks {
         self.has_due.load(Ordering::Acquire)
     }
 
-    /// A new task. It begins after `after` has ended, if that is given, and else at once.
+    /// Enters a new task. It begins when `after` has ended, or at once if there is none.
     pub(super) fn enter(&self, request: Request, job: Job, after: Option<TaskId>) -> TaskId {
         let book = &mut *self.book.lock();
         let serial = book.next_serial;
         book.next_serial += 1;
         let number = book.tasks.insert(Task {
             stage: Stage::New(job.work),
-            desk: job.desk,
+            submissions: job.submissions,
             request,
             calls_program: job.calls_program,
             serial,
@@ -201,13 +201,13 @@ impl Tasks {
         TaskId { number, serial }
     }
 
-    /// This thread is to poll, unless another one does.
+    /// Makes this thread poll, unless another one does. Returns true if it polls.
     pub(super) fn begin(&self) -> bool {
         let book = &mut *self.book.lock();
         !core::mem::replace(&mut book.is_running, true)
     }
 
-    /// The next task to be polled, and its future. `None`: this thread polls no more.
+    /// Returns the next task to be polled, and its future. `None`: this thread polls no more.
     pub(super) fn next(&self, lane: &mut Lane, runner: Runner) -> Option<(u32, Work)> {
         let book = &mut *self.book.lock();
         loop {
@@ -229,12 +229,12 @@ impl Tasks {
         self.has_due.store(!book.due.is_empty(), Ordering::Release);
     }
 
-    /// This thread stops polling before all is done.
+    /// Stops polling by this thread before all is done.
     pub(super) fn leave(&self) {
         self.end(&mut self.book.lock());
     }
 
-    /// Polls a task; the thread that next holds the lane is to serve it.
+    /// Polls a task. The next thread that holds the lane serves it.
     pub(super) fn poll(&self, number: u32, mut work: Work) {
         let polled = work
             .as_mut()
@@ -242,7 +242,7 @@ impl Tasks {
         let stage = match polled {
             Poll::Pending => Stage::Waiting(work),
             Poll::Ready(result) => {
-                // What it kept alive goes here, where nothing is locked.
+                // Dropped here, with no lock held: it may own much.
                 drop(work);
                 Stage::Ended(result)
             }
@@ -259,8 +259,8 @@ pub struct Job {
     pub context: Context,
     /// It may call functions of the program.
     pub calls_program: bool,
-    /// Its future, for a desk.
-    pub desk: Desk,
+    /// Where its future submits operations.
+    pub submissions: Submissions,
     /// The future itself.
     pub work: Work,
 }
@@ -281,12 +281,12 @@ impl Lane {
         &mut self.delivery.requests
     }
 
-    /// Starts what a task has ordered.
+    /// Starts what a task has submitted.
     fn start_for_task(&mut self, plan: &Plan, task: u32) -> Result<Request> {
         let request = match plan {
             Plan::Send(plan) => self.send(plan)?,
             Plan::Receive(plan) => self.receive(plan.clone()),
-            Plan::Task(_) => unreachable!("a task orders messages"),
+            Plan::Task(_) => unreachable!("a task submits messages"),
         };
         self.task_requests().give_to_task(request, task);
         Ok(request)

@@ -1,4 +1,4 @@
-//! Which thread polls a task and when, and what becomes of the task's orders.
+//! Which thread polls a task and when, and what becomes of the task's submissions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,13 +24,13 @@ fn engine() -> Arc<Engine> {
 
 fn job(
     calls_program: bool,
-    desk: Desk,
+    submissions: Submissions,
     work: impl Future<Output = Result<()>> + Send + 'static,
 ) -> Job {
     Job {
         context: Context::WORLD,
         calls_program,
-        desk,
+        submissions,
         work: Box::pin(work),
     }
 }
@@ -70,7 +70,7 @@ fn counting(count: &Arc<AtomicUsize>) -> impl Future<Output = Result<()>> + Send
 fn the_ticker_polls_no_task_that_calls_the_program() {
     let (engine, count) = (engine(), Arc::new(AtomicUsize::new(0)));
     let enter = |calls_program| {
-        let job = job(calls_program, Desk::default(), counting(&count));
+        let job = job(calls_program, Submissions::default(), counting(&count));
         engine.enter_task(job, None).0
     };
     let (theirs, ours) = (enter(true), enter(false));
@@ -91,15 +91,19 @@ fn the_ticker_polls_no_task_that_calls_the_program() {
 
 #[test]
 fn a_task_that_comes_after_another_one_begins_when_that_has_ended() {
-    let (engine, count, desk) = (engine(), Arc::new(AtomicUsize::new(0)), Desk::default());
+    let (engine, count, submissions) = (
+        engine(),
+        Arc::new(AtomicUsize::new(0)),
+        Submissions::default(),
+    );
     let mut room = vec![0; 4];
     let plan = receive(&mut room);
     let waiting = {
-        let desk = desk.clone();
-        async move { desk.order(plan).await?.into_result().map(drop) }
+        let submissions = submissions.clone();
+        async move { submissions.submit(plan).await?.into_result().map(drop) }
     };
-    let (first, id) = engine.enter_task(job(false, desk, waiting), None);
-    let then = job(false, Desk::default(), counting(&count));
+    let (first, id) = engine.enter_task(job(false, submissions, waiting), None);
+    let then = job(false, Submissions::default(), counting(&count));
     let (second, _) = engine.enter_task(then, Some(id));
     engine.run_tasks();
     assert_eq!(count.load(Ordering::SeqCst), 0);
@@ -111,7 +115,7 @@ fn a_task_that_comes_after_another_one_begins_when_that_has_ended() {
     assert!(engine.wait(Some(first)).unwrap().error.is_none());
     assert_eq!(room, [1, 2, 3, 4]);
     // A name that is stale keeps nobody waiting.
-    let late = job(false, Desk::default(), counting(&count));
+    let late = job(false, Submissions::default(), counting(&count));
     let (third, _) = engine.enter_task(late, Some(id));
     engine.run_tasks();
     assert!(engine.wait(Some(third)).unwrap().error.is_none());
@@ -121,31 +125,31 @@ fn a_task_that_comes_after_another_one_begins_when_that_has_ended() {
 #[test]
 fn a_receive_is_taken_back_whether_it_has_begun_or_not() {
     for begins in [false, true] {
-        let (engine, desk) = (engine(), Desk::default());
+        let (engine, submissions) = (engine(), Submissions::default());
         let (mut room, mut other, mut body) = (vec![0; 4], vec![0; 4], vec![1; 4]);
         let (wanted, second, message) = (receive(&mut room), receive(&mut other), send(&mut body));
         let work = {
-            let desk = desk.clone();
+            let submissions = submissions.clone();
             async move {
-                let unwanted = desk.order(wanted);
+                let unwanted = submissions.submit(wanted);
                 if begins {
-                    // Ordered together, so the receive is posted before this is over; it is not
+                    // Submitted together, so the receive is posted before this is over; it is not
                     // matched, since its message is for the other communicator.
                     let Plan::Send(mut message) = message.clone() else {
                         unreachable!("it is a send");
                     };
                     message.context = Context::WORLD;
-                    desk.order(Plan::Send(message)).await?;
+                    submissions.submit(Plan::Send(message)).await?;
                 }
                 unwanted.withdraw();
                 let ended = unwanted.await?;
                 assert_eq!(ended.status.cancelled, begins);
-                let (received, sent) = (desk.order(second), desk.order(message));
+                let (received, sent) = (submissions.submit(second), submissions.submit(message));
                 received.await?;
                 sent.await.map(drop)
             }
         };
-        let (request, _) = engine.enter_task(job(false, desk, work), None);
+        let (request, _) = engine.enter_task(job(false, submissions, work), None);
         engine.run_tasks();
         assert_eq!(engine.wait(Some(request)).unwrap().error, None);
         assert_eq!((room, other), (vec![0; 4], vec![1; 4]));
@@ -153,10 +157,10 @@ fn a_receive_is_taken_back_whether_it_has_begun_or_not() {
 }
 
 #[test]
-fn what_went_wrong_with_a_task_is_the_error_of_its_request() {
+fn the_error_of_a_task_is_the_error_of_its_request() {
     let engine = engine();
     let work = async { Err(Cause::NullBuffer.into()) };
-    let (request, _) = engine.enter_task(job(false, Desk::default(), work), None);
+    let (request, _) = engine.enter_task(job(false, Submissions::default(), work), None);
     engine.run_tasks();
     let ended = engine.wait(Some(request)).unwrap();
     assert_eq!(ended.error, Some(Cause::NullBuffer.into()));
@@ -166,14 +170,14 @@ fn what_went_wrong_with_a_task_is_the_error_of_its_request() {
 
 #[test]
 fn a_task_is_polled_by_a_call_that_tests() {
-    let (engine, desk) = (engine(), Desk::default());
+    let (engine, submissions) = (engine(), Submissions::default());
     let (mut room, mut body) = (vec![0; 2], vec![7; 2]);
     let (plan, message) = (receive(&mut room), send(&mut body));
     let work = {
-        let desk = desk.clone();
-        async move { desk.order(plan).await.map(drop) }
+        let submissions = submissions.clone();
+        async move { submissions.submit(plan).await.map(drop) }
     };
-    let (request, _) = engine.enter_task(job(false, desk, work), None);
+    let (request, _) = engine.enter_task(job(false, submissions, work), None);
     engine.run_tasks();
     assert_eq!(engine.test(Some(request)), Ok(None));
     let Plan::Send(message) = message else {

@@ -182,7 +182,7 @@ fn a_message_that_came_whole_before_its_sender_died_is_received() {
 }
 
 #[test]
-fn who_finalizes_gives_its_posted_receives_back_unwritten() {
+fn finalize_cancels_posted_receives_and_leaves_their_buffers_unwritten() {
     let (mut body, mut room) = ([5; 300], [0; 300]);
     let mut pair = Pair::new(Settings::default());
     let request = receive(&mut pair.lanes[1], &mut room);
@@ -330,7 +330,7 @@ fn all_of_several_are_taken_by_a_test_once_they_are_finished() {
 }
 
 #[test]
-fn who_waits_for_more_to_finish_has_no_use_for_looking_before() {
+fn a_wait_for_more_requests_is_not_due_before_they_finish() {
     engine().with(|lane| {
         let finished = lane.delivery.requests.finished();
         assert!(lane.delivery.requests.is_due());
@@ -341,7 +341,7 @@ fn who_waits_for_more_to_finish_has_no_use_for_looking_before() {
 
 /// The transport keeps the sends of a burst; a call that waits or tests sends them on.
 #[test]
-fn what_was_kept_of_a_burst_goes_when_the_program_looks_up() {
+fn sends_kept_of_a_burst_go_when_the_program_waits_or_tests() {
     /// What has come at process 1, though process 0 takes no turn.
     fn come(pair: &mut Pair) -> usize {
         while pair.air.advance(None) {
@@ -378,7 +378,7 @@ fn a_receive_from_nobody_has_nothing_and_says_from_whom() {
 }
 
 #[test]
-fn what_completes_a_persistent_request_is_told_from_what_completes_nothing() {
+fn the_completion_of_a_persistent_request_differs_from_that_of_an_inactive_one() {
     let (engine, mut room) = (engine(), [0; 8]);
     let [open, null, inactive, done] = engine.with(|lane| assorted(lane, &mut room));
     let take = |request| engine.with(|lane| lane.take(request)).unwrap();
@@ -395,7 +395,7 @@ fn what_completes_a_persistent_request_is_told_from_what_completes_nothing() {
 }
 
 #[test]
-fn what_one_process_counts_as_sent_the_other_counts_as_received() {
+fn one_process_counts_as_sent_as_much_as_the_other_counts_as_received() {
     let mut pair = Pair::new(Settings::default());
     let mut bodies = [[1; 40]; 3];
     for body in &mut bodies {
@@ -516,7 +516,7 @@ fn flooded(settings: Settings, bodies: &mut [[u8; 100]; COUNT]) -> (Pair, Vec<Re
 }
 
 #[test]
-fn who_waits_for_long_takes_in_more_until_little_of_it_is_left() {
+fn a_long_wait_takes_in_more_until_little_of_it_is_left() {
     let (little, more) = (1000, COUNT as u64 * protocol::kept_unexpected(100));
     let settings = Settings {
         eager_budget_bytes: 0,
@@ -556,7 +556,7 @@ fn who_waits_for_long_takes_in_more_until_little_of_it_is_left() {
 }
 
 #[test]
-fn what_the_larger_budget_does_not_hold_stays_with_its_sender() {
+fn messages_beyond_the_larger_budget_stay_with_their_sender() {
     let most = 2000;
     let settings = Settings {
         eager_budget_bytes: 0,

@@ -1,10 +1,10 @@
 //! The only file that starts a thread.
 //!
-//! While the program computes, nobody takes turns; yet peers wait for acknowledgements and lost
-//! packets must be repeated. One thread per process sees to that. It never competes with a
-//! program that is inside MPI: it looks whether turns were taken since it last looked, and takes
-//! the lane only if it is free. It lets collective operations go on that have begun, unless they
-//! call functions of the program. Local peers wake it for long messages (`node::wakeup`).
+//! While the program computes, it takes no turns. But peers wait for acknowledgements, and lost
+//! packets must be repeated. One thread per process, the ticker, does that. It never competes with
+//! a program that is inside MPI: it takes the lane only if the lane is free and no turn was taken
+//! since its last tick. It lets collective operations go on that have begun, unless they call
+//! functions of the program. Local peers wake it for long messages (`node::wakeup`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use super::wait_policy::sharers;
 use crate::clock::Instant;
 use crate::transport::Progress;
 
-/// A look of a ticker whose program sleeps in MPI costs its core some 10 us: a switch to a process
-/// that is no longer in the caches, and one back. So all tickers that share a core together take a
+/// A tick while the program sleeps in MPI costs its core some 10 us: a switch to a process that is
+/// no longer in the caches, and one back. So all tickers that share a core together take a
 /// thirtieth of it (docs/decisions/0038).
 const TICK_PER_SHARER: Duration = Duration::from_micros(300);
 
-/// How long the tickers of `local` ranks on `cores` cores rest between two looks: `least`, and
-/// longer where so many share a core that their looks would keep working ranks from it.
+/// Returns how long the tickers of `local` ranks on `cores` cores rest between two ticks: `least`,
+/// or longer if so many share a core that their ticks would keep working ranks from it.
 #[must_use]
 pub fn tick(least: Duration, local: usize, cores: usize) -> Duration {
     let all = TICK_PER_SHARER.saturating_mul(sharers(local, cores));
@@ -37,7 +37,7 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// Starts it; it looks every `tick`.
+    /// Starts the ticker with a period of `tick`.
     ///
     /// # Errors
     /// The system has no more threads.
@@ -103,7 +103,7 @@ fn run(engine: &Engine, tick: Duration) {
             }
             Next::Park => {
                 if park(engine, tick) {
-                    // Somebody has knocked: a program that is in MPI takes a turn soon.
+                    // A peer has knocked. A program that is in MPI takes a turn soon.
                     seen = engine.turns.load(Ordering::Relaxed);
                     park(engine, A_TURN);
                 }
@@ -114,7 +114,8 @@ fn run(engine: &Engine, tick: Duration) {
     }
 }
 
-/// The program takes turns itself. Returns true if somebody thinks that it does not.
+/// Parks the ticker for `time`, while the program takes turns itself. Returns true if a peer has
+/// knocked, since it assumes that the program computes.
 fn park(engine: &Engine, time: Duration) -> bool {
     match engine.watch {
         Some(watch) => watch.park(time, || engine.is_closed.load(Ordering::SeqCst)),
@@ -145,8 +146,8 @@ fn take_turn(engine: &Engine) -> Next {
         // A doorbell that was rung too late for a sleeper must not wake us again and again.
         lane.end_sleep();
     }
-    // From now on a peer that sends a long message rings, and nobody silences the bell before the
-    // ticker has heard it. What came before, this turn finds.
+    // From now on a peer that sends a long message rings the doorbell, and nobody silences it
+    // before the ticker has noticed. This turn finds what came before.
     engine.watch.inspect(|watch| watch.begin());
     let progress = lane.turn(engine.clock.now());
     let next = if progress > Progress::Idle {

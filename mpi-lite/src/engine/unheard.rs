@@ -1,14 +1,14 @@
-//! Peers that have never answered anything: what the user is told of them, and when.
+//! Warns the user of peers that have never answered anything.
 
 use std::time::Duration;
 
 use crate::transport::{PeerId, Unheard};
 
-/// How long a peer may leave everything unanswered without a warning, where packets go out. Peers
-/// answer in less than a second, whatever their program does.
+/// How long a peer may leave all packets unanswered before the warning. Peers answer in less than a
+/// second, whatever their program does.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Lines that one process writes: the first ones tell enough.
+/// The most lines that one process writes: the first ones are enough.
 const LINES: usize = 3;
 
 /// The peers that the user was warned of.
@@ -16,7 +16,7 @@ const LINES: usize = 3;
 pub(super) struct UnheardPeers(Vec<PeerId>);
 
 impl UnheardPeers {
-    /// Returns true if the user is to be warned of a peer: once, and of a few peers only.
+    /// Returns true if the user must be warned of a peer: once, and of a few peers only.
     pub(super) fn is_news(&mut self, unheard: &Unheard) -> bool {
         let is_time = unheard.refusal.is_some() || unheard.waited >= PATIENCE;
         let is_news = is_time && self.0.len() < LINES && !self.0.contains(&unheard.peer);
@@ -26,7 +26,7 @@ impl UnheardPeers {
         is_news
     }
 
-    /// What stands behind the last line.
+    /// Returns the end of the last line: that there may be more.
     pub(super) fn rest(&self) -> &'static str {
         if self.0.len() < LINES {
             return "";
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_warns_of_a_few_peers_only_and_says_so_in_its_last_line() {
+    fn a_process_warns_of_a_few_peers_only_and_its_last_line_names_that_limit() {
         let mut peers = UnheardPeers::default();
         let lines: Vec<&str> = (0..100)
             .filter_map(|peer| {

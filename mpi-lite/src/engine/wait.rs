@@ -1,9 +1,9 @@
-//! The only file that blocks, but for threads that follow another one (`lead`).
+//! The only file that blocks, except for threads that follow a leader (`lead`).
 //!
-//! A waiting thread takes turns itself. It spins for a while, because an answer within
-//! microseconds is the common case and waking a sleeping process costs ten times as much. Then it
-//! yields its core to others. Then it sleeps on the links' descriptors until something arrives or
-//! a deadline of the protocol is due. `wait_policy` says how long it does each.
+//! A waiting thread takes turns itself. It spins for a while, because an answer within microseconds
+//! is the common case and waking a sleeping process costs ten times as much. Then it yields its
+//! core to others. Then it sleeps on the links' descriptors until something arrives or a deadline
+//! of the protocol is due. `wait_policy` decides how long it does each.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -20,15 +20,15 @@ use super::waiters::Until;
 use crate::clock::Instant;
 use crate::transport::Progress;
 
-/// How often a spinning thread looks before it reads the clock again: reading it takes about a
-/// tenth as long as looking.
+/// How often a spinning thread looks before it reads the clock again. To read the clock takes about
+/// a tenth as long as a look.
 const LOOKS_PER_TIME: u32 = 8;
 
-/// After this many turns, most of which may have been cut short, a thread looks around. A prime, so
-/// that it does not always fall on the same place of a program.
+/// A thread looks around after this many turns, since most may have been cut short. A prime, so
+/// that it does not always fall on one place of a program.
 const TURNS_PER_LOOK_AROUND: u32 = 61;
 
-/// Enough for the rings of a thousand local peers.
+/// The most turns of [`Engine::catch_up`]: enough for the rings of a thousand local peers.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
 
 /// The earliest of some times, of which there may be none.
@@ -40,13 +40,14 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
 }
 
 impl Engine {
-    /// Takes turns until `ready` answers something.
+    /// Takes turns until `ready` returns something.
     #[inline(always)]
     pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
         self.wait_whole(|_| Until::Change, ready)
     }
 
-    /// The same; `until` says what is waited for, for the case that several threads wait.
+    /// Takes turns until `ready` returns something. `until` is what is waited for, for the case
+    /// that several threads wait.
     #[inline(always)]
     pub(super) fn wait_whole<T>(
         &self,
@@ -66,9 +67,9 @@ impl Engine {
         }
     }
 
-    /// The same for a caller that has the lane already. The turn ends as soon as `ready` answers,
-    /// which is asked whenever an operation has finished and must be quick. `until` says what is
-    /// waited for, for the case that several threads wait.
+    /// Takes turns until `ready` returns something, for a caller that has the lane already. `ready`
+    /// is called whenever an operation has finished, and must be quick; the turn ends as soon as it
+    /// returns something. `until` is what is waited for, for the case that several threads wait.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
@@ -88,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// Takes turns until one answers. `LEADS`: for other threads as well, which follow (`lead`).
+    /// Takes turns until `ready` returns something. `LEADS`: also for threads that follow (`lead`).
     #[inline(never)]
     pub(super) fn take_turns<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
@@ -101,7 +102,7 @@ impl Engine {
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
         loop {
             if self.count_turn(lane) {
-                // Each turn of a busy program may end with what it waits for.
+                // Each turn of a busy program may end early, with its awaited message.
                 self.advance_if_due(lane);
             }
             let (progress, answer) = turn(lane, now, ready);
@@ -130,7 +131,7 @@ impl Engine {
                 lane.consider_more(waited);
             }
             match wait.next(&self.policy, &lane.history, waited) {
-                // Asking the system is pause enough.
+                // The system call is pause enough.
                 Next::Nothing => {}
                 _ if progress == Progress::Moved => {
                     begin = None;
@@ -154,10 +155,10 @@ impl Engine {
         }
     }
 
-    /// Notes that a thread takes a turn; only the holder of the lane writes this count. The ticker
-    /// stays away because of it, so this thread looks around now and then: most turns end with the
-    /// message that was waited for, and a local peer that sends one message after the other would
-    /// keep all others waiting. Returns true if it looked around.
+    /// Counts a turn, so that the ticker stays away. Only the holder of the lane writes this count.
+    /// Looks around now and then: most turns end early, with the awaited message, and a local peer
+    /// that sends one message after the other would keep all others waiting. Returns true if it
+    /// looked around.
     #[inline]
     pub(super) fn count_turn(&self, lane: &mut Lane) -> bool {
         let turns = self.turns.load(Ordering::Relaxed) + 1;
@@ -174,7 +175,7 @@ impl Engine {
         lane.look_around(self.clock.now());
     }
 
-    /// Takes one turn and looks: for the calls that test.
+    /// Takes one turn and returns what `look` returns: for the calls that test.
     #[inline]
     pub fn look<T>(&self, look: impl FnOnce(&mut Lane) -> T) -> T {
         let mut lane = self.lane.lock();
@@ -189,11 +190,11 @@ impl Engine {
         look(&mut lane)
     }
 
-    /// Takes in what has come, also from peers that never sent before. The number of turns has a
+    /// Delivers what has come, also from peers that never sent before. The number of turns has a
     /// limit, so that it ends.
     pub fn catch_up(&self) {
         let mut lane = self.lane.lock();
-        // To begin and end a sleep looks which peers have sent for the first time.
+        // `begin_sleep` finds the peers that have sent for the first time.
         lane.begin_sleep();
         if !self.is_about_to_sleep() {
             lane.end_sleep();
@@ -205,13 +206,13 @@ impl Engine {
         }
     }
 
-    /// Whether a thread sleeps, or looks for the last time before that.
+    /// Returns true if a thread sleeps, or makes its last check before.
     pub(super) fn is_about_to_sleep(&self) -> bool {
         self.sleepers.load(Ordering::SeqCst) > 0
     }
 
-    /// Sleeps, unless there is something to do. Before that it tells the others that it is to be
-    /// woken, and looks once more. Nothing has happened since `since`.
+    /// Sleeps, unless there is something to do. First it makes the others wake it, and then checks
+    /// once more. Nothing has happened since `since`.
     fn sleep<const LEADS: bool, T>(
         &self,
         lane: &mut Guard<'_, Lane>,
@@ -224,7 +225,7 @@ impl Engine {
             .wants_room()
             .then(|| since.plus(LONG_WAIT));
         if LEADS {
-            // This look sets it anew: another thread may have been the last one to set it.
+            // This check sets it again: another thread may have set it last.
             lane.look_again_at = None;
             if let Some(answer) = ready(lane) {
                 return Some(answer);
@@ -283,8 +284,8 @@ impl Engine {
         woken > 0
     }
 
-    /// The program has closed what threads sleep on. It says so once; the peers find out by
-    /// themselves that this process answers no more.
+    /// Reports, once, that the program has closed descriptors that threads sleep on. The peers
+    /// notice by themselves that this process answers no more.
     #[cold]
     fn tell_closed(&self) {
         self.closed.call_once(|| {

@@ -1,4 +1,4 @@
-//! How long a waiter spins, yields its core and stays awake, and what a rank learns from its waits.
+//! How long a waiter spins, yields its core and stays awake, and the history of a rank's waits.
 //!
 //! A waiter that yields and soon has its core back shares it with ranks that wait as well: nobody
 //! sleeps, so nobody has to be woken, and no message finds an idle core. If it has the core back
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub struct WaitPolicy {
     /// Time for which it stays awake, before it sleeps.
     pub awake: Duration,
-    /// Time of that in which it spins on its core; from then on it yields between two looks.
+    /// The part of that time in which it spins on its core. Then it yields between two looks.
     pub spin: Duration,
     /// A yield after which the waiter has its core back later than this is late.
     pub late_yield: Duration,
@@ -28,9 +28,9 @@ pub struct WaitPolicy {
     pub sleeping_waits: u32,
 }
 
-/// A round of all waiters on a core takes less than this for each of them (to be switched to, to
-/// take a turn, to yield again: some 3 us), and less than `ROUND_OF_WAITERS` for a few. A process
-/// that computes has the core for a whole time slice: 1.4 to 3 ms.
+/// A round of all waiters on a core takes less than this for each of them (a switch, a turn, a
+/// yield: some 3 us), and less than `ROUND_OF_WAITERS` for a few. A process that computes has the
+/// core for a whole time slice: 1.4 to 3 ms.
 const TURN_OF_A_WAITER: Duration = Duration::from_micros(20);
 const ROUND_OF_WAITERS: Duration = Duration::from_millis(1);
 
@@ -70,17 +70,17 @@ impl WaitPolicy {
         sleeping_waits: 0,
     };
 
-    /// The policy for `local` ranks on `cores` cores: with a core each, spinning disturbs nobody;
-    /// otherwise the rank that we wait for may need our core.
+    /// The policy for `local` ranks on `cores` cores. With a core each, spinning disturbs nobody.
+    /// Otherwise the awaited rank may need this core.
     #[must_use]
     pub fn of(local: usize, cores: usize) -> Self {
         let is_oversubscribed = local > cores;
         let sharers = sharers(local, cores);
         Self {
-            // A blocked rank is to be quiet after its first millisecond.
+            // A blocked rank sleeps after its first millisecond.
             awake: Duration::from_millis(1),
-            // And cores are never quite ours: two ranks that happen to share one must not spin
-            // against each other.
+            // Even then two ranks may happen to share a core: they must not spin against each
+            // other.
             spin: if is_oversubscribed {
                 Duration::ZERO
             } else {
@@ -94,20 +94,20 @@ impl WaitPolicy {
             } else {
                 BALANCE
             },
-            // To try again costs one late yield, or as many as fill `BALANCE`.
+            // Another try costs one late yield, or as many as fill `BALANCE`.
             sleeping_waits: if is_oversubscribed { 16 } else { 1024 },
         }
     }
 }
 
-/// After a wait in which a yield helped, this many waits yield at once, before one tries again
-/// whether it is better to keep the core.
+/// After a wait in which a yield helped, this many waits yield at once, before one tries again to
+/// keep the core.
 const YIELDING_WAITS: u32 = 32;
 
-/// This many tests in vain are followed by a yield, where ranks share cores.
+/// A yield follows this many tests in vain, if ranks share cores.
 const VAIN_TESTS: u32 = 8;
 
-/// What a rank has learnt of its core.
+/// What the waits of a rank have shown of its core.
 #[derive(Debug, Default)]
 pub(super) struct WaitHistory {
     /// How many waits from now on yield at once.
@@ -121,7 +121,7 @@ pub(super) struct WaitHistory {
 }
 
 impl WaitHistory {
-    /// Whether the program has tested so often without success that it is waiting.
+    /// Returns true if the program has tested so often without success that it is waiting.
     pub(super) fn is_tested_in_vain(&mut self) -> bool {
         self.vain_tests = (self.vain_tests + 1) % VAIN_TESTS;
         self.vain_tests == 0
@@ -144,7 +144,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// What to do now, when nothing has happened for `waited`.
+    /// Returns what to do now, if nothing has happened for `waited`.
     #[inline]
     pub(super) fn next(
         &self,
@@ -161,7 +161,7 @@ impl Wait {
         Next::Sleep
     }
 
-    /// It has yielded; `away` is how long others had the core.
+    /// Notes a yield; `away` is how long others had the core.
     pub(super) fn note_yield(
         &mut self,
         policy: &WaitPolicy,
@@ -184,8 +184,8 @@ impl Wait {
         self.has_slept = true;
     }
 
-    /// Something has happened, but not all that is waited for: the next wait begins. A wait that
-    /// neither yielded nor slept does not count.
+    /// Begins the next wait, since a part of what is waited for has happened. A wait that neither
+    /// yielded nor slept does not count.
     #[inline]
     pub(super) fn restart(&mut self, history: &mut WaitHistory) {
         if self.has_yielded || self.has_slept {
@@ -193,8 +193,8 @@ impl Wait {
         }
     }
 
-    /// It is over. If it took a yield, the rank that we wait for may need our core: the next waits
-    /// do not keep it either.
+    /// Ends the wait. If it took a yield, the awaited rank may need this core: the next waits do
+    /// not keep the core either.
     #[inline]
     pub(super) fn end(self, history: &mut WaitHistory) {
         history.yielding_waits = match (history.yielding_waits, self.has_yielded) {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_core_of_its_own_does_not_keep_it() {
+    fn a_waiter_without_a_core_of_its_own_yields_at_once() {
         let history = WaitHistory::default();
         let (oversubscribed, alone) = (WaitPolicy::of(3, 2), WaitPolicy::of(2, 2));
         assert_eq!(next(&oversubscribed, &history, Duration::ZERO), Next::Yield);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_long_sleeps() {
+    fn a_long_wait_sleeps() {
         let history = WaitHistory::default();
         for ranks in 1..100 {
             assert_eq!(next(&WaitPolicy::of(ranks, 2), &history, LONG), Next::Sleep);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_core_with_others_that_wait_yields_until_the_time_is_over() {
+    fn a_waiter_that_shares_its_core_with_waiters_yields_until_the_time_is_over() {
         let (policy, mut history) = (WaitPolicy::of(5, 2), WaitHistory::default());
         let mut wait = Wait::default();
         for _ in 0..100 {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_core_for_each_rank_who_never_has_it_back_in_time_sleeps_and_tries_again_later() {
+    fn with_a_core_for_each_rank_late_yields_make_a_waiter_sleep_and_try_again_later() {
         let (policy, mut history) = (WaitPolicy::of(2, 2), WaitHistory::default());
         for _ in 0..2 {
             let mut lost = Duration::ZERO;
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_told_how_to_wait_does_so_whatever_others_do() {
+    fn a_fixed_wait_policy_ignores_late_yields() {
         for (policy, expected) in [
             (WaitPolicy::SPINNING, Next::Nothing),
             (WaitPolicy::YIELDING, Next::Yield),

@@ -1,12 +1,12 @@
 //! Several threads of the program that wait at once: one of them leads, the others follow.
 //!
-//! The leader takes turns for all. A follower says what it waits for, and sleeps until that may
-//! have happened, or until it is to lead. All of it is under one lock: a follower is in the list
+//! The leader takes turns for all. A follower notes what it waits for, and sleeps until that may
+//! have happened, or until it must lead. One lock covers all of it: a follower enters the list
 //! before it leaves the lock under which it looked, and a thread that leaves the lock calls the
 //! followers for which something has changed under it. So no call is lost, whichever thread makes
 //! the change.
 //!
-//! `lead` says what is behind the lock, and how a thread leads. Decision 0046.
+//! `lead` defines what is behind the lock, and how a thread leads. Decision 0046.
 
 use std::os::fd::OwnedFd;
 
@@ -42,12 +42,12 @@ struct Follower {
 pub(super) struct Waiters {
     /// One of them takes turns.
     is_led: bool,
-    /// A follower was called that may lead, and has not come yet.
-    is_heir_called: bool,
+    /// A follower was called to lead, and has not woken yet.
+    is_next_leader_called: bool,
     followers: Vec<Follower>,
 }
 
-/// What followers may wait for, as far as the lane knows it.
+/// What followers may wait for, as far as the lane can check it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) finished: u64,
@@ -56,7 +56,7 @@ pub(super) struct Seen {
     pub(super) lost: usize,
 }
 
-/// What a leader knew when it went to sleep.
+/// The state of the lane when a leader went to sleep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleep {
     pub(super) until: Option<Instant>,
@@ -66,9 +66,9 @@ pub(super) struct Sleep {
 /// What the leader keeps in the lane.
 #[derive(Debug, Default)]
 pub(super) struct Lead {
-    /// What was known when followers were last called.
+    /// The state of the lane when followers were last called.
     pub(super) seen: Seen,
-    /// The leader sleeps, and a change of this is to wake it.
+    /// The leader sleeps, and must be woken if this changes.
     pub(super) sleep: Option<Sleep>,
     /// When the followers that wait for any change were last called.
     pub(super) called_at: Option<Instant>,
@@ -87,7 +87,7 @@ impl Lead {
     }
 }
 
-/// Returns an answer if what a thread waits for has happened.
+/// Returns something if what a thread waits for has happened.
 // Not generic: a thread that is alone has the code of its turns to itself, as it must be quick.
 pub(super) type Ready<'a, L, T> = &'a mut dyn FnMut(&mut L) -> Option<T>;
 
@@ -99,8 +99,8 @@ pub(super) trait Shared: Leave {
     /// Calls the followers for which something may have changed.
     fn tell_waiters(&mut self);
 
-    /// A follower that waits for `until` is about to sleep. Returns when it is to look at the
-    /// latest.
+    /// Notes that a follower that waits for `until` is about to sleep. Returns when it must look
+    /// again at the latest.
     fn note_follower(&mut self, until: Until) -> Option<Instant>;
 }
 
@@ -117,7 +117,7 @@ impl Waiters {
         self.followers.len()
     }
 
-    /// Calls those followers that wait for something that `is_met`.
+    /// Calls the followers for whose condition `is_met` holds.
     pub(super) fn call_if(&mut self, mut is_met: impl FnMut(Until) -> bool) {
         self.followers.retain(|follower| {
             let is_met = is_met(follower.until);
@@ -131,12 +131,12 @@ impl Waiters {
     /// Nobody leads any more, or the thread that may have been called to lead does not: calls
     /// another one.
     fn pass_on(&mut self) {
-        if self.is_led || self.is_heir_called {
+        if self.is_led || self.is_next_leader_called {
             return;
         }
-        if let Some(heir) = self.followers.pop() {
-            self.is_heir_called = true;
-            heir.thread.unpark();
+        if let Some(next) = self.followers.pop() {
+            self.is_next_leader_called = true;
+            next.thread.unpark();
         }
     }
 }
@@ -190,7 +190,7 @@ fn follow<L: Shared, T>(
     lane.waiters().followers.push(Follower { thread, until });
     lane.unlocked(|| park(latest));
     let waiters = lane.waiters();
-    waiters.is_heir_called = false;
+    waiters.is_next_leader_called = false;
     waiters.followers.retain(|other| other.thread.id() != me);
     ready(lane)
 }

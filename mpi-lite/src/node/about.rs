@@ -1,18 +1,19 @@
-//! What members of an epoch say of it, and of each other, as words of the shared memory.
+//! The words of the shared memory that name an epoch's operation and some of its members.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::RANKS_MAX;
 
-/// What an epoch is about: all members must say the same. It is a word of the shared memory as
-/// it stands there: the operation and the root, the same two of the epoch before, and above
-/// them 32 bits for the bytes that a member brings. So a register holds it, and one look compares.
+/// What an epoch is about: it must be the same for all members. It is a word of the shared memory
+/// as it stands there: the operation and the root, operation and root of the epoch before, and
+/// above them 32 bits for the bytes that a member brings. So it fits a register, and one comparison
+/// is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct About(u64);
 
-/// Which epoch was before, in a quarter of a word: its operation and its root, 0 if there was
-/// none. By this, members that parted there without noticing are found out.
+/// The epoch before, in a quarter of a word: its operation and its root, 0 if there was none. This
+/// finds members whose calls differed there unnoticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before(u16);
 
@@ -42,12 +43,12 @@ impl Before {
 }
 
 impl About {
-    /// No operation: what the last member to come says if not all came for the same, and what is
-    /// known of a member that was counted without having written its line.
+    /// No operation. The last member to come releases with it if not all came for one operation. It
+    /// also stands for a member that was counted without a line.
     pub const NONE: Self = Self(0);
 
-    /// The operation, the rank of its root, which is 0 where there is none and at most
-    /// [`RANKS_MAX`], and the bytes that a member brings.
+    /// The operation, the rank of its root, and the bytes that a member brings. The root is 0 if
+    /// there is none, and at most [`RANKS_MAX`].
     #[must_use]
     pub const fn new(kind: u8, root: u32, bytes: u32) -> Self {
         let now = (kind as u32 | root << KIND_BITS) as u16;
@@ -79,26 +80,26 @@ impl About {
         Before((self.0 >> BEFORE_AT) as u16)
     }
 
-    /// The same with `bytes` bytes.
+    /// This operation with `bytes` bytes.
     #[inline]
     #[must_use]
     pub const fn with_bytes(self, bytes: u32) -> Self {
         Self(self.0 as u32 as u64 | (bytes as u64) << BYTES_AT)
     }
 
-    /// The same with this root.
+    /// This operation with another root.
     #[must_use]
     pub fn with_root(self, root: u32) -> Self {
         let now = Self::new(self.kind(), root, self.bytes());
         Self(now.0 | u64::from(self.before().0) << BEFORE_AT)
     }
 
-    /// What later epochs say of this one.
+    /// What later epochs keep of this one.
     pub(crate) fn now(self) -> Before {
         Before(self.0 as u16)
     }
 
-    /// The same for the next epoch; `word` is kept between the two.
+    /// This operation at the next epoch; `word` is kept between the two.
     #[inline]
     pub(crate) fn after(self, word: &AtomicU64) -> Self {
         let before = word.load(Relaxed);
@@ -106,12 +107,13 @@ impl About {
         Self(self.0 | before)
     }
 
-    /// Whether both are the same operation with the same root, and so were the epochs before.
+    /// Returns true if both are the same operation with the same root, and so were the epochs
+    /// before.
     pub(crate) fn is_as(self, other: Self) -> bool {
         self.with_bytes(0) == other.with_bytes(0)
     }
 
-    /// The same, had `before` been the epoch before.
+    /// This operation as if `before` had been the epoch before.
     pub(crate) fn with_before(self, before: Self) -> Self {
         let cleared = self.0 & !(u64::from(u16::MAX) << BEFORE_AT);
         Self(cleared | u64::from(before.now().0) << BEFORE_AT)
@@ -124,7 +126,7 @@ impl About {
         self.0
     }
 
-    /// What a word says.
+    /// Decodes a word of the shared memory.
     #[inline]
     #[must_use]
     pub fn decode(word: u64) -> Self {

@@ -1,20 +1,21 @@
-//! Which cores the ranks of a node may use.
+//! The cores that the ranks of a node may use.
 //!
-//! A rank sees what it may use itself. Some jobs bind each rank to a core of its own, so each sees
-//! one core, and yet they share none. So each writes down what it sees, and all count together.
+//! A rank sees only the cores that it may use itself. Some jobs bind each rank to a core of its
+//! own: then each sees one core, but they share none. So each rank writes down its cores, and all
+//! are counted together.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::Node;
 
-/// Cores that are told apart.
+/// The most cores that are counted apart.
 pub const CORES_MAX: usize = 1024;
 
 /// A bit for each core.
 pub(crate) const WORDS: usize = CORES_MAX / 64;
 
-/// What a rank sees of the machine.
+/// The part of the machine that a rank may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The cores that it may run on, a bit for each.
@@ -23,7 +24,7 @@ pub struct Cores {
     pub most: u32,
 }
 
-/// The same where local peers read it.
+/// The cores of a rank as its local peers read them.
 #[repr(C)]
 pub(crate) struct Seen {
     allowed: [AtomicU64; WORDS],
@@ -56,7 +57,8 @@ impl Node {
         u64::from(count).min(most).max(1) as usize
     }
 
-    /// Whether ranks of this node share cores; all of them say the same, before anything is sent.
+    /// Sets whether ranks of this node share cores. All of them must agree, before anything is
+    /// sent.
     pub fn settle(&mut self, is_oversubscribed: bool) {
         self.wakeup.settle(is_oversubscribed);
     }

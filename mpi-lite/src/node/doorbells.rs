@@ -16,17 +16,17 @@ impl Doorbells {
         Self { doorbells, me }
     }
 
-    /// What becomes readable when this rank's doorbell is rung.
+    /// Returns the descriptor that becomes readable when this rank's doorbell is rung.
     pub(crate) fn mine(&self) -> BorrowedFd<'_> {
         self.doorbells[self.me].as_fd()
     }
 
-    /// This rank's doorbell has been heard.
+    /// Clears this rank's doorbell.
     pub(crate) fn silence(&self) {
         let _ = rustix::io::read(self.mine(), &mut [0; 8]);
     }
 
-    /// Rings that of a local peer.
+    /// Rings the doorbell of a local peer.
     pub(crate) fn ring(&self, local_peer: u32) {
         if let Some(doorbell) = self.doorbells.get(local_peer as usize) {
             let _ = rustix::io::write(doorbell, &1_u64.to_ne_bytes());

@@ -1,4 +1,5 @@
-//! Lines of the shared memory: what a member of an epoch says in one, and what does not fit it.
+//! Lines of the shared memory: what a member of an epoch writes there, and payloads that do not
+//! fit.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -9,7 +10,8 @@ use crate::memory::Span;
 /// Bytes that fit a line.
 pub const LINE_BYTES: usize = (WORDS - 1) * 8;
 
-/// What a line says beside its sequence word, aligned as functions of the program may expect it.
+/// The contents of a line behind its sequence word, aligned as functions of the program may
+/// require.
 #[derive(Debug)]
 #[repr(align(16))]
 pub struct Line(pub [u8; LINE_BYTES]);
@@ -34,7 +36,7 @@ impl Line {
     }
 }
 
-/// Writes a line, or a payload that is told of by the line.
+/// Writes a line, or a payload that belongs to the line.
 #[inline]
 pub(crate) fn put(
     line: &Slot,
@@ -53,7 +55,7 @@ pub(crate) fn put(
     line.sequence.store(sequence, Release);
 }
 
-/// Reads what `put` has written. What local peers can write is copied before it is used.
+/// Reads what `put` has written. Memory that local peers can write is copied before it is used.
 #[inline]
 pub(crate) fn get<R>(line: &Slot, payload: Span, read: impl FnOnce(&[u8]) -> R) -> R {
     if payload.len() > LINE_BYTES {

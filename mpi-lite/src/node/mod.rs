@@ -1,14 +1,14 @@
-//! The memory that the ranks of a node share: what lies where in it, how they sleep and wake each
-//! other, and small collectives in it.
+//! The memory that the ranks of a node share: its layout, how ranks sleep and wake each other, and
+//! small collectives in it.
 //!
-//! The link between two of them (`transport::shm`) has a part of it; collectives need no link.
+//! The link between two ranks (`transport::shm`) uses a part of it. Collectives need no link.
 
 mod about;
 mod cores;
 mod doorbells;
 mod exchange;
 mod line;
-mod parted;
+mod mismatch;
 pub(crate) mod segment;
 pub mod site;
 #[cfg(test)]
@@ -42,7 +42,7 @@ pub struct Access {
     pub me: u32,
     /// What this rank may use of the node.
     pub cores: Cores,
-    /// Whether long messages may be copied straight from one process to the other.
+    /// True if long messages may be copied straight from one process to the other.
     pub copies_across: bool,
 }
 
@@ -79,7 +79,7 @@ impl Node {
         Ok(Self::on(segment, access, size))
     }
 
-    /// The same, when the memory is mapped.
+    /// Joins the node once the memory is mapped.
     pub(crate) fn on(segment: Segment, access: Access, size: u32) -> Self {
         let Access {
             memory: _,

@@ -1,14 +1,14 @@
-//! The memory that all ranks of a node share, and what lies where in it.
+//! The memory that all ranks of a node share, and its layout.
 //!
 //! ```text
-//!  area of rank 0 | area of rank 1 | ...      what everybody may look at
+//!  area of rank 0 | area of rank 1 | ...      what all ranks may read
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
 //!  place 0: slot of rank 0 | of rank 1 | ...   where communicators meet (`site`)
 //!  place 0: payloads of rank 0 | of rank 1 | ...   what does not fit a slot's line
-//!  sheets of rank 0 | of rank 1 | ...          what a rank exchanges with all others (`exchange`)
+//!  exchange buffers of rank 0 | of rank 1 | ... what a rank exchanges with all others (`exchange`)
 //! ```
-//! The launcher makes it, zeroed and sealed: nobody can cut it off. Pages that nobody uses are
-//! never there, so a job of 256 ranks costs what it uses.
+//! The launcher makes it, zeroed and sealed: nobody can shorten it. Pages that nobody uses are
+//! never allocated, so a job of 256 ranks costs what it uses.
 #![expect(unsafe_code, reason = "maps memory and gives out references into it")]
 
 use core::cell::UnsafeCell;
@@ -54,24 +54,25 @@ pub(crate) const PAYLOADS: usize = AHEAD + 2;
 
 /// Bytes that a rank gives to all others at a time, or gets from them: 64 for each of the most
 /// ranks that a node can have.
-pub const SHEET_BYTES: usize = 1 << 16;
+pub const EXCHANGE_BYTES: usize = 1 << 16;
 
-/// Bit of [`Area::attention`]: the rank sleeps and wants to be woken.
+/// Bit of [`Area::attention`]: the rank sleeps and must be woken.
 pub(crate) const ASLEEP: u32 = 1;
 
-/// Another one: the rank has no room for bodies that nobody waits for.
+/// Bit of [`Area::attention`]: the rank has no room for bodies that nobody waits for.
 pub(crate) const FULL: u32 = 2;
 
-/// Another one: the rank computes, and its ticker listens to the doorbell.
+/// Bit of [`Area::attention`]: the rank computes, and its ticker sleeps on the doorbell.
 pub(crate) const DOZES: u32 = 4;
 
-/// Another one: its ticker sleeps on this word, because the program was in MPI when it last looked.
+/// Bit of [`Area::attention`]: the ticker sleeps on this word, since the program was in MPI at its
+/// last tick.
 pub(crate) const PARKED: u32 = 8;
 
 /// One cache line: what one side writes and the other reads.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// Position of the slot in the stream, plus one; below it the kind of what the slot says.
+    /// Position of the slot in the stream, plus one; below it the kind of the slot's contents.
     pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
 }
@@ -87,9 +88,9 @@ pub(crate) struct Taken {
 /// A long message that both sides copy.
 #[repr(C, align(64))]
 pub(crate) struct Transfer {
-    /// Where the message goes in the receiver's memory; 0: not known yet.
+    /// Where the message goes in the receiver's memory; 0 until that is known.
     pub(crate) place: AtomicU64,
-    /// Its bytes: what is not meant for this place must not be written there.
+    /// Its bytes: nothing else may be written to this place.
     pub(crate) bytes: AtomicU64,
     /// Chunks that are taken: from the front, and above 32 bits from the back.
     pub(crate) claims: AtomicU64,
@@ -110,7 +111,7 @@ pub(crate) struct Pair {
     pub(crate) reply: Reply,
 }
 
-/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` says which
+/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` decides which
 /// rank has it.
 #[repr(C, align(4096))]
 pub(crate) struct Reply {
@@ -131,7 +132,7 @@ impl Reply {
     }
 }
 
-/// A ring of bytes; `ring` says which side may touch which of them.
+/// A ring of bytes. `ring` decides which side may touch which of them.
 #[repr(C, align(4096))]
 pub(crate) struct Bodies(UnsafeCell<[u8; BODIES]>);
 
@@ -182,7 +183,7 @@ impl core::fmt::Debug for MemberSlot {
 pub(crate) struct Payloads(UnsafeCell<[[u8; PAYLOAD_BYTES]; PAYLOADS]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; a payload is written before the
-// sequence word of the line that tells of it, and read after.
+// sequence word of its line, and read after.
 unsafe impl Sync for Payloads {}
 
 impl Payloads {
@@ -204,33 +205,33 @@ impl core::fmt::Debug for Payloads {
     }
 }
 
-/// Room for what ranks exchange. A rank has one sheet for its row and one for its column; at each
-/// place it has one for what all members get alike, used while it is their first.
+/// Room for what ranks exchange. A rank has a send buffer and a receive buffer. At each place it
+/// has a broadcast buffer, which is used if this rank is the first of the members there.
 #[repr(C, align(4096))]
-pub(crate) struct Sheet(UnsafeCell<[u8; SHEET_BYTES]>);
+pub(crate) struct ExchangeBuffer(UnsafeCell<[u8; EXCHANGE_BYTES]>);
 
 // SAFETY: both sides reach the bytes through raw pointers only; the counters and sequence words of
-// the epoch say which member may touch them (`exchange`).
-unsafe impl Sync for Sheet {}
+// the epoch decide which member may touch them (`exchange`).
+unsafe impl Sync for ExchangeBuffer {}
 
-impl Sheet {
+impl ExchangeBuffer {
     /// All of it.
     pub(crate) fn span(&self) -> Span {
-        // SAFETY: all of the sheet. `exchange` hands it over by counters and sequence words.
-        unsafe { Span::new(self.0.get().cast(), SHEET_BYTES) }
+        // SAFETY: all of the buffer. `exchange` hands it over by counters and sequence words.
+        unsafe { Span::new(self.0.get().cast(), EXCHANGE_BYTES) }
     }
 }
 
-impl core::fmt::Debug for Sheet {
+impl core::fmt::Debug for ExchangeBuffer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Sheet").finish_non_exhaustive()
+        f.debug_struct("ExchangeBuffer").finish_non_exhaustive()
     }
 }
 
-/// What the ranks of the node know of one of them.
+/// The data of a rank that all ranks of the node may read.
 #[repr(C, align(64))]
 pub(crate) struct Area {
-    /// What senders have to heed: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
+    /// Bits that senders must check: [`ASLEEP`], [`FULL`], [`DOZES`], [`PARKED`].
     pub(crate) attention: AtomicU32,
     line: [u64; 7],
     /// Its process, and a word of its memory with what is written there: a rank that can read that
@@ -243,7 +244,7 @@ pub(crate) struct Area {
     rest: [u64; 4],
     /// The ranks that have ever sent something to it, a bit for each rank of the node.
     pub(crate) callers: [AtomicU64; RANKS_MAX as usize / 64],
-    /// What it may use of the machine.
+    /// The part of the machine that it may use.
     pub(crate) cores: Seen,
 }
 
@@ -289,14 +290,14 @@ impl core::fmt::Debug for Transfer {
 }
 
 impl Area {
-    /// Says which process this is, and what is written at an address of its memory.
+    /// Stores which process this is, and what is written at an address of its memory.
     pub(crate) fn present(&self, process: u32, (witness_at, witness): (u64, u64)) {
         self.witness_at.store(witness_at, Relaxed);
         self.witness.store(witness, Relaxed);
         self.process.store(u64::from(process), Release);
     }
 
-    /// Whether bodies have to stay with their senders until they are asked for.
+    /// Returns true if bodies have to stay with their senders until they are asked for.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.attention.load(Relaxed) & FULL != 0
@@ -310,7 +311,7 @@ impl Area {
         }
     }
 
-    /// Tells the rank that `caller` sends to it from now on.
+    /// Notes for the rank that `caller` sends to it from now on.
     pub(crate) fn introduce(&self, caller: u32) {
         self.callers[caller as usize / 64].fetch_or(1 << (caller % 64), AcqRel);
     }
@@ -338,15 +339,15 @@ const fn bags_at(ranks: u32) -> u64 {
     slots_at(ranks) + slots.next_multiple_of(4096)
 }
 
-/// Where the sheets begin: rows, columns, then those of the places.
-const fn sheets_at(ranks: u32) -> u64 {
+/// Where the exchange buffers begin: for sends, for receives, then those of the places.
+const fn exchange_at(ranks: u32) -> u64 {
     bags_at(ranks) + PLACES as u64 * ranks as u64 * size_of::<Payloads>() as u64
 }
 
 /// Bytes of the memory that `ranks` ranks share.
 #[must_use]
 pub const fn segment_bytes(ranks: u32) -> u64 {
-    sheets_at(ranks) + (2 + PLACES as u64) * ranks as u64 * SHEET_BYTES as u64
+    exchange_at(ranks) + (2 + PLACES as u64) * ranks as u64 * EXCHANGE_BYTES as u64
 }
 
 /// The mapped memory.
@@ -395,7 +396,7 @@ impl Segment {
         Ok(Self { base, ranks })
     }
 
-    /// Memory of this process alone, for ranks that are all in it: Miri knows no other.
+    /// Memory of this process alone, for ranks that are all in it: Miri has no other.
     #[cfg(test)]
     pub(crate) fn alone(ranks: u32) -> Self {
         let bytes = usize::try_from(segment_bytes(ranks)).expect("a few ranks");
@@ -428,7 +429,7 @@ impl Segment {
         unsafe { &*self.base.0.add(areas).cast::<Pair>().add(number) }
     }
 
-    /// The number of what local rank `rank` has at `place`.
+    /// The index of local rank `rank` at `place`.
     fn at_place(self, place: u32, rank: u32) -> usize {
         assert!(place < PLACES && rank < self.ranks, "a rank of this node");
         place as usize * self.ranks as usize + rank as usize
@@ -450,26 +451,26 @@ impl Segment {
         unsafe { &*self.base.0.add(payloads).cast::<Payloads>().add(number) }
     }
 
-    /// What local rank `rank` gives to all others.
-    pub(crate) fn row(self, rank: u32) -> &'static Sheet {
-        self.sheet(self.at_place(0, rank))
+    /// The send buffer of local rank `rank`.
+    pub(crate) fn send_buffer(self, rank: u32) -> &'static ExchangeBuffer {
+        self.exchange_buffer(self.at_place(0, rank))
     }
 
-    /// What local rank `rank` gets from all others.
-    pub(crate) fn column(self, rank: u32) -> &'static Sheet {
-        self.sheet(self.at_place(1, rank))
+    /// The receive buffer of local rank `rank`.
+    pub(crate) fn receive_buffer(self, rank: u32) -> &'static ExchangeBuffer {
+        self.exchange_buffer(self.at_place(1, rank))
     }
 
-    /// What all members that meet at `place` get alike; `rank` is the first of them.
-    pub(crate) fn board(self, place: u32, rank: u32) -> &'static Sheet {
-        self.sheet(2 * self.ranks as usize + self.at_place(place, rank))
+    /// The broadcast buffer of the members at `place`; `rank` is the first of them.
+    pub(crate) fn broadcast_buffer(self, place: u32, rank: u32) -> &'static ExchangeBuffer {
+        self.exchange_buffer(2 * self.ranks as usize + self.at_place(place, rank))
     }
 
-    fn sheet(self, number: usize) -> &'static Sheet {
+    fn exchange_buffer(self, number: usize) -> &'static ExchangeBuffer {
         assert!(number < (2 + PLACES as usize) * self.ranks as usize);
-        let sheets = sheets_at(self.ranks) as usize;
-        // SAFETY: as above; any bytes are a valid sheet.
-        unsafe { &*self.base.0.add(sheets).cast::<Sheet>().add(number) }
+        let start = exchange_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid buffer.
+        unsafe { &*self.base.0.add(start).cast::<ExchangeBuffer>().add(number) }
     }
 }
 

@@ -1,13 +1,13 @@
-//! Where the members of a communicator do small collectives without messages.
+//! Collective sites: the members of a communicator do small collectives there without messages.
 //!
-//! The node's memory has places for collective sites. At each of them each rank has a slot: lines
-//! that it alone writes. The members of a communicator have agreed on a place when it was made, and
-//! know each other's slots there; groups without a common member may use the same place.
+//! The node's memory has places for collective sites. At each place each rank has a slot: lines
+//! that it alone writes. The members of a communicator agree on a place when it is made, and find
+//! each other's slots there. Groups without a common member may use the same place.
 //!
 //! Each collective is an epoch of the site, and epochs are numbered. A member enters one by writing
 //! its line: what it contributes, then the sequence word with the number. Lines are used in turn:
-//! two where each member has a core of its own, 16 where members share cores, so that a root does
-//! not wait for each member that does not run. A member that enters an epoch overwrites what it
+//! two if each member has a core of its own, 16 if members share cores, so that a root does not
+//! wait for each member that does not run. A member that enters an epoch overwrites what it
 //! contributed two, or 16, epochs before: its readers must be done with that. They are, if they
 //! have entered the epoch after it. Often that is known, because a later epoch ended only when all
 //! had entered it; otherwise [`Epoch::is_free`] looks at their sequence words.
@@ -22,14 +22,16 @@ use std::sync::Arc;
 
 use super::Node;
 use super::line::{get, put};
-use super::segment::{AHEAD, ASLEEP, Area, MemberSlot, PAYLOAD_BYTES, Payloads, Sheet, Slot};
+use super::segment::{
+    AHEAD, ASLEEP, Area, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, Slot,
+};
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::sync::{compiler_fence, fence};
 
 pub use super::about::{About, Before, Who};
 pub use super::line::{LINE_BYTES, Line};
-pub use super::segment::{PLACES, SHEET_BYTES};
+pub use super::segment::{EXCHANGE_BYTES, PLACES};
 
 /// The most bytes that a member can bring.
 pub const BRING_BYTES: usize = PAYLOAD_BYTES;
@@ -66,21 +68,21 @@ pub(crate) struct Member {
     pub(crate) slot: &'static MemberSlot,
     payloads: &'static Payloads,
     area: &'static Area,
-    pub(crate) row: &'static Sheet,
-    pub(crate) column: &'static Sheet,
+    pub(crate) send_buffer: &'static ExchangeBuffer,
+    pub(crate) receive_buffer: &'static ExchangeBuffer,
 }
 
-/// A communicator's place as one member knows it. Its numbers are atomic so that it can be shared;
-/// but one thread at a time is in a collective of one communicator, as MPI demands.
+/// A communicator's site in one member. Its numbers are atomic so that it can be shared; but one
+/// thread at a time is in a collective of one communicator, as MPI demands.
 #[derive(Debug)]
 pub struct Site {
     place: u32,
     pub(crate) members: Box<[Member]>,
     pub(crate) me: usize,
     /// What all members get alike.
-    pub(crate) board: &'static Sheet,
-    /// It may use the sheets of its members' ranks.
-    has_sheets: bool,
+    pub(crate) broadcast_buffer: &'static ExchangeBuffer,
+    /// It may use the exchange buffers of its members' ranks.
+    has_exchange_buffers: bool,
     is_oversubscribed: bool,
     must_fence: bool,
     /// Lines that are used in turn, a power of two.
@@ -89,7 +91,7 @@ pub struct Site {
     pub(crate) at: AtomicU64,
     /// What that epoch is about.
     before: AtomicU64,
-    /// The last epoch of which it knows that all have come.
+    /// The last epoch to which all have certainly come.
     complete: AtomicU64,
     /// Which members may still have to read what this member brought, by turn.
     owed: [AtomicU64; AHEAD],
@@ -115,8 +117,8 @@ impl Node {
                 slot: self.segment.slot(place, local),
                 payloads: self.segment.payloads(place, local),
                 area: self.segment.area(local),
-                row: self.segment.row(local),
-                column: self.segment.column(local),
+                send_buffer: self.segment.send_buffer(local),
+                receive_buffer: self.segment.receive_buffer(local),
             })
         };
         let members: Box<[Member]> = group.iter().map(member).collect::<Option<_>>()?;
@@ -125,8 +127,8 @@ impl Node {
         Some(Site {
             place,
             me,
-            board: self.segment.board(place, first),
-            has_sheets: true,
+            broadcast_buffer: self.segment.broadcast_buffer(place, first),
+            has_exchange_buffers: true,
             is_oversubscribed: self.wakeup.is_oversubscribed(),
             lines: match self.wakeup.is_oversubscribed() {
                 true => AHEAD as u64,
@@ -146,7 +148,7 @@ impl Node {
     }
 
     /// Wakes these local peers, if they still sleep.
-    pub fn rouse(&self, sleepers: &[PeerId]) {
+    pub fn wake(&self, sleepers: &[PeerId]) {
         for peer in sleepers {
             let local = self.locals[peer.0 as usize];
             self.wakeup.wake(local, self.segment.area(local), false);
@@ -167,25 +169,26 @@ impl Site {
         self.me
     }
 
-    /// Whether members share cores. All of them know the same.
+    /// Returns true if members share cores. It is the same for all members.
     #[must_use]
     pub fn is_oversubscribed(&self) -> bool {
         self.is_oversubscribed
     }
 
-    /// A rank has its sheets once, whatever the communicator: where several threads may be in
-    /// collectives at once, only `MPI_COMM_WORLD` has them. All members say the same.
-    pub fn leave_sheets(&mut self) {
-        self.has_sheets = false;
+    /// Uses no exchange buffers. A rank has them once, whatever the communicator: if several
+    /// threads may be in collectives at once, only `MPI_COMM_WORLD` uses them. All members must
+    /// agree.
+    pub fn leave_exchange_buffers(&mut self) {
+        self.has_exchange_buffers = false;
     }
 
-    /// Whether it may use sheets.
+    /// Returns true if it may use the exchange buffers.
     #[must_use]
-    pub fn has_sheets(&self) -> bool {
-        self.has_sheets
+    pub fn has_exchange_buffers(&self) -> bool {
+        self.has_exchange_buffers
     }
 
-    /// Whether `peer` is one of the members.
+    /// Returns true if `peer` is one of the members.
     #[must_use]
     pub fn has(&self, peer: PeerId) -> bool {
         self.members.iter().any(|member| member.peer == peer)
@@ -236,7 +239,7 @@ impl Site {
         slot.left.0.store(self.at.load(Relaxed), Release);
     }
 
-    /// Whether all members have left.
+    /// Returns true if all members have left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let at = self.at.load(Relaxed);
@@ -244,7 +247,7 @@ impl Site {
         self.members.iter().all(has_left)
     }
 
-    /// Whether the member of `rank` has come to the epoch to which this one came last.
+    /// Returns true if the member of `rank` has come to the epoch to which this one came last.
     #[must_use]
     pub fn has_come(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
@@ -252,14 +255,14 @@ impl Site {
         member.is_some_and(|member| self.has_come_to(at, member))
     }
 
-    /// Whether `member` has come to epoch `at` or a later one.
+    /// Returns true if `member` has come to epoch `at` or a later one.
     #[inline]
     fn has_come_to(&self, at: u64, member: &Member) -> bool {
         let line = &member.slot.brought[self.turn_of(at)];
         line.sequence.load(Acquire) >> ROUND_BITS >= at
     }
 
-    /// Whether one of `who` sleeps and has to be woken, once what they wait for is written.
+    /// Returns true if one of `who` sleeps and has to be woken, once what they wait for is written.
     #[inline]
     pub fn has_sleepers(&self, who: Who) -> bool {
         if who == Who::Nobody {
@@ -342,7 +345,7 @@ impl Epoch<'_> {
         self.site.awaited_by.store(who.encode(), Relaxed);
     }
 
-    /// Whether this member may bring something: what it brought before has been read.
+    /// Finds that this member may bring something: what it brought before has been read.
     #[inline]
     pub fn is_free(&self) -> Look<()> {
         let Site { complete, owed, .. } = self.site;
@@ -381,7 +384,7 @@ impl Epoch<'_> {
         );
     }
 
-    /// Tells that this member, which came for `about`, has got as far as `round` of the epoch.
+    /// Stores that this member, which came for `about`, has got as far as `round` of the epoch.
     #[inline]
     pub fn reach(&self, about: About, round: u32) {
         let line = &self.myself().slot.brought[self.turn()];
@@ -394,8 +397,8 @@ impl Epoch<'_> {
         self.at << ROUND_BITS | u64::from(round)
     }
 
-    /// Whether the member of `rank` has got as far as `round`, and what it came for, if its line
-    /// still says that.
+    /// Finds that the member of `rank` has got as far as `round`, and returns what it came for, if
+    /// its line still contains that.
     #[inline]
     pub fn has_reached(&self, rank: usize, round: u32) -> Look<Option<About>> {
         let line = &self.site.members[rank].slot.brought[self.turn()];
@@ -418,7 +421,7 @@ impl Epoch<'_> {
         self.look_at(&self.site.members[rank].slot.brought[self.turn()])
     }
 
-    /// What a line says for this epoch. Its length may be anything.
+    /// Returns what a line contains for this epoch. Its length may be anything.
     #[inline]
     pub(crate) fn look_at(&self, line: &Slot) -> Look<About> {
         let at = line.sequence.load(Acquire) >> ROUND_BITS;
@@ -454,8 +457,8 @@ impl Epoch<'_> {
         }
     }
 
-    /// Copies those of the `bytes` bytes that the member of `rank` has brought which begin at
-    /// `from`, as many as `to` has.
+    /// Copies a part of the `bytes` bytes that the member of `rank` has brought: up to `to.len()`
+    /// bytes from offset `from`.
     #[inline]
     pub fn copy_part(&self, rank: usize, (bytes, from): (usize, usize), to: Span) {
         if bytes <= LINE_BYTES {
@@ -497,8 +500,8 @@ impl Epoch<'_> {
         Ok(number == all)
     }
 
-    /// Tells the member of `rank` that something was brought for it alone. Returns true if it has
-    /// all now.
+    /// Counts for the member of `rank` that something was brought for it alone. Returns true if it
+    /// has all now.
     #[inline]
     pub fn give(&self, rank: usize) -> bool {
         let members = &self.site.members;
@@ -516,7 +519,8 @@ impl Epoch<'_> {
         all
     }
 
-    /// Whether the count has reached `all`: each other member has brought something for this one.
+    /// Finds that the count has reached `all`: each other member has brought something for this
+    /// one.
     pub fn has_been_given(&self, all: u64) -> Look<()> {
         let given = self.myself().slot.given[self.turn()].0.load(Acquire);
         let is_right = if given > all { Err(Nonsense) } else { Ok(()) };
@@ -542,13 +546,14 @@ impl Epoch<'_> {
         put(line, payload, self.sequence(0), (about, fill));
     }
 
-    /// Whether the epoch has ended. The length that it tells may be anything.
+    /// Finds that the epoch has ended, and returns for what. Its length may be anything.
     #[inline]
     pub fn is_released(&self) -> Look<About> {
         self.look_at(&self.site.members[0].slot.results[self.result_turn()])
     }
 
-    /// Whether the epoch has ended for this member alone. The length may be anything.
+    /// Finds that the epoch has ended for this member alone, and returns for what. Its length may
+    /// be anything.
     #[inline]
     pub fn is_released_alone(&self) -> Look<About> {
         self.look_at(&self.myself().slot.results[self.result_turn()])
@@ -560,7 +565,7 @@ impl Epoch<'_> {
         self.read_result_of(&self.site.members[0], bytes, read)
     }
 
-    /// The same for the result that is this member's alone.
+    /// Gives `read` the `bytes` bytes of the result that is this member's alone.
     #[inline]
     pub fn read_own_result<R>(&self, bytes: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         self.read_result_of(self.myself(), bytes, read)

@@ -23,7 +23,7 @@ fn about(bytes: usize) -> About {
 }
 
 #[test]
-fn what_one_brings_the_other_reads_whatever_its_length() {
+fn payloads_of_every_length_are_read_as_brought() {
     let (_transports, [here, there]) = pair(false);
     for len in [0, 1, 8, 47, 48, 49, 1000, BRING_BYTES] {
         let (come, seen) = (
@@ -42,7 +42,7 @@ fn what_one_brings_the_other_reads_whatever_its_length() {
 }
 
 #[test]
-fn who_has_still_to_read_keeps_the_other_from_writing() {
+fn a_member_that_has_still_to_read_keeps_the_other_from_writing() {
     let (_transports, [here, there]) = pair(false);
     for _ in 0..2 {
         let come = here.begin_epoch(about(0), false).0;
@@ -57,7 +57,7 @@ fn who_has_still_to_read_keeps_the_other_from_writing() {
 }
 
 #[test]
-fn who_shares_cores_brings_so_much_ahead_and_no_more() {
+fn a_member_that_shares_cores_brings_ahead_as_many_epochs_as_allowed_and_no_more() {
     let (_transports, [here, there]) = pair(true);
     for number in 0..AHEAD {
         let come = here.begin_epoch(about(0), false).0;
@@ -148,7 +148,7 @@ fn random_words_in_a_slot_lead_nowhere_else() {
 }
 
 #[test]
-fn who_parted_from_the_others_is_found_out_at_the_next_epoch() {
+fn a_member_in_another_collective_is_found_at_the_next_epoch() {
     let (_transports, [here, there]) = pair(false);
     let of_root = |root| about(0).with_root(root);
     for (member, root) in [(&here, 0), (&there, 1)] {
@@ -166,7 +166,7 @@ fn who_parted_from_the_others_is_found_out_at_the_next_epoch() {
 }
 
 #[test]
-fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
+fn a_member_that_has_gone_on_is_seen_unless_it_holds_messages_back() {
     let (_transports, [here, there]) = pair(true);
     assert!(!here.has_gone_on(1));
     there.begin_epoch(about(0), true);
@@ -183,24 +183,24 @@ fn who_has_gone_on_is_seen_unless_it_holds_messages_back() {
 }
 
 #[test]
-fn who_came_for_something_else_is_seen_by_who_waits_now_or_one_epoch_later() {
+fn a_mismatch_is_seen_by_a_waiting_member_in_this_epoch_or_the_next() {
     let (_transports, [here, there]) = pair(true);
     let [one, other] = [1, 2].map(|kind| About::new(kind, 0, 4));
     let (_, mine) = here.begin_epoch(one, false);
-    assert_eq!(here.parted(mine), None, "nobody has come");
+    assert_eq!(here.mismatch(mine), None, "nobody has come");
     let (epoch, theirs) = there.begin_epoch(other, false);
     epoch.bring(theirs, Who::Nobody, |_| ());
-    assert_eq!(here.parted(mine), Some((1, theirs)));
+    assert_eq!(here.mismatch(mine), Some((1, theirs)));
     // Both come to the next for the same, and bring nothing.
     let [(_, mine), (_, theirs)] = [&here, &there].map(|member| member.begin_epoch(one, false));
-    assert_eq!(here.parted(mine), Some((1, theirs)));
+    assert_eq!(here.mismatch(mine), Some((1, theirs)));
     let _ = here.begin_epoch(one, false);
     let (_, mine) = here.begin_epoch(one, false);
-    assert_eq!(here.parted(mine), None, "that was long ago");
+    assert_eq!(here.mismatch(mine), None, "that was long ago");
 }
 
 #[test]
-fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
+fn lines_of_an_earlier_communicator_at_a_place_are_no_mismatch() {
     let (channels, [_, there]) = pair(true);
     let (epoch, theirs) = there.begin_epoch(about(0), false);
     epoch.bring(theirs, Who::Nobody, |_| ());
@@ -209,5 +209,5 @@ fn who_met_at_a_place_before_has_not_parted_from_those_who_meet_there_now() {
         .site(there.site_id(), &[0, 1].map(PeerId), 0)
         .expect("both");
     let (_, mine) = next.begin_epoch(About::new(1, 0, 0), false);
-    assert_eq!(next.parted(mine), None);
+    assert_eq!(next.mismatch(mine), None);
 }

@@ -1,10 +1,10 @@
 //! Sleeping, and being woken, without a system call when nobody sleeps.
 //!
-//! A rank that goes to sleep says so in its area, and then looks once more. A sender writes its
-//! slot, and then looks whether the receiver sleeps. One of the two must see the other, so between
-//! writing and looking both need a barrier. The sender's would cost as much as the message itself;
-//! so the sleeper pays for both: membarrier(2) makes every running local peer pass one. Where the
-//! system does not know membarrier, or ranks share cores and sleep all the time, senders fence.
+//! A rank that goes to sleep sets a bit in its area, and then checks for messages once more. A
+//! sender writes its slot, and then loads the bit. One of the two must see the other, so both need
+//! a barrier between store and load. The sender's would cost as much as the message itself. So the
+//! sleeper pays for both: membarrier(2) makes every running local peer pass one. If the system has
+//! no membarrier, or ranks share cores and sleep all the time, senders fence.
 //!
 //! While the program computes, the ticker sees to long messages: it sleeps as well, and senders of
 //! long messages wake it. They fence, since a fence costs little beside a long message.
@@ -49,7 +49,7 @@ impl Wakeup {
         }
     }
 
-    /// Says whether ranks share cores, if that was not known before. All ranks say the same, before
+    /// Sets whether ranks share cores, if that was not known before. All ranks must agree, before
     /// one sends to another.
     pub(crate) fn settle(&mut self, is_oversubscribed: bool) {
         self.is_oversubscribed = is_oversubscribed;
@@ -68,14 +68,14 @@ impl Wakeup {
         self.doorbells.mine()
     }
 
-    /// Whether this rank has to fence before it looks whether the one of `area` sleeps.
+    /// Returns true if this rank must fence before it loads whether the rank of `area` sleeps.
     pub(crate) fn must_fence(&self, area: &Area) -> bool {
         self.is_oversubscribed || !self.is_registered || area.needs_fence.load(Acquire) != 0
     }
 
-    /// From now on senders ring the doorbell. The caller looks once more before it sleeps. Returns
-    /// whether that is sure: if the system has refused the barrier, a rank that is about to send
-    /// may not ring, and the caller must not sleep.
+    /// Makes senders ring the doorbell. The caller must check for messages once more before it
+    /// sleeps. Returns false if the system has refused the barrier: then a rank that is about to
+    /// send may not ring, and the caller must not sleep.
     pub(crate) fn begin(&self) -> bool {
         self.area.attention.fetch_or(ASLEEP, SeqCst);
         if self.pays {
@@ -91,7 +91,8 @@ impl Wakeup {
         self.doorbells.silence();
     }
 
-    /// Wakes the local peer of `area` if it sleeps; what it shall see is written.
+    /// Wakes the local peer of `area` if it sleeps. Call it after the writes that the peer must
+    /// see.
     #[inline]
     pub(crate) fn wake(&self, local_peer: u32, area: &Area, must_fence: bool) {
         if must_fence {
@@ -104,9 +105,10 @@ impl Wakeup {
         }
     }
 
-    /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes; what it shall see
-    /// is written. For what is long, and for what somebody has to do before it can go on.
-    pub(crate) fn rouse(&self, local_peer: u32, area: &Area) {
+    /// Wakes the local peer of `area` if it sleeps, or its ticker if it computes. Call it after the
+    /// writes that the peer must see. For long messages, and for requests that the peer must serve
+    /// before they can go on.
+    pub(crate) fn wake_with_ticker(&self, local_peer: u32, area: &Area) {
         fence(SeqCst);
         if area.attention.load(Relaxed) & (ASLEEP | DOZES) != 0 {
             self.ring(local_peer, area);
@@ -114,9 +116,9 @@ impl Wakeup {
     }
 
     /// Wakes the ticker of the local peer of `area`, which has not noticed yet that its program
-    /// computes: nothing was heard of the local peer for a while.
+    /// computes: nothing has come from the local peer for a while.
     pub(crate) fn knock(&self, local_peer: u32, area: &Area) {
-        self.rouse(local_peer, area);
+        self.wake_with_ticker(local_peer, area);
         if area.attention.load(Relaxed) & PARKED != 0 {
             Watch::of(area).unpark();
         }

@@ -10,17 +10,17 @@ use std::net::SocketAddr;
 use crate::error::{Cause, Error};
 use crate::ids::PeerId;
 
-/// What is known of a process. How it is reached is kept apart: each send needs that.
+/// The record of a process. The link to it is kept apart, since each send reads that.
 #[derive(Debug)]
 struct Row {
     /// Its rank in `MPI_COMM_WORLD`.
     rank: u32,
     host: String,
-    /// Where its socket listens, if a link has told.
+    /// The address of its socket, if a link has reported it.
     address: Option<SocketAddr>,
     /// Why it answers no more, in words.
     loss: Option<Cow<'static, str>>,
-    /// Another process has said that it answers no more.
+    /// Another process has reported that it answers no more.
     is_doubted: bool,
 }
 
@@ -73,7 +73,7 @@ impl PeerTable {
         peer
     }
 
-    /// From now on the link with this index leads to `peer`.
+    /// Makes the link with this index lead to `peer`.
     pub fn set_link(&mut self, peer: PeerId, link: u8) {
         self.links[peer.0 as usize] = link;
     }
@@ -114,8 +114,8 @@ impl PeerTable {
         &self.rows[peer.0 as usize].host
     }
 
-    /// `peer` answers no more; its socket listens at `address`, and `reason` says why it is lost,
-    /// in words. What was said first stays.
+    /// Notes that `peer` answers no more: its socket has `address`, and `reason` is why it is lost,
+    /// in words. The first reason stays.
     pub fn lose(
         &mut self,
         peer: PeerId,
@@ -136,7 +136,8 @@ impl PeerTable {
         self.rows[peer.0 as usize].loss.is_some()
     }
 
-    /// Another process says that `peer` answers no more. Returns true if that is news.
+    /// Notes that another process has reported that `peer` answers no more. Returns true if that is
+    /// new.
     pub fn doubt(&mut self, peer: PeerId) -> bool {
         let row = &mut self.rows[peer.0 as usize];
         let is_news = peer != self.me && row.loss.is_none() && !row.is_doubted;
@@ -144,7 +145,7 @@ impl PeerTable {
         is_news
     }
 
-    /// Returns true if another process has said that `peer` answers no more.
+    /// Returns true if another process has reported that `peer` answers no more.
     #[must_use]
     pub fn is_doubted(&self, peer: PeerId) -> bool {
         self.rows[peer.0 as usize].is_doubted
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_first_of_a_loss_stays() {
+    fn the_first_reason_of_a_loss_stays() {
         let mut table = table();
         assert!(!table.has_lost());
         table.lose(PeerId(2), None, "first");

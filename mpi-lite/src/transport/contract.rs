@@ -11,13 +11,13 @@ use crate::memory::Span;
 pub struct Capabilities {
     /// The greatest body, in bytes.
     pub body_limit: u64,
-    /// Bytes up to which the engine packs data with gaps before it sends it; what is longer is
-    /// sent as it lies.
+    /// Bytes up to which the engine packs data with gaps before it sends it. Longer data is sent as
+    /// it lies.
     pub packed_most: u64,
-    /// A thread that waits until a send is finished waits for an acknowledgement, which the peer
-    /// sends for that alone.
+    /// A send is finished when the peer has acknowledged it. The peer sends the acknowledgement for
+    /// that alone.
     pub acknowledges: bool,
-    /// Progress costs no system call: a thread that waits for a message may look very often.
+    /// Progress costs no system call. A thread that waits for a message may call it very often.
     pub is_memory: bool,
 }
 
@@ -26,9 +26,9 @@ pub struct Capabilities {
 pub enum Progress {
     /// Nothing.
     Idle,
-    /// Bytes of long messages moved, of which there is nothing to tell yet.
+    /// Bytes of long messages moved, but the sink was not called yet.
     Moved,
-    /// The sink was told something.
+    /// The sink was called.
     Delivered,
 }
 
@@ -37,51 +37,51 @@ pub trait Transport {
     /// What this link can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// Takes a short message whole, body and all, if the link can do so at once: nothing is kept of
-    /// it, the body may be reused, and no `sent` follows. Returns true if it did.
+    /// Sends a short message at once, if the link can. Returns true if it did: the body may be
+    /// reused, and no `sent` follows.
     #[inline(always)]
     fn offer(&mut self, _to: PeerId, _envelope: &EnvelopeBytes, _body: Span) -> bool {
         false
     }
 
-    /// Sends a message to `to`. It may wait for others that go the same way, until `flush` or
-    /// `progress`, never longer. `Sink::sent` or `Sink::lost` ends it.
+    /// Sends a message to `to`. The link may keep it back until `flush` or `progress` is called, to
+    /// send several together. `Sink::sent` or `Sink::lost` ends it.
     ///
     /// # Errors
-    /// [`Refusal`], at once; nothing was sent.
+    /// [`Refusal`]; nothing was sent.
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal>;
 
-    /// Sends on what `send` kept waiting, as far as the receivers let it.
+    /// Sends what `send` has kept back, as far as the receivers have room.
     fn flush(&mut self);
 
-    /// Says where a message lands that was left with its sender by [`Landing::Later`]. Returns true
-    /// if it is complete by that: no `arrived` follows, its name is free.
+    /// Lands a message that was left with its sender by [`Landing::Later`]. Returns true if that
+    /// completes it: no `arrived` follows, and its name is free.
     fn land(&mut self, arrival: Arrival, landing: Landing) -> bool;
 
-    /// Does what there is to do, and tells `sink` what has happened, until there is nothing left or
-    /// the sink wants no more, which wants more at first. Never blocks.
+    /// Makes progress and reports it to `sink`, until nothing is left or `wants_more` returns
+    /// false. `wants_more` must return true at the call. Never blocks.
     fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress;
 
-    /// When `progress` must be called again even if nothing arrives.
+    /// Returns when `progress` must be called again even if nothing arrives.
     fn wake_at(&self) -> Option<Instant>;
 
-    /// What becomes readable when `progress` has something to do.
+    /// Returns a descriptor that becomes readable when `progress` has something to do.
     fn wake_on(&self) -> Option<BorrowedFd<'_>>;
 
-    /// This process is about to sleep on `wake_on`: from now on its senders have to wake it.
-    /// Returns true if nothing has come meanwhile.
+    /// Prepares this process to sleep on `wake_on`: from now on its senders have to wake it.
+    /// Returns true if nothing has come meanwhile, so that it may sleep.
     fn begin_sleep(&mut self) -> bool {
         true
     }
 
-    /// It sleeps no more.
+    /// Ends the sleep that `begin_sleep` began: senders need not wake this process any more.
     fn end_sleep(&mut self) {}
 
-    /// Back pressure: from now on bodies stay with their senders until their messages land, or may
-    /// come along again. What is on its way still comes. A link on which `Landing::Later` does the
-    /// same need not listen.
+    /// Sets back pressure. If `away`, bodies stay with their senders until their messages land; if
+    /// not, they may come along again. Bodies on their way still come. A link whose
+    /// `Landing::Later` leaves bodies with their senders need not implement it.
     fn push_back(&mut self, _away: bool) {}
 
-    /// Returns true if everything that was sent is with its receivers.
+    /// Returns true if all sent messages are with their receivers.
     fn is_quiet(&self) -> bool;
 }

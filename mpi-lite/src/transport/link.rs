@@ -30,7 +30,7 @@ pub enum Link {
     /// RMPP over a simulated network.
     #[cfg(feature = "sim")]
     Sim(Sim),
-    /// Another one, listened to.
+    /// Another one whose events a test records.
     #[cfg(feature = "sim")]
     Tap(Box<Tap<Link>>),
 }
@@ -70,7 +70,7 @@ impl Tallies {
         }
     }
 
-    /// All of it, always as many rows and in the same order.
+    /// All counters, always as many rows and in the same order.
     #[must_use]
     pub fn rows(&self) -> Rows {
         let mut rows = self.shm.rows();

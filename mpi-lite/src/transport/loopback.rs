@@ -12,13 +12,13 @@ use crate::clock::Instant;
 use crate::data::Area;
 use crate::slab::Slab;
 
-/// Messages to this process itself: copied once, from where the sender has them to where they land;
-/// from gaps to gaps by way of a piece in between.
+/// Messages to this process itself. They are copied once, from the sender's memory to where they
+/// land. From gaps to gaps they go through a piece in between.
 #[derive(Debug)]
 pub struct Loopback {
     me: PeerId,
     messages: Slab<Message>,
-    /// Messages that the sink has not heard of.
+    /// Messages that were not reported to the sink yet.
     new: VecDeque<Arrival>,
     events: VecDeque<Event>,
 }
@@ -115,7 +115,7 @@ impl Transport for Loopback {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        // A message to oneself waits for nobody else: a thread that sleeps would sleep for ever.
+        // A message to itself waits for nobody else: a thread that sleeps would sleep for ever.
         let is_busy = self.events.len() + self.new.len() > 0;
         is_busy.then_some(Instant::ZERO)
     }

@@ -1,4 +1,4 @@
-//! What a message is to a link: an envelope, a body, and names for it.
+//! A message as links see it: an envelope, a body, and names for it.
 
 use crate::data::Area;
 
@@ -38,9 +38,8 @@ pub struct Outbound<'a> {
     pub body: Area,
     /// The engine's name for the send.
     pub token: Token,
-    /// Somebody waits for `sent`: the receiver is asked to acknowledge at once, not when it suits
-    /// it.
+    /// A thread waits for `sent`: the receiver must acknowledge at once.
     pub is_awaited: bool,
-    /// `sent` says that the message has found its receive (synchronous mode).
+    /// `sent` must follow only when the message has found its receive (synchronous mode).
     pub needs_match: bool,
 }

@@ -1,11 +1,12 @@
 //! The contract of a transport, and the transports that keep it.
 //!
 //! A transport carries whole messages between processes, reliably and in order per pair. A message
-//! is an envelope, which only the engine understands, and a body, which lies in the user's memory
-//! and is not copied on the way down. It knows no tags and no communicators.
+//! is an envelope, which only the engine decodes, and a body, which lies in the user's memory and
+//! is not copied on the way down. A transport has no tags and no communicators.
 //!
-//! Calls go down, and a link that makes progress delivers into a [`Sink`] that the caller lends it.
-//! When the first packet of a message comes, [`Sink::arriving`] gets its envelope and returns a
+//! The engine calls a link. A link that makes progress delivers into a [`Sink`] that the caller
+//! lends. When the first packet of a message comes, [`Sink::arriving`] gets its envelope and
+//! returns a
 //! [`Landing`]: matching happens once, before the bulk arrives, and a posted receive is filled in
 //! place. `Landing::Later` is back pressure: nothing more of the message comes until it lands.
 //! (RMPP paper, §3.6, Figure 7: the up-call (b), placement (c), completion (A).)

@@ -84,7 +84,7 @@ impl Air {
         self.shared.lock().now
     }
 
-    /// Whether datagrams wait for process `me`.
+    /// Returns true if datagrams wait for process `me`.
     #[must_use]
     pub fn has_mail(&self, me: PeerId) -> bool {
         !self.shared.lock().mail[me.0 as usize].is_empty()
@@ -192,7 +192,7 @@ impl Sim {
         self.driver.tell(now, sink, |_| Route::default())
     }
 
-    /// Takes in what has come until the sink wants no more. Returns true if the sink was told
+    /// Takes in what has come until `wants_more` returns false. Returns true if the sink was told
     /// anything.
     fn take_in(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
         let mut has_told = false;

@@ -7,25 +7,28 @@ use std::time::Duration;
 use super::{Arrival, EnvelopeBytes, PeerId, Token};
 use crate::data::Area;
 
-/// What a link tells while it makes progress. The engine's delivery is one, and so are the
-/// listeners of tests. A sink calls no link: what it wants to send, it sends afterwards.
+/// Receives the events of a link that makes progress. The engine's delivery is one, and so are the
+/// recorders of tests. A sink calls no link: it sends afterwards.
 pub trait Sink {
-    /// The first packet of a message is here. Returns where its body goes. Matching happens here,
-    /// once, before the bulk of the body is sent. (RMPP paper, §3.6, Figure 7: the up-call (b).)
+    /// Called when the first packet of a message has come. Returns where its body goes. Matching
+    /// happens here, once, before the bulk of the body is sent. (RMPP paper, §3.6, Figure 7: the
+    /// up-call (b).)
     fn arriving(&mut self, message: Incoming) -> Landing;
 
-    /// A message that landed is complete. Its name is free. Not called for a message that was
+    /// Called when a message that landed is complete. Its name is free. Not called for a message
+    /// that was
     /// [whole](Incoming::is_whole) when it landed.
     fn arrived(&mut self, arrival: Arrival);
 
-    /// The body of a message is with its receiver, or on a link that loses nothing: the area may be
-    /// reused.
+    /// Called when the body of a message is with its receiver, or on a link that loses nothing: the
+    /// area may be reused.
     fn sent(&mut self, token: Token);
 
-    /// Nothing more comes from a peer or goes to it.
+    /// Called when a peer is lost: nothing more comes from it or goes to it.
     fn lost(&mut self, lost: Lost);
 
-    /// A peer has never answered anything, though it is asked again and again. Nothing is given up.
+    /// Called when a peer has never answered, though packets to it were repeated. Nothing is given
+    /// up.
     fn unheard(&mut self, _peer: Unheard) {}
 
     /// Returns false if the link should return from [`progress`](super::Transport::progress)
@@ -55,8 +58,8 @@ pub enum Landing {
     /// Into this memory, with or without gaps. What does not fit is dropped, the message still
     /// arrives. The memory stays valid until the message has arrived or its sender is lost.
     Into(Area),
-    /// Not yet: [`land`](super::Transport::land) says later where. No more of the message is asked
-    /// for.
+    /// Not yet: a call of [`land`](super::Transport::land) follows. No more of the message is asked
+    /// for until then.
     Later,
 }
 
@@ -80,20 +83,20 @@ pub struct Lost {
     pub reason: Cow<'static, str>,
 }
 
-/// A peer that has never answered anything.
+/// A peer that has never answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unheard {
     /// The peer.
     pub peer: PeerId,
     /// Where its socket listens, on a link that has sockets.
     pub address: Option<SocketAddr>,
-    /// How long it has been asked.
+    /// How long packets to it have been repeated.
     pub waited: Duration,
-    /// Why this host does not send to it, in words; `None`: it does.
+    /// Why this host does not send to it, in words; `None` if it does.
     pub refusal: Option<String>,
 }
 
-/// What a link has to tell at its next progress.
+/// An event that a link reports at its next progress.
 #[derive(Debug)]
 pub(super) enum Event {
     /// [`Sink::arrived`].
@@ -105,7 +108,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// Tells it.
+    /// Calls the function of `sink` for it.
     pub(super) fn deliver(self, sink: &mut impl Sink) {
         match self {
             Self::Arrived(arrival) => sink.arrived(arrival),
@@ -161,7 +164,7 @@ pub(crate) mod told {
         }
     }
 
-    /// The next thing that `link` tells; what arrives lands where `land` says.
+    /// The next event of `link`. A message that arrives lands where `land` returns.
     pub(crate) fn next(
         link: &mut impl Transport,
         now: Instant,

@@ -1,5 +1,5 @@
-//! Listens on a link: a test learns in which order messages were announced, which is what MPI's
-//! matching rules start from.
+//! Records the messages that a link announces. Tests need their order, since MPI's matching rules
+//! start from it.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ pub struct Announced {
     pub len: u64,
 }
 
-/// What was announced and not yet looked at, in order; clones listen to the same.
+/// The announced messages that were not taken yet, in order. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Heard(Arc<Mutex<Vec<Announced>>>);
 
 impl Heard {
-    /// Takes what was announced since the last time.
+    /// Takes the messages announced since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<Announced> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
-/// A link that writes down what it announces.
+/// A link whose announcements are recorded.
 #[derive(Debug)]
 pub struct Tap<L> {
     link: L,
@@ -44,19 +44,19 @@ pub struct Tap<L> {
 }
 
 impl<L: Transport> Tap<L> {
-    /// `link`, with its announcements written to `heard`.
+    /// `link`, with its announcements recorded in `heard`.
     #[must_use]
     pub fn new(link: L, heard: Heard) -> Self {
         Self { link, heard }
     }
 
-    /// The link that it listens on.
+    /// The link whose announcements it records.
     pub(super) fn link(&self) -> &L {
         &self.link
     }
 }
 
-/// A sink that writes down what is announced.
+/// A sink that records announcements.
 struct Listener<'a> {
     sink: &'a mut dyn Sink,
     heard: &'a Heard,

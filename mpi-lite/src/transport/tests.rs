@@ -428,7 +428,7 @@ fn send_blocks(
 }
 
 #[test]
-fn what_lies_in_blocks_lands_in_other_blocks() {
+fn a_body_in_blocks_lands_in_other_blocks() {
     // Short blocks, and blocks that are worth a vector each, of which there are many or few; the
     // last message of each kind is longer than what its receiver has room for.
     let short = ([(7, 10), (12, 16)], [(42_000, 42_000), (294_000, 84_000)]);
@@ -491,7 +491,7 @@ fn messages_of_a_pair_are_announced_in_the_order_in_which_they_were_sent() {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_and_the_message_still_arrives() {
+fn bytes_that_do_not_fit_are_dropped_and_the_message_still_arrives() {
     for (name, mut rig) in rigs() {
         let (mut out, mut room) = (body(1, 5000), vec![0; 5000]);
         let (from, short) = (Span::of(&mut out), Span::of(&mut room).part(0, 1500));
@@ -555,7 +555,7 @@ fn no_more(_: Arrival, _: u64) -> Place {
 }
 
 #[test]
-fn turns_that_only_move_a_long_message_are_told_from_those_that_do_nothing() {
+fn turns_that_only_move_a_long_message_differ_from_idle_turns() {
     /// A late copy of a packet may still come.
     const QUIET_TURNS: u32 = 100;
     for (name, mut rig) in rigs().into_iter().filter(|(name, _)| *name != "loopback") {
@@ -617,7 +617,7 @@ fn both_ends_send_at_once() {
 }
 
 #[test]
-fn what_comes_in_the_place_of_what_was_awaited_does_no_harm() {
+fn packets_of_others_in_the_place_of_awaited_ones_do_no_harm() {
     const LEN: usize = 300_000;
     for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
         let (mut rig, cards) = udp_of(3, |settings| settings.secure = Some(secure));

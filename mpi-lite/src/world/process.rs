@@ -80,7 +80,7 @@ impl Process {
         let (world, own) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
         begin_apart(assignment.local_rank, assignment.local_size, lot);
-        // The next Init of this rank, in another program, is told it anew.
+        // The next Init of this rank, in another program, receives it again.
         boot.forget_key();
         assignment.key.forget();
         scrub_stack();
@@ -127,7 +127,7 @@ impl Process {
         &self.assignment
     }
 
-    /// What this process has counted so far.
+    /// Returns the counters of this process so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.engine.with(|lane| lane.counters())
@@ -159,7 +159,7 @@ impl Process {
         for (rank, reason) in self.engine.with(|lane| lane.losses()) {
             boot.loss(rank, &reason).map_err(system)?;
         }
-        // Twice: should another rank die before it comes here, this is the last that is heard.
+        // Twice: if another rank dies before it comes here, this report is the last.
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
         // Meanwhile the ticker answers the ranks that are not that far yet.
@@ -242,7 +242,7 @@ impl Process {
         boot.abort(code, message);
     }
 
-    /// Tells the launcher what was counted, if it asked for that and `counters` are to be had.
+    /// Reports to the launcher what was counted, if it asked for that and there are `counters`.
     fn report(
         &self,
         boot: &mut Boot,

@@ -89,7 +89,7 @@ fn names_in(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_module_above_the_transport_names_a_channel_but_those_that_stand() {
+fn no_module_above_the_transport_names_a_transport_except_the_listed_ones() {
     let files = files_of(&ABOVE);
     let count = |(file, text): &(String, String)| (file.clone(), names_in(text).len());
     let found: BTreeMap<String, usize> = files.iter().map(count).filter(|it| it.1 > 0).collect();

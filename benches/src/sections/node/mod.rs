@@ -32,12 +32,13 @@ const RMPP: &str = "rmpp";
 
 /// Both of ours, then the others; the report says which versions these are.
 fn gather(bench: &Bench, report: &mut Report) -> Vec<Contender> {
-    for peer in bench.neighbours() {
+    for peer in bench.peers_on_one_machine() {
         report.line(&machine::version(peer));
     }
     report.line("");
     let own = [auto(), rmpp()].into_iter();
-    own.chain(bench.neighbours().iter().cloned()).collect()
+    own.chain(bench.peers_on_one_machine().iter().cloned())
+        .collect()
 }
 
 /// The names of the others.

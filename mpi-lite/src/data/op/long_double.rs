@@ -14,7 +14,7 @@ use super::scalar::{Number, Scalar};
 pub(super) struct LongDouble([u8; 16]);
 
 impl LongDouble {
-    /// Whether this machine has the format.
+    /// True if this machine has the format.
     pub(super) const IS_SUPPORTED: bool = cfg!(target_arch = "x86_64");
 }
 

@@ -27,7 +27,7 @@ pub type UserFunction = dyn Fn(Span, Span, u64, &Datatype) + Send + Sync;
 pub struct UserOp {
     /// What it does.
     pub function: Arc<UserFunction>,
-    /// Whether the order of the operands does not matter.
+    /// True if the order of the operands does not matter.
     pub commutative: bool,
 }
 
@@ -108,7 +108,7 @@ impl Op {
         }
     }
 
-    /// Whether the order of the operands does not matter (`MPI_Op_commutative`).
+    /// Returns true if the order of the operands does not matter (`MPI_Op_commutative`).
     #[must_use]
     pub fn is_commutative(&self) -> bool {
         match self {
@@ -135,9 +135,9 @@ impl Op {
         takes.then_some(()).ok_or_else(|| self.undefined(datatype))
     }
 
-    /// Whether a predefined operator is defined for `basic`. Source: MPI 5.0, 6.9.2, and as an
-    /// extension: `MPI_CHAR` is an integer, and logical operators take `MPI_AINT`, `MPI_COUNT` and
-    /// `MPI_OFFSET`.
+    /// Returns true if a predefined operator is defined for `basic`. Source: MPI 5.0, 6.9.2, and as
+    /// an extension: `MPI_CHAR` is an integer, and logical operators take `MPI_AINT`, `MPI_COUNT`
+    /// and `MPI_OFFSET`.
     fn takes(&self, basic: Basic) -> bool {
         use Family::{
             Byte, Character, Complex, Floating, FortranInteger, Integer, Logical, MultiLanguage,
@@ -202,7 +202,7 @@ impl Op {
         inout.update(|inout| incoming.view(|incoming| self.apply(incoming, inout, count, datatype)))
     }
 
-    /// The same for operands in slices.
+    /// Applies the operator to operands in slices.
     ///
     /// # Errors
     /// As [`Op::apply_to`].

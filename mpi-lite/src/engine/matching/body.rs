@@ -17,21 +17,21 @@ pub struct Inbound {
 /// Where the body of an unexpected message is.
 #[derive(Debug)]
 pub enum Body {
-    /// With its sender, until it lands.
+    /// Left with its sender, until it lands.
     Held(Inbound),
     /// On its way into this buffer.
     Coming(Vec<u8>),
-    /// The same, and this receive has the message already.
+    /// On its way into this buffer; this receive has matched the message already.
     Claimed(Request, Vec<u8>),
-    /// The same, and nobody wants it any more.
+    /// On its way into this buffer; no receive will match it any more.
     Dropped(Vec<u8>),
-    /// Here.
+    /// In this process.
     Whole(Buffered),
     /// Nowhere: this peer was lost before all of it came.
     Lost(PeerId),
 }
 
-/// The body of a message that is here.
+/// The body of a message that has arrived.
 #[derive(Debug)]
 pub enum Buffered {
     /// A few bytes, which need no memory of their own.
@@ -40,7 +40,7 @@ pub enum Buffered {
     Buffer(Vec<u8>),
 }
 
-/// A body of up to this many bytes is kept where others have the address of theirs.
+/// A body of up to this many bytes is kept in place of an address.
 const FEW_BYTES: usize = 32;
 
 impl Buffered {
@@ -54,7 +54,7 @@ impl Buffered {
         }
     }
 
-    /// The memory, which moves with the message if there are few bytes.
+    /// The memory. It moves with the message if there are few bytes.
     #[inline]
     pub(in super::super) fn span(&mut self) -> Span {
         match self {
@@ -72,7 +72,7 @@ impl Buffered {
         }
     }
 
-    /// It is done with: the next one may have its memory.
+    /// Gives the memory to the pool, for the next body.
     #[inline]
     pub(in super::super) fn release(self, pool: &mut Pool) {
         if let Self::Buffer(buffer) = self {

@@ -45,8 +45,8 @@ struct Link {
     after: u32,
 }
 
-/// The neighbours of each place in the one chain that it is in. Those of a place that is alone are
-/// not looked at: most chains are of one place, and memory that is not touched costs nothing.
+/// The places before and behind each place in the one chain that it is in. They are not read for a
+/// place that is alone: most chains have one place, and memory that is not touched costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct Links(Vec<Link>);
 

@@ -17,38 +17,38 @@ struct Waiting<S> {
 
 /// The entries that wait, in their order, and by their labels.
 ///
-/// Each has the place that its key names, so the keys must differ in their index. An index of the
-/// labels of one shape is made when it is first needed, and kept up until the queue is empty.
-/// Entries that are always taken from the front need none, and messages are entered only under the
-/// wildcards that the program uses.
+/// Each entry has the place of its key, so the keys must differ in their index. The index of a
+/// shape is made when it is first needed, and maintained until the queue is empty. Entries that are
+/// always taken from the front need none, and messages are entered only under the wildcards that
+/// the program uses.
 #[derive(Debug)]
 pub(super) struct Deep<S> {
     places: Vec<Option<Waiting<S>>>,
-    /// Sequence and place, also of some entries that have left; the first one is still there.
+    /// Sequence and place of the entries, and of some that have left. The first one is still there.
     order: VecDeque<(u64, u32)>,
     /// By shape.
     indices: [Index; SHAPES],
-    /// The shapes that have one.
+    /// The shapes that have an index.
     kept: Shapes,
     len: usize,
     sequence: u64,
-    /// What it was when there was no memory yet.
+    /// The sequence when the queue had no memory yet.
     begun: u64,
 }
 
 /// An empty queue keeps this many places.
 const KEPT: usize = 8192;
 
-/// This many entries that have left do not matter.
+/// Up to this many entries that have left are not dropped.
 const FEW: usize = 64;
 
-/// Whether the one with this sequence is still at this place.
+/// Returns true if the one with this sequence is still at this place.
 fn stands<S>(places: &[Option<Waiting<S>>], &(sequence, place): &(u64, u32)) -> bool {
     let waiting = places[place as usize].as_ref();
     waiting.is_some_and(|waiting| waiting.sequence == sequence)
 }
 
-/// What an index of a shape asks for: the label of the entry that waits at a place.
+/// Returns the function that an index of a shape needs: from a place to the label of its entry.
 fn label_in<S: Side>(places: &[Option<Waiting<S>>], shape: Shape) -> impl Fn(u32) -> Label {
     move |place| {
         let waiting = places[place as usize].as_ref();
@@ -100,7 +100,7 @@ impl<S: Side> Deep<S> {
         }
     }
 
-    /// The first that fits.
+    /// Finds the first that fits.
     pub(super) fn find(&mut self, other: &S::Other) -> Option<Key> {
         let &(_, first) = self.order.front()?;
         let place = if self.waiting(first).side.fits(other) {
@@ -115,7 +115,7 @@ impl<S: Side> Deep<S> {
         })
     }
 
-    /// The earliest of the first of each shape.
+    /// Finds the earliest of the first ones of each shape.
     fn search(&mut self, other: &S::Other) -> Option<u32> {
         let sought = other.shapes();
         if !sought.without(self.kept).is_empty() {
@@ -135,7 +135,7 @@ impl<S: Side> Deep<S> {
         earliest.map(|(_, place)| place)
     }
 
-    /// Makes the indices of these shapes; from now on they are kept up.
+    /// Makes the indices of these shapes. They are maintained from now on.
     #[cold]
     fn enter_all(&mut self, new: Shapes) {
         let mut counts = [0; SHAPES];
@@ -183,8 +183,8 @@ impl<S: Side> Deep<S> {
         true
     }
 
-    /// Gives the memory of a long queue back once it is drained; but not before as many entries
-    /// have come as there are places, since new entries may still have high places.
+    /// Frees the memory of a long queue that is empty. It does so only after as many entries have
+    /// come as there are places, since new entries may still have high places.
     pub(super) fn give_back(&mut self) {
         let sequence = self.sequence;
         let has_paid = sequence - self.begun >= self.places.len() as u64;
@@ -205,7 +205,7 @@ impl<S: Side> Deep<S> {
         }
     }
 
-    /// The first of all.
+    /// Returns the first of all.
     pub(super) fn first(&self) -> Option<(Key, S)> {
         self.iter().next().map(|(key, &side)| (key, side))
     }

@@ -3,16 +3,16 @@
 use super::chain::{Chain, Links};
 use super::key::Label;
 
-/// Slots of a line. The same number of neighbouring tags lie side by side: a program that goes
-/// through its tags, up or down, finds most of them in memory that was just touched.
+/// Slots of a line, and adjacent tags that lie side by side: a program that goes through its tags,
+/// up or down, finds most of them in memory that was just touched.
 const BLOCK: usize = 8;
 
 /// Lines of the smallest table.
 const FEWEST: usize = 32;
 
-/// The places of a label, and where the label is sought first. The label itself is kept only at its
-/// first place, which a search needs next anyway: a table of a few million bytes no longer fits the
-/// caches, so each byte of it counts.
+/// The places of a label, and where a search for the label begins. The label itself is kept only at
+/// its first place, which a search reads next anyway: a table of a few million bytes no longer fits
+/// the caches, so each byte counts.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     home: u32,
@@ -62,7 +62,7 @@ impl Index {
         self.links.append(&mut slot.chain, place);
     }
 
-    /// The first place with this label.
+    /// Returns the first place with this label.
     #[inline]
     pub(super) fn first(&self, label: Label, label_of: impl Fn(u32) -> Label) -> Option<u32> {
         if self.used == 0 {
@@ -95,7 +95,8 @@ impl Index {
         self.blocks.len() * BLOCK - 1
     }
 
-    /// The number of the slot whose first place `is_it`, or of the free slot where it would be.
+    /// Returns the number of the slot for whose first place `is_it` holds, or of the free slot
+    /// where it would be.
     #[inline]
     fn position(&self, home: u32, is_it: impl Fn(u32) -> bool) -> usize {
         let mask = self.mask();
@@ -109,7 +110,7 @@ impl Index {
         }
     }
 
-    /// The slot at `hole` has become free: moves back what has had to go past it.
+    /// Fills the free slot at `hole` with later slots that had to go past it.
     fn close(&mut self, mut hole: usize) {
         let mask = self.mask();
         let mut at = hole;
@@ -140,10 +141,10 @@ impl Index {
     }
 }
 
-/// Where a label is sought first, before the table's size cuts it. Both halves of a product take
-/// part: the lower one spreads labels that differ in low bits, the upper one those that differ in
-/// high bits only, like tags that are multiples of a power of two. The words are digits of pi,
-/// which are as good as any; the second factor is odd, so that the lower half loses nothing.
+/// Where a search for a label begins, before the table's size cuts it. Both halves of a product
+/// count: the lower half spreads labels that differ in low bits, the upper half those that differ
+/// in high bits only, like tags that are multiples of a power of two. The words are digits of pi,
+/// which are as good as any. The second factor is odd, so that the lower half loses nothing.
 #[inline]
 fn home(label: Label) -> u32 {
     let tag = label.tag.cast_unsigned();
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reserved_does_not_grow() {
+    fn a_reserved_index_does_not_grow() {
         for labels in [1, 100, 1000, 10_000] {
             let mut index = Index::default();
             index.reserve(labels);

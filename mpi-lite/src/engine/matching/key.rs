@@ -1,4 +1,4 @@
-//! What a receive or a probe asks for, and under which names it is found.
+//! Patterns of receives and probes, and the labels under which they are found.
 
 use super::super::envelope::Envelope;
 use crate::ids::Context;
@@ -15,7 +15,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Whether `envelope` fits. Source: MPI 5.0, 3.2.4.
+    /// Returns true if `envelope` fits. Source: MPI 5.0, 3.2.4.
     #[inline]
     #[must_use]
     pub fn fits(&self, envelope: &Envelope) -> bool {
@@ -29,8 +29,8 @@ impl Pattern {
     }
 }
 
-/// Which of source and tag a pattern leaves open: the lowest bit is for the source, the next one
-/// for the tag.
+/// The words that a pattern leaves open: the lowest bit is for the source, the next one for the
+/// tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape(u8);
 
@@ -96,8 +96,8 @@ impl Shapes {
     }
 }
 
-/// What patterns of one shape and the envelopes that fit them have in common: the words that the
-/// shape names, zero for those that it leaves open.
+/// The words that patterns of one shape and the envelopes that fit them have in common. Those that
+/// the shape leaves open are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) context: u32,
@@ -105,14 +105,14 @@ pub(super) struct Label {
     pub(super) tag: i32,
 }
 
-/// One of the two sides of a match: a pattern or an envelope. A pattern and an envelope fit if and
-/// only if they have the same label of some shape.
+/// A side of a match: a pattern or an envelope. A pattern and an envelope fit if and only if they
+/// have the same label of some shape.
 pub(super) trait Side: Copy {
     type Other: Side;
 
     fn fits(&self, other: &Self::Other) -> bool;
 
-    /// Of which shapes it has a label: an envelope of all, a pattern of its own.
+    /// The shapes of which it has a label: an envelope of all, a pattern of its own.
     fn shapes(&self) -> Shapes;
 
     /// The label of one of these shapes.

@@ -1,11 +1,11 @@
 //! Which message belongs to which receive.
 //!
 //! Two queues: receives that wait for a message (posted), messages that wait for a receive
-//! (unexpected). A message takes the receive that was posted first of those that fit it; a receive
-//! takes the message that arrived first (MPI 5.0, 3.5: messages do not overtake).
+//! (unexpected). A message takes the first posted receive that fits it. A receive takes the first
+//! message to arrive that fits it (MPI 5.0, 3.5: messages do not overtake).
 //!
-//! Both are one kind of queue, looked at from its two sides: a short one is scanned, a deep one
-//! has its entries by context, source and tag, wildcards beside them.
+//! Both are one kind of queue, with the two sides exchanged. A short queue is scanned. A deep one
+//! has its entries by context, source and tag, with the wildcards apart.
 
 mod body;
 mod chain;

@@ -24,8 +24,8 @@ impl Posted {
         self.queue.take(envelope).map(Request)
     }
 
-    /// Takes the first receive that `envelope` fits, if it is quickly found and `place` knows where
-    /// its message goes. If not, [`Posted::take`] may find one all the same.
+    /// Takes the first receive that `envelope` fits, if it is quickly found and `place` returns
+    /// where its message goes. If not, [`Posted::take`] may still find one.
     #[inline(always)]
     pub fn take_if<T>(
         &mut self,
@@ -59,7 +59,7 @@ impl Posted {
         self.queue.len()
     }
 
-    /// Whether none waits.
+    /// Returns true if no receive waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()

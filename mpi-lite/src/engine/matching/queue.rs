@@ -59,7 +59,7 @@ impl<S: Side> Queue<S> {
         self.short.is_empty() && self.room > 0
     }
 
-    /// Takes the first that fits; quick if that is the first of all.
+    /// Takes the first that fits. It is quick if that is the first of all.
     #[inline]
     pub(super) fn take(&mut self, other: &S::Other) -> Option<Key> {
         match self.short.front() {
@@ -73,8 +73,8 @@ impl<S: Side> Queue<S> {
         }
     }
 
-    /// Takes the first that fits, if it is quickly found and `place` has an answer for it: of a
-    /// short queue the first of all, of a deep one any.
+    /// Takes the first that fits, if it is quickly found and `place` returns something for it. In a
+    /// short queue only the first of all is quickly found, in a deep one any is.
     #[inline(always)]
     pub(super) fn take_if<T>(
         &mut self,
@@ -120,7 +120,7 @@ impl<S: Side> Queue<S> {
         Some(key)
     }
 
-    /// The first that fits.
+    /// Finds the first that fits.
     pub(super) fn find(&mut self, other: &S::Other) -> Option<Key> {
         let fitting = self.short.iter().find(|(side, _)| side.fits(other));
         match fitting {
@@ -145,7 +145,7 @@ impl<S: Side> Queue<S> {
         was_there
     }
 
-    /// The deep queue has become short.
+    /// Moves the entries of a deep queue that has become short.
     #[cold]
     fn come_up(&mut self) {
         while let Some((key, side)) = self.deep.first() {

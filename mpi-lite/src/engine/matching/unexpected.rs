@@ -37,7 +37,7 @@ fn name(place: u32) -> Key {
 }
 
 impl Unexpected {
-    /// Adds a message behind all others; answers its place.
+    /// Adds a message behind all others and returns its place.
     pub fn push(&mut self, message: UnexpectedMessage) -> u32 {
         let envelope = message.envelope;
         let place = self.messages.insert(message);
@@ -45,14 +45,14 @@ impl Unexpected {
         place
     }
 
-    /// The first message that fits `pattern`.
+    /// Returns the first message that fits `pattern`.
     #[must_use]
     pub fn find(&mut self, pattern: &Pattern) -> Option<&UnexpectedMessage> {
         let key = self.queue.find(pattern)?;
         self.messages.get(key.index)
     }
 
-    /// Takes the first message that fits `pattern` out of the queue; it keeps its place.
+    /// Takes the first message that fits `pattern` out of the queue. It keeps its place.
     #[inline]
     pub fn extract(&mut self, pattern: &Pattern) -> Option<u32> {
         if self.queue.is_empty() {
@@ -72,18 +72,18 @@ impl Unexpected {
         self.messages.get_mut(place)
     }
 
-    /// Takes an extracted message away.
+    /// Removes an extracted message.
     pub fn remove(&mut self, place: u32) -> Option<UnexpectedMessage> {
         self.messages.remove(place)
     }
 
-    /// Drops a message wherever it stands.
+    /// Drops a message, in the queue or extracted.
     pub fn discard(&mut self, place: u32) {
         self.queue.remove(name(place));
         self.messages.remove(place);
     }
 
-    /// Takes the message of this envelope out of the queue, if it is waiting and the only one; it
+    /// Takes the message of this envelope out of the queue, if it is waiting and the only one. It
     /// keeps its place.
     pub fn withdraw(&mut self, envelope: &Envelope) -> Option<u32> {
         let is_it = |message: &UnexpectedMessage| message.envelope == *envelope;
@@ -114,7 +114,7 @@ impl Unexpected {
         self.messages.iter().map(|(_, message)| &message.envelope)
     }
 
-    /// Gives the memory back that many messages took.
+    /// Frees the memory of a long queue once it is empty.
     pub fn shrink(&mut self) {
         self.messages.shrink();
     }
@@ -125,7 +125,7 @@ impl Unexpected {
         self.queue.len()
     }
 
-    /// Whether none waits.
+    /// Returns true if no message waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()

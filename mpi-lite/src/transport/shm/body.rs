@@ -9,7 +9,7 @@ use crate::memory::Span;
 pub(super) enum Room {
     /// Not landed: what has come so far.
     Kept(Vec<u8>),
-    /// Not landed: all of it, whose sender waits to hear of the match.
+    /// Not landed: all of it. Its sender waits for the match.
     Registered(RegisteredWords),
     Into(Area),
 }

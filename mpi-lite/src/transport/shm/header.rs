@@ -1,9 +1,9 @@
-//! What slots say.
+//! The contents of slots.
 
 use super::super::EnvelopeBytes;
 use super::ring::Header;
 
-/// Kinds of slots. Words in the order of the table; those of a body lie behind them.
+/// Kinds of slots, with their words in order. The words of a body lie behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Short = 1,
     /// A message whose first piece is in the ring: envelope, length.
     Body = 2,
-    /// The next piece of the last one.
+    /// The next piece of the last message.
     More = 3,
     /// A message that waits to be asked for: envelope, length, its sender's name for it with the
     /// transfer that both sides use, its address.
@@ -23,13 +23,13 @@ pub(super) enum Kind {
     Piece = 6,
     /// Back to the sender: the message has been copied. Its sender's name for it.
     Done = 7,
-    /// A message that fits the slot, whose sender waits to hear of its match: envelope, its
-    /// sender's name for it, body.
+    /// A message that fits the slot, whose sender waits for its match: envelope, its sender's name
+    /// for it, body.
     Registered = 8,
 }
 
 impl Kind {
-    /// A slot of this kind that tells of `bytes` bytes.
+    /// A slot of this kind with `bytes` bytes.
     #[inline]
     pub(super) fn header(self, bytes: usize) -> Header {
         Header::new(self as u8, bytes)

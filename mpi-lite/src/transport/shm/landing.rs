@@ -1,4 +1,4 @@
-//! Where messages go, and how long ones get there.
+//! Lands messages, and copies long ones.
 
 use super::body::Room;
 use super::limits::{CHUNKS_PER_TURN, LOOKS_PER_CALLER, has_waited};
@@ -15,7 +15,7 @@ use crate::memory::Span;
 use crate::transport;
 
 impl Shm {
-    /// A message that fits its slot lands between gaps, or later.
+    /// Lands a message that fits its slot: between gaps, or later.
     #[inline(never)]
     pub(super) fn land_short(&mut self, from: u32, header: Header, landing: Landing) {
         let inward = &self.inward[from as usize];
@@ -65,7 +65,7 @@ impl Shm {
         self.next_slot(from, Some(header));
     }
 
-    /// A message lands that is with its sender.
+    /// Lands a message that is with its sender.
     pub(super) fn land_long(&mut self, from: u32, len: u64, landing: Landing) {
         let is_later = matches!(landing, Landing::Later);
         let ring = &self.inward[from as usize].ring;
@@ -88,7 +88,7 @@ impl Shm {
         }
     }
 
-    /// Lands a short message whose sender waits to hear of its match.
+    /// Lands a short message whose sender waits for its match.
     pub(super) fn land_registered(&mut self, from: u32, header: Header, landing: Landing) {
         let (name, words) = self.inward[from as usize].registered();
         self.next_slot(from, None);
@@ -122,10 +122,10 @@ impl Shm {
         }
     }
 
-    /// A message that was kept lands. Returns true if it is complete by that.
+    /// Lands a message that was kept. Returns true if that completes it.
     pub(super) fn land_kept(&mut self, index: u32, area: Area) -> bool {
         let Some(message) = self.incoming.get_mut(index) else {
-            // Its sender is lost: the event that tells so has come up already.
+            // Its sender is lost, which was reported already.
             return false;
         };
         if let (Room::Registered(words), Some(source)) = (&message.room, message.source) {
@@ -152,7 +152,7 @@ impl Shm {
         is_complete
     }
 
-    /// A message that is with its sender has landed: it is copied, or asked for.
+    /// Copies a message that is with its sender and has landed, or asks for it.
     pub(super) fn fetch(&mut self, index: u32) {
         let message = self.incoming.get_mut(index).expect("just entered");
         let Some(source) = message.source else {
@@ -197,7 +197,7 @@ impl Shm {
         }
     }
 
-    /// All of a message that was with its sender is where it belongs, and the sender hears of it.
+    /// Completes a message that was with its sender, and reports that to the sender.
     pub(super) fn finish_fetching(&mut self, index: u32) {
         let message = self.incoming.get(index).expect("it was being received");
         let (from, source) = (message.from, message.source);
@@ -208,7 +208,7 @@ impl Shm {
     }
 }
 
-/// Puts a registered message of `bytes` bytes where it belongs.
+/// Copies a registered message of `bytes` bytes into its area.
 fn deliver(words: RegisteredWords, bytes: usize, area: &Area) {
     let mut staged = [0; REGISTERED_BYTES];
     Span::of(&mut staged).write_words(|number| words[number]);
@@ -256,7 +256,9 @@ impl Shm {
         self.moved += bytes;
         // It may sleep until this is done.
         if bytes > 0 {
-            self.node.wakeup().rouse(message.to, outward.area);
+            self.node
+                .wakeup()
+                .wake_with_ticker(message.to, outward.area);
         } else {
             self.node
                 .wakeup()
@@ -264,7 +266,7 @@ impl Shm {
         }
     }
 
-    /// Copies a part of a long message, each time of the next one.
+    /// Copies a part of a long message, each time of another one.
     pub(super) fn copy_on(&mut self) {
         let Some((index, mut copying)) = self.copying.pop_front() else {
             return;
@@ -286,7 +288,7 @@ impl Shm {
         }
     }
 
-    /// What needs no answer within nanoseconds: long messages, what waits for room, new callers.
+    /// Does the work that is not urgent: long messages, messages that wait for room, new callers.
     #[inline(always)]
     pub(super) fn tidy_up(&mut self, sink: &mut impl Sink) -> transport::Progress {
         self.looks = self.looks.wrapping_add(1);
@@ -317,7 +319,7 @@ impl Shm {
         self.outgoing.shrink();
     }
 
-    /// Local peers that have sent something for the first time.
+    /// Adds the local peers that have sent something for the first time.
     pub(super) fn meet_callers(&mut self) {
         let area = self.segment.area(self.me);
         for (word, callers) in area

@@ -19,8 +19,8 @@ pub(super) const PIPELINED_BYTES: usize = 2048;
 /// Chunks of a long message that are copied before something else is looked at.
 pub(super) const CHUNKS_PER_TURN: usize = 2;
 
-/// A rank that has looked this often in vain for an answer about a long message, some 50 us,
-/// knocks; and again after twice as many looks.
+/// A rank knocks after this many looks in vain for progress of a long message, some 50 us. It
+/// knocks again after twice as many looks.
 pub(super) const LOOKS_PER_KNOCK: u32 = 512;
 
 /// Counts a look in vain. Returns true if it is time to knock.
@@ -29,8 +29,8 @@ pub(super) fn has_waited(looks: &mut u32) -> bool {
     *looks >= LOOKS_PER_KNOCK && looks.is_power_of_two()
 }
 
-/// How often a rank looks for what its callers sent, before it looks for a new caller.
+/// How often a rank looks for messages of its callers, before it looks for a new caller.
 pub(super) const LOOKS_PER_CALLER: u32 = 8;
 
-/// This many looks in which the sink wants no more come before other work has its turn.
+/// Other work has its turn after this many looks in which `wants_more` returned false.
 pub(super) const LOOKS_BETWEEN_WORK: u32 = 64;

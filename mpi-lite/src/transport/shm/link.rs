@@ -1,4 +1,4 @@
-//! What a rank knows of its channel to a local peer, and of the channel from it.
+//! The state of the channels to and from a local peer.
 
 use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
 use super::message::Outgoing;
@@ -17,8 +17,9 @@ use crate::node::segment::{Area, Pair, TRANSFERS};
 /// Words of a message in front of its body.
 const ENVELOPE_WORDS: usize = 2;
 
-/// In pieces of how many bytes a message of `len` goes that was asked for: long ones, since each
-/// costs its slot, its look and the first bytes that nobody copies meanwhile; but some eight.
+/// Returns the length of the pieces of a requested message of `len` bytes. There are some eight.
+/// More would cost more: each has its slot, its check, and first bytes that nobody copies
+/// meanwhile.
 fn asked_piece_bytes(len: usize) -> usize {
     let eighth = (len / 8).next_multiple_of(EAGER_PIECE_BYTES);
     eighth.clamp(EAGER_PIECE_BYTES, EAGER_BYTES)
@@ -31,19 +32,19 @@ pub(super) struct Outward {
     pub(super) pair: &'static Pair,
     ring: Producer,
     pub(super) must_fence: bool,
-    /// The local peer knows that it has to listen to us.
+    /// The local peer looks for messages of this rank.
     pub(super) is_known: bool,
-    /// The local peer wrote what made no sense: nothing goes there any more, nobody listens to it.
+    /// The local peer wrote nonsense: nothing is sent to it any more, and nothing is read from it.
     pub(super) is_closed: bool,
-    /// Answers that found no room.
+    /// The answers that found no room.
     pub(super) answers: VecDeque<(Kind, [u64; 2])>,
     /// Messages that found no room, and those behind them.
     pub(super) waiting: VecDeque<u32>,
-    /// Messages that are asked for piece by piece.
+    /// Requested messages, which go piece by piece.
     pub(super) asked: VecDeque<u32>,
     /// Transfers in use.
     transfers: [bool; TRANSFERS],
-    /// Whether the system copies from and to the local peer's memory, once somebody has asked.
+    /// The local peer's memory, if the system copies from and to it; `None` until that was tried.
     reach: Option<Option<LocalPeer>>,
 }
 
@@ -69,20 +70,20 @@ impl Outward {
         }
     }
 
-    /// Whether something waits for room.
+    /// Returns true if something waits for room.
     #[inline]
     pub(super) fn is_behind(&self) -> bool {
         self.answers.len() + self.waiting.len() + self.asked.len() > 0
     }
 
-    /// Whether a short message cannot go at once: others are before it, the local peer has no room
-    /// for bodies, or it is lost.
+    /// Returns true if a short message cannot go at once: others are before it, the local peer has
+    /// no room for bodies, or it is lost.
     #[inline]
     pub(super) fn is_shut(&self) -> bool {
         self.is_behind() || self.area.is_full() || self.is_closed
     }
 
-    /// Whether there is room for the next of what waits.
+    /// Returns true if there is room for the next waiting message.
     pub(super) fn may_go_on(&mut self) -> bool {
         self.is_behind()
             && self
@@ -90,7 +91,7 @@ impl Outward {
                 .has_room(EAGER_BYTES / PIPELINED_BYTES, EAGER_BYTES)
     }
 
-    /// Nothing that waits goes any more.
+    /// Closes the channel: waiting messages are dropped.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         self.answers.clear();
@@ -98,7 +99,7 @@ impl Outward {
         self.waiting.clear();
     }
 
-    /// Tells the local peer to listen to `me`.
+    /// Makes the local peer look for messages of `me`.
     #[cold]
     pub(super) fn introduce(&mut self, me: u32) {
         self.area.introduce(me);
@@ -211,7 +212,7 @@ impl Outward {
         *self.reach.get_or_insert_with(|| LocalPeer::of(self.area))
     }
 
-    /// It cannot any more.
+    /// Notes that its memory cannot be reached any more.
     pub(super) fn give_up_reach(&mut self) {
         self.reach = Some(None);
     }
@@ -280,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_goes_in_some_eight_pieces_none_too_long() {
+    fn a_requested_body_goes_in_eight_pieces_none_too_long() {
         assert_eq!(asked_piece_bytes(1), EAGER_PIECE_BYTES);
         assert_eq!(asked_piece_bytes(1 << 30), EAGER_BYTES);
         for len in (1..=8).map(|eighth| 8 * eighth * EAGER_PIECE_BYTES) {

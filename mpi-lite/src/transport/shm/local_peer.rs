@@ -12,9 +12,9 @@ use crate::node::segment::Area;
 pub(super) struct LocalPeer(libc::pid_t);
 
 impl LocalPeer {
-    /// The process of `area`, if the system lets us copy from and to its memory. It is asked once:
-    /// what is read must be what the process says is written there, so that a number of another
-    /// process (in another container) is not mistaken for it.
+    /// The process of `area`, if the system allows copies from and to its memory. One read tries
+    /// it: it must return the word that the process has published, so that another process with
+    /// this number (in another container) is not mistaken for it.
     pub(super) fn of(area: &Area) -> Option<Self> {
         let process = libc::pid_t::try_from(area.process.load(Acquire)).ok()?;
         if process <= 0 {
@@ -90,7 +90,7 @@ mod system {
     }
 }
 
-/// Miri knows one process only: it copies within it.
+/// Miri has one process only: it copies within it.
 #[cfg(miri)]
 mod system {
     use core::ptr::with_exposed_provenance_mut;

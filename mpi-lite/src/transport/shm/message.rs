@@ -1,4 +1,4 @@
-//! What the link knows of messages on their way.
+//! Records of messages on their way.
 
 use super::super::{EnvelopeBytes, Token};
 use super::body::Room;
@@ -37,7 +37,7 @@ pub(super) struct Outgoing {
     /// Its sender waits for the match.
     pub(super) needs_match: bool,
     pub(super) transfer: Option<u32>,
-    /// The receiver has been told of it, by this name.
+    /// It was announced to the receiver, by this name.
     pub(super) is_told: bool,
     /// How often this side has looked in vain for the place that it goes to.
     pub(super) looks: u32,

@@ -1,9 +1,9 @@
 //! The transport between ranks of one node: shared memory.
 //!
 //! A short message is one cache line, written once. A longer one goes through a ring of bytes, in
-//! pieces, so that both sides copy at the same time. A long one stays where it is until the
-//! receiver knows where it goes; then both copy it straight from one memory to the other
-//! (`transfer`), or, where the system forbids that, it goes through the ring as well.
+//! pieces, so that both sides copy at the same time. A long one stays where it is until it has
+//! landed. Then both sides copy it straight from one memory to the other (`transfer`). If the
+//! system forbids that, it goes through the ring as well.
 
 mod body;
 #[cfg(feature = "fuzzing")]
@@ -53,7 +53,7 @@ pub struct Shm {
     segment: Segment,
     outward: Vec<Outward>,
     inward: Vec<Inward>,
-    /// The local peers that have ever sent something; `next` says whose turn it is.
+    /// The local peers that have ever sent something. The one at `next` has its turn.
     callers: Vec<u32>,
     next: usize,
     /// Callers, a bit for each.
@@ -129,21 +129,21 @@ impl Shm {
 }
 
 impl Shm {
-    /// Whether it has more to do than to look for short messages.
+    /// Returns true if it has more to do than to look for short messages.
     #[inline]
     fn is_busy(&self) -> bool {
         self.copying.len() + self.behind.len() + self.shared.len() + self.asking.len() > 0
     }
 
-    /// Whether a long message could move that is on its way in. Where all that is left of one is
-    /// with its sender, the sender wakes us.
+    /// Returns true if a long message could move that is on its way in. Where all that is left of
+    /// one is with its sender, the sender wakes us.
     fn may_copy_on(&self) -> bool {
         let mut all = self.copying.iter();
         all.any(|(_, copying)| !copying.waits_for_sender())
     }
 
-    /// The sink wants no more, though there may be more. Now and then what needs no answer within
-    /// nanoseconds is looked after all the same.
+    /// Stops since `wants_more` returned false, though there may be more. Now and then does the
+    /// work that is not urgent all the same.
     #[inline(always)]
     fn stop_early(&mut self) {
         self.looks = self.looks.wrapping_add(1);

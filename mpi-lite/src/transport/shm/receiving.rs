@@ -1,4 +1,4 @@
-//! What the slots of local peers tell.
+//! Reads the slots of local peers.
 
 use super::super::sink::Event;
 use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
@@ -13,7 +13,7 @@ use crate::memory::Span;
 use crate::slab::Slab;
 
 impl Shm {
-    /// Tells what the next slot says of the caller whose turn it is, if there is one.
+    /// Reports what is in the next slot of the caller whose turn it is, if there is one.
     #[inline(always)]
     pub(super) fn look(&mut self, sink: &mut impl Sink) -> Progress {
         let from = self.next_caller();
@@ -46,7 +46,7 @@ impl Shm {
         Progress::Delivered
     }
 
-    /// A message whose body is in the ring, in one piece.
+    /// Takes a message whose body is in the ring, in one piece.
     #[inline(always)]
     fn take_whole(
         &mut self,
@@ -65,7 +65,7 @@ impl Shm {
         Progress::Delivered
     }
 
-    /// Any other slot.
+    /// Takes any other slot.
     #[inline(never)]
     fn take_slot(&mut self, from: u32, header: Header, sink: &mut impl Sink) -> Progress {
         let ring = &self.inward[from as usize].ring;
@@ -97,7 +97,7 @@ impl Shm {
         self.tell(sink).max(Progress::Moved)
     }
 
-    /// Tells what has happened that no slot says.
+    /// Reports events that are in no slot.
     pub(super) fn tell(&mut self, sink: &mut impl Sink) -> Progress {
         let mut progress = Progress::Idle;
         while sink.wants_more()
@@ -109,7 +109,7 @@ impl Shm {
         progress
     }
 
-    /// What is told of the message of `len` bytes in the slot in hand.
+    /// Returns what is reported of the message of `len` bytes in the current slot.
     fn message(&self, from: u32, len: u64, is_whole: bool) -> Incoming {
         Incoming {
             arrival: Arrival(self.incoming.next_index()),
@@ -129,7 +129,7 @@ impl Shm {
         self.callers[self.next]
     }
 
-    /// A slot that begins no message. Returns true if it makes sense.
+    /// Takes a slot that begins no message. Returns true if it makes sense.
     #[inline(never)]
     pub(super) fn hear(&mut self, from: u32, header: Header, kind: Kind) -> bool {
         let inward = &mut self.inward[from as usize];
@@ -156,12 +156,12 @@ impl Shm {
             // More of them may wait for room with a sender that computes.
             self.node
                 .wakeup()
-                .rouse(from, self.outward[from as usize].area);
+                .wake_with_ticker(from, self.outward[from as usize].area);
         }
         makes_sense
     }
 
-    /// A slot is done with. Its sender may wait for room.
+    /// Frees the current slot. Its sender may wait for room.
     #[inline]
     pub(super) fn next_slot(&mut self, from: u32, body: Option<Header>) {
         if self.inward[from as usize].ring.take(body) {
@@ -169,7 +169,7 @@ impl Shm {
         }
     }
 
-    /// A sender has room again, and may wait for it.
+    /// Wakes a sender that has room again, and may wait for it.
     #[inline(never)]
     fn make_room_known(&self, sender: u32) {
         let outward = &self.outward[sender as usize];
@@ -223,14 +223,14 @@ impl Shm {
         named.is_some()
     }
 
-    /// The outgoing message that `from` speaks of.
+    /// Finds the outgoing message to `from` that has this name.
     pub(super) fn named(&self, from: u32, name: u64) -> Option<u32> {
         let index = u32::try_from(name).ok()?;
         let message = self.outgoing.get(index)?;
         (message.to == from && message.is_told && message.asked.is_none()).then_some(index)
     }
 
-    /// All of a message is where it belongs.
+    /// Completes a message that has come whole.
     pub(super) fn finish_receiving(&mut self, index: u32) {
         let message = self.incoming.remove(index).expect("it was being received");
         let inward = &mut self.inward[message.from as usize];
@@ -238,8 +238,7 @@ impl Shm {
         self.events.push_back(Event::Arrived(Arrival(index)));
     }
 
-    /// What a local peer wrote makes no sense: it has gone mad, and nothing that it said or will
-    /// say can be relied on.
+    /// Gives up a local peer that wrote nonsense: nothing that it wrote or will write is reliable.
     #[cold]
     pub(super) fn garbled(&mut self, from: u32) {
         let inward = &mut self.inward[from as usize];
@@ -272,7 +271,7 @@ impl Shm {
     }
 }
 
-/// Whether a message of `len` bytes can begin with `bytes` in the ring.
+/// Returns true if a message of `len` bytes can begin with `bytes` in the ring.
 fn makes_sense(kind: Kind, bytes: usize, len: u64) -> bool {
     match kind {
         Kind::Body => bytes > 0 && bytes as u64 <= len && len <= EAGER_BYTES as u64,

@@ -1,14 +1,13 @@
-//! A slot that two ranks pass to each other, each time with what they have to say next.
+//! A slot that two ranks pass to each other, each time with their next message or note.
 //!
 //! A line of the ring crosses between the processors twice for each message: to the receiver, which
-//! reads it, and back to the sender, which writes it again in the next round. A side that answers
-//! in the line that brought the message has that line already. So the side that has the reply slot
-//! passes it with the next thing it says, whatever that is, and all else goes through the ring.
+//! reads it, and back to the sender, which writes it again in the next round. A side that replies
+//! in the line of the message has that line already. So the side that has the reply slot passes it
+//! with the next thing it writes, whatever that is. All else goes through the ring.
 //!
-//! Passes are numbered, and the sides take turns: the number says whose turn it is, and the line
-//! only ever has the number of the last pass or of the one before. With it comes how many slots of
-//! the ring were written before: the receiver reads those first, then what came with the reply
-//! slot.
+//! Passes are numbered, and the sides take turns by their parity. The line has the number of the
+//! last pass or of the one before. It also has the count of ring slots that were written before:
+//! the receiver reads those first, then the reply slot.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -34,7 +33,7 @@ pub(super) struct ReplySlot {
 }
 
 impl ReplySlot {
-    /// Of one of the two sides; the first one has the reply slot at the beginning.
+    /// The view of one of the two sides. The first one has the reply slot at the beginning.
     pub(super) fn new(reply: &'static Reply, is_first: bool) -> Arc<Self> {
         Arc::new(Self {
             reply,
@@ -60,28 +59,28 @@ impl ReplySlot {
         number
     }
 
-    /// Where the next thing is to be written, if this side has the reply slot.
+    /// Returns the slot to be written next, if this side has the reply slot.
     #[inline(always)]
     pub(super) fn slot(&self) -> Option<&'static Slot> {
         self.is_here().then_some(&self.reply.slot)
     }
 
-    /// Where its body is to be written, if it is so short that it can go along.
+    /// Returns the room for a body, if it is short enough to go with the reply slot.
     #[inline]
     pub(super) fn room(&self, bytes: usize) -> Option<Span> {
         (self.is_here() && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
-    /// The words are written, and before them `slots` slots of the ring: passes the reply slot,
-    /// with what the slot says.
+    /// Passes the reply slot, once its words are written, behind `slots` slots of the ring. `says`
+    /// is the header.
     #[inline(always)]
     pub(super) fn pass(&self, slots: u64, says: u32) {
         let sequence = order(self.count(), slots) << 32 | u64::from(says);
         self.reply.slot.sequence.store(sequence, Release);
     }
 
-    /// The slot and what it says, if the other side has passed the reply slot and `slots` slots of
-    /// the ring were written before.
+    /// Returns the slot and its header, if the other side has passed the reply slot and `slots`
+    /// slots of the ring were written before.
     #[inline(always)]
     pub(super) fn look(&self, slots: u64) -> Option<(&'static Slot, u32)> {
         if self.is_here() {
@@ -104,8 +103,7 @@ impl ReplySlot {
         (self.is_reply(slot) && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
-    /// What was found in `slot` is done with: if it came with the reply slot, this side has that
-    /// now. Returns true if it did.
+    /// Ends the use of `slot`. If it is the reply slot, this side has that now. Returns true if so.
     #[inline(always)]
     pub(super) fn keep(&self, slot: &'static Slot) -> bool {
         let is_reply = self.is_reply(slot);

@@ -1,17 +1,18 @@
 //! One channel between two ranks: slots of a cache line each, and a ring of bytes for bodies that
 //! do not fit a slot.
 //!
-//! The sender writes a slot's words and then its sequence word (release); the receiver, which knows
-//! which sequence word comes next, reads the sequence word (acquire) and then the words. Nobody
-//! clears anything: an old slot has the sequence word of a former round. The receiver says now and
-//! then how far it is, not each time: that line travels once for a quarter of the ring.
+//! The sender writes a slot's words and then its sequence word (release). The receiver, which
+//! expects a certain sequence word, reads it (acquire) and then the words. Nobody clears anything:
+//! an old slot has the sequence word of a former round. The receiver stores how far it is now and
+//! then, not each time: that line crosses once for a quarter of the ring.
 //!
-//! The ring of bytes is used only as far as it is needed: beyond its reach the receiver tells when
-//! all is taken, and the sender then starts over. So most of a channel with little traffic is never
+//! The ring of bytes is used only as far as it is needed. Beyond its reach the receiver stores when
+//! all is taken, and the sender starts over. So most of a channel with little traffic is never
 //! touched.
 //!
 //! What the other side writes is checked before it is used: lengths against the ring, kinds against
-//! those there are. A local peer that has gone mad gets an error, never memory of ours.
+//! the known ones. A local peer that writes nonsense causes an error, never an access out of
+//! bounds.
 #![expect(
     unsafe_code,
     reason = "bodies lie in memory that another process shares"
@@ -27,7 +28,7 @@ use crate::node::segment::{BODIES, Pair, SLOTS, Slot, WORDS};
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
 
-/// The same behind an envelope and a name.
+/// Bytes of a body that fits the slot, behind an envelope and a name.
 pub(super) const REGISTERED_BYTES: usize = INLINE_BYTES - 8;
 
 /// A body of at most [`REGISTERED_BYTES`].
@@ -39,10 +40,10 @@ pub(super) const PIECE_BYTES: usize = BODIES / 8;
 /// Where bodies begin.
 const LINE: u64 = 64;
 
-/// Bits of a sequence word that say what the slot says: its kind, and a length.
+/// Bits of a sequence word for the kind of the slot and a length.
 const KIND_BITS: u32 = 32;
 
-/// What a slot says: a kind with a length, and words.
+/// The header of a slot: its kind, and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// One of the kinds of the level above, at most 255.
@@ -57,7 +58,7 @@ pub(super) struct Header {
 const STARTS_OVER: u32 = 1 << 31;
 
 impl Header {
-    /// A slot of this kind that tells of `bytes` bytes.
+    /// A slot of this kind with `bytes` bytes.
     #[inline]
     pub(super) const fn new(kind: u8, bytes: usize) -> Self {
         Self {
@@ -83,14 +84,14 @@ impl Header {
     }
 }
 
-/// The sequence word of position `at`, where the slot says this. A slot has this one or that of the
-/// round before, so that it does not matter that only a part of the position fits.
+/// The sequence word of position `at` with the header `says`. A slot has this one or that of the
+/// round before, so it is enough that a part of the position fits.
 #[inline]
 fn sequence(at: u64, says: u32) -> u64 {
     (at + 1) << KIND_BITS | u64::from(says)
 }
 
-/// A part of the ring of bodies: the other side hears of each that is done with.
+/// A part of the ring of bodies. The receiver stores its position after each.
 const QUARTER: u64 = BODIES as u64 / 4;
 
 /// How far into the ring of bodies a channel between two of `ranks` ranks goes, before the sender
@@ -124,32 +125,32 @@ fn span(pair: &Pair, at: u64, bytes: usize) -> Span {
     let offset = (at % BODIES as u64) as usize;
     assert!(offset + bytes <= BODIES, "a stretch lies within the ring");
     // SAFETY: within the ring. The side that asks is the only one that touches these bytes until it
-    // hands them over: the sender until it has numbered the slot that tells of them, the receiver
-    // until it says that it has taken them.
+    // hands them over: the sender until it has numbered their slot, the receiver until it stores
+    // that it has taken them.
     unsafe { Span::new(pair.bodies.start().add(offset), bytes) }
 }
 
-/// Where one end is in both rings, and where it knows the other one to be.
+/// The positions of one end in both rings, and what it has read of the other end's.
 #[derive(Debug, Default)]
 struct Position {
     /// Slots done so far, and the place of the next one.
     at: u64,
     index: usize,
     bytes_at: u64,
-    /// The sender: how far the receiver was when it last looked. The receiver: how far the sender
-    /// knows it to be.
+    /// At the sender: the position of the receiver when it was last read. At the receiver: the
+    /// position that it has last stored for the sender.
     known: u64,
     bytes_known: u64,
 }
 
 impl Position {
-    /// Whether so much of the ring of bodies was used since its start.
+    /// Returns true if so much of the ring of bodies was used since its start.
     #[inline]
     fn is_beyond(&self, reach: u64) -> bool {
         self.bytes_at % BODIES as u64 >= reach
     }
 
-    /// The slot is done with.
+    /// Steps to the next slot.
     #[inline(always)]
     fn step(&mut self) {
         self.at += 1;
@@ -174,7 +175,7 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    /// Of a channel between two of `ranks` ranks.
+    /// The end of a channel between two of `ranks` ranks.
     pub(super) fn new(pair: &'static Pair, reply_slot: Arc<ReplySlot>, ranks: u32) -> Self {
         Self {
             pair,
@@ -185,7 +186,8 @@ impl Producer {
         }
     }
 
-    /// Whether there is room for `slots` slots, and for a body of `bytes` bytes in one stretch.
+    /// Returns true if there is room for `slots` slots, and for a body of `bytes` bytes in one
+    /// stretch.
     #[inline]
     pub(super) fn has_room(&mut self, slots: usize, bytes: usize) -> bool {
         if bytes > 0 && self.position.is_beyond(self.reach) {
@@ -234,8 +236,7 @@ impl Producer {
         }
     }
 
-    /// Writes a body to the ring, and the next slot, which tells of it. `has_room` has said that
-    /// there is room.
+    /// Writes a body to the ring, and the next slot for it. Requires that `has_room` returned true.
     pub(super) fn push_body<const COUNT: usize>(
         &mut self,
         kind: u8,
@@ -247,7 +248,7 @@ impl Producer {
         });
     }
 
-    /// The same for a body of `bytes` bytes that `fill` writes.
+    /// Pushes a message whose body of `bytes` bytes `fill` writes.
     #[inline]
     pub(super) fn push_filled<const COUNT: usize>(
         &mut self,
@@ -271,10 +272,10 @@ impl Producer {
         self.push(header, words);
     }
 
-    /// Writes the next slot, which tells of no body in the ring. `has_room` has said that there is
-    /// room. How many words there are the compiler knows: a loop that counts costs more than words
-    /// that nobody reads. Two whole ways, reply slot and ring: where they meet again before the
-    /// end, it costs ten instructions.
+    /// Writes the next slot, for a message without a body in the ring. Requires that `has_room`
+    /// returned true. The number of words is a constant: a loop that counts costs more than words
+    /// that nobody reads. The reply-slot path and the ring path stay apart to the end: joining them
+    /// costs ten instructions.
     #[inline(always)]
     pub(super) fn push<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
         const { assert!(COUNT <= WORDS) };
@@ -315,8 +316,8 @@ fn fetch_ahead(pair: &Pair, index: usize) {
     let _ = slot;
 }
 
-/// Moves what the other side needs next out of this processor's own caches, to where it is found
-/// sooner and belongs to nobody. A hint: processors that do not know it do nothing.
+/// Moves lines that the other side reads next out of this processor's own caches, to a cache that
+/// both share. A hint: other processors ignore it.
 #[inline(always)]
 fn hand_on(start: u64, bytes: usize) {
     for line in (start..start + bytes as u64).step_by(LINE as usize) {
@@ -341,8 +342,8 @@ fn hand_on_slot(slot: &Slot) {
     hand_on_line(core::ptr::from_ref(slot).addr() as u64);
 }
 
-/// The receiver's end. What the sender does not know of is less than a quarter of the slots and of
-/// the bytes, so one that has found no room is sure to learn when there is some.
+/// The receiver's end. It has not reported less than a quarter of the slots and of the bytes, so a
+/// sender that has found no room is sure to be woken when there is some.
 #[derive(Debug)]
 pub(super) struct Consumer {
     pair: &'static Pair,
@@ -354,7 +355,7 @@ pub(super) struct Consumer {
 }
 
 impl Consumer {
-    /// Of a channel between two of `ranks` ranks.
+    /// The end of a channel between two of `ranks` ranks.
     pub(super) fn new(pair: &'static Pair, reply_slot: Arc<ReplySlot>, ranks: u32) -> Self {
         Self {
             pair,
@@ -365,7 +366,7 @@ impl Consumer {
         }
     }
 
-    /// What the next slot says, if it is there.
+    /// Returns the header of the next slot, if it is there.
     #[inline(always)]
     pub(super) fn peek(&mut self) -> Option<Header> {
         let (slot, header) = self.find()?;
@@ -373,7 +374,7 @@ impl Consumer {
         Some(header)
     }
 
-    /// Whether the next slot is there.
+    /// Returns true if the next slot is there.
     #[inline]
     pub(super) fn has_news(&self) -> bool {
         self.find().is_some()
@@ -392,13 +393,13 @@ impl Consumer {
             .then(|| (slot, Header::decode(word as u32)))
     }
 
-    /// Word `number` of the slot that `peek` has told of.
+    /// Word `number` of the slot that `peek` has found.
     #[inline]
     pub(super) fn word(&self, number: usize) -> u64 {
         self.slot.words[number].load(Relaxed)
     }
 
-    /// The body in the ring that the slot tells of.
+    /// The body in the ring that belongs to the slot.
     #[inline]
     pub(super) fn body(&self, header: Header) -> Option<Span> {
         if header.bytes > PIECE_BYTES {
@@ -430,8 +431,7 @@ impl Consumer {
         )
     }
 
-    /// The slot is done with, and the body in the ring that it told of. Returns true if the sender
-    /// learns of it.
+    /// Frees the slot, and its body in the ring. Returns true if that was reported to the sender.
     #[inline(always)]
     pub(super) fn take(&mut self, body: Option<Header>) -> bool {
         let body = body.filter(|&header| self.relayed(header).is_none());

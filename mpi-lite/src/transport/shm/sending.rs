@@ -14,7 +14,7 @@ use crate::node::segment::TRANSFERS;
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     is_something: bool,
-    /// Something that its ticker has to see to, if it computes.
+    /// A part of it is for the ticker, if the peer computes.
     is_long: bool,
 }
 
@@ -39,14 +39,16 @@ impl Shm {
             .wake(to, outward.area, outward.must_fence);
     }
 
-    /// The same for what somebody at `to` has to do something about soon, even while it computes.
+    /// Wakes `to` for a message that it must look at soon, even while its program computes.
     fn call(&mut self, to: u32) {
         self.announce(to);
-        self.node.wakeup().rouse(to, self.outward[to as usize].area);
+        self.node
+            .wakeup()
+            .wake_with_ticker(to, self.outward[to as usize].area);
     }
 
-    /// Writes a short message whole, if there is room: it is as good as with its receiver, its body
-    /// may be reused, and nothing more is heard of it. Returns true if it did.
+    /// Writes a short message whole, if there is room. Returns true if it did: the body may be
+    /// reused, and no event follows.
     #[inline]
     pub(super) fn push_whole(&mut self, to: PeerId, envelope: &EnvelopeBytes, body: Span) -> bool {
         let to = self.node.local(to);
@@ -81,7 +83,7 @@ impl Shm {
         Ok(())
     }
 
-    /// Sends on what waits for room at `to`. Returns true if all of it went.
+    /// Sends the messages that wait for room at `to`. Returns true if none is left.
     pub(super) fn catch_up(&mut self, to: u32) -> bool {
         let mut sent = Sent::default();
         let all_went = self.catch_up_quietly(to, &mut sent);
@@ -117,8 +119,8 @@ impl Shm {
         true
     }
 
-    /// Writes a message to its channel, if there is room. Returns true if the receiver has to do
-    /// something about it soon: the body is still here, or the sender waits for the match.
+    /// Writes a message to its channel, if there is room. Returns true if the receiver must act on
+    /// it soon: the body is still here, or the sender waits for the match.
     fn send_now(&mut self, index: u32) -> Option<bool> {
         let message = self
             .outgoing
@@ -167,7 +169,7 @@ impl Shm {
         went.then_some(true)
     }
 
-    /// Sends the next pieces of a message that was asked for. Returns true if it is through.
+    /// Sends the next pieces of a requested message. Returns true if all were sent.
     fn send_pieces(&mut self, index: u32, sent: &mut Sent) -> bool {
         let message = self
             .outgoing
@@ -187,7 +189,7 @@ impl Shm {
         true
     }
 
-    /// The body of a message may be reused.
+    /// Completes a send: the body of the message may be reused.
     pub(super) fn finish_sending(&mut self, index: u32) {
         let message = self.outgoing.remove(index).expect("it was being sent");
         if let Some(transfer) = message.transfer {

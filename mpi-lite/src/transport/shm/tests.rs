@@ -34,7 +34,7 @@ pub(in super::super) fn local_peers(count: u32, copies_across: bool) -> Vec<Shm>
     oversubscribed(count, copies_across, false)
 }
 
-/// The same; perhaps they say that they share cores.
+/// `count` ranks that share memory, and cores if `is_oversubscribed`.
 pub(crate) fn oversubscribed(count: u32, copies_across: bool, is_oversubscribed: bool) -> Vec<Shm> {
     local_peers_in(&memory(count), count, (copies_across, is_oversubscribed))
 }
@@ -345,7 +345,7 @@ fn is_rung(link: &Shm) -> bool {
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
-fn who_sleeps_is_woken_by_a_message_and_by_room() {
+fn a_sleeping_rank_is_woken_by_a_message_and_by_room() {
     let mut links = ends(2, true);
     assert!(links[1].begin_sleep());
     send(&mut links[0], 1, 1, &mut [1, 2, 3]);
@@ -370,7 +370,7 @@ fn who_sleeps_is_woken_by_a_message_and_by_room() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
-fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
+fn a_long_message_rings_for_a_rank_that_computes_and_a_short_one_does_not() {
     for copies_across in [true, false] {
         let mut links = ends(2, copies_across);
         links[1].node().watch().begin();
@@ -400,7 +400,7 @@ fn what_is_long_rings_for_a_rank_that_computes_and_what_is_short_does_not() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no futex")]
-fn who_waits_in_vain_wakes_a_ticker_that_is_parked() {
+fn a_wait_in_vain_wakes_a_parked_ticker() {
     for copies_across in [true, false] {
         let mut links = ends(2, copies_across);
         let mut long = body(2, 100_000);
@@ -581,7 +581,7 @@ impl LongMessage {
 
 #[test]
 #[cfg_attr(miri, ignore = "it cannot reach into another process")]
-fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
+fn a_turn_copies_a_part_of_a_long_message_and_reports_how_much() {
     let mut message = LongMessage::landed(16 << 20);
     for rank in [0, 1] {
         let before = message.links[rank].moved;
@@ -593,7 +593,7 @@ fn a_turn_copies_a_part_of_a_long_message_and_tells_how_much() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it cannot reach into another process")]
-fn who_waits_for_what_its_sender_copies_sleeps_until_that_is_done() {
+fn a_receiver_sleeps_until_the_sender_has_copied() {
     let mut message = LongMessage::landed(1 << 20);
     let transfer = &message.links[0].outward[1].pair.transfers[0];
     // The sender has taken all, and was stopped before it had copied anything.
@@ -644,7 +644,7 @@ fn cores_are_counted_together_and_as_far_as_one_may_use_them() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
-fn what_goes_to_and_fro_unevenly_comes_in_order_longer_than_any_number_in_a_sequence_word_lasts() {
+fn uneven_traffic_stays_in_order_while_the_numbers_of_a_sequence_word_wrap() {
     // Passes of the reply slot and slots of the ring are told by 16 bits each.
     const ROUNDS: u64 = (1 << 16) + 100;
     let mut links = ends(2, true);
@@ -732,7 +732,7 @@ fn nonsense_is_not_taken_at_once() {
 }
 
 #[test]
-fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
+fn a_claim_to_have_taken_more_than_was_sent_is_ignored() {
     const BODY: usize = 10_000;
     let (short, long) = (vec![7; 3], vec![7; BODY]);
     for (body, count) in [(short, MORE_THAN_FIT), (long, BODIES / BODY + 1)] {
@@ -756,7 +756,7 @@ fn who_claims_to_have_taken_more_than_was_sent_is_not_listened_to() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
-fn who_was_woken_and_each_epoch_are_counted() {
+fn wakeups_and_epochs_are_counted() {
     let mut links = ends(2, true);
     assert!(links[1].begin_sleep());
     send(&mut links[0], 1, 1, &mut [1, 2, 3]);
@@ -805,7 +805,7 @@ fn a_message_does_not_overtake_those_that_wait_for_room() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it has no poll")]
-fn who_has_room_for_what_waits_does_not_sleep() {
+fn a_rank_with_room_for_waiting_messages_does_not_sleep() {
     let mut links = ends(2, true);
     let _ = overfill(&mut links, &mut vec![vec![7; 3]; MORE_THAN_FIT]);
     assert!(!links[0].begin_sleep());

@@ -3,7 +3,7 @@
 //! A message is cut into chunks. The receiver takes them from one end and reads them out of the
 //! sender's memory (`process_vm_readv`); a sender that has nothing else to do takes them from the
 //! other end and writes them into the receiver's (`process_vm_writev`). They may meet anywhere: a
-//! sender that computes leaves all of it to the receiver, one that waits does half.
+//! sender that computes leaves all of it to the receiver, a sender that waits does half.
 //!
 //! A rank has the same end whether it sends or receives: the rank with the lower number copies from
 //! the back. So when data goes to and fro between the same places, each half stays with the core
@@ -103,12 +103,12 @@ impl Transfer {
         }
     }
 
-    /// Whether the receiver has said where the message goes.
+    /// Returns true if the receiver has stored where the message goes.
     pub(super) fn has_place(&self) -> bool {
         self.place.load(Relaxed) != 0
     }
 
-    /// Whether all chunks are taken.
+    /// Returns true if all chunks are taken.
     fn is_taken(&self, cut: Cut) -> bool {
         let claims = self.claims.load(Acquire);
         (claims & u64::from(u32::MAX)) + (claims >> 32) >= u64::from(cut.chunks())
@@ -124,12 +124,12 @@ impl Transfer {
     }
 }
 
-/// What has become of a copy.
+/// How far a copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// There is more to do.
     Going,
-    /// The other side is not done with what it took.
+    /// The other side has not copied all that it took.
     Waiting,
     /// All is there.
     Done,
@@ -158,12 +158,12 @@ pub(super) struct Copying {
     transfer: Option<&'static Transfer>,
     /// Chunks copied, if the sender has no part in it.
     alone: u32,
-    /// Bytes copied since somebody asked.
+    /// Bytes copied since `take_count` was last called.
     bytes: u64,
 }
 
 impl Copying {
-    /// `place` takes in a message of `bytes` bytes; what does not fit is left out.
+    /// Begins to copy a message of `bytes` bytes to `place`. Bytes that do not fit are left out.
     pub(super) fn begin(
         origin: Origin,
         bytes: u64,
@@ -176,7 +176,7 @@ impl Copying {
         } else {
             place.len()
         };
-        // The sender knows nothing of what is left out.
+        // The sender is not told which bytes are left out.
         let transfer = transfer.filter(|_| is_whole);
         if let Some(transfer) = transfer {
             transfer.bytes.store(bytes as u64, Relaxed);
@@ -210,7 +210,7 @@ impl Copying {
         }
     }
 
-    /// Whether nothing is left to do but to wait for what the sender has taken.
+    /// Returns true if only chunks that the sender has taken are left to wait for.
     pub(super) fn waits_for_sender(&self) -> bool {
         self.transfer.is_some_and(|transfer| {
             let taken = transfer.taken_by(self.origin.side.other());
@@ -226,7 +226,7 @@ impl Copying {
 
     fn copy(&self, number: u32) -> io::Result<()> {
         let (at, len) = self.cut.chunk(number);
-        // What a local peer says of its own memory is for the system to judge.
+        // The system checks the address that a local peer has stored.
         let there = self.origin.address.wrapping_add(at as u64);
         self.origin.local_peer.read(there, self.place.part(at, len))
     }
@@ -260,7 +260,7 @@ impl Copying {
     }
 }
 
-/// The sender's part: copies a chunk of `body`, if the receiver has said where the message goes
+/// The sender's part: copies a chunk of `body`, if the receiver has stored where the message goes
 /// and one is left. Returns the bytes copied.
 pub(super) fn help((local_peer, side): (LocalPeer, Side), body: Span, transfer: &Transfer) -> u64 {
     let place = transfer.place.load(Acquire);

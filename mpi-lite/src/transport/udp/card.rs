@@ -1,4 +1,4 @@
-//! What the ranks of a job tell each other of their ends of the network.
+//! Cards: the ranks of a job exchange them to describe their ends of the network.
 
 use std::net::SocketAddr;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Secure;
 
-/// Bytes of a salt: as many as of a key, so that no two Inits ever draw the same one.
+/// Bytes of a salt: as many as of a key, so that no two Inits ever draw the same salt.
 pub(super) const SALT_BYTES: usize = 32;
 
-/// What a rank tells all others about its end of the network.
+/// What a rank publishes about its end of the network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     /// Where its socket listens.
@@ -20,9 +20,9 @@ pub struct Card {
     pub caps: u16,
     /// Bytes of its receive buffer, as the system counts them.
     pub buffer_bytes: u64,
-    /// Ranks for each core of its node, rounded up: how long it may take until a packet is seen.
+    /// Ranks for each core of its node, rounded up: a measure of the time until a packet is read.
     pub ranks_per_core: u32,
-    /// How it seals datagrams; all ranks must do it alike.
+    /// How it seals datagrams. It must be the same in all ranks.
     pub secure: Secure,
     /// Random bytes of this Init: no two rounds of it have the same keys.
     pub salt: [u8; SALT_BYTES],

@@ -1,21 +1,21 @@
-//! Addresses and messages as the system's calls want them.
+//! Addresses and messages in the form of the system's calls.
 #![expect(unsafe_code, reason = "a message of the system begins as zeros")]
 
 use socket2::SockAddr;
 
-/// What datagrams go out by and come in by.
+/// The socket, and the addresses of the peers.
 pub(super) struct Ends {
     pub(super) socket: socket2::Socket,
     /// The addresses, by rank.
     pub(super) peers: Vec<SockAddr>,
-    /// There is one peer only, and the system knows its address.
+    /// The socket is connected to the only peer.
     pub(super) is_connected: bool,
     /// The system takes bursts.
     pub(super) may_burst: bool,
 }
 
 impl Ends {
-    /// Where a datagram goes, for the system; null if it knows.
+    /// The address of a rank, for the system; null if the socket is connected.
     #[inline]
     pub(super) fn name_of(&self, to: u32) -> (*mut libc::c_void, u32) {
         if self.is_connected {
@@ -30,7 +30,7 @@ impl Ends {
 /// Bytes of an address, of whatever family.
 pub(super) const ADDRESS_BYTES: u32 = size_of::<libc::sockaddr_storage>() as u32;
 
-/// A message without control data, as `sendmmsg` and `recvmmsg` want it.
+/// A message without control data, for `sendmmsg` and `recvmmsg`.
 #[inline]
 pub(super) fn message(
     vectors: *mut libc::iovec,

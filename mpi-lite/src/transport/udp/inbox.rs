@@ -1,8 +1,8 @@
 //! Datagrams on their way in.
 //!
 //! The system may hand over a whole train of datagrams in one stretch (`UDP_GRO`, see udp(7)). Each
-//! wrap says how long its datagram is, so a train is cut without asking the system how, and a lone
-//! datagram needs no more than a plain `recvfrom`.
+//! wrap contains the length of its datagram, so a train is cut without control data of the system,
+//! and a lone datagram needs only a plain `recvfrom`.
 #![expect(unsafe_code, reason = "recvfrom and recvmmsg take raw pointers")]
 
 use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
@@ -28,7 +28,7 @@ const BATCH: usize = 16;
 /// Bytes of a stretch: the longest that the system hands over.
 const SLOT_BYTES: usize = 65_536;
 
-/// What was received and not yet looked at.
+/// Datagrams that were received and not handled yet.
 pub(super) struct Inbox {
     /// Bytes of the longest datagram.
     longest_bytes: usize,
@@ -38,15 +38,15 @@ pub(super) struct Inbox {
     received: usize,
     /// How many stretches the next system call asks for.
     ask: usize,
-    /// All that the last call asked for came.
+    /// The last call returned as many stretches as it asked for.
     was_full: bool,
     /// The stretch in hand, and where in it the next datagram begins.
     slot: usize,
     at: usize,
-    /// The only peer's address is the only one from which the system still takes datagrams: none
-    /// is left from the time before it knew.
+    /// The system takes datagrams from the only peer's address alone, and none is left from the
+    /// time before.
     is_private: bool,
-    /// The packet in hand is the expected one; its payload is not here but at its place.
+    /// The packet in hand is the expected one, and its payload is in its place already.
     is_in_place: bool,
 }
 
@@ -78,7 +78,7 @@ impl Inbox {
         self.longest_bytes
     }
 
-    /// The bytes at a place that `next` answered.
+    /// The bytes at a place that `next` returned.
     #[inline]
     pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
         &self.slots[place]
@@ -102,7 +102,7 @@ impl Inbox {
         None
     }
 
-    /// The same, as long as it is in the stretch in hand.
+    /// The next datagram of the stretch in hand, if there is one.
     // Rules E and S: job, length, sender and address, before any state is touched.
     // For a lone datagram the call would cost as much as the look at it.
     #[inline(always)]
@@ -118,7 +118,7 @@ impl Inbox {
             let from = self.validate(left, ends, (seal, counters));
             let begin = start + self.at;
             let Some((from, bytes)) = from else {
-                // Nobody knows where the next one would begin.
+                // It is unknown where the next one begins.
                 self.at = end;
                 continue;
             };
@@ -137,7 +137,7 @@ impl Inbox {
         None
     }
 
-    /// Whether the stretch in hand has more datagrams.
+    /// Returns true if the stretch in hand has more datagrams.
     #[inline]
     pub(super) fn has_more_in_stretch(&self) -> bool {
         self.slot < self.received && self.at < self.lens[self.slot]
@@ -172,19 +172,19 @@ impl Inbox {
         Some((sender, bytes))
     }
 
-    /// Whether something is in hand that `next` has not told of.
+    /// Returns true if datagrams are in hand that `next` has not returned.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.slot < self.received
     }
 
-    /// Whether another stretch is in hand behind the present one.
+    /// Returns true if another stretch is in hand behind the present one.
     #[inline]
     pub(super) fn is_at_end_of_stretch(&self) -> bool {
         self.slot < self.received && self.at >= self.lens[self.slot]
     }
 
-    /// Whether all that was asked for last came: there may be more.
+    /// Returns true if the last call returned as many stretches as it asked for: there may be more.
     #[inline]
     pub(super) fn was_full(&self) -> bool {
         self.was_full
@@ -326,7 +326,7 @@ impl Inbox {
     }
 }
 
-/// The sender that a wrap names, and the bytes of its datagram.
+/// Returns the sender in a wrap, and the bytes of its datagram.
 #[inline]
 fn read_wrap(wrap: &[u8; WRAP_BYTES]) -> (u32, usize) {
     let sender = u32::from_be_bytes([wrap[8], wrap[9], wrap[10], wrap[11]]);
@@ -334,13 +334,13 @@ fn read_wrap(wrap: &[u8; WRAP_BYTES]) -> (u32, usize) {
     (sender, usize::from(bytes))
 }
 
-/// Whether no second datagram fits into a stretch with this packet: what comes in its place is not
-/// a train then, as a rule.
+/// Returns true if no second datagram fits into a stretch with this packet: what comes in its place
+/// is not a train then, as a rule.
 fn is_alone(expected: &impl Expected) -> bool {
     2 * expected.payload_bytes() > DATAGRAM_MAX
 }
 
-/// Whether the datagram that begins with `head` is the expected packet and nothing else.
+/// Returns true if the datagram that begins with `head` is the expected packet and nothing else.
 fn is_expected(expected: &impl Expected, head: &[u8]) -> bool {
     let Some((wrap, header)) = head.split_first_chunk() else {
         return false;
@@ -349,7 +349,7 @@ fn is_expected(expected: &impl Expected, head: &[u8]) -> bool {
     bytes == head.len() + expected.payload_bytes() && expected.is(PeerId(sender), header)
 }
 
-/// Whether the kernel's `source` is the published address `known`.
+/// Returns true if the kernel's `source` is the published address `known`.
 fn is_address(source: &libc::sockaddr_storage, known: &SockAddr) -> bool {
     let source: *const libc::sockaddr_storage = source;
     if known.is_ipv4() {

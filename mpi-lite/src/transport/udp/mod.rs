@@ -1,4 +1,4 @@
-//! Messages over UDP: a packet protocol is the guest, `Socket` carries its packets in datagrams.
+//! Messages over UDP: `Socket` carries the packets of a packet protocol, its guest, in datagrams.
 //!
 //! One socket per rank, bound to the interface that the launcher chose. Each datagram begins with
 //! a seal of the job and the sender's rank; both and the source address are checked before any
@@ -36,10 +36,11 @@ use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
 use crate::counters::Datagrams;
 
-/// How long timers may wait for that at most, should datagrams come without end.
+/// How long timers wait at most until received datagrams are handled, if datagrams come without
+/// end.
 const BEHIND_MAX: Duration = Duration::from_millis(1);
 
-/// A bound socket whose peers are not known yet.
+/// A bound socket without the addresses of its peers.
 #[derive(Debug)]
 pub struct Bound {
     socket: Socket,
@@ -78,13 +79,13 @@ impl Bound {
         Ok(Self { socket, card })
     }
 
-    /// What the other ranks must know of this one.
+    /// The card of this rank, for the others.
     #[must_use]
     pub fn card(&self) -> &Card {
         &self.card
     }
 
-    /// The transport, once the cards of all ranks are here. `key` is the job's.
+    /// Makes the transport from the cards of all ranks. `key` is the job's.
     #[must_use]
     pub fn connect(
         mut self,
@@ -120,7 +121,7 @@ impl Bound {
     }
 }
 
-/// What fits a packet or two is packed faster at once.
+/// Data with gaps that fits a packet or two is packed faster before it is sent.
 const PACKED_MOST: u64 = 2048;
 
 /// A packet protocol over UDP.
@@ -163,13 +164,14 @@ impl Udp {
             .transmit(self.now, socket.room(), |parcel| socket.push_parcel(parcel))
         {
             socket.flush();
-            // That has taken its time: the timers of what follows begin now.
+            // That took time: the timers of later packets begin now.
             self.now = self.clock.now();
         }
         socket.flush();
     }
 
-    /// Whether timers wait until what has come is read: the answer they miss may be among it.
+    /// Returns true if timers must wait until received datagrams are read: the awaited answer may
+    /// be among them.
     #[inline]
     fn is_behind(&self, now: Instant) -> bool {
         let is_late = |due| now.since(due) >= BEHIND_MAX;
@@ -181,14 +183,14 @@ impl Udp {
     fn take_datagram(&mut self) -> bool {
         let was_stretch = self.socket.is_at_end_of_stretch();
         if was_stretch {
-            // Much may be in hand: nobody should wait for his answer until it is all done.
+            // Many may be in hand: no peer should wait for its answer until all are handled.
             self.pump(self.now);
         }
         let Some((from, place)) = self.socket.next() else {
             return false;
         };
         if was_stretch {
-            // And what was sent meanwhile has taken its time.
+            // What was sent meanwhile took time, too.
             self.now = self.clock.now();
         }
         (self.from, self.in_hand) = (PeerId(from), place);
@@ -226,8 +228,8 @@ impl Udp {
         true
     }
 
-    /// Handles the next packet of the datagram in hand. Returns true if `sink` was told of a
-    /// message.
+    /// Handles the next packet of the datagram in hand. Returns true if a message was reported to
+    /// `sink`.
     #[inline]
     fn take_packet(&mut self, sink: &mut impl Sink) -> bool {
         if self.socket.is_in_place() {
@@ -240,15 +242,15 @@ impl Udp {
         is_told
     }
 
-    /// Tells `sink` what the protocol has to tell.
+    /// Reports the events of the protocol to `sink`.
     #[inline]
     fn tell(&mut self, sink: &mut impl Sink) -> bool {
         let route = |peer: PeerId| self.socket.route_to(peer.0);
         self.guest.tell(self.now, sink, route)
     }
 
-    /// Asks the system once, and takes in what came of it until the sink wants no more. Returns
-    /// true if the sink was told anything.
+    /// Asks the system once, and handles what has come until `wants_more` returns false. Returns
+    /// true if the sink was called.
     #[inline]
     fn take_in(&mut self, sink: &mut impl Sink) -> bool {
         let (mut has_told, mut has_asked) = (false, false);
@@ -306,8 +308,8 @@ impl Transport for Udp {
         if self.begun.is_empty() && !self.has_unflushed {
             return;
         }
-        // What is timed is timed once it is on its way: that is soon enough, and the packet has
-        // not waited for it.
+        // Timers start once the packet is on its way: that is soon enough, and does not delay the
+        // packet.
         let now = self.clock.now();
         for id in self.begun.drain(..) {
             self.guest.note_sent(id, now);
@@ -334,13 +336,13 @@ impl Transport for Udp {
         }
         let mut has_told = self.take_in(sink);
         if !sink.wants_more() {
-            // The next progress may be far away: what should not wait is sent.
+            // The next progress may be far away: urgent packets are sent now.
             if self.guest.is_pressed() {
                 self.pump(self.now);
             }
             return Progress::Delivered;
         }
-        // As of when the system was asked: the answer may have come since.
+        // The time when the system was asked: an answer may have come since.
         let was_due = !self.is_behind(now) && self.guest.handle_timeout(now);
         // Timers are a good time to ask: they are rare, and due when something was lost.
         if was_due && self.socket.has_overflowed() {

@@ -1,4 +1,4 @@
-//! How much an interface carries without cutting a datagram into fragments.
+//! The longest datagram that an interface carries without fragments.
 //!
 //! Fragments that were put together wrongly pass the 16-bit checksum at high rates (RFC 4963), so
 //! a datagram never exceeds the MTU. The system is asked by ioctl: in a network namespace of
@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use super::protocol::HEADER_BYTES;
 use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 
-/// An Ethernet's MTU, where the interface does not tell.
+/// An Ethernet's MTU, used if the interface reports none.
 const ETHERNET_MTU: usize = 1500;
 
 /// Payload bytes of a packet on the interface that has `address`; any `socket` can ask.

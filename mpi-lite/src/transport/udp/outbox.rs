@@ -25,17 +25,17 @@ const BATCH: usize = 16;
 /// Each further run of a body with gaps counts as one more.
 const PIECES: usize = 128;
 
-/// Bytes that are collected: beyond it the peers should rather have them.
+/// The most bytes that are collected: more should rather be sent.
 const COLLECTED_BYTES: usize = 1 << 19;
 
-/// The same for those that were packed here: they should still be in the caches when the system
-/// copies them.
+/// Bytes that are collected of packets that were packed here: they should still be in the caches
+/// when the system copies them.
 const PACKED_BYTES: usize = 1 << 17;
 
 /// First packets with a body up to this are copied behind their head: one stretch is sent faster.
 const COPIED_BYTES: usize = 4096;
 
-/// The same for other packets, which may become part of a burst.
+/// Other packets with a body up to this are copied, too: they may become part of a burst.
 const COPIED_DATA_BYTES: usize = 512;
 
 /// Bodies with gaps up to this are copied, too: a burst of them is one stretch.
@@ -54,7 +54,7 @@ const OPEN: usize = 8;
 /// The system refuses a burst of more packets (before Linux 6.9).
 const BURST: usize = 64;
 
-/// Where the wrap says how long its datagram is.
+/// Offset in the wrap of the length of its datagram.
 pub(super) const LENGTH_AT: usize = 12;
 
 /// A packet, or several that lie one behind the other: `len` bytes of the buffer from `start`, then
@@ -86,14 +86,14 @@ pub(super) struct Outbox {
     /// Bytes that the seal puts behind the packets of a datagram.
     pub(super) tail_bytes: usize,
     buffer: Vec<u8>,
-    /// What takes the place of `buffer` when datagrams are encrypted.
+    /// Takes the place of `buffer` if datagrams are encrypted.
     encrypted: Vec<u8>,
     pieces: Vec<Piece>,
     /// The runs of the packet in hand behind its first one, if its body has gaps.
     runs: Vec<Span>,
     datagrams: Vec<Datagram>,
     bytes: usize,
-    /// Of bodies with gaps that were copied.
+    /// Bytes of bodies with gaps that were copied.
     packed_bytes: usize,
 }
 
@@ -114,7 +114,7 @@ fn link(pieces: &mut Vec<Piece>, datagram: &mut Datagram, piece: Piece) {
     pieces.push(piece);
 }
 
-/// Why the first of the datagrams did not go.
+/// Why the first datagram was not sent.
 pub(super) struct Stuck {
     pub(super) error: io::Error,
     /// It was a burst.
@@ -318,7 +318,7 @@ impl Outbox {
         link(&mut self.pieces, datagram, piece);
     }
 
-    /// Writes into each wrap how long its datagram is, and seals it. Once, before sending.
+    /// Writes the length of each datagram into its wrap, and seals it. Called once, before sending.
     pub(super) fn seal(&mut self, seal: &mut Seal) {
         for datagram in &self.datagrams {
             let start = self.pieces[datagram.first as usize].start;
@@ -392,9 +392,9 @@ impl Outbox {
         self.send_batch(done, ends)
     }
 
-    /// The system cannot read what is to be sent from `done` on: memory of the program. It is read
-    /// here, so that the process ends at once, as it would where messages are copied, instead of
-    /// repeating for ever what cannot be sent. `name`: this rank, for the line that says so.
+    /// Reads the bodies from datagram `done` on, since the system cannot read this memory of the
+    /// program. So the process ends at once, as it would if the bodies were copied, instead of
+    /// repeating for ever what cannot be sent. `name`: this rank, for the error line.
     #[cold]
     pub(super) fn read_bodies(&self, done: usize, name: &str) {
         let Datagram { to, first, .. } = self.datagrams[done];
@@ -405,12 +405,12 @@ impl Outbox {
         for Piece { body, .. } in &self.pieces[first as usize..] {
             let mut bytes = vec![0; body.len()];
             body.read_into(&mut bytes);
-            // Nobody needs them; but a compiler that knows that does not read them.
+            // Keeps the compiler from dropping the read.
             core::hint::black_box(&bytes);
         }
     }
 
-    /// One stretch of memory.
+    /// Sends a datagram that is one stretch of memory.
     fn send_plain(&self, datagram: Datagram, ends: &Ends) -> Result<Went, Stuck> {
         let Piece { start, len, .. } = self.pieces[datagram.first as usize];
         let bytes = &self.buffer[start..][..len];
@@ -489,8 +489,8 @@ impl Outbox {
         })
     }
 
-    /// How many datagrams from number `at` on go as one message: equal ones to one peer, of which
-    /// the last may be shorter.
+    /// Returns how many datagrams from number `at` on go as one message: equally long ones to one
+    /// peer. The last may be shorter.
     fn run(&self, at: usize, may_burst: bool) -> usize {
         if !may_burst {
             return 1;
@@ -511,7 +511,7 @@ impl Outbox {
         run
     }
 
-    /// Writes the datagram's parts to `vectors` from `used` on; answers how many are used then.
+    /// Writes the datagram's parts to `vectors` from `used` on. Returns how many are used then.
     fn gather(
         &self,
         datagram: Datagram,
@@ -543,7 +543,7 @@ fn pieces_of(pieces: &[Piece], datagram: Datagram) -> impl Iterator<Item = Piece
     })
 }
 
-/// Tells the system how long the packets of a burst are: a `cmsghdr` and its data.
+/// Control message with the length of the packets of a burst: a `cmsghdr` and its data.
 #[repr(C)]
 struct Control {
     len: usize,

@@ -1,5 +1,5 @@
-//! What the system has lately refused to send, by peer. The protocol sends it again; this is kept
-//! for the user alone, who is told why a peer does not answer.
+//! Datagrams that the system has lately refused to send, by peer. The protocol sends them again.
+//! The record is for the warning to the user: it gives the reason why a peer does not answer.
 
 use std::io;
 use std::net::SocketAddr;

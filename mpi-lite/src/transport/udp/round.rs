@@ -2,8 +2,8 @@
 //!
 //! The job's key is the same for every program that a script starts one after the other in its
 //! ranks. So each Init draws a salt and writes it into its card, and all keys come from the job's
-//! key and from the cards of all ranks. A rank that has taken part knows that they were never used
-//! before; what was sent in another round, or to a rank with other cards, does not open.
+//! key and from the cards of all ranks. So the keys of a round were never used before: its salts
+//! are new. Datagrams of another round, or for a rank with other cards, do not open.
 
 use super::wrap::{KEY_BYTES, MARK_BYTES};
 use ring::aead::{AES_128_GCM, LessSafeKey, UnboundKey};
@@ -25,7 +25,7 @@ pub(super) fn draw_salt() -> Result<[u8; SALT_BYTES], String> {
     Ok(salt)
 }
 
-/// What the ranks of one round of Init know, and nobody else.
+/// The secrets that the ranks of one round of Init share.
 #[derive(Clone)]
 pub(super) struct Round {
     secret: Prk,
@@ -71,7 +71,7 @@ impl Round {
         LessSafeKey::new(key)
     }
 
-    /// Where the generator of one rank's timers begins. It tells nothing about the keys.
+    /// Seed of the generator of one rank's timers. It reveals nothing of the keys.
     pub(super) fn seed(&self, rank: u32) -> u64 {
         u64::from_be_bytes(self.bytes(&[b"timers", &rank.to_be_bytes()]))
     }

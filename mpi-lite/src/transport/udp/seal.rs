@@ -16,8 +16,8 @@ use super::round::Round;
 use crate::config::Secure;
 use crate::hidden::{Hidden, scrub_stack};
 
-/// Where the wrap of a tagged datagram says how many bytes the tag covers (12 bits), and which
-/// epoch it is of (the last 4 bits of its number, above them).
+/// Offset in the wrap of a tagged datagram of the number of bytes that the tag covers (12 bits),
+/// and of the epoch (the last 4 bits of its number, above them).
 const COVERED_AT: usize = 14;
 const COVERED_BITS: u32 = 12;
 const EPOCH_BITS: u32 = 16 - COVERED_BITS;
@@ -55,7 +55,7 @@ pub(super) fn tail_bytes(secure: Secure) -> usize {
 pub(super) enum Stray {
     /// It was made or changed by somebody without the job's key.
     Forged,
-    /// It was here before, or is too old to know.
+    /// It has come before, or is too old to decide.
     Replayed,
 }
 
@@ -100,7 +100,7 @@ impl Seal {
         }
     }
 
-    /// Whether the first look sees no other job's datagram.
+    /// True if the first look sees no other job's datagram.
     // Rule E.
     #[inline]
     pub(super) fn seems_ours(&self, wrap: &[u8; WRAP_BYTES]) -> bool {
@@ -110,13 +110,13 @@ impl Seal {
         }
     }
 
-    /// Opens a whole datagram that says to be from rank `from`, in place; answers where its packets
-    /// are. The wrap's rank and length were looked at.
+    /// Opens a whole datagram that claims to be from rank `from`, in place. Returns where its
+    /// packets are. Rank and length in the wrap must have been checked.
     // Rule E.
     #[inline]
     pub(super) fn open(&mut self, from: u32, datagram: &mut [u8]) -> Result<Range<usize>, Stray> {
         match self {
-            // The first look was all there is to see.
+            // The first check was enough.
             Self::Cookie(_) => {}
             Self::Tag(tagger) => tagger.check(from, datagram)?,
             Self::Encrypt(cipher) => return cipher.open(from, datagram),
@@ -124,8 +124,8 @@ impl Seal {
         Ok(WRAP_BYTES..datagram.len())
     }
 
-    /// As the outbox does it, for a datagram in one piece whose last header ends at `head_bytes`;
-    /// answers how many of its first bytes are covered.
+    /// Seals a datagram in one piece whose last header ends at `head_bytes`, like the outbox.
+    /// Returns how many of its first bytes are covered.
     #[cfg(feature = "fuzzing")]
     pub(super) fn close(&mut self, to: u32, datagram: &mut [u8], head_bytes: usize) -> usize {
         match self {
@@ -182,8 +182,8 @@ impl Tagger {
         }
     }
 
-    /// Numbers a datagram of `bytes` bytes for rank `to`, and writes into its wrap how much of it
-    /// the tag covers; answers that. `head_bytes`: up to the body of the last packet.
+    /// Numbers a datagram of `bytes` bytes for rank `to`, and writes into its wrap how many bytes
+    /// of it the tag covers. Returns that. `head_bytes`: up to the body of the last packet.
     #[inline]
     pub(super) fn cover(
         &mut self,
@@ -230,8 +230,8 @@ impl Tagger {
         let epoch = epoch_meant(said >> COVERED_BITS, pair.newest).ok_or(Stray::Forged)?;
         let to = self.me;
         let tag = self.tag(Unsaid { to, epoch }, &datagram[..covered]);
-        // Not in constant time: nobody is told whether it was right, and a guess costs a datagram
-        // however many bytes of it are.
+        // Not in constant time: no answer reveals whether a tag was right, and each guess costs a
+        // datagram, however many of its bytes are right.
         if tag != datagram[..MARK_BYTES] {
             return Err(Stray::Forged);
         }
@@ -287,7 +287,7 @@ pub(super) struct Cipher {
     me: u32,
     /// The number of the next datagram: never the same twice, whichever rank it is for.
     next: u64,
-    /// The ranks that were heard, `TOGETHER` of them in one piece of memory.
+    /// The ranks from which datagrams have come, `TOGETHER` of them in one piece of memory.
     senders: Vec<Option<Hidden<Senders>>>,
 }
 
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_made_up_is_dropped() {
+    fn a_datagram_cut_short_or_made_up_is_dropped() {
         for secure in BOTH {
             let (mut sender, mut receiver) = pair(secure);
             let datagram = closed(&mut sender, 52, 400);
@@ -660,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_another_rank_is_dropped() {
+    fn a_datagram_for_another_rank_is_dropped() {
         for secure in BOTH {
             let (mut sender, _) = pair(secure);
             let mut datagram = closed(&mut sender, 36, 0);

@@ -48,7 +48,7 @@ impl core::fmt::Debug for Socket {
     }
 }
 
-/// What a socket must know of its job.
+/// The parameters of a socket's job.
 pub(super) struct Job {
     /// This rank.
     pub(super) me: u32,
@@ -57,12 +57,12 @@ pub(super) struct Job {
     pub(super) peers: Vec<SocketAddr>,
     /// Bytes of the longest datagram.
     pub(super) longest_bytes: usize,
-    /// Whether packets share datagrams.
+    /// True if packets share datagrams.
     pub(super) coalesces: bool,
 }
 
 impl Socket {
-    /// Opens a socket on `address`, with a port and options as `settings` say.
+    /// Opens a socket on `address`, with port and options by `settings`.
     ///
     /// # Errors
     /// The system's.
@@ -123,7 +123,7 @@ impl Socket {
         self.ends.socket.recv_buffer_size().unwrap_or(212_992)
     }
 
-    /// Tells the socket its job.
+    /// Sets the job of the socket.
     pub(super) fn know(&mut self, job: Job) {
         self.me = job.me;
         self.seal = job.seal;
@@ -160,7 +160,8 @@ impl Socket {
         }
     }
 
-    /// Whether the system has dropped datagrams since the last time because there was no room.
+    /// Returns true if the system has dropped datagrams since the last time because there was no
+    /// room.
     pub(super) fn has_overflowed(&mut self) -> bool {
         let overflowed = overflowed(&self.ends.socket);
         core::mem::replace(&mut self.counters.overflowed, overflowed) < overflowed
@@ -193,8 +194,8 @@ impl Socket {
         self.room()
     }
 
-    /// The same for data with gaps. Each packet takes more room than one without, and time to be
-    /// packed: no room is left, so that the timers of what follows begin later.
+    /// Pushes packets of data with gaps. Each takes more room than one without gaps, and time to be
+    /// packed: no room is left, so that the timers of later packets begin later.
     #[cold]
     fn push_scattered<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         for number in 0..parcel.packets {
@@ -275,8 +276,9 @@ impl Socket {
         self.allow_fragments(&stuck.error)
     }
 
-    /// Returns true if `error` says that a path is narrower than its interface, as tunnels are, and
-    /// fragments help: they were forbidden until now. Repeating the datagram whole never would.
+    /// Allows fragments, and returns true, if `error` is that a path is narrower than its
+    /// interface, as tunnels are, and fragments were forbidden: the whole datagram would never get
+    /// through.
     fn allow_fragments(&mut self, error: &io::Error) -> bool {
         let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
         if !is_too_long || self.may_fragment {
@@ -302,14 +304,14 @@ impl Socket {
             .next(&self.ends, &mut self.seal, &mut self.counters)
     }
 
-    /// The same, if it came in one stretch with the one before.
+    /// The next datagram, if it came in one stretch with the one before.
     #[inline]
     pub(super) fn next_in_stretch(&mut self) -> Option<(u32, Range<usize>)> {
         self.inbox
             .next_in_stretch(&self.ends, &mut self.seal, &mut self.counters)
     }
 
-    /// Whether `next_in_stretch` may have more to tell.
+    /// Returns true if `next_in_stretch` may return more.
     #[inline]
     #[must_use]
     pub(super) fn has_more_in_stretch(&self) -> bool {
@@ -323,14 +325,14 @@ impl Socket {
         self.inbox.bytes(place)
     }
 
-    /// Whether `next` may have more to tell.
+    /// Returns true if `next` may return more.
     #[inline]
     #[must_use]
     pub(super) fn has_more(&self) -> bool {
         self.inbox.has_more()
     }
 
-    /// Whether all is done that came in one stretch, and more is in hand.
+    /// Returns true if all is done that came in one stretch, and more is in hand.
     #[inline]
     #[must_use]
     pub(super) fn is_at_end_of_stretch(&self) -> bool {
@@ -350,8 +352,8 @@ impl Socket {
         has_any
     }
 
-    /// On a connected socket the answer of the network to an earlier datagram may be the error of
-    /// the call that has found no datagram.
+    /// Notes a refusal of the network. On a connected socket the call that has found no datagram
+    /// returns it for an earlier datagram.
     fn look_for_refusal(&mut self) {
         let error = io::Error::last_os_error();
         if is_of_network(&error) {
@@ -366,7 +368,7 @@ impl Socket {
         self.inbox.is_in_place()
     }
 
-    /// Whether datagrams may wait in the system that were not asked for yet.
+    /// Returns true if datagrams may wait in the system that were not asked for yet.
     #[inline]
     pub(super) fn may_have_more(&self) -> bool {
         self.inbox.was_full()
@@ -418,8 +420,8 @@ fn enlarge_buffers(socket: &socket2::Socket, bytes: u64) {
     }
 }
 
-/// How many datagrams the system dropped because the socket's buffer was full; 0 where it does not
-/// tell (before Linux 4.12). Source: linux/sock_diag.h.
+/// How many datagrams the system dropped because the socket's buffer was full; 0 if it does not
+/// report that (before Linux 4.12). Source: linux/sock_diag.h.
 fn overflowed(socket: &socket2::Socket) -> u64 {
     const SO_MEMINFO: libc::c_int = 55;
     const SK_MEMINFO_DROPS: usize = 8;
@@ -438,7 +440,7 @@ fn overflowed(socket: &socket2::Socket) -> u64 {
     values[SK_MEMINFO_DROPS].into()
 }
 
-/// Whether the system refuses datagrams that the path does not carry whole, or cuts them into
+/// Makes the system refuse datagrams that the path does not carry whole, or cut them into
 /// fragments. Source: ip(7), ipv6(7).
 fn forbid_fragments(socket: &socket2::Socket, is_ipv4: bool, forbid: bool) -> io::Result<()> {
     let (level, option, value) = match (is_ipv4, forbid) {
@@ -649,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn where_bursts_are_refused_datagrams_go_alone() {
+    fn datagrams_go_alone_if_bursts_are_refused() {
         const SO_NO_CHECK: libc::c_int = 11;
         let mut ends = pair(&Settings::default(), false);
         // The system makes no bursts of datagrams without a checksum.

@@ -47,7 +47,7 @@ fn an_owner_and_a_visitor_are_not_inside_at_once() {
 }
 
 #[test]
-fn an_owner_is_not_inside_with_who_ends_its_ownership() {
+fn an_owner_and_the_thread_that_ends_its_ownership_are_never_both_inside() {
     let bugs = [
         Bug::NoBarrier,
         Bug::StoresRelaxed(Role::Inside),

@@ -116,11 +116,11 @@ fn threads_wait_for(counts: &'static [u64], messages: u64, last: u64) {
 const BUGS: [Bug; 2] = [Bug::NoCall, Bug::NoWake];
 
 #[test]
-fn who_leads_passes_on_and_calls_those_whose_message_has_come() {
+fn a_leader_passes_on_and_calls_the_threads_whose_message_has_come() {
     check(&BUGS, || threads_wait_for(&[1, 2], 2, 0));
 }
 
 #[test]
-fn who_is_called_twice_passes_on_what_it_does_not_need() {
+fn a_thread_that_is_called_twice_passes_the_second_call_on() {
     check(&BUGS, || threads_wait_for(&[1, 2, 3], 3, 2));
 }

@@ -34,6 +34,6 @@ mod site;
 #[allow(dead_code, reason = "the models do not use all of it")]
 pub(crate) mod wakeup;
 
-mod sheets;
+mod exchanges;
 
-use sheets::Node;
+use exchanges::Node;

@@ -16,9 +16,9 @@ pub const PLACES: u32 = 1;
 pub const RANKS_MAX: u32 = 1024;
 pub(crate) const PAYLOAD_BYTES: usize = 64;
 
-/// Bytes of a sheet's part for each rank: watched by itself.
+/// Bytes of a buffer's part for each rank: watched by itself.
 pub(crate) const PART_BYTES: usize = 64;
-pub const SHEET_BYTES: usize = 3 * PART_BYTES;
+pub const EXCHANGE_BYTES: usize = 3 * PART_BYTES;
 
 pub(crate) const ASLEEP: u32 = 1;
 pub(crate) const DOZES: u32 = 4;
@@ -153,24 +153,24 @@ pub(crate) struct Payloads;
 
 impl Payloads {
     pub(crate) fn span(&self, _: usize, bytes: usize) -> Span {
-        assert_eq!(bytes, 0, "the models bring sheets alone");
+        assert_eq!(bytes, 0, "the models use exchange buffers alone");
         Span::EMPTY
     }
 }
 
 /// Only its address is used.
 #[derive(Debug)]
-pub(crate) struct Sheet([u8; SHEET_BYTES]);
+pub(crate) struct ExchangeBuffer([u8; EXCHANGE_BYTES]);
 
-impl Sheet {
+impl ExchangeBuffer {
     fn leak() -> &'static Self {
-        let this: &'static Self = Box::leak(Box::new(Self([0; SHEET_BYTES])));
-        Memory::at(this.0.as_ptr().addr(), SHEET_BYTES, PART_BYTES);
+        let this: &'static Self = Box::leak(Box::new(Self([0; EXCHANGE_BYTES])));
+        Memory::at(this.0.as_ptr().addr(), EXCHANGE_BYTES, PART_BYTES);
         this
     }
 
     pub(crate) fn span(&self) -> Span {
-        Span::at(self.0.as_ptr().addr() as u64, SHEET_BYTES)
+        Span::at(self.0.as_ptr().addr() as u64, EXCHANGE_BYTES)
     }
 }
 
@@ -180,9 +180,9 @@ struct Own {
     area: &'static Area,
     slot: MemberSlot,
     payloads: Payloads,
-    row: &'static Sheet,
-    column: &'static Sheet,
-    board: &'static Sheet,
+    send_buffer: &'static ExchangeBuffer,
+    receive_buffer: &'static ExchangeBuffer,
+    broadcast_buffer: &'static ExchangeBuffer,
 }
 
 /// The memory of a node with one place.
@@ -203,9 +203,9 @@ impl Segment {
                 left: count(Role::Count),
             },
             payloads: Payloads,
-            row: Sheet::leak(),
-            column: Sheet::leak(),
-            board: Sheet::leak(),
+            send_buffer: ExchangeBuffer::leak(),
+            receive_buffer: ExchangeBuffer::leak(),
+            broadcast_buffer: ExchangeBuffer::leak(),
         };
         Self(Box::leak((0..ranks).map(own).collect()))
     }
@@ -226,15 +226,15 @@ impl Segment {
         &self.own(rank).payloads
     }
 
-    pub(crate) fn row(self, rank: u32) -> &'static Sheet {
-        self.own(rank).row
+    pub(crate) fn send_buffer(self, rank: u32) -> &'static ExchangeBuffer {
+        self.own(rank).send_buffer
     }
 
-    pub(crate) fn column(self, rank: u32) -> &'static Sheet {
-        self.own(rank).column
+    pub(crate) fn receive_buffer(self, rank: u32) -> &'static ExchangeBuffer {
+        self.own(rank).receive_buffer
     }
 
-    pub(crate) fn board(self, _: u32, rank: u32) -> &'static Sheet {
-        self.own(rank).board
+    pub(crate) fn broadcast_buffer(self, _: u32, rank: u32) -> &'static ExchangeBuffer {
+        self.own(rank).broadcast_buffer
     }
 }

@@ -126,7 +126,7 @@ fn a_transfer_is_used_again_as_soon_as_its_message_is_done() {
 }
 
 #[test]
-fn what_the_sender_may_not_write_the_receiver_reads() {
+fn the_receiver_reads_what_the_sender_may_not_write() {
     let bugs = [Bug::OneTooMany(Role::Copied)];
     check(&bugs, || {
         copy(1, ROOM + 2 * BYTES / 3, (1, 0));

@@ -112,7 +112,7 @@ fn bodies_are_overwritten_only_when_they_are_read() {
 }
 
 #[test]
-fn who_has_the_reply_slot_overwrites_only_what_it_has_read() {
+fn the_owner_of_the_reply_slot_overwrites_only_what_it_has_read() {
     let bugs = [
         Bug::StoresRelaxed(Role::Sequence),
         Bug::LoadsRelaxed(Role::Sequence),

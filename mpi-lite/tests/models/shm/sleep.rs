@@ -28,9 +28,9 @@ impl Waker {
         }
     }
 
-    fn rouse(&self) {
+    fn wake_with_ticker(&self) {
         if !is_planted(Bug::NoWake) {
-            self.wakeup.rouse(1, self.area);
+            self.wakeup.wake_with_ticker(1, self.area);
         }
     }
 
@@ -135,7 +135,7 @@ fn wait_for_short_messages(is_oversubscribed: bool) {
 /// A rank that computes: its ticker waits for long messages. Their sender fences, whichever side
 /// pays for short ones.
 fn wait_for_long_messages() {
-    wait_for_messages(true, Waker::rouse, |sleeper, is_there| {
+    wait_for_messages(true, Waker::wake_with_ticker, |sleeper, is_there| {
         sleeper.doze_until(is_there);
     });
 }
@@ -195,7 +195,7 @@ fn a_message_wakes_its_receiver_where_both_fence() {
 }
 
 #[test]
-fn a_message_wakes_its_receiver_where_who_sleeps_pays() {
+fn a_message_wakes_its_receiver_where_the_sleeper_fences() {
     check(APART, || wait_for_short_messages(false));
 }
 
@@ -205,7 +205,7 @@ fn room_wakes_its_sender_where_both_fence() {
 }
 
 #[test]
-fn room_wakes_its_sender_where_who_sleeps_pays() {
+fn room_wakes_its_sender_where_the_sleeper_fences() {
     check(APART, || wait_for_room(false));
 }
 
@@ -215,7 +215,7 @@ fn a_long_message_wakes_the_ticker_of_a_rank_that_computes() {
 }
 
 #[test]
-fn a_ticker_that_is_about_to_park_hears_that_it_is_over() {
+fn a_ticker_that_is_about_to_park_notices_the_end() {
     let bugs = [
         Bug::StoresRelaxed(Role::Attention),
         Bug::NoSecondLook,

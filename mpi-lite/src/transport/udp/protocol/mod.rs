@@ -1,5 +1,5 @@
-//! Packet protocols as guests of that which carries their packets. The one knows messages and no
-//! sockets, the other sockets and no messages; this is all that they know of each other.
+//! The interface between a packet protocol, the guest, and its carrier. A protocol has messages and
+//! no sockets, the carrier has sockets and no messages.
 
 pub(crate) mod rmpp;
 
@@ -16,17 +16,17 @@ pub(crate) const HEADER_BYTES: usize = 36;
 
 /// The header of a packet on its way out.
 pub(crate) trait Header: Deref<Target = [u8]> {
-    /// That of the packet which comes `count` behind this one in a run of packets.
+    /// The header of the packet that comes `count` behind this one in a run of packets.
     fn behind(&self, count: u32) -> Self;
 }
 
-/// What goes out: a packet, or a run of packets that only their numbers tell apart.
+/// An outgoing packet, or a run of packets that differ only in their numbers.
 pub(crate) struct Parcel<'a, H> {
     pub(crate) to: PeerId,
-    /// Of the first packet; those behind it have [`Header::behind`].
+    /// The header of the first packet. Those behind it have [`Header::behind`].
     pub(crate) header: &'a H,
     pub(crate) packets: u32,
-    /// What stands before the body of a first packet; else empty.
+    /// The envelope before the body of a first packet; else empty.
     pub(crate) envelope: &'a [u8],
     /// The bodies of all packets, each as long as the others.
     pub(crate) body: Part<'a>,
@@ -42,7 +42,7 @@ impl<'a, H: Header> Parcel<'a, H> {
     }
 }
 
-/// A packet that is expected: where its payload belongs is known before it comes.
+/// An expected packet: the place of its payload is known before it comes.
 pub(crate) trait Expected {
     /// Bytes of its header.
     fn header_bytes(&self) -> usize;
@@ -69,7 +69,7 @@ pub(crate) trait Run {
     fn add(&mut self, datagram: &[u8]) -> bool;
 }
 
-/// What the carrier knows of the way to a peer.
+/// The carrier's route to a peer.
 #[derive(Debug, Default)]
 pub(crate) struct Route {
     /// Where the peer's socket listens.
@@ -80,8 +80,8 @@ pub(crate) struct Route {
 
 /// A packet protocol, with the places of the bytes of its messages.
 ///
-/// The transport that carries its packets begins messages, hands in what comes, hands out what is
-/// to go, keeps the time, and passes on what there is to tell.
+/// The carrier begins messages, hands in received packets, sends packets that are due, keeps the
+/// time, and passes events on.
 pub(crate) trait Protocol {
     /// The name of a message that has begun.
     type Message: Copy;
@@ -98,7 +98,7 @@ pub(crate) trait Protocol {
     /// Begins a message; `transmit` sends it, or `transmit_first` its beginning.
     ///
     /// # Errors
-    /// [`Refusal`], at once; nothing has begun.
+    /// [`Refusal`]; nothing has begun.
     fn send(
         &mut self,
         to: PeerId,
@@ -123,23 +123,23 @@ pub(crate) trait Protocol {
         send: impl FnMut(&Parcel<'_, Self::Header>),
     ) -> bool;
 
-    /// What `transmit_first` has handed out is on its way.
+    /// Notes that the packet of `transmit_first` is on its way.
     fn note_sent(&mut self, message: Self::Message, now: Instant);
 
-    /// Returns true if something is to be handed out that should not wait.
+    /// Returns true if an urgent packet is due.
     fn is_pressed(&self) -> bool;
 
     /// The packet that is likely to come next, and the memory where its payload belongs. That is
     /// written by nobody else, and read by nobody until the message is complete.
     fn awaited(&mut self) -> Option<(Self::Expected, Span)>;
 
-    /// The payload of the next packet to be taken in is at its place already: it is the one that
-    /// was `awaited` last.
+    /// Notes that the payload of the next packet is in its place already: the packet is the one
+    /// that was `awaited` last.
     fn note_in_place(&mut self);
 
-    /// Takes in the packet that `left` begins with, which `from` has sent, and tells `sink` of the
-    /// message that it begins. Returns where the next packet begins, and whether the sink was told
-    /// of a message. All that `tell` has to tell is to be told before.
+    /// Handles the packet of `from` at the start of `left`, and reports the message that it begins
+    /// to `sink`. Returns where the next packet begins, and true if a message was reported. Earlier
+    /// events must have been reported by `tell`.
     fn take_packet(
         &mut self,
         from: PeerId,
@@ -151,7 +151,7 @@ pub(crate) trait Protocol {
     /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
     fn run_of(&self, datagram: &[u8]) -> Option<Self::Run>;
 
-    /// Takes in a run of packets; `payload` returns that of each, by its place in the run.
+    /// Handles a run of packets. `payload` returns the payload of each, by its place in the run.
     fn take_run<'a>(
         &mut self,
         from: PeerId,
@@ -160,29 +160,29 @@ pub(crate) trait Protocol {
         now: Instant,
     );
 
-    /// Datagrams were dropped on this side: there was no room for them.
+    /// Notes that datagrams were dropped on this side for want of room.
     fn note_overflow(&mut self);
 
     /// Lands a message that was held. Returns true if it is complete.
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool;
 
-    /// Tells `sink` what has happened, as long as it wants more. `route` is the way to a peer.
-    /// Returns true if there was anything.
+    /// Reports to `sink` what has happened, until `wants_more` returns false. `route` is the way to
+    /// a peer. Returns true if there was anything.
     fn tell(&mut self, now: Instant, sink: &mut impl Sink, route: impl Fn(PeerId) -> Route)
     -> bool;
 
-    /// Returns true if `tell` has something to tell.
+    /// Returns true if `tell` has something to report.
     fn has_news(&self) -> bool;
 
     /// Returns true if packets of long messages went or came since this was last called.
     fn has_moved(&mut self) -> bool;
 
-    /// When `handle_timeout` is to be called.
+    /// Returns when `handle_timeout` must be called.
     fn next_timeout(&self) -> Option<Instant>;
 
     /// Does what is due. Returns true if anything was.
     fn handle_timeout(&mut self, now: Instant) -> bool;
 
-    /// Returns true if everything that was sent is with its receivers.
+    /// Returns true if all sent messages are with their receivers.
     fn is_quiet(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What the driver knows of messages on their way in.
+//! The driver's records of messages on their way in.
 
 use rmpp_core::{IncomingId, NodeId};
 
@@ -13,7 +13,7 @@ use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
 pub(super) const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is its \
                                  host up, and does a firewall between the hosts keep UDP away?";
 
-/// The same, where a message was announced and will not come (rule N).
+/// Why a peer is lost that announced a message and then gave it up (rule N).
 pub(super) const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite \
                                   never does (decision 0031): run all ranks with the same mpi-lite";
 
@@ -32,7 +32,7 @@ pub(super) fn arrival_of(id: IncomingId) -> Arrival {
     Arrival(u32::try_from(id.index()).expect("core indices have 32 bits"))
 }
 
-/// What there is to tell.
+/// What is to be reported.
 #[derive(Debug)]
 pub(super) enum News {
     Event(Event),

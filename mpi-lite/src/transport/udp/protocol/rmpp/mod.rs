@@ -97,7 +97,7 @@ pub(crate) struct Driver {
     has_moved: bool,
     /// The message that the last data was for: more of it is likely to come next.
     current: Option<IncomingId>,
-    /// Where in which message belongs what was told last to be likely to come next.
+    /// The message and offset of the payload that `awaited` has last returned.
     awaited: Option<(IncomingId, u64)>,
     /// The payload of the packet in hand was received at its place, which is this one.
     in_place: Option<(IncomingId, u64)>,
@@ -164,7 +164,7 @@ impl Driver {
         send(&parcel)
     }
 
-    /// Does with the payload of a packet what the core says.
+    /// Copies the payload of a packet to the place that the core has returned.
     #[inline]
     fn place(&mut self, placement: Placement, payload: &[u8], now: Instant) {
         match placement {
@@ -191,8 +191,8 @@ impl Driver {
         }
     }
 
-    /// Tells `sink` of a message whose first packet is here, and lands it. Returns false if it was
-    /// no message of an engine.
+    /// Reports a message to `sink` whose first packet is here, and lands it. Returns false if it
+    /// was no message of an engine.
     #[inline]
     fn announce(&mut self, first: First<'_>, now: Instant, sink: &mut impl Sink) -> bool {
         let First {
@@ -244,7 +244,7 @@ impl Driver {
         }
     }
 
-    /// Tells the core that a message lands. Returns true if all of it is there.
+    /// Gives the core the place where a message lands. Returns true if all of it is there.
     // Each message that is received passes here; a call of its own costs 30 instructions.
     #[inline(always)]
     fn land_into(&mut self, id: IncomingId, area: Area, now: Instant) -> bool {
@@ -485,7 +485,7 @@ impl Protocol for Driver {
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
         let id = self.core.incoming().at(arrival.0 as usize);
         let Some((id, place)) = id.and_then(|id| Some((id, self.core.incoming().kept(id)?))) else {
-            // Its sender is lost: the event that tells so waits to be told.
+            // Its sender is lost, and the event is still to be reported.
             return false;
         };
         let Place::Held(first) = place else {
@@ -520,7 +520,7 @@ impl Protocol for Driver {
                         from,
                         payload: &payload,
                         len,
-                        // It may have gaps: the core knows whether it is complete.
+                        // It may have gaps: the core decides whether it is complete.
                         is_whole: false,
                     };
                     if !self.announce(first, now, sink) {
@@ -584,7 +584,7 @@ struct First<'a> {
     is_whole: bool,
 }
 
-/// The name of a message, if the sink has been told of it.
+/// The name of a message, if it was reported to the sink.
 fn known((id, place): (IncomingId, Option<Place>)) -> Option<Arrival> {
     let is_known = !matches!(place, Some(Place::Early(_)));
     is_known.then(|| arrival_of(id))
@@ -662,7 +662,7 @@ mod tests {
     /// The sink knows nothing of a message that came before its turn, so it must not be told of
     /// the end of it.
     #[test]
-    fn who_is_lost_with_a_message_that_came_early_had_announced_none() {
+    fn a_loss_ends_no_message_that_came_early_and_was_never_announced() {
         let now = Instant::ZERO;
         let mut config = Config::with_caps(2, 1000, Caps::FAST);
         config.lost_after = Some(core::time::Duration::from_secs(10));

@@ -73,7 +73,7 @@ impl Terms {
         config.min_timeout =
             (config.min_timeout * self.ranks_per_core.max(1)).min(config.max_timeout);
         if self.ranks_per_core > 1 {
-            // A peer that is to answer may first have to wait for a core.
+            // A peer may have to wait for a core before it answers.
             config.probe_timeout = config.min_timeout;
         }
         if !self.caps.is_classic() {
@@ -86,7 +86,7 @@ impl Terms {
             config.unscheduled_bytes = unscheduled.min(share as usize / 4);
             config.first_window_bytes = (share / 2).clamp(packet, (1 << 20).max(packet));
             if self.caps.has(Caps::COALESCE) {
-                // A datagram brings dozens of messages: not each of them is worth an answer.
+                // A datagram brings dozens of messages: to answer each costs too much.
                 config.ack_every = ACK_EVERY;
             }
             if settings.rmpp_ack == Acks::Eager {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_peers_send_unasked_fits_half_of_a_receive_buffer() {
+    fn unasked_packets_of_all_peers_fit_half_of_a_receive_buffer() {
         for nodes in [2, 8, 64, 1000] {
             let cards = vec![card(Caps::FAST, 1 << 23, 1); nodes];
             let config = Terms::of(&cards).config(1 << 23, &Settings::default());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_until_its_next_timer_does_not_forgive_the_silence_of_its_peers() {
+    fn the_longest_sleep_is_too_short_to_hide_a_lost_peer() {
         for lost_s in 1..200 {
             let mut config = Config::classic(2, 1000);
             be_patient(&mut config, lost_s);

@@ -1,5 +1,6 @@
-//! Exchanges by sheets: while the last member to come reads and writes, nobody else touches the
-//! same memory, and each member gets what the others gave in the same epoch.
+//! Exchanges through buffers in shared memory: while the last member to come reads and writes,
+//! nobody else touches the same memory, and each member gets what the others gave in the same
+//! epoch.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -52,8 +53,8 @@ fn wait<T>(mut look: impl FnMut() -> Look<T>) -> T {
     }
 }
 
-fn part(sheet: Span, rank: usize) -> Span {
-    sheet.part(rank * PART_BYTES, PART_BYTES)
+fn part(buffer: Span, rank: usize) -> Span {
+    buffer.part(rank * PART_BYTES, PART_BYTES)
 }
 
 /// What the member of rank `from` gives that of rank `to`.
@@ -76,7 +77,7 @@ fn combine<'a>(
             assert_eq!(epoch.has_come(rank), Some(Ok(about)));
         }
         work(epoch);
-        epoch.release_sheets(about);
+        epoch.release_exchange(about);
     } else {
         assert_eq!(wait(|| epoch.is_released()), about);
     }
@@ -84,44 +85,44 @@ fn combine<'a>(
     epoch
 }
 
-/// All-to-all by rows and columns.
+/// All-to-all by send and receive buffers.
 fn transpose(site: &Site, epochs: usize) {
     let (me, size) = (site.me(), site.size());
     for number in 1..=epochs {
         let bring = |epoch: Epoch<'_>| {
             for to in 0..size {
-                part(epoch.row(), to).fill(letter(number, me, to));
+                part(epoch.send_buffer(), to).fill(letter(number, me, to));
             }
         };
         let work = |epoch: Epoch<'_>| {
             for from in 0..size {
                 for to in 0..size {
-                    let block = part(epoch.row_of(from), to);
-                    part(epoch.column_of(to), from).copy_from(block);
+                    let block = part(epoch.send_buffer_of(from), to);
+                    part(epoch.receive_buffer_of(to), from).copy_from(block);
                 }
             }
         };
         let epoch = combine(site, bring, work);
         for from in 0..size {
-            let block = part(epoch.column(), from);
+            let block = part(epoch.receive_buffer(), from);
             assert!(block.is(letter(number, from, me)), "from {from} to {me}");
         }
     }
 }
 
-/// All-gather by rows and the board.
+/// All-gather by send buffers and the broadcast buffer.
 fn concatenate(site: &Site, epochs: usize) {
     let (me, size) = (site.me(), site.size());
     for number in 1..=epochs {
-        let bring = |epoch: Epoch<'_>| part(epoch.row(), 0).fill(letter(number, me, 0));
+        let bring = |epoch: Epoch<'_>| part(epoch.send_buffer(), 0).fill(letter(number, me, 0));
         let work = |epoch: Epoch<'_>| {
             for from in 0..size {
-                part(epoch.board(), from).copy_from(part(epoch.row_of(from), 0));
+                part(epoch.broadcast_buffer(), from).copy_from(part(epoch.send_buffer_of(from), 0));
             }
         };
         let epoch = combine(site, bring, work);
         for from in 0..size {
-            let block = part(epoch.board(), from);
+            let block = part(epoch.broadcast_buffer(), from);
             assert!(block.is(letter(number, from, 0)), "from {from}");
         }
     }
@@ -130,10 +131,10 @@ fn concatenate(site: &Site, epochs: usize) {
 /// Only the way to the last member, which does not release the others.
 fn hand_over(site: &Site, _: usize) {
     let (epoch, _) = site.begin_epoch(ABOUT, false);
-    part(epoch.row(), 0).fill(letter(1, site.me(), 0));
+    part(epoch.send_buffer(), 0).fill(letter(1, site.me(), 0));
     if epoch.count().expect("it makes sense") {
         for from in 0..site.size() {
-            assert!(part(epoch.row_of(from), 0).is(letter(1, from, 0)));
+            assert!(part(epoch.send_buffer_of(from), 0).is(letter(1, from, 0)));
         }
     }
 }
@@ -150,7 +151,8 @@ fn gather(ranks: usize, act: fn(&Site, usize), epochs: usize) {
     }
 }
 
-/// A member that is counted hands its row to the last one; the release hands out what all get.
+/// A member that is counted hands its send buffer to the last one; the release hands out what all
+/// get.
 const BUGS: &[Bug] = &[
     Bug::StoresRelaxed(Role::Come),
     Bug::Unreleased(Role::Come),

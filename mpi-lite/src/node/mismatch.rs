@@ -1,4 +1,4 @@
-//! Members that are not in the same collective: what their slots tell of it.
+//! Finds members that are in another collective, by what their slots contain.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -6,8 +6,8 @@ use super::site::{About, Before, Member, ROUND_BITS, Site};
 use crate::sync::fence;
 
 impl Site {
-    /// Whether the member of `rank` has come to an epoch to which this member has not, and all
-    /// messages that it sent before lie in their channels.
+    /// Returns true if the member of `rank` has come to an epoch to which this member has not, and
+    /// all messages that it sent before lie in their channels.
     #[must_use]
     pub fn has_gone_on(&self, rank: usize) -> bool {
         let at = self.at.load(Relaxed);
@@ -18,15 +18,15 @@ impl Site {
         self.members.get(rank).is_some_and(is_ahead)
     }
 
-    /// What the member of `rank` came for at the first epoch to which this one has not come, if
-    /// its line still says that.
+    /// Returns what the member of `rank` came for at the first epoch to which this one has not
+    /// come, if its line still contains that.
     #[must_use]
     pub fn next_of(&self, rank: usize) -> Option<About> {
         self.came_for(rank, self.at.load(Relaxed) + 1)
     }
 
-    /// What this member brought to its last epoch, and a rank that brought something else to
-    /// the same. Nobody gathers any more.
+    /// Returns what this member brought to its last epoch, and a rank that brought something else
+    /// to that epoch. Nobody gathers any more.
     #[must_use]
     pub fn disagreement(&self) -> Option<(About, (usize, About))> {
         let at = self.at.load(Relaxed);
@@ -35,11 +35,11 @@ impl Site {
         Some((mine, self.differs(at, differs)?))
     }
 
-    /// A rank that came to this member's last epoch for something else than `mine`, or to the
-    /// one before for something else than this member did; and what for. What it came for before
-    /// stands in [`About::before`].
+    /// Finds a rank that came to this member's last epoch for something else than `mine`, or to
+    /// the epoch before for something else than this member; and returns what for. What it came
+    /// for before stands in [`About::before`].
     #[must_use]
-    pub fn parted(&self, mine: About) -> Option<(usize, About)> {
+    pub fn mismatch(&self, mine: About) -> Option<(usize, About)> {
         let at = self.at.load(Relaxed);
         let before = || {
             if mine.before() == Before::default() {
@@ -54,21 +54,21 @@ impl Site {
             .or_else(before)
     }
 
-    /// A rank that came to epoch `at` for what differs, and what for.
+    /// Finds a rank that came to epoch `at` for what differs, and returns what for.
     fn differs(&self, at: u64, differs: impl Fn(About) -> bool) -> Option<(usize, About)> {
         let ranks = 0..self.members.len();
         let mut all = ranks.filter_map(|rank| Some((rank, self.came_for(rank, at)?)));
         all.find(|&(_, theirs)| differs(theirs))
     }
 
-    /// What the member of `rank` came for at epoch `at`, if its line still says that.
+    /// Returns what the member of `rank` came for at epoch `at`, if its line still contains that.
     fn came_for(&self, rank: usize, at: u64) -> Option<About> {
         let line = &self.members[rank].slot.brought[self.turn_of(at)];
         if line.sequence.load(Acquire) >> ROUND_BITS != at {
             return None;
         }
         let about = About::decode(line.words[0].load(Relaxed));
-        // Its member may have gone on meanwhile, and be writing it anew.
+        // The member may have left meanwhile, and be writing the line again.
         fence(Acquire);
         (line.sequence.load(Relaxed) >> ROUND_BITS == at).then_some(about)
     }
