@@ -50,6 +50,8 @@ struct Rank {
     card: Option<ByteBuf>,
     /// A rank has finalized without it, as it no longer answers.
     is_lost: bool,
+    /// Its Finalize has failed.
+    has_failed: bool,
 }
 
 /// The state of all ranks, and the verdict.
@@ -78,6 +80,7 @@ impl Job {
             has_ended: false,
             card: None,
             is_lost: false,
+            has_failed: false,
         };
         Job {
             ranks: hosts.iter().map(rank).collect(),
@@ -135,10 +138,7 @@ impl Job {
             Report::Card { rank, card } => self.collect(rank, card),
             Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
             Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
-            Report::Failure { rank, reason } => {
-                let (who, reason) = (self.who(rank), printable_line(&reason));
-                self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
-            }
+            Report::Failure { rank, reason } => self.finalize_failed(rank, &reason),
             Report::Abort {
                 rank,
                 code,
@@ -315,6 +315,15 @@ impl Job {
         self.hand_out_cards();
     }
 
+    /// Notes that a Finalize of this rank failed: the first one only, so that a rank that fails for
+    /// ever fills no memory.
+    fn finalize_failed(&mut self, rank: u32, reason: &str) {
+        if !std::mem::replace(&mut self.ranks[rank as usize].has_failed, true) {
+            let (who, reason) = (self.who(rank), printable_line(reason));
+            self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
+        }
+    }
+
     /// Ends the ranks that are lost once no other is left.
     fn end_the_lost(&mut self) {
         let is_over = |rank: &Rank| rank.is_lost || rank.phase == Phase::Gone;
@@ -356,6 +365,7 @@ impl Job {
     }
 
     fn rank_ended(&mut self, rank: u32, ended: Ended) {
+        self.ranks[rank as usize].has_ended = true;
         if self.ranks[rank as usize].is_lost {
             // The others go on without it, however it ends.
             self.ranks[rank as usize].phase = Phase::Gone;
@@ -367,7 +377,6 @@ impl Job {
 
     fn judge_end(&mut self, rank: u32, ended: Ended) {
         let who = self.who(rank);
-        self.ranks[rank as usize].has_ended = true;
         let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
         match (ended, phase) {
             (Ended::Killed(signal), _) => {
@@ -563,6 +572,7 @@ mod tests {
         }
         assert_eq!((job.exit_code(), job.is_ending()), (1, true));
         job.hear("n1", ended(2, Ended::Killed(9)));
+        job.hear("n1", Report::Quiet);
         assert_eq!((job.exit_code(), lines(&mut job)), (1, vec![]));
     }
 
@@ -592,8 +602,10 @@ mod tests {
     fn a_finalize_that_fails_is_reported_and_ends_nobody() {
         let mut job = job(2);
         job.hear("n1", Report::Init { rank: 0 });
-        let reason = "a wait is missing".into();
-        job.hear("n1", Report::Failure { rank: 0, reason });
+        for _ in 0..2 {
+            let reason = "a wait is missing".into();
+            job.hear("n1", Report::Failure { rank: 0, reason });
+        }
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", ended(0, Ended::Exited(0)));
         assert_eq!((job.exit_code(), job.is_ending()), (1, false));

@@ -91,6 +91,15 @@ fn an_impossible_report_fails_the_job_and_names_the_host() {
     let scratch = Scratch::new();
     let init = || Report::Init { rank: 0 };
     let finalized = || Report::Finalized { rank: 0 };
+    let loss = |lost| Report::Loss {
+        rank: 0,
+        lost,
+        reason: "no answer".into(),
+    };
+    let failure = || Report::Failure {
+        rank: 0,
+        reason: "no answer".into(),
+    };
     let impossible = [
         ("started twice", vec![started(0), started(0)]),
         ("started rank 7", vec![started(7)]),
@@ -110,6 +119,12 @@ fn an_impossible_report_fails_the_job_and_names_the_host() {
             "Finalize without Init",
             vec![started(0), finalized(), ended(0), Report::Quiet],
         ),
+        ("a loss before Init", vec![started(0), loss(0)]),
+        (
+            "the loss of a rank that does not exist",
+            vec![started(0), init(), loss(1)],
+        ),
+        ("a failure before Init", vec![started(0), failure()]),
         ("a second Ready", vec![ready()]),
         ("empty output", vec![started(0), output(0, vec![])]),
         ("output before", vec![output(0, vec![b'x'])]),
@@ -145,7 +160,7 @@ fn an_impossible_report_fails_the_job_and_names_the_host() {
 }
 
 #[test]
-fn what_a_right_host_reports_is_believed() {
+fn the_reports_of_a_right_host_are_believed() {
     let scratch = Scratch::new();
     let reports = [
         started(0),
@@ -240,6 +255,8 @@ fn a_host_that_passes_on_a_long_card_is_named() {
 #[test]
 fn an_mpi_lite_of_another_version_is_named_at_once() {
     let scratch = Scratch::new();
+    let ours = String::from_utf8_lossy(MAGIC);
+    let ours = ours.rsplit(' ').next().expect("a version").trim_end();
     for (line, theirs) in [
         (r"\001mpi-lite agent 3\n", "3"),
         (
@@ -258,7 +275,7 @@ fn an_mpi_lite_of_another_version_is_named_at_once() {
             "host other",
             &format!("version {theirs}"),
             &format!("host {}", own.display()),
-            "version 4 (mpi-lite ",
+            &format!("version {ours} (mpi-lite "),
         ];
         mpirun(&["-n", "1", "--host", "other", "true"])
             .env("MPILITE_SSH", ssh)

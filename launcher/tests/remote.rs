@@ -5,6 +5,8 @@ mod common;
 use std::time::Duration;
 
 use common::{Scratch, boot_rank, mpirun};
+use launcher::wire::{MAGIC, Report};
+use mpi_lite::boot::protocol::encode;
 
 const TOGETHER: &[&str] = &["-n", "4", "--host", "n1:2,n2:2"];
 
@@ -277,18 +279,25 @@ fn an_interface_that_is_missing_there_is_named() {
 #[test]
 fn an_agent_that_sends_rubbish_ends_the_job() {
     let scratch = Scratch::new();
+    let unused = |version: &str| Report::Ready {
+        version: version.into(),
+        server: None,
+        client: None,
+    };
+    let ready = encode(&unused(env!("CARGO_PKG_VERSION"))).expect("it is short");
+    let foreign = encode(&unused("9.9.9")).expect("it is short");
+    let strange = encode(&Report::Init { rank: 7 }).expect("it is short");
     let rubbish = [
-        r"printf '\001mpi-lite agent 4\n\377\377\377\377'",
-        r"printf '\001mpi-lite agent 4\n\000\000\000\000'",
-        r"printf '\001mpi-lite agent 4\n\001\000\000\000\377'; exec sleep 1000",
-        // Ready of another version.
-        r"printf '\001mpi-lite agent 4\n\011\000\000\000\000\0059.9.9\000\000'; exec sleep 1000",
-        // Ready, then a report about rank 7.
-        r"printf '\001mpi-lite agent 4\n\011\000\000\000\000\0050.1.0\000\000';
-          printf '\002\000\000\000\003\007'; exec sleep 1000",
+        vec![0xff; 4],
+        vec![0; 4],
+        vec![1, 0, 0, 0, 0xff],
+        foreign,
+        [ready, strange].concat(),
     ];
-    for line in rubbish {
-        let ssh = scratch.write("ssh", format!("#!/bin/sh\n{line}\n"), 0o755);
+    for bytes in rubbish {
+        let sent = scratch.write("sent", [MAGIC, &bytes].concat(), 0o644);
+        let script = format!("#!/bin/sh\ncat {}\nexec sleep 1000\n", sent.display());
+        let ssh = scratch.write("ssh", script, 0o755);
         mpirun(&["-n", "1", "--host", "n1", "true"])
             .env("MPILITE_SSH", ssh)
             .run()
@@ -306,7 +315,7 @@ fn an_agent_without_a_server_ends() {
     ] {
         let outcome = mpirun(&["--agent"]).input(input).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 4\n"));
+        assert!(outcome.stdout.starts_with(MAGIC));
     }
 }
 
