@@ -170,6 +170,13 @@ impl Job {
                     "host {host} has given no sign of life for {seconds} s"
                 ));
             }
+            Report::Unreached { reason, patience } => {
+                let (host, seconds) = (printable(host), patience.as_secs_f64());
+                self.say(format!(
+                    "host {host} accepts no ssh connection yet ({reason}); trying again for \
+                     {seconds} s"
+                ));
+            }
             Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
             Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
             Report::Counters { .. } => {}

@@ -272,6 +272,13 @@ pub enum Report {
     Pong,
     /// The node has given no sign of life for so long. `mpirun` makes this report itself.
     Silent(Duration),
+    /// The node accepts no connection yet, and is tried again. `mpirun` makes this report itself.
+    Unreached {
+        /// What the system says about the connection.
+        reason: String,
+        /// For how long it is tried.
+        patience: Duration,
+    },
     /// The node is gone. `mpirun` makes this report itself.
     Lost {
         /// What is known about it.
@@ -302,6 +309,7 @@ impl Report {
             | Report::Quiet
             | Report::Pong
             | Report::Silent(_)
+            | Report::Unreached { .. }
             | Report::Lost { .. } => None,
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Scratch, boot_rank, mpirun};
 use launcher::wire::{MAGIC, Report};
@@ -118,10 +118,6 @@ fn a_host_that_cannot_be_reached_is_named_with_the_words_of_ssh() {
              unknown",
         ),
         (
-            "refused",
-            "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: connect to host refused port 22",
-        ),
-        (
             "chatty",
             "its shell prints more than 64 KiB before our agent starts",
         ),
@@ -164,6 +160,45 @@ fn a_crowded_sshd_is_asked_again() {
         .run()
         .succeeds();
     assert!(scratch.path().join("once").exists());
+}
+
+#[test]
+fn a_host_that_refuses_at_first_is_asked_again_with_one_line() {
+    let scratch = Scratch::new();
+    let script = format!(
+        "#!/bin/sh\nfor attempt in 1 2; do\n    if mkdir {}/$attempt 2>/dev/null; then\n        echo \
+         'ssh: connect to host n1 port 22: Connection refused' >&2; exit 255\n    fi\ndone\nexec {} \
+         \"$@\"\n",
+        scratch.path().display(),
+        common::fake_ssh().display()
+    );
+    let outcome = mpirun(&["-n", "1", "--host", "n1", "echo", "yes"])
+        .env("MPILITE_SSH", scratch.write("ssh", script, 0o755))
+        .run();
+    assert!(scratch.path().join("2").exists(), "{outcome:?}");
+    assert_eq!(outcome.out(), "yes\n", "{outcome:?}");
+    let words = "host n1 accepts no ssh connection yet (Connection refused); trying again for 10 s";
+    outcome.fails_with(0, &[words]);
+}
+
+/// Two lines: the user knows at once what `mpirun` waits for, and at the end why the job failed.
+#[test]
+fn a_host_that_goes_on_to_refuse_is_given_up_after_ten_seconds() {
+    let start = Instant::now();
+    let outcome = mpirun(&["-n", "1", "--host", "refused", "true"])
+        .over_fake_ssh()
+        .run();
+    assert!(start.elapsed() >= Duration::from_secs(10));
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let [first, last] = lines[..] else {
+        panic!("two lines are expected: {outcome:?}");
+    };
+    assert!(first.contains("host refused accepts no ssh connection yet"));
+    let words = "cannot start on host refused: ";
+    assert!(last.contains(words), "{outcome:?}");
+    let words = "exited with status 255: ssh: connect to host refused port 22: Connection refused";
+    assert!(last.contains(words), "{outcome:?}");
+    assert_eq!(outcome.code, 125);
 }
 
 #[test]

@@ -7,8 +7,8 @@
 //! ratios are taken within a round. `COMPARE=quick` makes fewer and shorter rounds,
 //! `ONLY=loss,network-1500,node` runs these sections or parts alone (also to go on where an
 //! interruption came), and `MPILITE_BENCH_ROUNDS` sets the number of rounds. Pictures go to
-//! `docs/plots`, those of a quick comparison or of fewer than five rounds to `target/compare`, where
-//! the texts are. At the end stand the goals of what was measured.
+//! `docs/plots`, those of a quick comparison or of fewer than five rounds to `target/compare`,
+//! where the texts are. At the end stand the goals of what was measured.
 //!
 //! `BEFORE=prefix` measures the mpi-lite that is installed there in the place of the other MPIs, to
 //! see what a change does; there are no goals and no pictures then.

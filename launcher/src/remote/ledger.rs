@@ -99,7 +99,7 @@ impl Ledger {
             Report::InputClosed if self.find(0).is_none() => {
                 return Err(cannot_be("the end of the input that another host has"));
             }
-            Report::Silent(_) | Report::Lost { .. } => {
+            Report::Silent(_) | Report::Unreached { .. } | Report::Lost { .. } => {
                 return Err(cannot_be("it speaks of its own silence or loss"));
             }
             Report::Loss { lost, .. } if *lost as usize >= self.job_size => {

@@ -126,8 +126,8 @@ impl Delivery {
         self.fail_all(|it| ports.lost_member(it, &[peer]).is_some(), &error);
     }
 
-    /// Fails the posted receives of patterns that nothing may ever fit, and asks for the messages of
-    /// collectives back that nobody may ever receive.
+    /// Fails the posted receives of patterns that nothing may ever fit, and asks for the messages
+    /// of collectives back that nobody may ever receive.
     fn fail_all(&mut self, is_hopeless: impl Fn(&Pattern) -> bool, why: &Error) {
         for request in self.posted.extract(&is_hopeless) {
             self.fail(request, why.clone());

@@ -106,8 +106,8 @@ impl Ports {
         lost.iter().copied().find(is_awaited)
     }
 
-    /// The first of `desertions` that leaves a collective operation of this context incomplete: both
-    /// the deserter and the peer that it has lost are members.
+    /// The first of `desertions` that leaves a collective operation of this context incomplete:
+    /// both the deserter and the peer that it has lost are members.
     pub(super) fn desertion(
         &self,
         context: Context,

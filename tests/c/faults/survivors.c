@@ -1,6 +1,7 @@
 /* Rank 2 of three stops; ranks 0 and 1, whose calls return their errors, go on with each other.
  * Calls that only rank 2 could have answered fail, and wildcard receives on communicators with it;
- * nothing else fails. At the end both finalize without rank 2, which is an error that is returned. */
+ * nothing else fails. At the end both finalize without rank 2, which is an error that is
+ * returned. */
 #define _POSIX_C_SOURCE 200809L
 #include "../check.h"
 #include <signal.h>
