@@ -291,7 +291,7 @@ impl Job {
     fn hand_out_cards(&mut self) {
         let has_lost = self.ranks.iter().any(|rank| rank.is_lost);
         let has_left = |rank: &Rank| matches!(rank.phase, Phase::Finalized | Phase::Gone);
-        let is_awaited = |rank: &Rank| !rank.is_lost && !(has_lost && has_left(rank));
+        let is_awaited = |rank: &Rank| !(rank.is_lost || has_lost && has_left(rank));
         let mut awaited = self.ranks.iter().filter(|rank| is_awaited(rank));
         let has_any = self.ranks.iter().any(|rank| rank.card.is_some());
         if has_any && awaited.all(|rank| rank.card.is_some()) {

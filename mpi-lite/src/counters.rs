@@ -24,7 +24,7 @@ rmpp_core::tally! {
         pub unexpected_peak: Peak,
         /// The most that such messages took of their budget at a time: each counts 160 more.
         pub unexpected_peak_bytes: Peak,
-        /// The most that they may take, while this rank waits in a call.
+        /// The most that they may take, while this rank waits in a call; 0 if there were none.
         pub unexpected_room_bytes: Peak,
         /// The most that copies of sends took of their budget at a time: each counts 320 more.
         pub copies_peak_bytes: Peak,

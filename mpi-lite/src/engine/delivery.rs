@@ -4,7 +4,7 @@ use core::mem::replace;
 use std::sync::Arc;
 
 use super::attached::Attached;
-use super::budget::{Taken, widest};
+use super::budget::Taken;
 use super::engine_messages::{Notice, Question, Withdrawal};
 use super::envelope::Envelope;
 use super::leftovers::Leftovers;
@@ -83,10 +83,6 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(links: usize, settings: Settings, peers: PeerTable) -> Self {
-        let counters = Messages {
-            unexpected_room_bytes: widest(&settings),
-            ..Messages::default()
-        };
         Self {
             targets: (0..links).map(|_| Beside::default()).collect(),
             requests: Requests::default(),
@@ -107,7 +103,7 @@ impl Delivery {
             is_closing: false,
             leftovers: Leftovers::default(),
             settings,
-            counters,
+            counters: Messages::default(),
             questions: Vec::new(),
             notices: Vec::new(),
             unheard: UnheardPeers::default(),

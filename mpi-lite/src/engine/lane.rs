@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::budget::widest;
 use super::delivery::{Delivery, Inlet, Target};
 use super::matching::Pattern;
 use super::matching::{Body, Inbound};
@@ -320,8 +321,12 @@ impl Lane {
     /// What was counted so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
+        let mut messages = self.delivery.counters.clone();
+        if messages.unexpected > 0 {
+            messages.unexpected_room_bytes = widest(&self.delivery.settings);
+        }
         Counters {
-            messages: self.delivery.counters.clone(),
+            messages,
             transports: Tallies::of(&self.links),
         }
     }
