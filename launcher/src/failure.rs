@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_or_hides_text_is_escaped() {
+    fn characters_that_turn_or_hide_text_are_escaped() {
         for hidden in [
             "202e", "202d", "2066", "2069", "200b", "200d", "feff", "61c", "ad", "2028",
         ] {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_leader_left_behind_is_signalled_after_its_end() {
+    fn a_group_is_signalled_after_the_end_of_its_leader() {
         let mut leader = start("sleep 1000 & exit 0");
         let group = Group::of(pid(&leader));
         leader.wait().unwrap();
