@@ -165,11 +165,11 @@ fn a_crowded_sshd_is_asked_again() {
 #[test]
 fn a_host_that_refuses_at_first_is_asked_again_with_one_line() {
     let scratch = Scratch::new();
+    let refusal = "echo 'ssh: connect to host n1 port 22: Connection refused' >&2; exit 255";
+    let attempt = format!("mkdir {}/$attempt 2>/dev/null", scratch.path().display());
     let script = format!(
-        "#!/bin/sh\nfor attempt in 1 2; do\n    if mkdir {}/$attempt 2>/dev/null; then\n        echo \
-         'ssh: connect to host n1 port 22: Connection refused' >&2; exit 255\n    fi\ndone\nexec {} \
-         \"$@\"\n",
-        scratch.path().display(),
+        "#!/bin/sh\nfor attempt in 1 2; do\n    if {attempt}; then {refusal}; fi\ndone\n\
+         exec {} \"$@\"\n",
         common::fake_ssh().display()
     );
     let outcome = mpirun(&["-n", "1", "--host", "n1", "echo", "yes"])
@@ -309,6 +309,28 @@ fn an_interface_that_is_missing_there_is_named() {
                 &["host n", &format!("--interface {wish} is not an address")],
             );
     }
+}
+
+#[test]
+fn the_interface_of_open_mpi_counts_unless_there_is_an_option_of_ours() {
+    let program = boot_rank();
+    let bound_to = |options: &[&str]| {
+        let options = [&["--transport", "rmpp"], options].concat();
+        let line = [TOGETHER, &options, &[&program, "print"]].concat();
+        mpirun(&line)
+            .over_fake_ssh()
+            .env("MPILITE_INTERFACE", "no-such-if")
+            .run()
+    };
+    let mca = |value| ["--mca", "btl_tcp_if_include", value];
+    let of_ours = [&["--interface", "127.0.0.1"][..], &mca("no-such-if")].concat();
+    for options in [&mca("127.0.0.0/8")[..], &of_ours] {
+        let lines = bound_to(options).succeeds().sorted();
+        let is_bound = |line: &String| line.contains(" bind 127.0.0.1 ");
+        assert!(lines.iter().all(is_bound), "{lines:?}");
+    }
+    let words = "--mca btl_tcp_if_include no-such-if is not an address";
+    bound_to(&mca("no-such-if")).fails_with(125, &["host n", words]);
 }
 
 #[test]
