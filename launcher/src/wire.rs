@@ -170,6 +170,8 @@ pub enum Report {
         server: Option<IpAddr>,
         /// The address of `mpirun`'s host as the node sees it.
         client: Option<IpAddr>,
+        /// The machine, the same for two names of it. Only known behind sshd.
+        machine: Option<String>,
     },
     /// The ranks cannot be started, with this exit status for this reason.
     Refused {

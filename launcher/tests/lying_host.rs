@@ -16,6 +16,7 @@ fn ready() -> Report {
         version: env!("CARGO_PKG_VERSION").into(),
         server: None,
         client: None,
+        machine: None,
     }
 }
 

@@ -74,8 +74,8 @@ fn the_address_that_ssh_has_proven_is_used() {
     let outcome = mpirun(&["-n", "2", "--host", "localhost,n2", &program, "print"])
         .over_fake_ssh()
         .env("SSH_CONNECTION", "127.0.0.1 4000 127.0.0.1 22")
-        .run()
-        .succeeds();
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(
         outcome
             .sorted()
@@ -83,6 +83,16 @@ fn the_address_that_ssh_has_proven_is_used() {
             .all(|line| line.contains(" bind 127.0.0.1 ")),
         "{outcome:?}"
     );
+}
+
+#[test]
+fn two_names_of_one_machine_are_noted() {
+    let words = "hosts n1 and n2 are the same machine: give one name, as --host n1:4,";
+    mpirun(&[TOGETHER, &["true"]].concat())
+        .over_fake_ssh()
+        .env("SSH_CONNECTION", "127.0.0.1 4000 127.0.0.1 22")
+        .run()
+        .fails_with(0, &[words]);
 }
 
 #[test]
@@ -340,6 +350,7 @@ fn an_agent_that_sends_rubbish_ends_the_job() {
         version: version.into(),
         server: None,
         client: None,
+        machine: None,
     };
     let ready = encode(&unused(env!("CARGO_PKG_VERSION"))).expect("it is short");
     let foreign = encode(&unused("9.9.9")).expect("it is short");

@@ -80,6 +80,7 @@ pub struct Remote {
     reports: VecDeque<Report>,
     server: Option<IpAddr>,
     client: Option<IpAddr>,
+    machine: Option<String>,
     silence: Silence,
     ping_at: Instant,
     is_warned: bool,
@@ -112,6 +113,7 @@ impl Remote {
             reports: VecDeque::new(),
             server: None,
             client: None,
+            machine: None,
             silence: Silence::new(silence::limit()?, now),
             ping_at: now,
             is_warned: false,
@@ -163,6 +165,11 @@ impl Remote {
     /// The address of this host as the node sees it.
     pub fn client(&self) -> Option<IpAddr> {
         self.client
+    }
+
+    /// What [`machine::identity`](crate::machine::identity) returns on the node, if it is known.
+    pub fn machine(&self) -> Option<&str> {
+        self.machine.as_deref()
     }
 
     /// The next report.
@@ -341,11 +348,12 @@ impl Remote {
                 version,
                 server,
                 client,
+                machine,
             } => {
                 if version != env!("CARGO_PKG_VERSION") {
                     return self.lose_other_version(&printable(&version));
                 }
-                (self.server, self.client) = (server, client);
+                (self.server, self.client, self.machine) = (server, client, machine);
                 self.state = State::Ready;
                 self.silence.heard(now);
                 self.ping_at = now + self.silence.period();
@@ -556,6 +564,7 @@ mod tests {
             version,
             server: None,
             client: None,
+            machine: None,
         };
         let frame = protocol::encode(&ready).expect("it is short");
         let bytes: String = MAGIC
