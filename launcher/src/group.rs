@@ -36,7 +36,7 @@ impl Group {
         Group { leader, descriptor }
     }
 
-    /// The same where descriptors are scarce: the number is all there is.
+    /// The group of this leader by its number alone, where descriptors are scarce.
     #[must_use]
     pub fn by_number(leader: Pid) -> Group {
         Group {
@@ -126,7 +126,7 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// Whether this system signals groups by descriptor.
+    /// Returns true if this system signals groups by descriptor.
     fn is_known_to_the_system(group: &Group) -> bool {
         let own = Group::of(nix::unistd::getpid());
         let descriptor = own.descriptor.as_ref().map(AsRawFd::as_raw_fd);

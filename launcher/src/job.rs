@@ -103,12 +103,12 @@ impl Job {
         self.verdict.or(self.flaw).unwrap_or(0)
     }
 
-    /// Says whether the job is being ended before its time.
+    /// Returns true if the job is being ended before its time.
     pub fn is_ending(&self) -> bool {
         self.is_ending
     }
 
-    /// Says whether nothing of the job shall live on, as after an interrupt.
+    /// Returns true if nothing of the job shall live on, as after an interrupt.
     pub fn leaves_nothing(&self) -> bool {
         self.is_ending || self.end_at.is_some()
     }

@@ -19,7 +19,9 @@ pub(crate) fn identity() -> Option<String> {
 }
 
 /// A note about the first two places that are one machine.
-pub(crate) fn note<'a>(places: impl Iterator<Item = (&'a Place, Option<&'a str>)>) -> Option<String> {
+pub(crate) fn note<'a>(
+    places: impl Iterator<Item = (&'a Place, Option<&'a str>)>,
+) -> Option<String> {
     let mut known = HashMap::new();
     for (place, identity) in places {
         let Some(before) = identity.and_then(|it| known.insert(it, place)) else {

@@ -32,7 +32,7 @@ const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
 /// How many ssh connections are being made at a time.
 const CONNECTING_MAX: usize = 32;
 
-/// Runs the job; answers the exit status.
+/// Runs the job. Returns the exit status.
 ///
 /// # Errors
 ///
@@ -254,7 +254,7 @@ impl Server {
         }
     }
 
-    /// Tells the user if two hosts are one machine.
+    /// Prints a note if two hosts are one machine.
     fn note_one_machine(&mut self) {
         let own = machine::identity();
         let of_links = self.links.iter().map(|link| match link {
@@ -344,7 +344,7 @@ impl Server {
         }
     }
 
-    /// Writes the output; says whether nodes may go on because of that.
+    /// Writes the output. Returns true if nodes may go on because of that.
     fn write(&mut self, now: Instant) -> bool {
         let (taken, troubles) = self.output.flush();
         for (stream, trouble) in troubles {

@@ -92,7 +92,7 @@ impl Silence {
         now.saturating_duration_since(self.heard_at)
     }
 
-    /// Says whether it has said nothing for too long.
+    /// Returns true if it has said nothing for too long.
     pub fn is_too_long(&mut self, now: Instant) -> bool {
         let silence = self.look(now);
         self.limit.is_some_and(|limit| silence >= limit)

@@ -92,7 +92,7 @@ pub struct Start {
     pub transport: String,
     /// The address for the ranks' sockets, if the user or `mpirun` chose it.
     pub interface: Option<Asked>,
-    /// Whether ranks of other nodes must reach this one.
+    /// True if ranks of other nodes must reach this one.
     pub has_other_nodes: bool,
     /// The address of this node as another node sees it, if that is known.
     pub address: Option<IpAddr>,
@@ -102,13 +102,13 @@ pub struct Start {
     pub arguments: Vec<ByteBuf>,
     /// Variables to set.
     pub variables: Vec<(ByteBuf, ByteBuf)>,
-    /// Whether `variables` is the whole environment, or is added to the node's own.
+    /// True if `variables` is the whole environment, or is added to the node's own.
     pub is_whole_environment: bool,
     /// The directory to start in.
     pub directory: ByteBuf,
     /// Where rank 0 reads from.
     pub input: Input,
-    /// Whether the ranks shall report their counters.
+    /// True if the ranks shall report their counters.
     pub wants_counters: bool,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,

@@ -147,12 +147,12 @@ impl Remote {
         }
     }
 
-    /// Says whether the agent has answered.
+    /// Returns true if the agent has answered.
     pub fn is_ready(&self) -> bool {
         !matches!(self.state, State::Waiting(_) | State::Connecting(_))
     }
 
-    /// Says whether nothing will come any more.
+    /// Returns true if nothing will come any more.
     pub fn is_over(&self) -> bool {
         self.state == State::Over && self.reports.is_empty()
     }
@@ -232,7 +232,7 @@ impl Remote {
         }
     }
 
-    /// A child process changed; says whether it is our ssh.
+    /// A child process changed. Returns true if it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
         let Some(ssh) = self.ssh.as_mut().filter(|ssh| ssh.pid() == pid) else {
             return false;

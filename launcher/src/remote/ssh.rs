@@ -241,7 +241,7 @@ impl Ssh {
         self.input = None;
     }
 
-    /// Reads what there is of both streams; answers the output.
+    /// Reads what there is of both streams. Returns the output.
     pub(super) fn read(&mut self) -> Vec<u8> {
         let complaints = &mut self.complaints;
         read_all(&mut self.error, |bytes| {
@@ -254,12 +254,12 @@ impl Ssh {
         received
     }
 
-    /// Says whether there is nothing more to read.
+    /// Returns true if there is nothing more to read.
     pub(super) fn is_at_end(&self) -> bool {
         self.output.is_none()
     }
 
-    /// Says whether there is nothing more to read and the exit status is known.
+    /// Returns true if there is nothing more to read and the exit status is known.
     pub(super) fn is_gone(&self) -> bool {
         self.output.is_none() && self.ended.is_some()
     }
@@ -281,7 +281,7 @@ impl Ssh {
         matches!(self.ended, Some(WaitStatus::Exited(_, 126 | 127)))
     }
 
-    /// Whether it ended as if all were well.
+    /// Returns true if it ended as if all were well.
     pub(super) fn has_succeeded(&self) -> bool {
         matches!(self.ended, Some(WaitStatus::Exited(_, 0)))
     }
