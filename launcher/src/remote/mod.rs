@@ -167,7 +167,7 @@ impl Remote {
         self.client
     }
 
-    /// What [`machine::identity`](crate::machine::identity) returns on the node, if it is known.
+    /// The identity of the machine, if the agent knows it: two names of one machine have the same.
     pub fn machine(&self) -> Option<&str> {
         self.machine.as_deref()
     }
