@@ -11,6 +11,7 @@ use std::process::{Command, Stdio, exit};
 
 use mpi_lite::boot::protocol::{FromRank, Measure, PROTOCOL, encode};
 use mpi_lite::boot::{Boot, Counted, Shared};
+use mpi_lite::world::Process;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;
 
@@ -25,8 +26,15 @@ fn main() {
         "garbage" if is_chosen => send_garbage(),
         "long-card" if is_chosen => send_long_card(words[2].parse().expect("bytes")),
         "die-before-init" if is_chosen => kill_oneself(),
+        "send-nothing" => send_nothing(),
         _ => in_mpi(mode, &words, is_chosen),
     }
+}
+
+/// A whole MPI program without a message.
+fn send_nothing() {
+    let process = Process::init().expect("the launcher listens");
+    process.finalize(false).expect("all ranks finalize");
 }
 
 fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {

@@ -25,7 +25,7 @@ pub struct Wish<'a> {
     pub interface: Option<&'a Asked>,
     /// The address by which another node reached this one.
     pub proven: Option<IpAddr>,
-    /// Whether ranks of other nodes must reach this one.
+    /// True if ranks of other nodes must reach this one.
     pub has_other_nodes: bool,
 }
 

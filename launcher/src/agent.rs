@@ -16,6 +16,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{read, write};
 
 use crate::failure::Failure;
+use crate::machine;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
 use crate::server::prepare_process;
@@ -59,6 +60,7 @@ pub fn serve() -> Result<(), Failure> {
         version,
         server,
         client,
+        machine: server.and_then(|_| machine::identity()),
     });
     agent.run();
     Ok(())

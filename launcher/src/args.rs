@@ -13,8 +13,10 @@ use mpi_lite::config::PortRange;
 
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
+use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
+use crate::wire::Asked;
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -88,6 +90,8 @@ pub struct Options {
     pub transport: Option<String>,
     /// `--interface`.
     pub interface: Option<String>,
+    /// `--mca btl_tcp_if_include`: the interface unless `--interface` names one.
+    pub mca_interface: Option<Asked>,
     /// `--tag-output`.
     pub tags_output: bool,
     /// `--stats`.
@@ -139,6 +143,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, F
             Meaning::Help => return Ok(Request::Help),
             Meaning::Version => return Ok(Request::Version),
             Meaning::Agent => return Ok(Request::Agent),
+            Meaning::Mca => options.mca(&name, text(&values[0], &name)?, text(&values[1], &name)?),
             _ => options.set(meaning, values.last().map_or(OsStr::new(""), |v| v), &name)?,
         }
     }
@@ -237,9 +242,26 @@ impl Options {
             Meaning::BySlot => self.mapping = Mapping::BySlot,
             Meaning::MapBy => self.map_by(text(value, name)?)?,
             Meaning::BindTo => self.bind_to(text(value, name)?),
-            Meaning::Ignored | Meaning::Help | Meaning::Version | Meaning::Agent => {}
+            Meaning::Mca | Meaning::Ignored => {}
+            Meaning::Help | Meaning::Version | Meaning::Agent => {}
         }
         Ok(())
+    }
+
+    fn mca(&mut self, name: &str, key: &str, value: &str) {
+        let note = match mca::meaning(name, key, value) {
+            Parameter::Interface(asked, note) => {
+                self.mca_interface = Some(asked);
+                note
+            }
+            Parameter::DaemonInterface(asked, note) => {
+                self.mca_interface.get_or_insert(asked);
+                note
+            }
+            Parameter::Noted(note) => Some(note),
+            Parameter::Ignored => None,
+        };
+        self.notes.extend(note);
     }
 
     fn map_by(&mut self, value: &str) -> Result<(), Failure> {
@@ -478,7 +500,7 @@ mod tests {
     #[test]
     fn habits_from_other_launchers_are_accepted() {
         let options = run(
-            "--allow-run-as-root --mca btl tcp,self --use-hwthread-cpus --bind-to none \
+            "--allow-run-as-root --mca plm rsh --use-hwthread-cpus --bind-to none \
              --map-by slot:OVERSUBSCRIBE -np 2 p",
         );
         assert!(
@@ -490,6 +512,31 @@ mod tests {
         assert_eq!(run("-ppn 2 p").mapping, Mapping::PerNode(2));
         assert_eq!(run("--map-by ppr:3:node p").mapping, Mapping::PerNode(3));
         assert_eq!(run("--map-by node p").mapping, Mapping::ByNode);
+    }
+
+    #[test]
+    fn a_transport_that_is_chosen_for_open_mpi_is_ignored_with_a_note() {
+        for (line, words) in [
+            ("--mca btl tcp,self p", "--mca btl tcp,self"),
+            ("--gmca pml ucx p", "--gmca pml ucx"),
+            ("--mca mtl ^ofi p", "--mca mtl ^ofi"),
+        ] {
+            let note = " is ignored: mpi-lite chooses its transport (--transport)";
+            assert_eq!(run(line).notes, [words.to_string() + note]);
+        }
+    }
+
+    #[test]
+    fn the_interface_of_open_mpi_for_messages_wins_over_that_for_its_daemons() {
+        for line in [
+            "--mca oob_tcp_if_include eth1 --mca btl_tcp_if_include eth0 p",
+            "--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth1 p",
+        ] {
+            let options = run(line);
+            let asked = options.mca_interface.map(|asked| asked.to_string());
+            assert_eq!(asked.as_deref(), Some("--mca btl_tcp_if_include eth0"));
+            assert_eq!((options.interface, options.notes.len()), (None, 0));
+        }
     }
 
     #[test]

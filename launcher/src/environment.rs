@@ -99,7 +99,7 @@ pub fn set(variables: &mut Vec<Variable>, name: &OsStr, value: &OsStr) {
     }
 }
 
-/// Says whether a list names this variable; a `*` at the end of an entry stands for anything.
+/// Returns true if a list names this variable; a `*` at the end of an entry stands for anything.
 fn matches(name: &OsStr, list: &[&str]) -> bool {
     list.iter().any(|entry| match entry.strip_suffix('*') {
         Some(prefix) => name.as_bytes().starts_with(prefix.as_bytes()),

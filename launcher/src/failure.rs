@@ -59,14 +59,14 @@ pub fn printable(text: &str) -> String {
     escaped(text, LONGEST)
 }
 
-/// The same for a whole line of a rank, of another host or of ours that may hold several names: it
-/// ends with what to do, so it may be much longer.
+/// A whole line of a rank, of another host or of ours that may hold several names, as
+/// [`printable`] shows a name. It ends with what to do, so it may be much longer.
 pub fn printable_line(text: &str) -> String {
     const LONGEST: usize = 4096;
     escaped(text, LONGEST)
 }
 
-/// Says whether a character has no shape of its own and may change the order or the meaning of
+/// Returns true if a character has no shape of its own and may change the order or the meaning of
 /// others: Unicode's general category Cf, and its separators of lines and paragraphs.
 fn is_invisible(character: char) -> bool {
     matches!(character,
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_or_hides_text_is_escaped() {
+    fn characters_that_turn_or_hide_text_are_escaped() {
         for hidden in [
             "202e", "202d", "2066", "2069", "200b", "200d", "feff", "61c", "ad", "2028",
         ] {

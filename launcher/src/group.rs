@@ -36,7 +36,7 @@ impl Group {
         Group { leader, descriptor }
     }
 
-    /// The same where descriptors are scarce: the number is all there is.
+    /// The group of this leader by its number alone, where descriptors are scarce.
     #[must_use]
     pub fn by_number(leader: Pid) -> Group {
         Group {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_leader_left_behind_is_signalled_after_its_end() {
+    fn a_group_is_signalled_after_the_end_of_its_leader() {
         let mut leader = start("sleep 1000 & exit 0");
         let group = Group::of(pid(&leader));
         leader.wait().unwrap();
@@ -126,7 +126,7 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// Whether this system signals groups by descriptor.
+    /// Returns true if this system signals groups by descriptor.
     fn is_known_to_the_system(group: &Group) -> bool {
         let own = Group::of(nix::unistd::getpid());
         let descriptor = own.descriptor.as_ref().map(AsRawFd::as_raw_fd);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::options::{Entry, OPTIONS, Value};
+use crate::options::{Entry, OPTIONS};
 use crate::settings;
 
 /// The column where the texts begin, and the width of a line.
@@ -60,18 +60,12 @@ pub fn text() -> String {
     text
 }
 
-/// The options that are accepted and ignored, with their values.
+/// The options that are accepted and ignored.
 #[must_use]
 pub fn ignored() -> String {
-    let shown = |entry: &'static Entry| {
-        let value = match entry.value {
-            Value::TwoWords(value) => format!(" {value}"),
-            _ => String::new(),
-        };
-        entry.spellings().map(move |name| name + &value)
-    };
     let entries = OPTIONS.iter().filter(|entry| entry.is_ignored());
-    entries.flat_map(shown).collect::<Vec<_>>().join(", ")
+    let spellings = entries.flat_map(Entry::spellings);
+    spellings.collect::<Vec<_>>().join(", ")
 }
 
 /// The folder of the installed documentation: beside the `bin` of this program.

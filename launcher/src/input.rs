@@ -64,7 +64,7 @@ impl InputPump {
         waits.then(|| Instant::now() + FOREGROUND_CHECK)
     }
 
-    /// Reads once; answers the node and what it must be told.
+    /// Reads once. Returns the node and what it must be told.
     pub fn read(&mut self) -> Option<(usize, Order)> {
         let node = self.node?;
         let descriptor = self.descriptor.as_ref().filter(|_| self.may_read())?;

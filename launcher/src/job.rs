@@ -50,6 +50,8 @@ struct Rank {
     card: Option<ByteBuf>,
     /// A rank has finalized without it, as it no longer answers.
     is_lost: bool,
+    /// Its Finalize has failed.
+    has_failed: bool,
 }
 
 /// The state of all ranks, and the verdict.
@@ -78,6 +80,7 @@ impl Job {
             has_ended: false,
             card: None,
             is_lost: false,
+            has_failed: false,
         };
         Job {
             ranks: hosts.iter().map(rank).collect(),
@@ -100,12 +103,12 @@ impl Job {
         self.verdict.or(self.flaw).unwrap_or(0)
     }
 
-    /// Says whether the job is being ended before its time.
+    /// Returns true if the job is being ended before its time.
     pub fn is_ending(&self) -> bool {
         self.is_ending
     }
 
-    /// Says whether nothing of the job shall live on, as after an interrupt.
+    /// Returns true if nothing of the job shall live on, as after an interrupt.
     pub fn leaves_nothing(&self) -> bool {
         self.is_ending || self.end_at.is_some()
     }
@@ -135,10 +138,7 @@ impl Job {
             Report::Card { rank, card } => self.collect(rank, card),
             Report::Finalized { rank } => self.ranks[rank as usize].phase = Phase::Finalized,
             Report::Loss { rank, lost, reason } => self.lose(rank, lost, &reason),
-            Report::Failure { rank, reason } => {
-                let (who, reason) = (self.who(rank), printable_line(&reason));
-                self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
-            }
+            Report::Failure { rank, reason } => self.finalize_failed(rank, &reason),
             Report::Abort {
                 rank,
                 code,
@@ -168,6 +168,13 @@ impl Job {
                 let (host, seconds) = (printable(host), time.as_secs_f64());
                 self.say(format!(
                     "host {host} has given no sign of life for {seconds} s"
+                ));
+            }
+            Report::Unreached { reason, patience } => {
+                let (host, seconds) = (printable(host), patience.as_secs_f64());
+                self.say(format!(
+                    "host {host} accepts no ssh connection yet ({reason}); trying again for \
+                     {seconds} s"
                 ));
             }
             Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
@@ -284,7 +291,7 @@ impl Job {
     fn hand_out_cards(&mut self) {
         let has_lost = self.ranks.iter().any(|rank| rank.is_lost);
         let has_left = |rank: &Rank| matches!(rank.phase, Phase::Finalized | Phase::Gone);
-        let is_awaited = |rank: &Rank| !rank.is_lost && !(has_lost && has_left(rank));
+        let is_awaited = |rank: &Rank| !(rank.is_lost || has_lost && has_left(rank));
         let mut awaited = self.ranks.iter().filter(|rank| is_awaited(rank));
         let has_any = self.ranks.iter().any(|rank| rank.card.is_some());
         if has_any && awaited.all(|rank| rank.card.is_some()) {
@@ -313,6 +320,15 @@ impl Job {
             );
         }
         self.hand_out_cards();
+    }
+
+    /// Notes that a Finalize of this rank failed: the first one only, so that a rank that fails for
+    /// ever fills no memory.
+    fn finalize_failed(&mut self, rank: u32, reason: &str) {
+        if !std::mem::replace(&mut self.ranks[rank as usize].has_failed, true) {
+            let (who, reason) = (self.who(rank), printable_line(reason));
+            self.note_flaw(FAILED, format!("{who}: MPI_Finalize failed: {reason}"));
+        }
     }
 
     /// Ends the ranks that are lost once no other is left.
@@ -357,6 +373,7 @@ impl Job {
     }
 
     fn rank_ended(&mut self, rank: u32, ended: Ended) {
+        self.ranks[rank as usize].has_ended = true;
         if self.ranks[rank as usize].is_lost {
             // The others go on without it, however it ends.
             self.ranks[rank as usize].phase = Phase::Gone;
@@ -368,7 +385,6 @@ impl Job {
 
     fn judge_end(&mut self, rank: u32, ended: Ended) {
         let who = self.who(rank);
-        self.ranks[rank as usize].has_ended = true;
         let phase = std::mem::replace(&mut self.ranks[rank as usize].phase, Phase::Gone);
         match (ended, phase) {
             (Ended::Killed(signal), _) => {
@@ -564,6 +580,7 @@ mod tests {
         }
         assert_eq!((job.exit_code(), job.is_ending()), (1, true));
         job.hear("n1", ended(2, Ended::Killed(9)));
+        job.hear("n1", Report::Quiet);
         assert_eq!((job.exit_code(), lines(&mut job)), (1, vec![]));
     }
 
@@ -593,8 +610,10 @@ mod tests {
     fn a_finalize_that_fails_is_reported_and_ends_nobody() {
         let mut job = job(2);
         job.hear("n1", Report::Init { rank: 0 });
-        let reason = "a wait is missing".into();
-        job.hear("n1", Report::Failure { rank: 0, reason });
+        for _ in 0..2 {
+            let reason = "a wait is missing".into();
+            job.hear("n1", Report::Failure { rank: 0, reason });
+        }
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", ended(0, Ended::Exited(0)));
         assert_eq!((job.exit_code(), job.is_ending()), (1, false));

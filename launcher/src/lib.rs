@@ -25,6 +25,8 @@ pub mod hosts;
 pub mod input;
 pub mod job;
 pub mod link;
+mod machine;
+mod mca;
 pub mod nearest;
 pub mod node;
 pub mod options;

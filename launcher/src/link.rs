@@ -19,7 +19,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Says whether the node can be told to start.
+    /// Returns true if the node can be told to start.
     pub fn is_ready(&self) -> bool {
         match self {
             Link::Here(_) => true,
@@ -27,7 +27,7 @@ impl Link {
         }
     }
 
-    /// Says whether nothing will come from this node any more.
+    /// Returns true if nothing will come from this node any more.
     pub fn is_over(&self) -> bool {
         match self {
             Link::Here(node) => node.is_quiet(),
@@ -83,7 +83,7 @@ impl Link {
         }
     }
 
-    /// A child process changed; says whether it belongs to this node.
+    /// A child process changed. Returns true if it belongs to this node.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
         match self {
             Link::Here(node) => node.child(pid, status, now),

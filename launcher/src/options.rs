@@ -23,6 +23,8 @@ pub(crate) enum Meaning {
     ByNode,
     BySlot,
     BindTo,
+    /// A parameter of Open MPI.
+    Mca,
     /// Accepted for the sake of scripts.
     Ignored,
     Help,
@@ -69,7 +71,7 @@ impl Entry {
     pub(crate) fn repeats(&self) -> bool {
         let adds = matches!(
             self.meaning,
-            Meaning::Host | Meaning::Export | Meaning::Ignored
+            Meaning::Host | Meaning::Export | Meaning::Mca | Meaning::Ignored
         );
         adds || self.words() == 0
     }
@@ -241,6 +243,14 @@ pub const OPTIONS: &[Entry] = &[
         text: "changes nothing: ranks are not bound to CPUs; a note is printed unless WHAT is none",
     },
     Entry {
+        names: &["mca", "gmca", "omca", "prtemca", "pmixmca"],
+        meaning: Meaning::Mca,
+        value: Value::TwoWords("KEY VALUE"),
+        text: "a parameter of Open MPI: btl_tcp_if_include or oob_tcp_if_include sets the \
+               interface unless --interface does; btl, pml and mtl are ignored with a note, all \
+               others without one",
+    },
+    Entry {
         names: &["help", "h"],
         meaning: Meaning::Help,
         value: Value::Nothing,
@@ -262,12 +272,6 @@ pub const OPTIONS: &[Entry] = &[
         ],
         meaning: Meaning::Ignored,
         value: Value::Nothing,
-        text: "",
-    },
-    Entry {
-        names: &["mca", "gmca", "omca", "prtemca", "pmixmca"],
-        meaning: Meaning::Ignored,
-        value: Value::TwoWords("KEY VALUE"),
         text: "",
     },
     Entry {

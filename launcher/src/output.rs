@@ -161,7 +161,7 @@ impl Output {
         (taken, troubles)
     }
 
-    /// Says whether everything has been written.
+    /// Returns true if everything has been written.
     pub fn is_empty(&self) -> bool {
         self.output.queue.is_empty() && self.error.as_ref().is_none_or(|e| e.queue.is_empty())
     }

@@ -9,7 +9,7 @@ use crate::hosts::{Host, RANKS_MAX, read_file};
 pub struct Place {
     /// The host as the user named it.
     pub host: String,
-    /// Whether it is this machine.
+    /// True if it is this machine.
     pub is_here: bool,
     /// The ranks on it, ascending.
     pub ranks: Vec<u32>,
@@ -169,7 +169,7 @@ fn cpus() -> u32 {
     })
 }
 
-/// Says whether a name means this machine, without asking any name service.
+/// Returns true if a name means this machine, without asking any name service.
 fn is_this_machine(name: &str) -> bool {
     let own = nix::unistd::gethostname().unwrap_or_default();
     matches!(name, "localhost" | "127.0.0.1" | "::1") || own.to_str() == Some(name)

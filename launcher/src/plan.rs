@@ -203,7 +203,7 @@ fn transport(options: &Options, placement: &Placement) -> Result<String, Failure
     Ok(transport)
 }
 
-/// `--interface`, or the variable.
+/// `--interface`, or what Open MPI calls it, or the variable.
 fn interface(options: &Options) -> Option<Asked> {
     let of_option = options.interface.clone().map(|value| Asked {
         by: "--interface ".into(),
@@ -216,7 +216,9 @@ fn interface(options: &Options) -> Option<Asked> {
             value,
         })
     };
-    of_option.or_else(of_variable)
+    of_option
+        .or_else(|| options.mca_interface.clone())
+        .or_else(of_variable)
 }
 
 fn random_key() -> Result<[u8; 32], Failure> {

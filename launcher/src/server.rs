@@ -14,6 +14,7 @@ use crate::failure::{Failure, OUTPUT_LOST, SIGNAL_BASE};
 use crate::input::InputPump;
 use crate::job::{Effect, Job};
 use crate::link::Link;
+use crate::machine;
 use crate::node::{DESCRIPTORS_OF_NODE, Inherited, Node};
 use crate::output::{Origin, Output, Trouble};
 use crate::place::place;
@@ -31,7 +32,7 @@ const BROKEN_PIPE: u8 = SIGNAL_BASE + 13;
 /// How many ssh connections are being made at a time.
 const CONNECTING_MAX: usize = 32;
 
-/// Runs the job; answers the exit status.
+/// Runs the job. Returns the exit status.
 ///
 /// # Errors
 ///
@@ -229,6 +230,7 @@ impl Server {
         if self.links.iter().all(Link::is_ready) {
             self.is_started = true;
             self.job.note_start();
+            self.note_one_machine();
             self.start(now);
         }
     }
@@ -249,6 +251,19 @@ impl Server {
             };
             let start = self.plan.start(number, address);
             self.links[number].obey(Order::Start(Box::new(start)), now);
+        }
+    }
+
+    /// Prints a note if two hosts are one machine.
+    fn note_one_machine(&mut self) {
+        let own = machine::identity();
+        let of_links = self.links.iter().map(|link| match link {
+            Link::Here(_) => own.as_deref(),
+            Link::There(remote) => remote.machine(),
+        });
+        let places = self.plan.placement.places.iter();
+        if let Some(note) = machine::note(places.zip(of_links)) {
+            self.output.say(&note);
         }
     }
 
@@ -329,7 +344,7 @@ impl Server {
         }
     }
 
-    /// Writes the output; says whether nodes may go on because of that.
+    /// Writes the output. Returns true if nodes may go on because of that.
     fn write(&mut self, now: Instant) -> bool {
         let (taken, troubles) = self.output.flush();
         for (stream, trouble) in troubles {

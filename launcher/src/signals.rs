@@ -29,7 +29,7 @@ const FROM_KERNEL: i32 = 0x80;
 pub struct Arrived {
     /// Which.
     pub signal: Signal,
-    /// Whether the terminal sent it, to all of its foreground group.
+    /// True if the terminal sent it, to all of its foreground group.
     pub is_from_terminal: bool,
 }
 
@@ -82,7 +82,7 @@ impl Signals {
     }
 }
 
-/// Whether the parent of this process has told it to ignore `signal`.
+/// Returns true if the parent of this process has told it to ignore `signal`.
 fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status

@@ -92,7 +92,7 @@ impl Silence {
         now.saturating_duration_since(self.heard_at)
     }
 
-    /// Says whether it has said nothing for too long.
+    /// Returns true if it has said nothing for too long.
     pub fn is_too_long(&mut self, now: Instant) -> bool {
         let silence = self.look(now);
         self.limit.is_some_and(|limit| silence >= limit)
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_is_lost_after_the_limit_and_not_before() {
+    fn a_silent_end_is_lost_after_the_limit_and_not_before() {
         let (mut silence, start) = silence(12);
         let mut now = start;
         while now + silence.period() < start + Duration::from_secs(12) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_something_is_given_the_whole_time_again() {
+    fn a_sign_of_life_starts_the_limit_anew() {
         let (mut silence, start) = silence(12);
         for second in 1..100 {
             let now = start + Duration::from_secs(second);

@@ -92,7 +92,7 @@ pub struct Start {
     pub transport: String,
     /// The address for the ranks' sockets, if the user or `mpirun` chose it.
     pub interface: Option<Asked>,
-    /// Whether ranks of other nodes must reach this one.
+    /// True if ranks of other nodes must reach this one.
     pub has_other_nodes: bool,
     /// The address of this node as another node sees it, if that is known.
     pub address: Option<IpAddr>,
@@ -102,13 +102,13 @@ pub struct Start {
     pub arguments: Vec<ByteBuf>,
     /// Variables to set.
     pub variables: Vec<(ByteBuf, ByteBuf)>,
-    /// Whether `variables` is the whole environment, or is added to the node's own.
+    /// True if `variables` is the whole environment, or is added to the node's own.
     pub is_whole_environment: bool,
     /// The directory to start in.
     pub directory: ByteBuf,
     /// Where rank 0 reads from.
     pub input: Input,
-    /// Whether the ranks shall report their counters.
+    /// True if the ranks shall report their counters.
     pub wants_counters: bool,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,
@@ -170,6 +170,8 @@ pub enum Report {
         server: Option<IpAddr>,
         /// The address of `mpirun`'s host as the node sees it.
         client: Option<IpAddr>,
+        /// The machine, the same for two names of it. Only known behind sshd.
+        machine: Option<String>,
     },
     /// The ranks cannot be started, with this exit status for this reason.
     Refused {
@@ -272,6 +274,13 @@ pub enum Report {
     Pong,
     /// The node has given no sign of life for so long. `mpirun` makes this report itself.
     Silent(Duration),
+    /// The node accepts no connection yet, and is tried again. `mpirun` makes this report itself.
+    Unreached {
+        /// What the system says about the connection.
+        reason: String,
+        /// For how long it is tried.
+        patience: Duration,
+    },
     /// The node is gone. `mpirun` makes this report itself.
     Lost {
         /// What is known about it.
@@ -302,6 +311,7 @@ impl Report {
             | Report::Quiet
             | Report::Pong
             | Report::Silent(_)
+            | Report::Unreached { .. }
             | Report::Lost { .. } => None,
         }
     }

@@ -153,16 +153,21 @@ fn a_job_under_nohup_outlives_its_terminal() {
 
 #[test]
 fn user_signals_are_forwarded_to_the_ranks() {
-    let mark = unique_sleep();
-    let script = format!(
-        "trap 'echo one' USR1; trap 'echo two; kill $!; exit 0' USR2; sleep {mark} & wait; wait"
-    );
     for hosts in ["localhost:2", "n1:1,n2:1"] {
+        let (mark, scratch) = (unique_sleep(), Scratch::new());
+        let script = format!(
+            "trap 'echo one; mkdir {}/$MPILITE_RANK' USR1; \
+             trap 'echo two; kill $!; exit 0' USR2; sleep {mark} & wait; wait",
+            scratch.path().display()
+        );
         let line = ["-n", "2", "--host", hosts, "sh", "-c", &script];
         let running = mpirun(&line).over_fake_ssh().start();
         wait_for_sleepers(&mark, 2);
         running.signal("USR1");
-        std::thread::sleep(Duration::from_millis(100));
+        for rank in ["0", "1"] {
+            let noted = scratch.path().join(rank);
+            wait_until("a rank has had USR1", || noted.exists().then_some(()));
+        }
         running.signal("USR2");
         let outcome = running.finish().succeeds();
         assert_eq!(outcome.sorted(), ["one", "one", "two", "two"]);

@@ -4,6 +4,7 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::{Scratch, mpirun};
 use launcher::wire::{Ended, MAGIC, OUTPUT_WINDOW, Report, Stream};
@@ -15,6 +16,7 @@ fn ready() -> Report {
         version: env!("CARGO_PKG_VERSION").into(),
         server: None,
         client: None,
+        machine: None,
     }
 }
 
@@ -30,6 +32,20 @@ fn ended(rank: u32) -> Report {
 fn card(rank: u32) -> Report {
     let card = ByteBuf::from([1, 2]);
     Report::Card { rank, card }
+}
+
+fn loss(lost: u32) -> Report {
+    let reason = "no answer".into();
+    Report::Loss {
+        rank: 0,
+        lost,
+        reason,
+    }
+}
+
+fn failure() -> Report {
+    let reason = "no answer".into();
+    Report::Failure { rank: 0, reason }
 }
 
 fn output(rank: u32, bytes: Vec<u8>) -> Report {
@@ -86,20 +102,29 @@ fn ranks_that_have_not_ended_when_their_host_is_quiet_are_lost() {
     }
 }
 
-#[test]
-fn an_impossible_report_fails_the_job_and_names_the_host() {
+/// Runs a job on a host that sends these reports of one rank, and asserts that it fails with a line
+/// about the host.
+fn cannot_be(what: &str, reports: &[Report]) {
     let scratch = Scratch::new();
+    let ssh = host_that_sends(&scratch, &bytes_of(reports), STAY);
+    let outcome = mpirun(&["-n", "1", "--host", "other", "./nosuch"])
+        .env("MPILITE_SSH", ssh)
+        .run();
+    assert_eq!(outcome.code, 125, "{what}: {outcome:?}");
+    outcome.fails_with(125, &["host other", "an impossible report"]);
+}
+
+#[test]
+fn a_step_of_a_rank_that_is_out_of_order_fails_the_job_and_names_the_host() {
     let init = || Report::Init { rank: 0 };
     let finalized = || Report::Finalized { rank: 0 };
+    let quiet = || Report::Quiet;
     let impossible = [
         ("started twice", vec![started(0), started(0)]),
         ("started rank 7", vec![started(7)]),
-        ("ended before", vec![ended(0), started(0), Report::Quiet]),
+        ("ended before", vec![ended(0), started(0), quiet()]),
         ("ended twice", vec![started(0), ended(0), ended(0)]),
-        (
-            "Init before",
-            vec![init(), started(0), ended(0), Report::Quiet],
-        ),
+        ("Init before", vec![init(), started(0), ended(0), quiet()]),
         ("Init twice", vec![started(0), init(), init()]),
         ("card", vec![started(0), card(0)]),
         (
@@ -108,8 +133,38 @@ fn an_impossible_report_fails_the_job_and_names_the_host() {
         ),
         (
             "Finalize without Init",
-            vec![started(0), finalized(), ended(0), Report::Quiet],
+            vec![started(0), finalized(), ended(0), quiet()],
         ),
+        ("a loss before Init", vec![started(0), loss(0)]),
+        ("a failure before Init", vec![started(0), failure()]),
+        (
+            "stopped at once",
+            vec![started(0), Report::Stopped { rank: 0 }],
+        ),
+    ];
+    for (what, reports) in impossible {
+        cannot_be(what, &reports);
+    }
+}
+
+#[test]
+fn the_loss_of_a_rank_that_does_not_exist_fails_the_job_and_names_the_host() {
+    for lost in [1, u32::MAX] {
+        let reports = [started(0), Report::Init { rank: 0 }, loss(lost)];
+        cannot_be("a loss", &reports);
+    }
+}
+
+#[test]
+fn a_report_that_a_host_may_not_make_fails_the_job_and_names_the_host() {
+    let silent = Report::Silent(Duration::from_secs(1));
+    let lost = Report::Lost { reason: "x".into() };
+    let unreached = Report::Unreached {
+        reason: "x".into(),
+        patience: Duration::from_secs(1),
+    };
+    let after_quiet = [ended(0), Report::Quiet, output(0, vec![b'x'])];
+    let impossible = [
         ("a second Ready", vec![ready()]),
         ("empty output", vec![started(0), output(0, vec![])]),
         ("output before", vec![output(0, vec![b'x'])]),
@@ -117,35 +172,21 @@ fn an_impossible_report_fails_the_job_and_names_the_host() {
             "input of nobody",
             vec![started(0), Report::InputTaken(1 << 40)],
         ),
-        (
-            "a report of mpirun",
-            vec![Report::Silent(std::time::Duration::from_secs(1))],
-        ),
-        (
-            "a report of mpirun",
-            vec![Report::Lost { reason: "x".into() }],
-        ),
-        (
-            "stopped at once",
-            vec![started(0), Report::Stopped { rank: 0 }],
-        ),
+        ("a report of mpirun", vec![silent]),
+        ("a report of mpirun", vec![lost]),
+        ("a report of mpirun", vec![unreached]),
         (
             "more after Quiet",
-            vec![started(0), ended(0), Report::Quiet, output(0, vec![b'x'])],
+            [vec![started(0)], after_quiet.to_vec()].concat(),
         ),
     ];
     for (what, reports) in impossible {
-        let ssh = host_that_sends(&scratch, &bytes_of(&reports), STAY);
-        let outcome = mpirun(&["-n", "1", "--host", "other", "./nosuch"])
-            .env("MPILITE_SSH", ssh)
-            .run();
-        assert_eq!(outcome.code, 125, "{what}: {outcome:?}");
-        outcome.fails_with(125, &["host other", "an impossible report"]);
+        cannot_be(what, &reports);
     }
 }
 
 #[test]
-fn what_a_right_host_reports_is_believed() {
+fn the_reports_of_a_right_host_are_believed() {
     let scratch = Scratch::new();
     let reports = [
         started(0),
@@ -240,6 +281,8 @@ fn a_host_that_passes_on_a_long_card_is_named() {
 #[test]
 fn an_mpi_lite_of_another_version_is_named_at_once() {
     let scratch = Scratch::new();
+    let ours = String::from_utf8_lossy(MAGIC);
+    let ours = ours.rsplit(' ').next().expect("a version").trim_end();
     for (line, theirs) in [
         (r"\001mpi-lite agent 3\n", "3"),
         (
@@ -258,7 +301,7 @@ fn an_mpi_lite_of_another_version_is_named_at_once() {
             "host other",
             &format!("version {theirs}"),
             &format!("host {}", own.display()),
-            "version 4 (mpi-lite ",
+            &format!("version {ours} (mpi-lite "),
         ];
         mpirun(&["-n", "1", "--host", "other", "true"])
             .env("MPILITE_SSH", ssh)

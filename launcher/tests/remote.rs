@@ -2,9 +2,11 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Scratch, boot_rank, mpirun};
+use launcher::wire::{MAGIC, Report};
+use mpi_lite::boot::protocol::encode;
 
 const TOGETHER: &[&str] = &["-n", "4", "--host", "n1:2,n2:2"];
 
@@ -72,8 +74,8 @@ fn the_address_that_ssh_has_proven_is_used() {
     let outcome = mpirun(&["-n", "2", "--host", "localhost,n2", &program, "print"])
         .over_fake_ssh()
         .env("SSH_CONNECTION", "127.0.0.1 4000 127.0.0.1 22")
-        .run()
-        .succeeds();
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(
         outcome
             .sorted()
@@ -81,6 +83,16 @@ fn the_address_that_ssh_has_proven_is_used() {
             .all(|line| line.contains(" bind 127.0.0.1 ")),
         "{outcome:?}"
     );
+}
+
+#[test]
+fn two_names_of_one_machine_are_noted() {
+    let words = "hosts n1 and n2 are the same machine: give one name, as --host n1:4,";
+    mpirun(&[TOGETHER, &["true"]].concat())
+        .over_fake_ssh()
+        .env("SSH_CONNECTION", "127.0.0.1 4000 127.0.0.1 22")
+        .run()
+        .fails_with(0, &[words]);
 }
 
 #[test]
@@ -114,10 +126,6 @@ fn a_host_that_cannot_be_reached_is_named_with_the_words_of_ssh() {
             "unknown",
             "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: Could not resolve hostname \
              unknown",
-        ),
-        (
-            "refused",
-            "fake_ssh' (MPILITE_SSH) exited with status 255: ssh: connect to host refused port 22",
         ),
         (
             "chatty",
@@ -162,6 +170,45 @@ fn a_crowded_sshd_is_asked_again() {
         .run()
         .succeeds();
     assert!(scratch.path().join("once").exists());
+}
+
+#[test]
+fn a_host_that_refuses_at_first_is_asked_again_with_one_line() {
+    let scratch = Scratch::new();
+    let refusal = "echo 'ssh: connect to host n1 port 22: Connection refused' >&2; exit 255";
+    let attempt = format!("mkdir {}/$attempt 2>/dev/null", scratch.path().display());
+    let script = format!(
+        "#!/bin/sh\nfor attempt in 1 2; do\n    if {attempt}; then {refusal}; fi\ndone\n\
+         exec {} \"$@\"\n",
+        common::fake_ssh().display()
+    );
+    let outcome = mpirun(&["-n", "1", "--host", "n1", "echo", "yes"])
+        .env("MPILITE_SSH", scratch.write("ssh", script, 0o755))
+        .run();
+    assert!(scratch.path().join("2").exists(), "{outcome:?}");
+    assert_eq!(outcome.out(), "yes\n", "{outcome:?}");
+    let words = "host n1 accepts no ssh connection yet (Connection refused); trying again for 10 s";
+    outcome.fails_with(0, &[words]);
+}
+
+/// Two lines: the user knows at once what `mpirun` waits for, and at the end why the job failed.
+#[test]
+fn a_host_that_goes_on_to_refuse_is_given_up_after_ten_seconds() {
+    let start = Instant::now();
+    let outcome = mpirun(&["-n", "1", "--host", "refused", "true"])
+        .over_fake_ssh()
+        .run();
+    assert!(start.elapsed() >= Duration::from_secs(10));
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let [first, last] = lines[..] else {
+        panic!("two lines are expected: {outcome:?}");
+    };
+    assert!(first.contains("host refused accepts no ssh connection yet"));
+    let words = "cannot start on host refused: ";
+    assert!(last.contains(words), "{outcome:?}");
+    let words = "exited with status 255: ssh: connect to host refused port 22: Connection refused";
+    assert!(last.contains(words), "{outcome:?}");
+    assert_eq!(outcome.code, 125);
 }
 
 #[test]
@@ -275,20 +322,50 @@ fn an_interface_that_is_missing_there_is_named() {
 }
 
 #[test]
+fn the_interface_of_open_mpi_counts_unless_there_is_an_option_of_ours() {
+    let program = boot_rank();
+    let bound_to = |options: &[&str]| {
+        let options = [&["--transport", "rmpp"], options].concat();
+        let line = [TOGETHER, &options, &[&program, "print"]].concat();
+        mpirun(&line)
+            .over_fake_ssh()
+            .env("MPILITE_INTERFACE", "no-such-if")
+            .run()
+    };
+    let mca = |value| ["--mca", "btl_tcp_if_include", value];
+    let of_ours = [&["--interface", "127.0.0.1"][..], &mca("no-such-if")].concat();
+    for options in [&mca("127.0.0.0/8")[..], &of_ours] {
+        let lines = bound_to(options).succeeds().sorted();
+        let is_bound = |line: &String| line.contains(" bind 127.0.0.1 ");
+        assert!(lines.iter().all(is_bound), "{lines:?}");
+    }
+    let words = "--mca btl_tcp_if_include no-such-if is not an address";
+    bound_to(&mca("no-such-if")).fails_with(125, &["host n", words]);
+}
+
+#[test]
 fn an_agent_that_sends_rubbish_ends_the_job() {
     let scratch = Scratch::new();
+    let unused = |version: &str| Report::Ready {
+        version: version.into(),
+        server: None,
+        client: None,
+        machine: None,
+    };
+    let ready = encode(&unused(env!("CARGO_PKG_VERSION"))).expect("it is short");
+    let foreign = encode(&unused("9.9.9")).expect("it is short");
+    let strange = encode(&Report::Init { rank: 7 }).expect("it is short");
     let rubbish = [
-        r"printf '\001mpi-lite agent 4\n\377\377\377\377'",
-        r"printf '\001mpi-lite agent 4\n\000\000\000\000'",
-        r"printf '\001mpi-lite agent 4\n\001\000\000\000\377'; exec sleep 1000",
-        // Ready of another version.
-        r"printf '\001mpi-lite agent 4\n\011\000\000\000\000\0059.9.9\000\000'; exec sleep 1000",
-        // Ready, then a report about rank 7.
-        r"printf '\001mpi-lite agent 4\n\011\000\000\000\000\0050.1.0\000\000';
-          printf '\002\000\000\000\003\007'; exec sleep 1000",
+        vec![0xff; 4],
+        vec![0; 4],
+        vec![1, 0, 0, 0, 0xff],
+        foreign,
+        [ready, strange].concat(),
     ];
-    for line in rubbish {
-        let ssh = scratch.write("ssh", format!("#!/bin/sh\n{line}\n"), 0o755);
+    for bytes in rubbish {
+        let sent = scratch.write("sent", [MAGIC, &bytes].concat(), 0o644);
+        let script = format!("#!/bin/sh\ncat {}\nexec sleep 1000\n", sent.display());
+        let ssh = scratch.write("ssh", script, 0o755);
         mpirun(&["-n", "1", "--host", "n1", "true"])
             .env("MPILITE_SSH", ssh)
             .run()
@@ -306,7 +383,7 @@ fn an_agent_without_a_server_ends() {
     ] {
         let outcome = mpirun(&["--agent"]).input(input).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        assert!(outcome.stdout.starts_with(b"\x01mpi-lite agent 4\n"));
+        assert!(outcome.stdout.starts_with(MAGIC));
     }
 }
 

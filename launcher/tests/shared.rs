@@ -69,7 +69,7 @@ fn each_node_shares_a_memory_of_its_own() {
 }
 
 #[test]
-fn who_has_nobody_to_share_with_shares_nothing() {
+fn a_rank_without_others_on_its_host_shares_no_memory() {
     let program = boot_rank();
     let lines: [&[&str]; 4] = [
         &["-n", "1"],
@@ -131,7 +131,7 @@ fn limited(limits: &str, transport: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn where_the_system_refuses_only_those_who_insist_are_told() {
+fn a_system_that_refuses_shared_memory_is_an_error_only_for_transport_shm() {
     for (limits, reason) in [
         ("ulimit -f 1", "(ulimit -f)"),
         ("ulimit -Sn 34", "(ulimit -n)"),

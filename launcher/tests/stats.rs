@@ -81,6 +81,15 @@ fn programs_that_never_call_mpi_give_an_empty_table() {
     );
 }
 
+/// How much room a rank has for messages is no event.
+#[test]
+fn a_job_without_messages_has_no_row() {
+    let program = boot_rank();
+    let outcome = mpirun(&["-n", "2", "--stats", &program, "send-nothing"]).run();
+    let words = "mpirun: counters of 2 ranks: all are 0\n";
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, words));
+}
+
 #[test]
 fn json_goes_to_standard_error_or_into_a_file_whose_name_says_so() {
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect(text);

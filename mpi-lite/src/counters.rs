@@ -24,7 +24,8 @@ rmpp_core::tally! {
         pub unexpected_peak: Peak,
         /// The most that unexpected messages took of their budget; each counts 160 bytes more.
         pub unexpected_peak_bytes: Peak,
-        /// The most that unexpected messages may take while this rank waits in a call.
+        /// The most that unexpected messages may take while this rank waits in a call; 0 if there
+        /// were none.
         pub unexpected_room_bytes: Peak,
         /// The most that copies of sends took of their budget; each counts 320 bytes more.
         pub copies_peak_bytes: Peak,

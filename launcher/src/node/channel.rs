@@ -118,7 +118,7 @@ impl Channel {
         self.is_closed
     }
 
-    /// Says whether [`Channel::flush`] waits for room.
+    /// Returns true if [`Channel::flush`] waits for room.
     pub(super) fn has_outgoing(&self) -> bool {
         !self.outgoing.is_empty() && !self.is_closed && self.paused_until.is_none()
     }
@@ -128,7 +128,7 @@ impl Channel {
         self.paused_until
     }
 
-    /// Reads what the rank has sent, by way of `scratch`; answers its messages.
+    /// Reads what the rank has sent, by way of `scratch`. Returns its messages.
     ///
     /// # Errors
     ///

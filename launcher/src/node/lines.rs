@@ -22,7 +22,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Takes what the rank wrote; answers the lines that are complete now, maybe none.
+    /// Takes what the rank wrote. Returns the lines that are complete now, maybe none.
     pub(super) fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<u8> {
         self.received += bytes.len() as u64;
         let complete = match bytes.iter().rposition(|byte| *byte == b'\n') {

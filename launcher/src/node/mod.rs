@@ -39,8 +39,8 @@ pub(crate) use start::DESCRIPTORS_OF_NODE;
 /// Between the polite and the final signal when the job is ended.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// The same where a rank has aborted the job: it exits by itself, and what its exit handlers write
-/// is part of its output.
+/// Between the polite and the final signal when a rank has aborted the job: it exits by itself, and
+/// its output includes what its exit handlers write.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
 /// After how long in state T a rank is reported.
@@ -164,22 +164,22 @@ impl Node {
         }
     }
 
-    /// Says whether the ranks were stopped by order.
+    /// Returns true if the ranks were stopped by order.
     pub fn is_paused(&self) -> bool {
         self.is_paused
     }
 
-    /// Says whether there are processes to take care of.
+    /// Returns true if there are processes to take care of.
     pub fn has_ranks(&self) -> bool {
         !self.ranks.is_empty()
     }
 
-    /// Says whether all ranks ended and everything has been reported.
+    /// Returns true if all ranks ended and everything has been reported.
     pub fn is_quiet(&self) -> bool {
         self.is_quiet
     }
 
-    /// Says whether the ranks are being ended before their time.
+    /// Returns true if the ranks are being ended before their time.
     pub fn is_ending(&self) -> bool {
         self.ending != Ending::NotYet
     }
@@ -265,7 +265,7 @@ impl Node {
         self.settle(now);
     }
 
-    /// A child process changed; says whether it is one of the ranks.
+    /// A child process changed. Returns true if it is one of the ranks.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
         let Some(place) = self.ranks.iter().position(|rank| rank.pid == pid) else {
             self.settle(now);
@@ -422,7 +422,7 @@ impl Node {
         }
     }
 
-    /// Reads once from a pipe; says whether there may be more.
+    /// Reads once from a pipe. Returns true if there may be more.
     fn hear_output(&mut self, place: usize, stream: Stream, now: Instant) -> bool {
         let rank = &mut self.ranks[place];
         let number = rank.rank;
@@ -454,7 +454,7 @@ impl Node {
         }
     }
 
-    /// Says whether more output may be read.
+    /// Returns true if more output may be read.
     fn has_room(&self) -> bool {
         self.on_the_way < OUTPUT_WINDOW
     }

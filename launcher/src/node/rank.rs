@@ -69,7 +69,7 @@ impl Source {
         self.is_at_end
     }
 
-    /// Counts what is read after the rank's end; says whether that is enough.
+    /// Counts what is read after the rank's end. Returns true if that is enough.
     pub(super) fn counts_as_last_words(&mut self, length: usize) -> bool {
         self.last_words += length;
         self.last_words > LAST_WORDS_MAX
@@ -122,7 +122,7 @@ impl RankProcess {
         }
     }
 
-    /// Says whether the rank ended and all its output has been taken.
+    /// Returns true if the rank ended and all its output has been taken.
     pub(super) fn is_finished(&self) -> bool {
         self.ended.is_some() && self.output.is_none() && self.error.is_none()
     }
@@ -153,7 +153,7 @@ impl RankProcess {
         }
     }
 
-    /// Says whether a process of the rank's group is left.
+    /// Returns true if a process of the rank's group is left.
     pub(super) fn has_group(&mut self) -> bool {
         self.signal_group(None);
         if self.has_own_group() {

@@ -145,7 +145,7 @@ impl Rounds {
         }
     }
 
-    /// The rank at this place of the node begins its next round; answers what it shares with the
+    /// The rank at this place of the node begins its next round. Returns what it shares with the
     /// others in it.
     pub(super) fn enter(&mut self, place: usize) -> Result<Option<Rc<Segment>>, Refusal> {
         if !self.is_wanted {

@@ -52,7 +52,7 @@ pub(super) struct Role {
     /// Variables for this rank alone.
     pub(super) variables: Vec<Variable>,
     pub(super) input: Stdio,
-    /// Whether the rank leads its own process group.
+    /// True if the rank leads its own process group.
     pub(super) has_own_group: bool,
 }
 
@@ -132,7 +132,7 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// A pipe to write to without blocking; answers (read end, write end).
+/// A pipe to write to without blocking. Returns (read end, write end).
 pub(super) fn input_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (theirs, ours) = pipe2(OFlag::O_CLOEXEC)?;
     set_nonblocking(ours.as_fd())?;

@@ -30,6 +30,8 @@ pub(super) struct Ledger {
     is_quiet: bool,
     /// When it was told to start its ranks.
     started_at: Option<Instant>,
+    /// How many ranks the job has, as it was told then.
+    job_size: usize,
     /// Bytes of output that have come and not been written yet.
     output: usize,
     /// Bytes of input that were sent and not been taken yet.
@@ -51,6 +53,7 @@ impl Ledger {
             is_ready: false,
             is_quiet: false,
             started_at: None,
+            job_size: 0,
             output: 0,
             input: 0,
         }
@@ -59,7 +62,10 @@ impl Ledger {
     /// Enters an order to the node.
     pub(super) fn enter_order(&mut self, order: &Order, now: Instant) {
         match order {
-            Order::Start(_) => self.started_at = Some(now),
+            Order::Start(start) => {
+                self.started_at = Some(now);
+                self.job_size = start.hosts.len();
+            }
             Order::Cards(_) => {
                 for entry in &mut self.entries {
                     entry.phase = entry.phase.after_cards();
@@ -95,8 +101,11 @@ impl Ledger {
                     "it has closed the input, which another host has",
                 ));
             }
-            Report::Silent(_) | Report::Lost { .. } => {
+            Report::Silent(_) | Report::Unreached { .. } | Report::Lost { .. } => {
                 return Err(impossible("its own silence or loss"));
+            }
+            Report::Loss { lost, .. } if *lost as usize >= self.job_size => {
+                return Err(impossible(&format!("there is no rank {lost} to lose")));
             }
             Report::Output { bytes, .. } => self.enter_output(bytes.len())?,
             Report::Card { card, .. } if card.len() > CARD_MAX => {

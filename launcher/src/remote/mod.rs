@@ -24,7 +24,7 @@ use crate::wire::{
 };
 
 use ledger::Ledger;
-use ssh::{Settings, Ssh};
+use ssh::{Obstacle, Settings, Ssh};
 
 /// Both ends of a dead connection are noticed within this time of the first.
 const LAST_NEWS: Duration = Duration::from_millis(300);
@@ -36,6 +36,8 @@ const SILENT_WARNING: Duration = Duration::from_secs(10);
 const ENDING_LIMIT: Duration = Duration::from_millis(1500);
 /// An sshd that is flooded with connections drops some of them: how often to try.
 const ATTEMPTS: u32 = 4;
+/// A host that accepts no connection may be starting: for how long to try.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -68,6 +70,9 @@ pub struct Remote {
     settings: Settings,
     state: State,
     attempts: u32,
+    /// Until when to try a host that accepts no connection. Unknown before the first attempt.
+    patient_until: Option<Instant>,
+    is_unreached: bool,
     ssh: Option<Ssh>,
     incoming: Incoming,
     ledger: Ledger,
@@ -75,6 +80,7 @@ pub struct Remote {
     reports: VecDeque<Report>,
     server: Option<IpAddr>,
     client: Option<IpAddr>,
+    machine: Option<String>,
     silence: Silence,
     ping_at: Instant,
     is_warned: bool,
@@ -98,6 +104,8 @@ impl Remote {
             settings: Settings::read()?,
             state: State::Waiting(None),
             attempts: 0,
+            patient_until: None,
+            is_unreached: false,
             ssh: None,
             incoming: Incoming::Noise(Vec::new()),
             ledger: Ledger::new(ranks),
@@ -105,6 +113,7 @@ impl Remote {
             reports: VecDeque::new(),
             server: None,
             client: None,
+            machine: None,
             silence: Silence::new(silence::limit()?, now),
             ping_at: now,
             is_warned: false,
@@ -120,6 +129,8 @@ impl Remote {
             _ => return,
         }
         self.attempts += 1;
+        let patience = self.patience();
+        self.patient_until.get_or_insert(now + patience);
         self.incoming = Incoming::Noise(Vec::new());
         match Ssh::spawn(&self.settings, &self.host, self.inherited) {
             Ok(ssh) => {
@@ -136,12 +147,12 @@ impl Remote {
         }
     }
 
-    /// Says whether the agent has answered.
+    /// Returns true if the agent has answered.
     pub fn is_ready(&self) -> bool {
         !matches!(self.state, State::Waiting(_) | State::Connecting(_))
     }
 
-    /// Says whether nothing will come any more.
+    /// Returns true if nothing will come any more.
     pub fn is_over(&self) -> bool {
         self.state == State::Over && self.reports.is_empty()
     }
@@ -154,6 +165,11 @@ impl Remote {
     /// The address of this host as the node sees it.
     pub fn client(&self) -> Option<IpAddr> {
         self.client
+    }
+
+    /// The identity of the machine, if the agent knows it: two names of one machine have the same.
+    pub fn machine(&self) -> Option<&str> {
+        self.machine.as_deref()
     }
 
     /// The next report.
@@ -216,7 +232,7 @@ impl Remote {
         }
     }
 
-    /// A child process changed; says whether it is our ssh.
+    /// A child process changed. Returns true if it is our ssh.
     pub fn child(&mut self, pid: Pid, status: WaitStatus, now: Instant) -> bool {
         let Some(ssh) = self.ssh.as_mut().filter(|ssh| ssh.pid() == pid) else {
             return false;
@@ -332,11 +348,12 @@ impl Remote {
                 version,
                 server,
                 client,
+                machine,
             } => {
                 if version != env!("CARGO_PKG_VERSION") {
                     return self.lose_other_version(&printable(&version));
                 }
-                (self.server, self.client) = (server, client);
+                (self.server, self.client, self.machine) = (server, client, machine);
                 self.state = State::Ready;
                 self.silence.heard(now);
                 self.ping_at = now + self.silence.period();
@@ -397,14 +414,7 @@ impl Remote {
     fn conclude(&mut self, now: Instant) {
         self.gone_at = None;
         match self.state {
-            State::Connecting(_) if self.attempts < ATTEMPTS && self.was_crowded_out() => {
-                self.ssh = None;
-                self.state = State::Waiting(Some(now + self.pause()));
-            }
-            State::Connecting(_) => {
-                let line = self.why_not_connected();
-                self.lose(line);
-            }
+            State::Connecting(_) => self.try_again_or_lose(now),
             State::Ready => {
                 let how = self.ssh.as_ref();
                 let how = how.map_or(String::new(), |ssh| ssh.how_it_ended(&self.settings));
@@ -419,8 +429,39 @@ impl Remote {
         }
     }
 
-    fn was_crowded_out(&self) -> bool {
-        self.ssh.as_ref().is_some_and(Ssh::was_crowded_out)
+    /// ssh did not reach the agent.
+    fn try_again_or_lose(&mut self, now: Instant) {
+        if self.may_succeed_later(now) {
+            self.ssh = None;
+            self.state = State::Waiting(Some(now + self.pause()));
+        } else {
+            let line = self.why_not_connected();
+            self.lose(line);
+        }
+    }
+
+    /// Returns true if ssh has met what may pass. The first time, the user gets a line about a host
+    /// that accepts no connection.
+    fn may_succeed_later(&mut self, now: Instant) -> bool {
+        match self.ssh.as_ref().and_then(Ssh::obstacle) {
+            Some(Obstacle::Crowd) => self.attempts < ATTEMPTS,
+            Some(Obstacle::NoServer(reason)) => {
+                let may = self.patient_until.is_some_and(|until| now < until);
+                if may && !std::mem::replace(&mut self.is_unreached, true) {
+                    self.reports.push_back(Report::Unreached {
+                        reason: reason.to_string(),
+                        patience: self.patience(),
+                    });
+                }
+                may
+            }
+            None => false,
+        }
+    }
+
+    /// For how long to try a host that accepts no connection.
+    fn patience(&self) -> Duration {
+        PATIENCE.min(self.settings.ready_within)
     }
 
     /// Before the next attempt; a little different for each node, so that they do not all come
@@ -523,6 +564,7 @@ mod tests {
             version,
             server: None,
             client: None,
+            machine: None,
         };
         let frame = protocol::encode(&ready).expect("it is short");
         let bytes: String = MAGIC

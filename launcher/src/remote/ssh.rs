@@ -26,6 +26,32 @@ const READS_PER_TURN: usize = 16;
 /// How much of what ssh says on standard error is kept: the end, in bytes.
 const COMPLAINTS_KEPT: usize = 4096;
 
+/// What may pass: another attempt is worth it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// sshd drops connections when too many arrive at a time (its `MaxStartups`).
+    Crowd,
+    /// No sshd answers, for this reason of the system: the host or its sshd may be starting.
+    NoServer(&'static str),
+}
+
+/// What ssh says when sshd drops its connection.
+const CROWDED_OUT: [&str; 3] = [
+    "kex_exchange_identification",
+    "Connection reset by",
+    "Connection closed by",
+];
+
+/// How ssh begins the line about a connection that it cannot make.
+const NO_CONNECTION: &str = "ssh: connect to host ";
+
+/// How that line ends for a host that may be starting.
+const UNREACHED: [&str; 3] = [
+    "Connection refused",
+    "No route to host",
+    "Connection timed out",
+];
+
 /// How other hosts are reached.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
@@ -216,7 +242,7 @@ impl Ssh {
         self.input = None;
     }
 
-    /// Reads what there is of both streams; answers the output.
+    /// Reads what there is of both streams. Returns the output.
     pub(super) fn read(&mut self) -> Vec<u8> {
         let complaints = &mut self.complaints;
         read_all(&mut self.error, |bytes| {
@@ -229,26 +255,26 @@ impl Ssh {
         received
     }
 
-    /// Says whether there is nothing more to read.
+    /// Returns true if there is nothing more to read.
     pub(super) fn is_at_end(&self) -> bool {
         self.output.is_none()
     }
 
-    /// Says whether there is nothing more to read and the exit status is known.
+    /// Returns true if there is nothing more to read and the exit status is known.
     pub(super) fn is_gone(&self) -> bool {
         self.output.is_none() && self.ended.is_some()
     }
 
-    /// sshd drops connections when too many arrive at a time (its MaxStartups).
-    pub(super) fn was_crowded_out(&self) -> bool {
+    /// Returns what ssh has met, if it may pass.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
         let text = String::from_utf8_lossy(&self.complaints);
-        [
-            "kex_exchange_identification",
-            "Connection reset by",
-            "Connection closed by",
-        ]
-        .iter()
-        .any(|sign| text.contains(sign))
+        let own = text.lines().filter(|line| line.starts_with(NO_CONNECTION));
+        let mut reasons = own.flat_map(|line| UNREACHED.iter().filter(|it| line.contains(*it)));
+        if let Some(reason) = reasons.next() {
+            return Some(Obstacle::NoServer(reason));
+        }
+        let is_crowd = CROWDED_OUT.iter().any(|sign| text.contains(sign));
+        is_crowd.then_some(Obstacle::Crowd)
     }
 
     /// The remote shell did not find or could not execute the agent.
@@ -256,7 +282,7 @@ impl Ssh {
         matches!(self.ended, Some(WaitStatus::Exited(_, 126 | 127)))
     }
 
-    /// Whether it ended as if all were well.
+    /// Returns true if it ended as if all were well.
     pub(super) fn has_succeeded(&self) -> bool {
         matches!(self.ended, Some(WaitStatus::Exited(_, 0)))
     }

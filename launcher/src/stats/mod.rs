@@ -173,6 +173,11 @@ impl Statistics {
         (0..self.ranks).filter(has_reported).count()
     }
 
+    fn are_zero(&self) -> bool {
+        let mut extents = self.columns.iter().filter_map(Column::extent);
+        extents.all(|extent| extent.greatest.0 == 0)
+    }
+
     fn sum(&self, is_meant: impl Fn(&Column) -> bool) -> u64 {
         let meant = self.columns.iter().filter(|column| is_meant(column));
         meant.filter_map(Column::extent).map(|it| it.sum).sum()

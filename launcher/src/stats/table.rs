@@ -17,6 +17,9 @@ pub(super) fn text(statistics: &Statistics) -> String {
         _ if reported == ranks => format!("{ranks} ranks"),
         _ => format!("{reported} of {ranks} ranks (the others ended without a report)"),
     };
+    if statistics.are_zero() {
+        return format!("mpirun: counters of {who}: all are 0\n");
+    }
     let mut lines = vec![format!("mpirun: counters of {who}")];
     rows(statistics, &mut lines);
     derived(&statistics.derived(), &mut lines);

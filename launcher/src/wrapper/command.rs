@@ -102,7 +102,7 @@ impl Invocation {
         invocation
     }
 
-    /// Takes a word that is for the wrapper; says whether it was one.
+    /// Takes a word that is for the wrapper. Returns true if it was one.
     fn take(&mut self, word: &OsStr) -> bool {
         let Some(text) = word.to_str() else {
             return false;
@@ -136,20 +136,20 @@ impl Invocation {
         matches!(&self.arguments[..], [word] if word == "-v")
     }
 
-    /// Says whether the flags for compiling belong on the command line.
+    /// Returns true if the flags for compiling belong on the command line.
     pub(super) fn compiles(&self) -> bool {
         self.asked != Asked::Compile || self.has_input()
     }
 
-    /// Says whether the flags for linking belong on the command line.
+    /// Returns true if the flags for linking belong on the command line.
     pub(super) fn links(&self) -> bool {
         let stops = |word: &OsString| WITHOUT_LINKING.iter().any(|option| word == option);
         let is_in_file = self.arguments.iter().any(|word| response_file_stops(word));
         !is_in_file && !self.arguments.iter().any(stops) && self.compiles()
     }
 
-    /// Says whether there is something to compile or to link; otherwise the compiler is only asked
-    /// something (`--version`, `-print-search-dirs`, ...), and our flags would disturb.
+    /// Returns true if there is something to compile or to link. Otherwise the compiler is only
+    /// asked something (`--version`, `-print-search-dirs`, ...), and our flags would disturb.
     fn has_input(&self) -> bool {
         let mut is_value = false;
         for word in &self.arguments {
@@ -163,7 +163,7 @@ impl Invocation {
     }
 }
 
-/// Says whether `@file` contains an option that stops before linking.
+/// Returns true if `@file` contains an option that stops before linking.
 fn response_file_stops(word: &OsStr) -> bool {
     let Some(path) = word.as_bytes().strip_prefix(b"@") else {
         return false;

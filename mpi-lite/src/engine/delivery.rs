@@ -4,7 +4,7 @@ use core::mem::replace;
 use std::sync::Arc;
 
 use super::attached::Attached;
-use super::budget::{Taken, widest};
+use super::budget::Taken;
 use super::engine_messages::{Letter, Notice, Withdrawal};
 use super::envelope::Envelope;
 use super::leftovers::Leftovers;
@@ -85,10 +85,6 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(links: usize, settings: Settings, peers: PeerTable) -> Self {
-        let counters = Messages {
-            unexpected_room_bytes: widest(&settings),
-            ..Messages::default()
-        };
         Self {
             targets: (0..links).map(|_| SlotMap::default()).collect(),
             requests: Requests::default(),
@@ -110,8 +106,8 @@ impl Delivery {
             leftovers: Leftovers::default(),
             unwaited: Vec::new(),
             settings,
-            counters,
-            letters: Vec::new(),
+use super::budget::Taken;
+use super::engine_messages::{Letter, Notice, Withdrawal};
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
             has_deferred: false,

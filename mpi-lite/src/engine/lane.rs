@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::budget::widest;
 use super::delivery::{Delivery, Inlet, Target};
 use super::engine_messages::QUESTION;
 use super::matching::Pattern;
@@ -323,8 +324,12 @@ impl Lane {
     /// Returns what was counted so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
+        let mut messages = self.delivery.counters.clone();
+        if messages.unexpected > 0 {
+            messages.unexpected_room_bytes = widest(&self.delivery.settings);
+        }
         Counters {
-            messages: self.delivery.counters.clone(),
+            messages,
             transports: Tallies::of(&self.links),
         }
     }

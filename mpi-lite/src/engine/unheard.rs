@@ -71,10 +71,9 @@ mod tests {
     fn a_process_warns_of_a_few_peers_only_and_its_last_line_names_that_limit() {
         let mut peers = UnheardPeers::default();
         let lines: Vec<&str> = (0..100)
-            .filter_map(|peer| {
-                peers
-                    .is_news(&unheard(peer, 10, None))
-                    .then(|| peers.rest())
+            .filter_map(|peer| match peers.is_news(&unheard(peer, 10, None)) {
+                true => Some(peers.rest()),
+                false => None,
             })
             .collect();
         assert_eq!(lines, ["", "", "; other peers are not named"]);
