@@ -138,10 +138,12 @@ case $action in
         [ -f "$BUILT/libmpi_abi.a" ] || refuse "nothing is built in $BUILT; run make build first"
         work=$(mktemp -d)
         trap 'rm -rf "$work"' EXIT
-        # No file of another version stays beside those of this one.
+        # Nothing of another version stays beside the files of this one.
+        places=$(cut -d ' ' -f 2 "$list" 2>/dev/null) || true
         [ ! -f "$list" ] || remove_listed 2>/dev/null
         mkdir -p "$(dirname "$list")"
         place_everything
+        remove_empty_folders "$places"
         ;;
     uninstall)
         [ -f "$list" ] || refuse "no mpi-lite is installed in $root"
