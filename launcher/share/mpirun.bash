@@ -14,6 +14,7 @@ _mpilite_mpirun() {
         --wdir|--wd) words=(-d) ;;
         --transport) words=(-W 'auto shm rmpp loopback') ;;
         --interface|--iface) words=(-W '') ;;
+        --port-range) words=(-W '') ;;
         --timeout) words=(-W '') ;;
         --bind-to) words=(-W '') ;;
     esac
@@ -23,7 +24,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --tag-output -l --prepend-rank --stats --secure --timeout --bind-to --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --tag-output -l --prepend-rank --stats --secure --timeout --bind-to --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi
