@@ -25,7 +25,7 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         (&["--hostfiel", "x", "true"], "did you mean --hostfile?"),
         (&["-n2", "true"], "unknown option -n2; did you mean -n 2?"),
         (&["-np16", "true"], "did you mean -np 16?"),
-        (&["--ppn4", "true"], "did you mean --ppn 4?"),
+        (&["--ppn4", "true"], "did you mean -ppn 4?"),
         (
             &["--transport", "tcp", "true"],
             "auto, shm, rmpp and loopback are possible",
