@@ -71,6 +71,18 @@ place_stripped() { # name in BUILT, place below the root
     place 755 "$file" "$2"
 }
 
+# How the sections of the static library become few: thousands of headers and names are megabytes.
+sections='SECTIONS
+{
+    .text 0 : { *(.text .text.*) }
+    .rodata 0 : { *(.rodata .rodata.*) }
+    .data.rel.ro 0 : { *(.data.rel.ro .data.rel.ro.*) }
+    .data 0 : { *(.data .data.*) }
+    .bss 0 : { *(.bss .bss.*) }
+    .gcc_except_table 0 : { *(.gcc_except_table .gcc_except_table.*) }
+    .eh_frame 0 : { KEEP(*(.eh_frame)) }
+}'
+
 # One object with what the functions of MPI need, and their names as the only ones that are seen
 # outside. A tool's own MPI_X must win over the library's when both are linked statically. The
 # compiler's bitcode is of no use to a linker, and binutils with a plugin of another LLVM stumble
@@ -78,7 +90,9 @@ place_stripped() { # name in BUILT, place below the root
 place_archive() { # shared and static library in BUILT, place below the root
     nm -D --defined-only "$BUILT/$1" | sed -n 's/.* \(P\{0,1\}MPI_[A-Za-z0-9_]*\)$/-u \1/p' \
         >"$work/names"
-    "$(command -v ld.bfd || echo ld)" -r --gc-sections --strip-debug -o "$work/whole.o" "@$work/names" "$BUILT/$2"
+    echo "$sections" >"$work/sections"
+    "$(command -v ld.bfd || echo ld)" -r --gc-sections --strip-debug -T "$work/sections" \
+        -o "$work/whole.o" "@$work/names" "$BUILT/$2"
     objcopy --wildcard --keep-global-symbol='MPI_*' --keep-global-symbol='PMPI_*' \
         --weaken-symbol='MPI_*' --strip-unneeded \
         --remove-section=.llvmbc --remove-section=.llvmcmd "$work/whole.o" "$work/mpi_abi.o"
