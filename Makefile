@@ -7,6 +7,8 @@ BUILT   = $(TARGET)/release
 STAGE   = $(CURDIR)/target/prefix
 RANKS  ?= 4
 
+# The steps of a target run in their order; cargo is parallel in itself.
+.NOTPARALLEL:
 .PHONY: demo test install install-built check-prefix uninstall stage build prerequisites bench compare plots check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
@@ -22,7 +24,7 @@ test: prerequisites stage
 	$(CARGO) test --workspace --exclude mpi-lite-tests --features rmpp-core/planted,mpi-lite/sim
 	MPILITE_PREFIX="$(STAGE)" $(CARGO) test --package mpi-lite-tests
 
-# Installs what the tests need and says what it cannot.
+# Lists what the tests need and what is missing; as root it says what it installs, and does it.
 prerequisites:
 	@sh tests/prerequisites.sh
 
@@ -34,9 +36,11 @@ stage:
 	@$(MAKE) --no-print-directory install PREFIX="$(STAGE)" DESTDIR=
 
 # To DESTDIR and PREFIX, by default target/prefix. DEBUG=no leaves out the debug information.
+# `install-built` does it without a build.
 install: check-prefix build install-built
 
-# Removes from DESTDIR and PREFIX what `make install` put there, and folders left empty.
+# `uninstall` removes from DESTDIR and PREFIX what `make install` put there, if it is still the same,
+# and folders left empty.
 check-prefix install-built uninstall: export PREFIX := $(PREFIX)
 check-prefix install-built uninstall: export DESTDIR := $(DESTDIR)
 check-prefix install-built uninstall: export DEBUG := $(DEBUG)

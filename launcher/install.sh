@@ -5,7 +5,8 @@
 # debug information, which otherwise lies in .debug beside each program, where gdb looks for it.
 #
 # Contract: bin, include/mpi.h, lib/libmpi_abi.{so.1,so,a}, lib/pkgconfig, share/man, completions
-# of shells, and share/doc/mpilite, which messages of the library name.
+# of shells, and share/doc/mpilite, which messages of the library name. installed.txt in there has a
+# line for each file: a fingerprint of what was installed, and the place below PREFIX.
 set -eu
 action=$1
 cd "$(dirname "$0")/.."
@@ -17,66 +18,89 @@ case $PREFIX in
     *) PREFIX=$checkout/$PREFIX ;;
 esac
 root=${DESTDIR:-}$PREFIX
+list=$root/share/doc/mpilite/installed.txt
 
 refuse() {
     echo "make $action: $1" >&2
     exit 1
 }
 
-if [ "$root" -ef "$checkout" ]; then
+if [ "$(realpath -m "$root")" = "$checkout" ]; then
     [ "$action" = check ] && action=install
     refuse "PREFIX=$PREFIX is the source folder; name another one, such as PREFIX=$HOME/mpi"
 fi
 
-# Each of these four does one thing, or removes what it does.
-place() { # mode, file, place below the root
-    if [ "$action" = install ]; then
-        install -D -m "$1" "$2" "$root/$3"
+# One word that tells an installed file or link from any other.
+fingerprint() { # place below the root
+    if [ -L "$root/$1" ]; then
+        echo "link:$(readlink "$root/$1")"
+    elif [ -f "$root/$1" ]; then
+        sha256sum <"$root/$1" | cut -d ' ' -f 1
     else
-        rm -f "$root/$3"
+        echo none
     fi
-    folders="$folders
-$(dirname "$3")"
+}
+
+record() { # place below the root
+    echo "$(fingerprint "$1") $1" >>"$list"
+}
+
+place() { # mode, file, place below the root
+    install -D -m "$1" "$2" "$root/$3"
+    record "$3"
 }
 
 link() { # place of the target, names beside it
     target=$1
     shift
     for name; do
-        if [ "$action" = install ]; then
-            ln -sf "$(basename "$target")" "$root/$(dirname "$target")/$name"
-        else
-            rm -f "$root/$(dirname "$target")/$name"
-        fi
+        ln -sfn "$(basename "$target")" "$root/$(dirname "$target")/$name"
+        record "$(dirname "$target")/$name"
     done
 }
 
 # A file without debug information, which goes to .debug and is found through a link in the file.
 place_stripped() { # name in BUILT, place below the root
-    debug=$(dirname "$2")/.debug/$(basename "$2").debug
     file=$work/$(basename "$2")
-    if [ "$action" = install ]; then
+    objcopy --strip-debug "$BUILT/$1" "$file"
+    if [ "${DEBUG:-yes}" != no ]; then
         objcopy --only-keep-debug "$BUILT/$1" "$file.debug"
-        objcopy --strip-debug "$BUILT/$1" "$file"
-        [ "${DEBUG:-yes}" = no ] || objcopy --add-gnu-debuglink="$file.debug" "$file"
+        objcopy --add-gnu-debuglink="$file.debug" "$file"
+        place 644 "$file.debug" "$(dirname "$2")/.debug/$(basename "$2").debug"
     fi
     place 755 "$file" "$2"
-    if [ "$action" = install ] && [ "${DEBUG:-yes}" = no ]; then
-        rm -f "$root/$debug"
-    else
-        place 644 "$file.debug" "$debug"
-    fi
 }
 
-# A tool's own MPI_X must win over the library's when both are linked statically. The compiler's
-# bitcode is of no use to a linker, and binutils with a plugin of another LLVM stumble over it.
-place_archive() { # name in BUILT, place below the root
-    [ "$action" = uninstall ] || objcopy --wildcard --weaken-symbol='MPI_*' --strip-debug \
-        --remove-section=.llvmbc --remove-section=.llvmcmd "$BUILT/$1" "$work/$1"
-    place 644 "$work/$1" "$2"
+# How the sections of the static library become few: thousands of headers and names are megabytes.
+sections='SECTIONS
+{
+    .text 0 : { *(.text .text.*) }
+    .rodata 0 : { *(.rodata .rodata.*) }
+    .data.rel.ro 0 : { *(.data.rel.ro .data.rel.ro.*) }
+    .data 0 : { *(.data .data.*) }
+    .bss 0 : { *(.bss .bss.*) }
+    .gcc_except_table 0 : { *(.gcc_except_table .gcc_except_table.*) }
+    .eh_frame 0 : { KEEP(*(.eh_frame)) }
+}'
+
+# One object with what the functions of MPI need, and their names as the only ones that are seen
+# outside. A tool's own MPI_X must win over the library's when both are linked statically. The
+# compiler's bitcode is of no use to a linker, and binutils with a plugin of another LLVM stumble
+# over it.
+place_archive() { # shared and static library in BUILT, place below the root
+    nm -D --defined-only "$BUILT/$1" | sed -n 's/.* \(P\{0,1\}MPI_[A-Za-z0-9_]*\)$/-u \1/p' \
+        >"$work/names"
+    echo "$sections" >"$work/sections"
+    "$(command -v ld.bfd || echo ld)" -r --gc-sections --strip-debug -T "$work/sections" \
+        -o "$work/whole.o" "@$work/names" "$BUILT/$2"
+    objcopy --wildcard --keep-global-symbol='MPI_*' --keep-global-symbol='PMPI_*' \
+        --weaken-symbol='MPI_*' --strip-unneeded \
+        --remove-section=.llvmbc --remove-section=.llvmcmd "$work/whole.o" "$work/mpi_abi.o"
+    ar rcs "$work/libmpi_abi.a" "$work/mpi_abi.o"
+    place 644 "$work/libmpi_abi.a" "$3"
 }
 
-everything() {
+place_everything() {
     place_stripped mpirun bin/mpirun
     link bin/mpirun mpiexec
     place_stripped mpicc bin/mpicc
@@ -84,7 +108,7 @@ everything() {
     place 644 include/mpi.h include/mpi.h
     place_stripped libmpi_abi.so lib/libmpi_abi.so.1
     link lib/libmpi_abi.so.1 libmpi_abi.so
-    place_archive libmpi_abi.a lib/libmpi_abi.a
+    place_archive libmpi_abi.so libmpi_abi.a lib/libmpi_abi.a
     for file in launcher/pkgconfig/*.pc; do
         place 644 "$file" "lib/pkgconfig/$(basename "$file")"
     done
@@ -102,26 +126,43 @@ everything() {
     link share/bash-completion/completions/mpirun mpiexec
 }
 
-# Removes the folders that are empty now, from the deepest up to the root.
-remove_empty_folders() {
-    echo "$folders" | sort -ru | while read -r folder; do
-        [ -z "$folder" ] || (cd "$root" 2>/dev/null && rmdir -p "$folder" 2>/dev/null) || true
+# Removes what the list names, unless something else is there by now, and the list.
+remove_listed() {
+    while read -r print place; do
+        if [ "$(fingerprint "$place")" = "$print" ]; then
+            rm -f "$root/$place"
+        elif [ -e "$root/$place" ]; then
+            echo "make $action: $root/$place is no longer what was installed; it stays" >&2
+        fi
+    done <"$list"
+    rm -f "$list"
+}
+
+# Removes the folders of these files that are empty now, each with those above it up to the root.
+remove_empty_folders() { # places below the root, one a line
+    echo "$1" | sort -ru | while read -r place; do
+        (cd "$root" && rmdir -p "$(dirname "$place")") 2>/dev/null || true
     done
     rmdir "$root" 2>/dev/null || true
 }
 
-folders=
-work=
 case $action in
     check) ;;
     install)
+        [ -f "$BUILT/libmpi_abi.a" ] || refuse "nothing is built in $BUILT; run make build first"
         work=$(mktemp -d)
         trap 'rm -rf "$work"' EXIT
-        everything
+        # Nothing of another version stays beside the files of this one.
+        places=$(cut -d ' ' -f 2 "$list" 2>/dev/null) || true
+        [ ! -f "$list" ] || remove_listed 2>/dev/null
+        mkdir -p "$(dirname "$list")"
+        place_everything
+        remove_empty_folders "$places"
         ;;
     uninstall)
-        [ -f "$root/share/doc/mpilite/settings.md" ] || refuse "no mpi-lite is installed in $root"
-        everything
-        remove_empty_folders
+        [ -f "$list" ] || refuse "no mpi-lite is installed in $root"
+        places=$(cut -d ' ' -f 2 "$list")
+        remove_listed
+        remove_empty_folders "$places"
         ;;
 esac

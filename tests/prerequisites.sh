@@ -21,7 +21,9 @@ look() {
     need c++ g++ "mpicxx calls it"
     need nm binutils "the test of exported names"
     need readelf binutils "the test of the soname"
-    need objcopy binutils "the installation of the static library"
+    need objcopy binutils "the installation"
+    need addr2line binutils "the test of the debug information"
+    need man man-db "the test of the manual pages"
     need cmake cmake "the test that CMake's FindMPI accepts the installation"
     need pkg-config pkg-config "the test of the .pc files"
     need ssh openssh-client "jobs on several hosts"
@@ -36,8 +38,7 @@ look() {
 
 look
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "make test installs these packages as root:$packages" \
-        "(as another user it installs none and lists them)"
+    echo "installing these packages as root:$packages (any other user gets a list instead)"
     # shellcheck disable=SC2086 # a list of words is meant
     { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
         apt-get -qq install --no-install-recommends $packages; } >/dev/null 2>&1

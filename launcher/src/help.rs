@@ -40,7 +40,7 @@ pub fn text() -> String {
     text.push('\n');
     paragraph(&mut text, RULES);
     paragraph(&mut text, &format!("Accepted and ignored: {}.", ignored()));
-    text.push_str("Environment variables (options win over them):\n");
+    text.push_str("Environment variables (options win over them; settings.md below has all):\n");
     for (variable, meaning) in settings::main() {
         row(&mut text, variable, &meaning);
     }

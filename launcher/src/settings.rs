@@ -82,13 +82,30 @@ const GIVEN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The settings that `mpirun --help` lists: those that `mpirun` reads.
+/// The library's most useful settings.
+const OF_LIBRARY: [&str; 5] = [
+    "MPILITE_CHECK",
+    "MPILITE_LOST_S",
+    "MPILITE_WAIT",
+    "MPILITE_SECURE",
+    "MPILITE_EAGER_COPY_BYTES",
+];
+
+/// The settings that `mpirun --help` lists: those that `mpirun` reads, and some of the library.
 pub fn main() -> impl Iterator<Item = (&'static str, String)> {
     let of_wrappers = |it: &&Setting| !matches!(it.variable, "MPILITE_CC" | "MPILITE_CXX");
     let ours = SETTINGS.iter().filter(of_wrappers);
-    ours.map(|it| {
-        let meaning = it.meaning.replace('`', "");
-        (it.variable, format!("{meaning} Default: {}.", it.default))
+    let ours = ours.map(|it| {
+        let meaning = it.meaning.trim_end_matches('.');
+        (it.variable, it.default.to_owned(), meaning)
+    });
+    let of_library = OF_LIBRARY.into_iter().filter_map(|variable| {
+        let (default, meaning) = mpi_lite::config::summary(variable)?;
+        Some((variable, default, meaning))
+    });
+    ours.chain(of_library).map(|(variable, default, meaning)| {
+        let text = format!("{meaning}. Default: {default}.");
+        (variable, text.replace('`', ""))
     })
 }
 
@@ -186,6 +203,15 @@ mod tests {
         }
         let note = note_of("MPILITE_LOSTS").unwrap();
         assert!(note.ends_with("; did you mean MPILITE_LOST_S?"), "{note}");
+    }
+
+    #[test]
+    fn the_help_lists_what_mpirun_reads_and_some_settings_of_the_library() {
+        let listed: Vec<_> = main().map(|(variable, _)| variable).collect();
+        for variable in OF_LIBRARY.into_iter().chain(["MPILITE_SSH"]) {
+            assert!(listed.contains(&variable), "{variable}");
+        }
+        assert!(!listed.contains(&"MPILITE_CC"));
     }
 
     #[test]

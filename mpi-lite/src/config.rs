@@ -395,6 +395,15 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.variable)
 }
 
+/// The default of a variable of the table, and the first sentence of its meaning.
+#[must_use]
+pub fn summary(variable: &str) -> Option<(String, &'static str)> {
+    let row = ROWS.iter().find(|row| row.variable == variable)?;
+    let meaning = row.doc.trim().trim_end_matches('.');
+    let first = meaning.split_once(". ").map_or(meaning, |(first, _)| first);
+    Some((shown(row.default), first))
+}
+
 /// A default as its user writes it.
 fn shown(default: &str) -> String {
     match default {

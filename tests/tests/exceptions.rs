@@ -6,12 +6,13 @@ use std::process::Command;
 
 use mpi_lite_tests::{Job, Outcome, Scratch, c_source, tool};
 
-fn compile(scratch: &Scratch) -> PathBuf {
+fn compile(scratch: &Scratch, flags: &[&str]) -> PathBuf {
     let binary = scratch.path().join("exception");
     let output = Command::new(tool("mpicxx"))
         .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(&binary)
         .arg(c_source("tests/c/faults/exception.cpp"))
+        .args(flags)
         .output()
         .unwrap_or_else(|error| panic!("mpicxx: {error}"));
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -20,8 +21,12 @@ fn compile(scratch: &Scratch) -> PathBuf {
 }
 
 fn run(mode: &str, transport: &str) -> Outcome {
+    run_linked(&[], mode, transport)
+}
+
+fn run_linked(flags: &[&str], mode: &str, transport: &str) -> Outcome {
     let scratch = Scratch::new("exception");
-    let binary = compile(&scratch);
+    let binary = compile(&scratch, flags);
     let job = Job::mpirun(2).args(["--transport", transport]);
     job.arg(binary).arg(mode).run()
 }
@@ -54,4 +59,11 @@ fn an_exception_out_of_a_function_of_the_program_ends_the_job_with_its_name() {
 fn an_exception_that_stays_in_the_function_is_the_programs_own_affair() {
     let outcome = run("catch", "rmpp").expect_code(0);
     assert_eq!(outcome.stdout.matches("all right").count(), 2);
+}
+
+/// The static library has what the unwinder needs.
+#[test]
+fn an_exception_is_named_in_a_program_with_the_static_library_too() {
+    let outcome = run_linked(&["-static-mpi"], "operator", "shm").expect_code(1);
+    drop(outcome.expect_stderr("in MPI_Allreduce: an exception"));
 }

@@ -134,3 +134,14 @@ fn in_the_static_library_the_plain_names_are_weak() {
     );
     assert!(kind("PMPI_Send").is_some());
 }
+
+/// Two libraries that are written in Rust can be linked into one program.
+#[test]
+fn the_static_library_shows_only_functions_of_mpi() {
+    let library = prefix().join("lib/libmpi_abi.a");
+    let table = output("nm", &["--extern-only", "--defined-only"], &library);
+    let lines = table.lines().filter(|line| line.contains(' '));
+    let names = lines.filter_map(|line| line.split(' ').next_back());
+    let names: BTreeSet<_> = names.map(str::to_owned).collect();
+    assert_eq!(names, dynamic_names());
+}

@@ -106,8 +106,8 @@ impl Delivery {
             leftovers: Leftovers::default(),
             unwaited: Vec::new(),
             settings,
-use super::budget::Taken;
-use super::engine_messages::{Letter, Notice, Withdrawal};
+            counters: Messages::default(),
+            letters: Vec::new(),
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
             has_deferred: false,

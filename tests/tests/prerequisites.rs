@@ -1,0 +1,76 @@
+//! `make prerequisites`: another user than root gets a list; root reads what is installed before it
+//! is. All programs are stubs here, and one is missing.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use mpi_lite_tests::{Scratch, source_root};
+
+fn stub(folder: &Path, name: &str, body: &str) {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("a stub");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+}
+
+/// Runs the script as this user, without `cmake`. Returns what it prints, and in between the calls
+/// of `apt-get`, which makes `cmake` if `can_install`.
+fn run(user: u32, can_install: bool) -> Vec<String> {
+    let scratch = Scratch::new("prerequisites");
+    let (folder, log) = (scratch.path().join("bin"), scratch.path().join("log"));
+    fs::create_dir(&folder).expect("a folder");
+    let script = source_root().join("tests/prerequisites.sh");
+    let text = fs::read_to_string(&script).expect("the script");
+    let needed = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("    need "));
+    for name in needed.filter_map(|line| line.split(' ').next()) {
+        if name != "cmake" {
+            stub(&folder, name, "exit 0");
+        }
+    }
+    stub(&folder, "id", &format!("echo {user}"));
+    let cmake = folder.join("cmake");
+    let install = format!(
+        "echo \"apt-get $*\" >>'{}'\nif {can_install}; then\n    : >'{cmake}'\n    \
+         /bin/chmod 755 '{cmake}'\nfi",
+        log.display(),
+        cmake = cmake.display()
+    );
+    stub(&folder, "apt-get", &install);
+    let output = File::options().create(true).append(true).open(&log);
+    let mut command = Command::new("/bin/sh");
+    command.arg(script).env("PATH", &folder);
+    let status = command.stdout(output.expect("a log")).status();
+    assert!(status.expect("a shell").success());
+    let log = fs::read_to_string(log).expect("the log");
+    log.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn another_user_than_root_gets_a_list_and_nothing_is_installed() {
+    let lines = run(1000, true);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].contains("missing"), "{lines:?}");
+    assert!(lines[1].contains("cmake (package cmake):"), "{lines:?}");
+}
+
+#[test]
+fn root_reads_what_is_installed_before_it_is() {
+    let lines = run(0, true);
+    assert!(lines[0].contains("as root: cmake "), "{lines:?}");
+    let calls: Vec<_> = lines[1..]
+        .iter()
+        .map(|line| line.split(' ').nth(2))
+        .collect();
+    assert_eq!(calls, [Some("update"), Some("install")], "{lines:?}");
+    assert!(lines[2].ends_with(" cmake"), "{lines:?}");
+}
+
+#[test]
+fn root_reads_what_could_not_be_installed() {
+    let lines = run(0, false);
+    let last = lines.last().expect("a line");
+    assert!(last.contains("cmake (package cmake):"), "{lines:?}");
+}
