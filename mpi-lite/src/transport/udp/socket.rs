@@ -6,7 +6,7 @@
 //! E and S).
 #![expect(unsafe_code, reason = "options of the system are numbers and pointers")]
 
-use super::ends::Ends;
+use super::ends::{Ends, has_batches};
 use super::wrap::{MARK_BYTES, WRAP_BYTES};
 use core::ops::Range;
 use std::io;
@@ -82,6 +82,7 @@ impl Socket {
         Ok(Self {
             me: 0,
             ends: Ends {
+                may_batch: has_batches(&socket),
                 socket,
                 peers: Vec::new(),
                 is_connected: false,
