@@ -4,7 +4,7 @@
 //! stretch of memory and one plain `sendto`. Long bodies stay in the user's memory and are gathered
 //! by the system. A run of equal datagrams to one peer goes as one burst, which the system (or the
 //! network card) cuts: `UDP_SEGMENT`, see udp(7).
-#![expect(unsafe_code, reason = "sendto and sendmmsg take raw pointers")]
+#![expect(unsafe_code, reason = "the calls that send take raw pointers")]
 
 use super::wrap::{DATAGRAM_MAX, MARK_BYTES, WRAP_BYTES};
 use core::mem::MaybeUninit;

@@ -663,6 +663,24 @@ mod tests {
     }
 
     #[test]
+    fn where_batches_are_forbidden_each_call_sends_one_burst_or_one_datagram() {
+        let mut ends = pair(&Settings::default(), false);
+        assert!(
+            ends.iter().all(|end| end.ends.may_batch),
+            "this kernel has batches"
+        );
+        for end in &mut ends {
+            end.ends.may_batch = false;
+        }
+        let mut packets = mixed();
+        assert!(exchange(&mut ends, &mut packets) == packets);
+        let left = ends[0].counters();
+        assert_eq!(left.datagrams_sent, packets.len() as u64);
+        assert!(left.bursts_sent > 0, "this kernel has bursts");
+        assert!(left.send_calls > left.bursts_sent, "{left:?}");
+    }
+
+    #[test]
     fn packets_share_a_datagram_up_to_the_longest() {
         for secure in SECURE {
             let settings = Settings {
