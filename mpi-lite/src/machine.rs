@@ -1,7 +1,10 @@
 //! What the machine has, as this process may use it.
 
 use std::fs::read_to_string;
+use std::io;
 use std::path::Path;
+
+use rustix::process::{Resource, getrlimit};
 
 /// Bytes of memory that this process and others with it may use: of the machine, or of the control
 /// group (a container, a job) that allows less. `None` if the system reports nothing.
@@ -19,6 +22,49 @@ fn memory_below(root: &Path) -> Option<u64> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| limit_of(root, line));
     limits.chain(installed).min()
+}
+
+/// A line for a human: this process cannot do `what`, because of `error` of the system, and what to
+/// raise or to allow.
+#[cold]
+#[must_use]
+pub fn cannot(what: &str, error: &io::Error) -> String {
+    let advice = error.raw_os_error().map_or_else(String::new, advice);
+    format!("cannot {what}: {error}{advice}")
+}
+
+/// What helps against `error` where something new is to be had of the system; empty if nothing is
+/// known.
+fn advice(error: i32) -> String {
+    match error {
+        libc::EMFILE => format!(
+            "; {}: raise ulimit -n",
+            limit(Resource::Nofile, "open files of this process")
+        ),
+        libc::ENFILE => "; the whole machine has too many open files: raise sysctl fs.file-max, \
+                         or end other programs"
+            .into(),
+        libc::EAGAIN => format!(
+            "; {}: raise ulimit -u or the pids limit of the container; memory may be short, too \
+             (ulimit -v)",
+            limit(Resource::Nproc, "processes and threads of this user")
+        ),
+        libc::ENOMEM => format!(
+            "; {}: raise ulimit -v or the memory limit of the container",
+            limit(Resource::As, "bytes of memory of this process")
+        ),
+        libc::EPERM | libc::EACCES | libc::ENOSYS => {
+            "; does a sandbox (seccomp, a container's profile) forbid it? Allow it there".into()
+        }
+        _ => String::new(),
+    }
+}
+
+fn limit(of: Resource, what: &str) -> String {
+    match getrlimit(of).current {
+        Some(limit) => format!("the limit is {limit} {what}"),
+        None => format!("{what} have no limit of their own"),
+    }
 }
 
 /// `MemTotal:       24684096 kB`
@@ -110,6 +156,37 @@ mod tests {
         let mount = "sys/fs/cgroup/memory/memory.limit_in_bytes";
         let files = [MEMINFO, groups, (mount, "12288\n")];
         check("version 1, in a container", &files, Some(12288));
+    }
+
+    #[test]
+    fn an_error_names_what_cannot_be_had_the_limit_and_what_to_raise() {
+        for (error, words) in [
+            (
+                libc::EMFILE,
+                ["Too many open files", " open files", "ulimit -n"],
+            ),
+            (
+                libc::ENFILE,
+                ["Too many open files", "machine", "fs.file-max"],
+            ),
+            (
+                libc::EAGAIN,
+                ["unavailable", "threads of this user", "pids"],
+            ),
+            (
+                libc::ENOMEM,
+                ["allocate memory", " bytes of memory", "ulimit -v"],
+            ),
+            (libc::EPERM, ["not permitted", "sandbox", "Allow it"]),
+            (libc::ENOSYS, ["not implemented", "sandbox", "seccomp"]),
+        ] {
+            let line = cannot("make a thing", &io::Error::from_raw_os_error(error));
+            assert!(line.starts_with("cannot make a thing: "), "{line}");
+            let has_all = words.iter().all(|word| line.contains(word));
+            assert!(has_all, "{words:?} in {line}");
+        }
+        let other = cannot("make a thing", &io::Error::other("odd"));
+        assert_eq!(other, "cannot make a thing: odd");
     }
 
     #[test]

@@ -257,7 +257,7 @@ fn each_survivor_of_a_collective_gets_its_error_and_the_next_one_without_the_los
     ] {
         let outcome = Job::mpirun(4)
             .args(["--transport", "rmpp"])
-            .env("MPILITE_LOST_S", &LOST_S.to_string())
+            .env("MPILITE_LOST_S", LOST_S.to_string())
             .arg(&binary)
             .args([&bytes.to_string(), &first.to_string(), "60"])
             .run()

@@ -258,13 +258,13 @@ struct Cut {
     _program: Scratch,
 }
 
-/// Runs two ranks, of which rank 1 sends, in a network that `fault` harms before they start.
-/// Peers count as lost after `lost_s` seconds.
-fn run_harmed(fault: &str, lost_s: &str) -> Outcome {
+/// Runs two ranks, of which rank 1 sends, in a new network, in which nothing is up until `harm` has
+/// changed it. Peers count as lost after `lost_s` seconds.
+fn run_harmed(harm: &str, lost_s: &str) -> Outcome {
     check_machine();
     let scratch = Scratch::new("harmed");
     let binary = build("tests/c/point_to_point/order.c", &scratch);
-    let script = format!("ip link set lo up && {fault} && exec \"$@\"");
+    let script = format!("{harm} && exec \"$@\"");
     let job = Job::new("unshare").env("MPILITE_LOST_S", lost_s);
     let job = job.args(["-n", "sh", "-c", &script, "harmed"]);
     job.args(mpirun(2, binary, &[])).run().expect_failure()
@@ -282,7 +282,10 @@ fn expect_line(outcome: &Outcome, words: &[&str]) {
 
 #[test]
 fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_peer_is_lost() {
-    let outcome = run_harmed("iptables -A OUTPUT -p udp -j DROP", "8");
+    let outcome = run_harmed(
+        "ip link set lo up && iptables -A OUTPUT -p udp -j DROP",
+        "8",
+    );
     let error = "Operation not permitted";
     expect_line(
         &outcome,
@@ -293,17 +296,38 @@ fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_pee
     assert_eq!(warnings, 1, "{}", outcome.report());
 }
 
+#[test]
+fn an_interface_that_is_down_and_a_route_that_is_missing_are_named_before_the_peer_is_lost() {
+    let no_route = "ip link set lo up && ip rule add pref 1 unreachable && \
+                    ip rule add pref 2 lookup local && ip rule del pref 0";
+    for harm in ["true", no_route] {
+        let outcome = run_harmed(harm, "5");
+        let error = "Network is unreachable";
+        let peer = "cannot send to rank 0 on host ";
+        expect_line(&outcome, &[peer, " at 127.0.0.1:", error, "ip link"]);
+        expect_line(&outcome, &["is lost", error, "ip route get 127.0.0.1"]);
+        let (warned, lost) = (outcome.stderr.find(peer), outcome.stderr.find("is lost"));
+        assert!(warned < lost, "{harm}: {}", outcome.report());
+        let warnings = outcome.stderr.matches(peer).count();
+        assert_eq!(warnings, 1, "{harm}: {}", outcome.report());
+    }
+}
+
 /// The answer of the network to an earlier packet is an error of a later call.
 #[test]
 fn a_firewall_that_rejects_what_goes_to_a_peer_is_named_with_its_error() {
-    let fault = "iptables -A INPUT -p udp -j REJECT --reject-with icmp-port-unreachable";
-    let outcome = run_harmed(fault, "8");
+    let harm = "ip link set lo up && iptables -A INPUT -p udp -j REJECT --reject-with \
+                icmp-port-unreachable";
+    let outcome = run_harmed(harm, "8");
     expect_line(&outcome, &["cannot send to rank 0 ", "Connection refused"]);
 }
 
 #[test]
 fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
-    let outcome = run_harmed("iptables -A INPUT -p udp -j DROP", "14");
+    let outcome = run_harmed(
+        "ip link set lo up && iptables -A INPUT -p udp -j DROP",
+        "14",
+    );
     let words = [
         "no answer yet from rank 0 on host ",
         " at 127.0.0.1:",

@@ -37,9 +37,14 @@ impl Server {
     }
 
     fn victim(&self, words: &[&str]) -> Running {
+        self.victim_with(&[], words)
+    }
+
+    /// Runs it with more options of `mpirun`.
+    fn victim_with(&self, options: &[&str], words: &[&str]) -> Running {
         let binary = self.build("tests/c/faults/victim.c");
         let job = self.job(HOSTS).args(["-n", &RANKS.to_string()]);
-        job.arg(binary).args(words).start()
+        job.args(options).arg(binary).args(words).start()
     }
 }
 
@@ -90,6 +95,20 @@ fn collectives_and_large_messages_cross_the_hosts() {
                 .expect_code(0),
         );
     }
+}
+
+#[test]
+fn the_ranks_of_all_hosts_take_their_ports_from_the_range() {
+    let server = Server::start();
+    let mut job = server.victim_with(&["--port-range", "21300-21339"], &["receive"]);
+    job.wait_for("ready", RANKS);
+    for rank in all_ranks(&job) {
+        let ports = rank.udp_ports();
+        let is_in_range = matches!(ports[..], [21300..=21339]);
+        assert!(is_in_range, "{ports:?}");
+    }
+    job.signal(Signal::TERM);
+    drop(job.finish().expect_failure());
 }
 
 #[test]

@@ -18,6 +18,7 @@ use super::protocol::{
 };
 use super::shared::{Beside, Shared};
 use crate::hidden::scrub_stack;
+use crate::machine::cannot;
 
 /// A rank's connection to the launcher that started it.
 #[derive(Debug)]
@@ -211,9 +212,10 @@ fn adopt(fd: RawFd, listed: &'static str) -> Result<UnixStream, BootError> {
     // SAFETY: the descriptor is open (checked above), and by the launcher's contract it was made
     // for this purpose alone: no other part of the process owns it.
     let inherited = unsafe { UnixStream::from_raw_fd(fd) };
-    inherited
-        .try_clone()
-        .map_err(|error| refuse(error.to_string()))
+    inherited.try_clone().map_err(|error| {
+        let what = format!("copy descriptor {fd}, the channel to mpirun");
+        BootError::System(cannot(&what, &error))
+    })
 }
 
 /// Cuts a text to what the launcher takes.

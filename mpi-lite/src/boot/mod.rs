@@ -101,6 +101,9 @@ pub enum BootError {
         /// How many there are.
         needed: usize,
     },
+    /// The system does not give what the conversation needs.
+    #[error("{0}")]
+    System(String),
     /// A card that the launcher would refuse.
     #[error(
         "a card of {bytes} bytes is too long for the launcher ({} at most)",

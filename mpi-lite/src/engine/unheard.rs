@@ -70,12 +70,12 @@ mod tests {
     #[test]
     fn a_process_warns_of_a_few_peers_only_and_its_last_line_names_that_limit() {
         let mut peers = UnheardPeers::default();
-        let lines: Vec<&str> = (0..100)
-            .filter_map(|peer| match peers.is_news(&unheard(peer, 10, None)) {
-                true => Some(peers.rest()),
-                false => None,
-            })
-            .collect();
+        let mut lines = Vec::new();
+        for peer in 0..100 {
+            if peers.is_news(&unheard(peer, 10, None)) {
+                lines.push(peers.rest());
+            }
+        }
         assert_eq!(lines, ["", "", "; other peers are not named"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Init, Finalize, Abort. Source: MPI 5.0, 11.2.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,14 @@ pub struct Process {
 
 fn failed(error: impl fmt::Display) -> Error {
     Cause::Start(error.to_string().into()).into()
+}
+
+/// What the engine needs of the system, for lines that say that there is none.
+const DESCRIPTORS: &str = "make the descriptors that wake a sleeping thread (eventfd)";
+
+/// The error of a start that stops because the system does not do `what`.
+fn cannot(what: &str) -> impl Fn(io::Error) -> Error {
+    move |error| failed(machine::cannot(what, &error))
 }
 
 impl Process {
@@ -75,8 +84,10 @@ impl Process {
         if let Some(node) = node {
             lane.join(node);
         }
-        let engine = Engine::new(lane, clock, policy).map_err(failed)?;
-        let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(failed)?;
+        let engine = Engine::new(lane, clock, policy).map_err(cannot(DESCRIPTORS))?;
+        let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(cannot(
+            "start the thread that works while the program computes",
+        ))?;
         let (world, own) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
         begin_apart(assignment.local_rank, assignment.local_size, lot);
@@ -100,7 +111,7 @@ impl Process {
     /// # Errors
     /// `Start`: the system has no more file descriptors.
     pub fn allow_threads(&self) -> Result<()> {
-        self.engine.allow_threads().map_err(failed)
+        self.engine.allow_threads().map_err(cannot(DESCRIPTORS))
     }
 
     /// `MPI_COMM_WORLD`.
@@ -273,12 +284,8 @@ fn join_node(
         copies_across: settings.copy_across,
     };
     let node = Node::join(access, assignment.size);
-    let reason = |error| {
-        failed(format!(
-            "cannot map the memory that the node shares: {error}"
-        ))
-    };
-    node.map(Some).map_err(reason)
+    node.map(Some)
+        .map_err(cannot("map the memory that the node shares"))
 }
 
 fn join_network(

@@ -1,5 +1,10 @@
 //! Addresses and messages in the form of the system's calls.
-#![expect(unsafe_code, reason = "a message of the system begins as zeros")]
+#![expect(
+    unsafe_code,
+    reason = "messages of the system begin as zeros; calls of the system take raw pointers"
+)]
+
+use std::os::fd::AsRawFd;
 
 use socket2::SockAddr;
 
@@ -12,6 +17,23 @@ pub(super) struct Ends {
     pub(super) is_connected: bool,
     /// The system takes bursts.
     pub(super) may_burst: bool,
+    /// The system takes and gives several messages in a call. A sandbox may forbid these calls.
+    pub(super) may_batch: bool,
+}
+
+/// Returns true if the system takes and gives several messages of `socket` in a call. It is asked
+/// for none at all: the answer is about the calls, not about a way on the network.
+pub(super) fn has_batches(socket: &socket2::Socket) -> bool {
+    let (socket, nothing) = (socket.as_raw_fd(), core::ptr::null_mut::<libc::mmsghdr>());
+    let no_time = core::ptr::null_mut::<libc::timespec>();
+    // SAFETY: the calls read and write no message, and no time.
+    let (sent, received) = unsafe {
+        (
+            libc::syscall(libc::SYS_sendmmsg, socket, nothing, 0, 0),
+            libc::syscall(libc::SYS_recvmmsg, socket, nothing, 0, 0, no_time),
+        )
+    };
+    sent == 0 && received == 0
 }
 
 impl Ends {

@@ -214,8 +214,8 @@ impl Inbox {
         }
         let was_full = self.received == self.ask;
         self.ask = match (was_full, self.was_full) {
-            (true, true) => BATCH.min(2 * self.ask),
-            (true, false) => self.ask,
+            (true, true) if ends.may_batch => BATCH.min(2 * self.ask),
+            (true, _) => self.ask,
             (false, _) => 1,
         };
         self.was_full = was_full;

@@ -35,6 +35,7 @@ use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal,
 use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
 use crate::counters::Datagrams;
+use crate::machine::cannot;
 
 /// How long timers wait at most until received datagrams are handled, if datagrams come without
 /// end.
@@ -54,7 +55,7 @@ impl Bound {
     /// A line for humans if the address is not one of this machine or sockets are forbidden.
     pub fn new(address: IpAddr, ranks_per_core: u32, settings: &Settings) -> Result<Self, String> {
         let socket = Socket::bind(address, settings)
-            .map_err(|error| format!("cannot open a UDP socket on {address}: {error}"))?;
+            .map_err(|error| cannot(&format!("open a UDP socket on {address}"), &error))?;
         let secure = settings.secure.unwrap_or(Secure::Cookie);
         let tail_bytes = seal::tail_bytes(secure) as u64;
         let limit = mtu::packet_bytes(address, socket.descriptor()).saturating_sub(tail_bytes);
@@ -66,7 +67,7 @@ impl Bound {
         }
         let address = socket
             .address()
-            .map_err(|error| format!("cannot read the address of the UDP socket: {error}"))?;
+            .map_err(|error| cannot("read the address of the UDP socket", &error))?;
         let card = Card {
             address,
             packet_bytes: u32::try_from(packet_bytes).unwrap_or(u32::MAX),

@@ -4,7 +4,7 @@
 //! stretch of memory and one plain `sendto`. Long bodies stay in the user's memory and are gathered
 //! by the system. A run of equal datagrams to one peer goes as one burst, which the system (or the
 //! network card) cuts: `UDP_SEGMENT`, see udp(7).
-#![expect(unsafe_code, reason = "sendto and sendmmsg take raw pointers")]
+#![expect(unsafe_code, reason = "the calls that send take raw pointers")]
 
 use super::wrap::{DATAGRAM_MAX, MARK_BYTES, WRAP_BYTES};
 use core::mem::MaybeUninit;
@@ -446,8 +446,9 @@ impl Outbox {
         let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
         let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
         let mut runs = [0; BATCH];
+        let most = if ends.may_batch { BATCH } else { 1 };
         let (mut count, mut used, mut at) = (0, 0, done);
-        while count < BATCH && at < self.datagrams.len() {
+        while count < most && at < self.datagrams.len() {
             let run = self.run(at, ends.may_burst);
             let from = used;
             for datagram in &self.datagrams[at..at + run] {
@@ -465,16 +466,17 @@ impl Outbox {
             runs[count] = run;
             (count, at) = (count + 1, at + run);
         }
+        let (socket, first) = (ends.socket.as_raw_fd(), messages.as_mut_ptr());
+        let flags = libc::MSG_NOSIGNAL;
         // SAFETY: `count` messages are written; they point to iovecs, control data, addresses and
-        // bytes that outlive the call. Blocking and cancellation: as above.
+        // bytes that outlive the call. A message begins with what `sendmsg` takes. Blocking and
+        // cancellation: as above.
         let sent = unsafe {
-            libc::syscall(
-                libc::SYS_sendmmsg,
-                ends.socket.as_raw_fd(),
-                messages.as_mut_ptr(),
-                count,
-                libc::MSG_NOSIGNAL,
-            )
+            if ends.may_batch {
+                libc::syscall(libc::SYS_sendmmsg, socket, first, count, flags)
+            } else {
+                libc::syscall(libc::SYS_sendmsg, socket, first, flags).min(1)
+            }
         };
         let Ok(sent) = usize::try_from(sent) else {
             return Err(Stuck {

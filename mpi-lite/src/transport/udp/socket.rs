@@ -6,7 +6,7 @@
 //! E and S).
 #![expect(unsafe_code, reason = "options of the system are numbers and pointers")]
 
-use super::ends::Ends;
+use super::ends::{Ends, has_batches};
 use super::wrap::{MARK_BYTES, WRAP_BYTES};
 use core::ops::Range;
 use std::io;
@@ -82,6 +82,7 @@ impl Socket {
         Ok(Self {
             me: 0,
             ends: Ends {
+                may_batch: has_batches(&socket),
                 socket,
                 peers: Vec::new(),
                 is_connected: false,
@@ -661,6 +662,24 @@ mod tests {
         let counters = ends[0].counters();
         assert_eq!((counters.bursts_refused, counters.bursts_sent), (1, 0));
         assert_eq!(counters.refused, 0);
+    }
+
+    #[test]
+    fn where_batches_are_forbidden_each_call_sends_one_burst_or_one_datagram() {
+        let mut ends = pair(&Settings::default(), false);
+        assert!(
+            ends.iter().all(|end| end.ends.may_batch),
+            "this kernel has batches"
+        );
+        for end in &mut ends {
+            end.ends.may_batch = false;
+        }
+        let mut packets = mixed();
+        assert!(exchange(&mut ends, &mut packets) == packets);
+        let left = ends[0].counters();
+        assert_eq!(left.datagrams_sent, packets.len() as u64);
+        assert!(left.bursts_sent > 0, "this kernel has bursts");
+        assert!(left.send_calls > left.bursts_sent, "{left:?}");
     }
 
     #[test]
