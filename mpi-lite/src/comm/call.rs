@@ -20,7 +20,7 @@ pub(crate) enum Form {
     Blocking,
     /// It goes on beside the program.
     Nonblocking,
-    /// The same, as often as it is started.
+    /// It goes on beside the program, as often as it is started.
     Persistent,
 }
 
@@ -89,7 +89,7 @@ impl Call {
         }
     }
 
-    /// The same, called in another form.
+    /// Returns this call in another form.
     pub(crate) fn in_form(self, form: Form) -> Self {
         Self { form, ..self }
     }

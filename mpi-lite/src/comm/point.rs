@@ -154,8 +154,8 @@ impl Communicator {
         self.check_received(received, (&buffer, from), call)
     }
 
-    /// Whether the member of rank `from` is in a later collective than this one, as far as members
-    /// that share memory can see.
+    /// Returns true if the shared memory shows that the member of rank `from` is in a later
+    /// collective than this one.
     #[inline]
     fn has_gone_on(&self, from: usize) -> bool {
         let at_site = self.at_site();

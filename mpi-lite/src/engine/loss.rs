@@ -45,7 +45,8 @@ impl Lane {
         self.delivery.failure(pattern)
     }
 
-    /// Why a send of a collective may never be received: see [`Ports::lost_member`].
+    /// Returns why nobody may ever receive a send of this context, if that is so and the context is
+    /// one of collectives.
     #[inline]
     pub(super) fn failure_of_send(&self, context: Context) -> Option<Error> {
         if !self.delivery.has_failures || !context.is_collective() {

@@ -79,7 +79,7 @@ impl Lane {
         self.links[link].flush();
     }
 
-    /// Answers a question.
+    /// Replies to a question of a peer's engine.
     #[cold]
     pub(super) fn answer(&mut self, question: &Letter) {
         let envelope: Option<EnvelopeBytes> = question.body[..].try_into().ok();
