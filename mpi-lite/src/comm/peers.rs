@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::{Call, Communicator, Operation};
 use crate::data::Buffer;
-use crate::engine::AtSite;
+use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
 
 /// The processes of a communicator, seen from one of them.
@@ -124,7 +124,8 @@ impl Communicator {
 impl Caller<'_> {
     fn give_up(&self, error: Error) -> Error {
         let context = self.communicator.context().collective();
-        self.communicator.give_up((self.call, context), error)
+        let calls = Calls { context, number: 0 };
+        self.communicator.give_up((self.call, calls), error)
     }
 }
 

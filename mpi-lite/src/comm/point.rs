@@ -3,9 +3,9 @@
 use super::{Call, Communicator, mismatch};
 use crate::data::{Area, Buffer};
 use crate::engine::matching::Pattern;
-use crate::engine::{Completion, ReceivePlan, Request, SendPlan, Status};
+use crate::engine::{Calls, Completion, ReceivePlan, Request, SendPlan, Status};
 use crate::error::{Cause, Error, Result};
-use crate::ids::{Context, Dest, Mode, Source, TagSelector};
+use crate::ids::{Dest, Mode, Source, TagSelector};
 use crate::node::site::About;
 use crate::transport::PeerId;
 
@@ -195,16 +195,16 @@ impl Communicator {
     }
 
     /// A collective has failed here in its midst. The other processes may wait for messages that
-    /// this one would have sent, so they are told, and no collective of this communicator is
-    /// possible any more: messages of this one may be left over. Decision 0050. The loss of a
+    /// this one would have sent, so they are told. Of blocking ones none is possible on this
+    /// communicator any more: messages of this one may be left over. Decision 0050. The loss of a
     /// process is told apart (0047). Returns the error.
     #[cold]
-    pub(super) fn give_up(&self, (call, context): (Call, Context), error: Error) -> Error {
+    pub(super) fn give_up(&self, (call, calls): (Call, Calls), error: Error) -> Error {
         if !matches!(error.cause(), Cause::Lost { .. }) {
             let me = self.rank();
             let why = format!("rank {me} of the communicator gave up {call}: {error}");
             self.engine()
-                .with(|lane| lane.give_up_collectives(context, &error, &why));
+                .with(|lane| lane.give_up_collectives(calls, &error, &why));
         }
         error
     }

@@ -18,7 +18,7 @@ use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskId, Work,
+    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskId, Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
@@ -90,7 +90,9 @@ impl TaskPeers {
     }
 
     fn give_up(&self, error: Error) -> Error {
-        self.communicator.give_up((self.call, self.context), error)
+        let (context, number) = (self.context, self.number);
+        let calls = Calls { context, number };
+        self.communicator.give_up((self.call, calls), error)
     }
 
     /// The message must be of the same call and of the length that is expected. If it belongs to
@@ -190,7 +192,14 @@ impl Communicator {
         let request = {
             let mut window = self.inner.window.lock();
             let (number, before) = window.next();
-            let name = (self.context(), (number as u32) << RANK_BITS);
+            let calls = Calls {
+                context: self.context().nonblocking(),
+                number: (number as u32) << RANK_BITS,
+            };
+            if before.is_some() {
+                engine.with(|lane| lane.renew_call(calls));
+            }
+            let name = (self.context(), calls.number);
             let peers = self.task_peers(call.in_form(Form::Nonblocking), name, submissions.clone());
             let job = Job {
                 context: self.context(),

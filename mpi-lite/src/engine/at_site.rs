@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::Engine;
 use super::lane::Lane;
 use super::matching::Pattern;
+use super::ports::Calls;
 use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, PeerId};
@@ -110,7 +111,7 @@ impl<'a> AtSite<'a> {
     #[cold]
     pub fn give_up(&self, error: &Error, why: &str) {
         self.engine
-            .with(|lane| lane.give_up_collectives(self.context, error, why));
+            .with(|lane| lane.give_up_collectives(Calls::of(self.context, None), error, why));
     }
 
     /// Checks that all members have come for `mine`. All must have been counted.

@@ -12,17 +12,18 @@ use super::lane::Lane;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Inbound, Pattern};
 use super::operation::{Request, Status};
-use super::ports::{Desertion, GivenUp};
+use super::plan::SendPlan;
+use super::ports::{Calls, Desertion, GivenUp};
 use super::sends::Sending;
 use crate::error::{Cause, Class, Error};
 use crate::ids::Context;
 use crate::transport::{Lost, PeerId, Token, Unheard};
 
-/// Any message of a context.
-fn all_of(context: Context) -> Pattern {
+/// What a receive of the same collective looks for as that of this message.
+fn beside(context: Context, source: u32) -> Pattern {
     Pattern {
         context,
-        source: None,
+        source: Some(source),
         tag: None,
     }
 }
@@ -48,11 +49,11 @@ impl Lane {
     /// Returns why nobody may ever receive a send of this context, if that is so and the context is
     /// one of collectives.
     #[inline]
-    pub(super) fn failure_of_send(&self, context: Context) -> Option<Error> {
-        if !self.delivery.has_failures || !context.is_collective() {
+    pub(super) fn failure_of_send(&self, plan: &SendPlan) -> Option<Error> {
+        if !self.delivery.has_failures || !plan.context.is_collective() {
             return None;
         }
-        self.delivery.failure(&all_of(context))
+        self.delivery.failure(&beside(plan.context, plan.source))
     }
 
     /// Sends what follows from a loss.
@@ -73,20 +74,21 @@ impl Lane {
         }
     }
 
-    /// This process completes no collective of this context any more: one has failed in its midst,
-    /// for a reason that the other members cannot see. They are told, since they may wait for
-    /// messages of this one. `error` is that of this process, `why` what the others are told.
+    /// This process completes none of these collectives any more: one has failed in its midst, for a
+    /// reason that the other members cannot see. They are told, since they may wait for messages of
+    /// this one. `error` is that of this process, `why` what the others are told.
     #[cold]
-    pub fn give_up_collectives(&mut self, context: Context, error: &Error, why: &str) {
+    pub fn give_up_collectives(&mut self, calls: Calls, error: &Error, why: &str) {
         let me = self.me();
         let what = GivenUp {
-            from: self.delivery.ports.calls(context),
+            from: self.delivery.ports.calls(calls.context),
             why: error.clone(),
         };
-        let Some(members) = self.delivery.give_up(context, me, &what) else {
+        let Some(members) = self.delivery.give_up(calls, me, &what) else {
             return;
         };
         let mut body = what.from.to_le_bytes().to_vec();
+        body.extend_from_slice(&calls.number.to_le_bytes());
         body.push(error.class().eq(&Class::Truncate).into());
         let most = LETTER_MOST as usize - body.len();
         let is_end = |at: &usize| why.is_char_boundary(*at);
@@ -94,10 +96,18 @@ impl Lane {
         body.extend_from_slice(&why.as_bytes()[..end.unwrap_or(0)]);
         for &peer in members.iter() {
             if peer != me && !self.delivery.peers.is_lost(peer) {
-                self.tell(peer, word(GIVEN_UP, Token(context.0)), body.clone());
+                let context = Token(calls.context.0);
+                self.tell(peer, word(GIVEN_UP, context), body.clone());
             }
         }
         self.send_deferred();
+    }
+
+    /// A new collective begins that has the number of an earlier one, which may have failed.
+    pub fn renew_call(&mut self, calls: Calls) {
+        if self.delivery.has_failures {
+            self.delivery.ports.renew(calls);
+        }
     }
 
     /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
@@ -161,9 +171,11 @@ impl Delivery {
             self.fail(request, why.clone());
         }
         let its = |(_, sending): (u32, &Sending)| {
-            let context = Envelope::decode(&sending.envelope).context;
+            let Envelope {
+                context, source, ..
+            } = Envelope::decode(&sending.envelope);
             let request = sending.request?;
-            let is_in_vain = context.is_collective() && is_hopeless(&all_of(context));
+            let is_in_vain = context.is_collective() && is_hopeless(&beside(context, source));
             is_in_vain.then(|| Notice::AskBack(request, why.clone()))
         };
         self.notices.extend(self.sends.iter().filter_map(its));
@@ -179,28 +191,32 @@ impl Delivery {
         if !pattern.context.is_collective() {
             return None;
         }
-        if let Some(why) = self.ports.given_up(pattern.context) {
+        let calls = Calls::of(pattern.context, pattern.source);
+        if let Some(why) = self.ports.given_up(calls) {
             return Some(why);
         }
         let desertion = self.ports.desertion(pattern.context, &self.desertions)?;
         Some(self.peers.error(desertion.lost))
     }
 
-    /// The collectives of a context are over: `by` completes none any more from the call `from` on.
-    /// Returns the members of the communicator; `None` if that is no news.
-    fn give_up(&mut self, context: Context, by: PeerId, what: &GivenUp) -> Option<Arc<[PeerId]>> {
-        let members = self.ports.give_up(context, by, what)?;
+    /// These collectives are over: `by` completes none any more from the call `from` on. Returns the
+    /// members of the communicator; `None` if that is no news.
+    fn give_up(&mut self, calls: Calls, by: PeerId, what: &GivenUp) -> Option<Arc<[PeerId]>> {
+        let members = self.ports.give_up(calls, by, what)?;
         self.has_failures = true;
-        if what.from <= self.ports.calls(context) {
-            self.fail_all(|it| it.context == context, &what.why);
+        if what.from <= self.ports.calls(calls.context) {
+            self.fail_all(|it| Calls::of(it.context, it.source) == calls, &what.why);
         }
         Some(members)
     }
 
-    /// A peer reports that it completes no collective of a context any more: the number of the call
-    /// and the reason. What is no report of a member is nonsense from the network.
+    /// A peer reports that it completes some collectives no more: the letter of
+    /// [`Lane::give_up_collectives`]. What is no report of a member is nonsense from the network.
     pub(super) fn note_given_up(&mut self, letter: &Letter) {
-        let Some((from, [is_truncated, why @ ..])) = letter.body.split_first_chunk() else {
+        let Some((from, rest)) = letter.body.split_first_chunk() else {
+            return;
+        };
+        let Some((number, [is_truncated, why @ ..])) = rest.split_first_chunk() else {
             return;
         };
         let why = String::from_utf8_lossy(why);
@@ -214,7 +230,8 @@ impl Delivery {
         };
         let context = Context(letter.token.0);
         if context.is_collective() {
-            let _ = self.give_up(context, letter.from, &what);
+            let calls = Calls::of(context, Some(u32::from_le_bytes(*number)));
+            let _ = self.give_up(calls, letter.from, &what);
         }
     }
 

@@ -385,9 +385,10 @@ fn a_send_of_a_collective_that_is_received_before_the_loss_is_complete() {
 }
 
 /// The collective of process 1 has failed in its midst. It tells processes 0 and 2.
-fn give_up(trio: &mut Trio, context: Context) {
+fn give_up(trio: &mut Trio, context: Context, number: u32) {
     let error = Cause::Truncate { len: 40, room: 20 }.into();
-    trio.lanes[1].give_up_collectives(context, &error, "rank 1 gave up");
+    let calls = Calls { context, number };
+    trio.lanes[1].give_up_collectives(calls, &error, "rank 1 gave up");
 }
 
 fn is_given_up(lane: &mut Lane, request: Request) -> bool {
@@ -414,7 +415,7 @@ fn a_member_that_gives_up_fails_the_collectives_of_this_context_alone_and_for_go
     let sent = trio.send((2, 0), collective, &mut body);
     let sent_late = trio.send((2, 0), collective, &mut body);
     assert!(trio.run(|lanes| lanes[0].peek(Some(posted)).unwrap().is_some()));
-    give_up(&mut trio, collective);
+    give_up(&mut trio, collective, 0);
     // The first message was received in time; nobody receives the second one.
     for (request, is_in_vain) in [(sent, false), (sent_late, true)] {
         assert!(trio.run(|lanes| lanes[2].peek(Some(request)).unwrap().is_some()));
@@ -440,7 +441,7 @@ fn a_member_in_an_earlier_call_than_the_one_that_failed_completes_it() {
         }
     }
     let earlier = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
-    give_up(&mut trio, collective);
+    give_up(&mut trio, collective, 0);
     assert!(trio.run(|lanes| lanes[0].delivery.has_failures && lanes[2].delivery.has_failures));
     let sent = trio.send((2, 0), collective, &mut body);
     for (at, request) in [(0, earlier), (2, sent)] {
@@ -468,12 +469,46 @@ fn a_report_that_a_collective_is_given_up_counts_only_if_it_comes_from_a_member(
         letter(1, NOWHERE.collective(), &[0; 20]),
         letter(1, PAIR, &[0; 20]),
         letter(1, PAIR.collective(), &[0; 4]),
+        letter(1, PAIR.collective(), &[0; 8]),
     ] {
         lane.delivery.note_given_up(&nonsense);
         assert!(!lane.delivery.has_failures, "{nonsense:?}");
     }
-    let right = letter(1, PAIR.collective(), &[0, 0, 0, 0, 0, b'!', 7, 0xff]);
+    let right = letter(
+        1,
+        PAIR.collective(),
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0, b'!', 7, 0xff],
+    );
     lane.delivery.note_given_up(&right);
     let why = lane.failure_behind(&from(PAIR.collective(), 1)).unwrap();
     assert_eq!(why.to_string(), "!\u{fffd}");
+}
+
+/// Messages of nonblocking collectives of one communicator have numbers, so one that fails leaves
+/// nothing behind for another one.
+#[test]
+fn a_nonblocking_collective_that_is_given_up_fails_alone_until_its_number_comes_again() {
+    let mut room = [0; 8];
+    let context = Context::WORLD.nonblocking();
+    let number = |call: u32| call << envelope::RANK_BITS;
+    let mut trio = Trio::new();
+    let [before, failed, after] = [4, 5, 6].map(|call| {
+        receive(
+            &mut trio.lanes[0],
+            from(context, number(call) | 2),
+            &mut room,
+        )
+    });
+    give_up(&mut trio, context, number(5));
+    assert!(trio.run(|lanes| lanes[0].peek(Some(failed)).unwrap().is_some()));
+    assert!(is_given_up(&mut trio.lanes[0], failed));
+    for request in [before, after] {
+        assert!(!trio.is_over(0, request));
+    }
+    let late = receive(&mut trio.lanes[0], from(context, number(5) | 1), &mut room);
+    assert!(is_given_up(&mut trio.lanes[0], late));
+    let (lane, number) = (&mut trio.lanes[0], number(5));
+    lane.renew_call(Calls { context, number });
+    let anew = receive(lane, from(context, number | 1), &mut room);
+    assert!(!trio.is_over(0, anew));
 }

@@ -61,7 +61,7 @@ pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
 pub use operation::{Completion, Request, Status};
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
-pub use ports::{OpenPort, Port};
+pub use ports::{Calls, OpenPort, Port};
 pub use tasks::{Job, TaskId};
 pub use ticker::{Ticker, tick};
 pub use wait_policy::WaitPolicy;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
+use super::envelope::RANK_BITS;
 use super::matching::Pattern;
 use crate::error::Error;
 use crate::ids::{Context, PeerId};
@@ -42,8 +43,8 @@ struct Table {
     closed: BTreeSet<Context>,
     /// How many of the closed ones were in use at the last sweep.
     used: usize,
-    /// Which collectives are over, by the context of their messages.
-    given_up: BTreeMap<Context, GivenUp>,
+    /// Which collectives are over.
+    given_up: BTreeMap<Calls, GivenUp>,
 }
 
 /// A port, and how many blocking collectives its communicator has begun here.
@@ -53,7 +54,25 @@ struct Entry {
     calls: Arc<AtomicU32>,
 }
 
-/// The collectives of a context are over.
+/// The collectives whose messages match only each other: the blocking ones of a communicator, a
+/// nonblocking one, or a persistent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Calls {
+    /// Of their messages.
+    pub context: Context,
+    /// Of a nonblocking one, in its place in the source of an envelope; otherwise 0.
+    pub number: u32,
+}
+
+impl Calls {
+    /// Those whose messages have this context and source.
+    pub(super) fn of(context: Context, source: Option<u32>) -> Self {
+        let number = source.map_or(0, |source| source >> RANK_BITS << RANK_BITS);
+        Self { context, number }
+    }
+}
+
+/// Some collectives are over.
 #[derive(Clone, Debug)]
 pub(super) struct GivenUp {
     /// From this call on: blocking collectives are counted, all others are over at once.
@@ -139,32 +158,36 @@ impl Ports {
         lost.iter().copied().find(is_awaited)
     }
 
-    /// The collectives of this context are over: the process `by` completes none from the call
-    /// `from` on. Returns all members; `None` if `by` is none of them, or if the collectives were
-    /// over before.
+    /// These collectives are over: the process `by` completes none from the call `from` on. Returns
+    /// all members; `None` if `by` is none of them, or if the collectives were over before.
     pub(super) fn give_up(
         &self,
-        context: Context,
+        calls: Calls,
         by: PeerId,
         what: &GivenUp,
     ) -> Option<Arc<[PeerId]>> {
         let table = &mut *self.table.lock();
-        let communicator = context.point_to_point();
+        let communicator = calls.context.point_to_point();
         let Port::Matching { members } = &table.ports.get(&communicator)?.port;
         let is_open = !table.closed.contains(&communicator);
-        if !is_open || !members.contains(&by) || table.given_up.contains_key(&context) {
+        if !is_open || !members.contains(&by) || table.given_up.contains_key(&calls) {
             return None;
         }
-        table.given_up.insert(context, what.clone());
+        table.given_up.insert(calls, what.clone());
         Some(Arc::clone(members))
     }
 
-    /// Why the present collective of this context is over, if it is.
-    pub(super) fn given_up(&self, context: Context) -> Option<Error> {
+    /// Why the present one of these collectives is over, if it is.
+    pub(super) fn given_up(&self, calls: Calls) -> Option<Error> {
         let table = self.table.lock();
-        let GivenUp { from, why } = table.given_up.get(&context)?;
-        let is_reached = *from <= table.calls(context);
+        let GivenUp { from, why } = table.given_up.get(&calls)?;
+        let is_reached = *from <= table.calls(calls.context);
         is_reached.then(|| why.clone())
+    }
+
+    /// A new call begins that has the number of an earlier one.
+    pub(super) fn renew(&self, calls: Calls) {
+        self.table.lock().given_up.remove(&calls);
     }
 
     /// The number of the last blocking collective of this context that has begun here; 0 of all
@@ -227,9 +250,8 @@ impl Drop for OpenPort {
     fn drop(&mut self) {
         let mut table = self.ports.table.lock();
         table.closed.insert(self.context);
-        for context in [self.context.collective(), self.context.nonblocking()] {
-            table.given_up.remove(&context);
-        }
+        let is_other = |calls: &Calls| calls.context.point_to_point() != self.context;
+        table.given_up.retain(|calls, _| is_other(calls));
     }
 }
 

@@ -72,7 +72,7 @@ impl Lane {
                 (Area::of_bytes(&mut bytes), Some(bytes))
             }
         };
-        if !is_copied && let Some(error) = self.failure_of_send(plan.context) {
+        if !is_copied && let Some(error) = self.failure_of_send(plan) {
             return Err(error);
         }
         let request = (!is_copied).then(|| request(&mut self.delivery.requests));

@@ -174,18 +174,19 @@ mod tests {
     fn the_tickers_on_a_core_take_a_thirtieth_of_it_however_many_they_are() {
         const LOOK: Duration = Duration::from_micros(10);
         let least = Duration::from_millis(10);
-        for (local, cores) in [
-            (1, 2),
-            (64, 2),
-            (65, 2),
-            (256, 2),
-            (1000, 2),
-            (1024, 1),
-            (5, 0),
+        // Ranks, cores, and the ranks of the fullest core.
+        for (local, cores, sharers) in [
+            (1, 2, 1),
+            (64, 2, 32),
+            (65, 2, 33),
+            (256, 2, 128),
+            (1000, 2, 500),
+            (1024, 1, 1024),
+            (5, 0, 5),
         ] {
             let tick = tick(least, local, cores);
             assert!(tick >= least);
-            let looks = LOOK.saturating_mul(sharers(local, cores));
+            let looks = LOOK.saturating_mul(sharers);
             assert!(looks.saturating_mul(30) <= tick, "{local} on {cores}");
         }
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A facade has as many methods as it has today, and no more.
+//! A facade has no more methods than its limit.
 //!
 //! Counted are the public methods of the protocol's `Endpoint` and of the views that it lends, and
 //! all methods of the traits `Transport` and `Protocol`. What only the simulator may call is a part
@@ -15,12 +15,13 @@ const LIBRARY: &str = "src";
 /// The file by which the simulator looks into an endpoint: it exists with the feature `sim` alone.
 const OF_SIMULATOR: &str = "endpoint/survey.rs";
 
-/// A type or trait, where it is to be found, and how many methods it has. The numbers only shrink.
+/// A type or trait, where it is to be found, and how many methods it may have. The limits only
+/// shrink.
 struct Facade {
     name: &'static str,
     root: &'static str,
     folder: &'static str,
-    methods: usize,
+    most: usize,
 }
 
 const FACADES: &[Facade] = &[
@@ -28,35 +29,35 @@ const FACADES: &[Facade] = &[
         name: "Endpoint",
         root: CORE,
         folder: "endpoint",
-        methods: 10,
+        most: 10,
     },
     Facade {
         name: "OutgoingMessages",
         root: CORE,
         folder: "endpoint",
-        methods: 4,
+        most: 4,
     },
     Facade {
         name: "IncomingMessages",
         root: CORE,
         folder: "endpoint",
-        methods: 5,
+        most: 5,
     },
     Facade {
         name: "Transport",
         root: LIBRARY,
         folder: "transport",
-        methods: 12,
+        most: 12,
     },
     Facade {
         name: "Protocol",
         root: LIBRARY,
         folder: "transport",
-        methods: 19,
+        most: 19,
     },
 ];
 
-/// Methods of `Endpoint` that only the simulator and tests may call.
+/// Most methods of `Endpoint` that only the simulator and tests may call.
 const FOR_SIMULATOR: usize = 8;
 
 /// The methods of the type or trait `name`: of a type those that are `pub` and of no trait.
@@ -114,28 +115,28 @@ fn methods_in(text: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_facade_has_more_methods_than_it_had() {
+fn no_facade_has_more_methods_than_its_limit() {
     for facade in FACADES {
         let files = files_below(facade.root, &[facade.folder]);
         let files = files.iter().filter(|it| it.0 != OF_SIMULATOR);
         let methods: Vec<_> = files
             .flat_map(|it| methods_in(&it.1, facade.name))
             .collect();
-        assert_eq!(
-            methods.len(),
-            facade.methods,
-            "{} has {methods:?}: merge what belongs together; if they are fewer, lower the number",
+        assert!(!methods.is_empty(), "{} was not found", facade.name);
+        assert!(
+            methods.len() <= facade.most,
+            "{} has {methods:?}: merge what belongs together",
             facade.name
         );
     }
 }
 
 #[test]
-fn the_simulator_has_no_more_ways_into_an_endpoint_than_it_had() {
+fn the_simulator_has_no_more_ways_into_an_endpoint_than_its_limit() {
     let files = files_below(CORE, &["endpoint"]);
     let survey = files.iter().find(|it| it.0 == OF_SIMULATOR);
     let methods = methods_in(&survey.expect("the file of the survey").1, "Endpoint");
-    assert_eq!(methods.len(), FOR_SIMULATOR, "{methods:?}");
+    assert!((1..=FOR_SIMULATOR).contains(&methods.len()), "{methods:?}");
     let facade = &files.iter().find(|it| it.0 == "endpoint/mod.rs");
     let facade = &facade.expect("the file of the facade").1;
     assert!(

@@ -10,7 +10,7 @@ use syn::{Ident, ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemUse, Macro};
 
 use super::source::{files_of, is_apart};
 
-const ABOVE: [&str; 3] = ["engine", "comm", "coll"];
+const ABOVE: [&str; 4] = ["peers", "engine", "comm", "coll"];
 
 /// Modules and types of the transports.
 const TRANSPORTS: [&str; 10] = [
