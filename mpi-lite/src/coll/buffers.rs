@@ -56,7 +56,18 @@ impl Given<'_> {
     /// lie apart. Of data with gaps it compares only the first byte of each block, so that it never
     /// refuses columns that interleave.
     #[must_use]
+    #[inline]
     pub fn overlaps(self, other: Self) -> bool {
+        if let (Self::Equal(one, ones), Self::Equal(two, twos)) = (self, other)
+            && let (Some(one), Some(two)) = (one.addresses(ones), two.addresses(twos))
+        {
+            return one.start.max(two.start) < one.end.min(two.end);
+        }
+        self.overlaps_by_hull(other)
+    }
+
+    #[inline(never)]
+    fn overlaps_by_hull(self, other: Self) -> bool {
         match (self.hull(), other.hull()) {
             (Some(one), Some(two)) if one.start < two.end && two.start < one.end => {
                 self.overlaps_within(other)

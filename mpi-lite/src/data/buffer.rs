@@ -409,6 +409,20 @@ impl Buffer {
         Ok(self.origin.at(first, len))
     }
 
+    /// The addresses of `number` such messages side by side, if their datatype is a predefined one
+    /// without padding.
+    #[must_use]
+    #[inline]
+    pub fn addresses(&self, number: u32) -> Option<Range<usize>> {
+        if !self.datatype.has_no_gaps() {
+            return None;
+        }
+        let bytes = self.datatype.size().saturating_mul(self.count);
+        let bytes = bytes.saturating_mul(number.into());
+        let first = self.origin.addr();
+        Some(first..first.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX)))
+    }
+
     /// Addresses that hold data for certain: all of the data, or its first byte if there are gaps
     /// in it. Empty if there is no data.
     #[must_use]

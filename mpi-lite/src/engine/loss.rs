@@ -74,9 +74,9 @@ impl Lane {
         }
     }
 
-    /// This process completes none of these collectives any more: one has failed in its midst, for a
-    /// reason that the other members cannot see. They are told, since they may wait for messages of
-    /// this one. `error` is that of this process, `why` what the others are told.
+    /// This process completes none of these collectives any more: one has failed in its midst, for
+    /// a reason that the other members cannot see. They are told, since they may wait for messages
+    /// of this one. `error` is that of this process, `why` what the others are told.
     #[cold]
     pub fn give_up_collectives(&mut self, calls: Calls, error: &Error, why: &str) {
         let me = self.me();
@@ -199,8 +199,8 @@ impl Delivery {
         Some(self.peers.error(desertion.lost))
     }
 
-    /// These collectives are over: `by` completes none any more from the call `from` on. Returns the
-    /// members of the communicator; `None` if that is no news.
+    /// These collectives are over: `by` completes none any more from the call `from` on. Returns
+    /// the members of the communicator; `None` if that is no news.
     fn give_up(&mut self, calls: Calls, by: PeerId, what: &GivenUp) -> Option<Arc<[PeerId]>> {
         let members = self.ports.give_up(calls, by, what)?;
         self.has_failures = true;

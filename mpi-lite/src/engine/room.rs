@@ -13,6 +13,7 @@ use super::operation::Request;
 use super::plan::SendPlan;
 use super::waiters::Until;
 use crate::error::{Cause, Error, Result};
+use crate::ids::Mode;
 
 /// How long a buffered send waits for room. An acknowledgement may wait for the ticker of a
 /// receiver that computes (some 10 ms). It takes longer if it is lost and asked for again.
@@ -37,6 +38,14 @@ impl Engine {
     /// As [`Lane::send`].
     #[inline(always)]
     pub fn start_send(&self, plan: &SendPlan) -> Result<Request> {
+        if plan.mode == Mode::Buffered {
+            return self.start_buffered_send(plan);
+        }
+        self.lane.lock().send(plan)
+    }
+
+    #[inline(never)]
+    fn start_buffered_send(&self, plan: &SendPlan) -> Result<Request> {
         let mut lane = self.lane.lock();
         match lane.send(plan) {
             Err(refused) => self.send_with_room(lane, refused, |lane| lane.send(plan)),
