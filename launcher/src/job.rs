@@ -3,7 +3,7 @@
 //! A [`Job`] is pure: reports of the nodes and the user's wishes go in, [`Effect`]s come out. It
 //! has no descriptor and reads no clock, so that every rule can be tested without a process.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_bytes::ByteBuf;
@@ -50,6 +50,8 @@ struct Rank {
     card: Option<ByteBuf>,
     /// A rank has finalized without it, as it no longer answers.
     is_lost: bool,
+    /// The peers that it has lost, until it gives its card in Finalize, and how it noticed.
+    losses: BTreeMap<u32, String>,
     /// Its Finalize has failed.
     has_failed: bool,
 }
@@ -80,6 +82,7 @@ impl Job {
             has_ended: false,
             card: None,
             is_lost: false,
+            losses: BTreeMap::new(),
             has_failed: false,
         };
         Job {
@@ -282,6 +285,7 @@ impl Job {
 
     /// When every rank has given its card, all get all.
     fn collect(&mut self, rank: u32, card: ByteBuf) {
+        self.settle_losses(rank);
         self.ranks[rank as usize].card = Some(card);
         self.hand_out_cards();
     }
@@ -302,24 +306,44 @@ impl Job {
         }
     }
 
-    /// A rank finalizes without the rank `lost`.
+    /// A rank has lost a peer, and is about to finalize without it.
     fn lose(&mut self, rank: u32, lost: u32, reason: &str) {
-        let Some(peer) = self.ranks.get_mut(lost as usize) else {
+        if lost as usize >= self.ranks.len() {
             let who = self.who(rank);
             return self.fail(
                 FAILED,
                 format!("{who} reported the loss of a rank that does not exist; ending the job"),
             );
-        };
-        if !std::mem::replace(&mut peer.is_lost, true) {
-            let (lost, who) = (self.who(lost), self.who(rank));
-            let reason = printable_line(reason);
-            self.note_flaw(
+        }
+        let losses = &mut self.ranks[rank as usize].losses;
+        losses.entry(lost).or_insert_with(|| printable_line(reason));
+    }
+
+    /// A rank has reported all its losses. If they are most of the job, it is the rank itself that
+    /// the others do not reach. What a lost rank reports counts for nothing: it was cut off.
+    fn settle_losses(&mut self, rank: u32) {
+        let losses = std::mem::take(&mut self.ranks[rank as usize].losses);
+        if losses.is_empty() || self.ranks[rank as usize].is_lost {
+            return;
+        }
+        let who = self.who(rank);
+        if 2 * losses.len() > self.ranks.len() {
+            self.ranks[rank as usize].is_lost = true;
+            let (number, all) = (losses.len(), self.ranks.len());
+            return self.note_flaw(
                 FAILED,
-                format!("{lost} is lost: {reason}; {who} has finalized without it"),
+                format!("{who} is cut off: it has lost {number} of {all} ranks, and finalizes"),
             );
         }
-        self.hand_out_cards();
+        for (lost, reason) in losses {
+            if !std::mem::replace(&mut self.ranks[lost as usize].is_lost, true) {
+                let lost = self.who(lost);
+                self.note_flaw(
+                    FAILED,
+                    format!("{lost} is lost: {reason}; {who} has finalized without it"),
+                );
+            }
+        }
     }
 
     /// Notes that a Finalize of this rank failed: the first one only, so that a rank that fails for
@@ -331,10 +355,11 @@ impl Job {
         }
     }
 
-    /// Ends the ranks that are lost once no other is left.
+    /// Ends the ranks that are lost once no other is left. One that has finalized ends by itself.
     fn end_the_lost(&mut self) {
-        let is_over = |rank: &Rank| rank.is_lost || rank.phase == Phase::Gone;
-        let is_left = |rank: &Rank| rank.is_lost && rank.phase != Phase::Gone;
+        let is_left =
+            |rank: &Rank| rank.is_lost && !matches!(rank.phase, Phase::Finalized | Phase::Gone);
+        let is_over = |rank: &Rank| is_left(rank) || rank.phase == Phase::Gone;
         if self.ranks.iter().all(is_over) && self.ranks.iter().any(is_left) {
             self.end();
         }
@@ -598,6 +623,49 @@ mod tests {
         job.hear("n1", Report::Finalized { rank: 0 });
         job.hear("n1", empty_card(1));
         assert_eq!(job.effect(), Some(cards));
+    }
+
+    /// The others go on; nobody ends them because of what the rank that is cut off reports.
+    #[test]
+    fn a_rank_that_has_lost_most_of_the_job_is_the_lost_one() {
+        let mut job = job(4);
+        for rank in 0..4 {
+            job.hear("n1", Report::Init { rank });
+        }
+        for lost in [0, 1, 3] {
+            job.hear("n1", loss(2, lost));
+        }
+        job.hear("n1", empty_card(2));
+        let told = lines(&mut job);
+        assert!(told.len() == 1 && told[0].contains("rank 2"), "{told:?}");
+        assert!(told[0].contains("cut off"), "{told:?}");
+        job.hear("n1", empty_card(0));
+        job.hear("n1", empty_card(1));
+        assert_eq!(job.effect(), None, "rank 3 is still at work");
+        job.hear("n1", loss(3, 2));
+        job.hear("n1", empty_card(3));
+        let cards = Effect::Order(Order::Cards(vec![ByteBuf::new(); 4]));
+        assert_eq!(job.effect(), Some(cards));
+        for rank in [2, 0, 1, 3] {
+            job.hear("n1", Report::Finalized { rank });
+            job.hear("n1", ended(rank, Ended::Exited(0)));
+        }
+        assert_eq!((job.exit_code(), job.is_ending()), (1, false));
+    }
+
+    #[test]
+    fn what_a_lost_rank_reports_of_others_counts_for_nothing() {
+        let mut job = job(3);
+        for rank in 0..3 {
+            job.hear("n1", Report::Init { rank });
+        }
+        job.hear("n1", loss(0, 2));
+        job.hear("n1", empty_card(0));
+        job.hear("n1", loss(2, 1));
+        job.hear("n1", empty_card(2));
+        while job.effect().is_some() {}
+        job.hear("n1", ended(1, Ended::Killed(11)));
+        assert_eq!((job.exit_code(), job.is_ending()), (139, true));
     }
 
     #[test]

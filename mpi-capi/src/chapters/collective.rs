@@ -108,7 +108,13 @@ mpi! {
     fn MPI_Exscan | MPI_Exscan_c(
         sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, comm: Comm
     ) {
-        let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype, &op)?;
+        let (send, receive) = if comm.lite.rank() == 0 && !sendbuf.is_in_place() {
+            // This process gets nothing: recvbuf is not significant.
+            let send = sendbuf.of(count, &datatype)?;
+            (Input::Buffer(send.clone()), send)
+        } else {
+            reduction(sendbuf, recvbuf, count, &datatype, &op)?
+        };
         Ok(comm.lite.exscan(&send, &receive, &op.lite)?)
     }
 

@@ -108,7 +108,15 @@ impl Communicator {
 
     /// This process in an operation with a root.
     pub(crate) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
-        self.begin_call(Call::rooted(operation, root))
+        let call = Call::rooted(operation, root);
+        // A call with a wrong root sends nothing, and the others do not wait in it.
+        match u32::try_from(root) {
+            Ok(root) if root < self.size() => self.begin_call(call),
+            _ => Caller {
+                communicator: self,
+                call,
+            },
+        }
     }
 
     #[inline]
@@ -125,7 +133,8 @@ impl Caller<'_> {
     fn give_up(&self, error: Error) -> Error {
         let context = self.communicator.context().collective();
         let calls = Calls { context, number: 0 };
-        self.communicator.give_up((self.call, calls), error)
+        let from = self.communicator.inner.port.present_call();
+        self.communicator.give_up((self.call, (calls, from)), error)
     }
 }
 

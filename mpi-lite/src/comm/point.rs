@@ -199,7 +199,7 @@ impl Communicator {
     /// communicator any more: messages of this one may be left over. Decision 0050. The loss of a
     /// process is told apart (0047). Returns the error.
     #[cold]
-    pub(super) fn give_up(&self, (call, calls): (Call, Calls), error: Error) -> Error {
+    pub(super) fn give_up(&self, (call, calls): (Call, (Calls, u32)), error: Error) -> Error {
         if !matches!(error.cause(), Cause::Lost { .. }) {
             let me = self.rank();
             let why = format!("rank {me} of the communicator gave up {call}: {error}");

@@ -51,14 +51,22 @@ impl Window {
     }
 }
 
+/// The calls beside the program of this context that have this number.
+fn numbered(context: Context, number: u32) -> Calls {
+    Calls {
+        context: context.nonblocking(),
+        number: number << RANK_BITS,
+    }
+}
+
 /// A process of a communicator in a collective that goes on beside the program.
 #[derive(Debug)]
 pub(crate) struct TaskPeers {
     communicator: Communicator,
     call: Call,
-    context: Context,
-    /// Which of the active ones, in place.
-    number: u32,
+    calls: Calls,
+    /// The number of the call among the nonblocking ones of the communicator; of others 0.
+    from: u32,
     submissions: Submissions,
 }
 
@@ -69,8 +77,8 @@ impl TaskPeers {
             .and_then(|rank| self.communicator.group().peer(rank));
         Ok(Plan::Send(SendPlan {
             to: Some(peer.expect("a collective sends to its members")),
-            context: self.context,
-            source: self.number | self.communicator.rank(),
+            context: self.calls.context,
+            source: self.calls.number | self.communicator.rank(),
             tag: self.call.tag(),
             mode: Mode::Standard,
             area: buffer.area()?,
@@ -79,8 +87,8 @@ impl TaskPeers {
 
     fn receive_plan(&self, from: usize, buffer: &Buffer) -> Result<Plan> {
         let pattern = Pattern {
-            context: self.context,
-            source: Some(self.number | from as u32),
+            context: self.calls.context,
+            source: Some(self.calls.number | from as u32),
             tag: None,
         };
         Ok(Plan::Receive(ReceivePlan {
@@ -90,9 +98,8 @@ impl TaskPeers {
     }
 
     fn give_up(&self, error: Error) -> Error {
-        let (context, number) = (self.context, self.number);
-        let calls = Calls { context, number };
-        self.communicator.give_up((self.call, calls), error)
+        let name = (self.calls, self.from);
+        self.communicator.give_up((self.call, name), error)
     }
 
     /// The message must be of the same call and of the length that is expected. If it belongs to
@@ -159,20 +166,21 @@ impl Communicator {
     /// This process in a call whose arguments are only to be checked: nothing is sent.
     pub(crate) fn beside(&self) -> TaskPeers {
         let call = Call::of_all(Operation::Barrier);
-        self.task_peers(call, (self.context(), 0), Submissions::default())
+        let name = (numbered(self.context(), 0), 0);
+        self.task_peers(call, name, Submissions::default())
     }
 
     fn task_peers(
         &self,
         call: Call,
-        (context, number): (Context, u32),
+        (calls, from): (Calls, u32),
         submissions: Submissions,
     ) -> TaskPeers {
         TaskPeers {
             communicator: self.clone(),
             call,
-            context: context.nonblocking(),
-            number,
+            calls,
+            from,
             submissions,
         }
     }
@@ -192,14 +200,11 @@ impl Communicator {
         let request = {
             let mut window = self.inner.window.lock();
             let (number, before) = window.next();
-            let calls = Calls {
-                context: self.context().nonblocking(),
-                number: (number as u32) << RANK_BITS,
-            };
+            let calls = numbered(self.context(), number as u32);
+            let name = (calls, self.inner.port.count_nonblocking_call());
             if before.is_some() {
-                engine.with(|lane| lane.renew_call(calls));
+                engine.with(|lane| lane.renew_call(name));
             }
-            let name = (self.context(), calls.number);
             let peers = self.task_peers(call.in_form(Form::Nonblocking), name, submissions.clone());
             let job = Job {
                 context: self.context(),
@@ -236,7 +241,7 @@ impl Communicator {
         let make = move |submissions: Submissions| -> Work {
             // It stays open as long as the request is there.
             let _ = &port;
-            let peers = communicator.task_peers(call, (context, 0), submissions);
+            let peers = communicator.task_peers(call, (numbered(context, 0), 0), submissions);
             Box::pin(algorithm(peers))
         };
         Ok(self.engine().plan_task(Recipe {

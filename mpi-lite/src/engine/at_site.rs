@@ -110,8 +110,10 @@ impl<'a> AtSite<'a> {
     /// [`Lane::give_up_collectives`].
     #[cold]
     pub fn give_up(&self, error: &Error, why: &str) {
-        self.engine
-            .with(|lane| lane.give_up_collectives(Calls::of(self.context, None), error, why));
+        self.engine.with(|lane| {
+            let from = lane.present_call(self.context);
+            lane.give_up_collectives((Calls::of(self.context, None), from), error, why);
+        });
     }
 
     /// Checks that all members have come for `mine`. All must have been counted.

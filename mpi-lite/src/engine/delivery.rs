@@ -167,7 +167,7 @@ impl Delivery {
             return self.hear(inbound, message, &envelope);
         }
         if self.is_closing {
-            self.leftovers.note(&envelope, &self.unwaited);
+            self.note_leftover(&envelope);
             self.aim(inbound, Target::Nothing, message.is_whole);
             return Landing::NOWHERE;
         }

@@ -355,8 +355,9 @@ impl Lane {
         delivery.is_closing = true;
         delivery.unwaited = delivery.requests.collectives();
         delivery.leftovers.requests = delivery.requests.len() as u64;
-        for envelope in delivery.unexpected.envelopes() {
-            delivery.leftovers.note(envelope, &delivery.unwaited);
+        let left: Vec<_> = delivery.unexpected.envelopes().copied().collect();
+        for envelope in &left {
+            delivery.note_leftover(envelope);
         }
         for request in delivery.posted.extract(|_| true) {
             delivery.requests.finish(request, Status::CANCELLED, None);

@@ -76,12 +76,16 @@ impl Lane {
 
     /// This process completes none of these collectives any more: one has failed in its midst, for
     /// a reason that the other members cannot see. They are told, since they may wait for messages
-    /// of this one. `error` is that of this process, `why` what the others are told.
+    /// of this one. `from` is the number of the call. `error` is that of this process, `why` what the others are told.
     #[cold]
-    pub fn give_up_collectives(&mut self, calls: Calls, error: &Error, why: &str) {
+    pub fn give_up_collectives(&mut self, (calls, from): (Calls, u32), error: &Error, why: &str) {
+        // MPI_Finalize ends collectives that the program has not completed: no failure of theirs.
+        if self.delivery.is_closing {
+            return;
+        }
         let me = self.me();
         let what = GivenUp {
-            from: self.delivery.ports.calls(calls.context),
+            from,
             why: error.clone(),
         };
         let Some(members) = self.delivery.give_up(calls, me, &what) else {
@@ -103,11 +107,17 @@ impl Lane {
         self.send_deferred();
     }
 
-    /// A new collective begins that has the number of an earlier one, which may have failed.
-    pub fn renew_call(&mut self, calls: Calls) {
+    /// The call `from` begins, with the number of an earlier one that may have failed.
+    pub fn renew_call(&mut self, (calls, from): (Calls, u32)) {
         if self.delivery.has_failures {
-            self.delivery.ports.renew(calls);
+            self.delivery.ports.renew(calls, from);
         }
+    }
+
+    /// The number of the last collective of this context that has begun here: see
+    /// [`OpenPort::count_call`].
+    pub(super) fn present_call(&self, context: Context) -> u32 {
+        self.delivery.ports.calls(context)
     }
 
     /// The peers that are lost: their ranks in `MPI_COMM_WORLD`, and how each was noticed.
@@ -162,6 +172,21 @@ impl Delivery {
         self.desertions.retain(|it| it.lost != peer);
         let ports = Arc::clone(&self.ports);
         self.fail_all(|it| ports.lost_member(it, &[peer]).is_some(), &error);
+    }
+
+    /// Counts a message that nobody will receive. Those of collectives that have failed are no fault
+    /// of their own.
+    #[cold]
+    pub(super) fn note_leftover(&mut self, envelope: &Envelope) {
+        let Envelope {
+            context, source, ..
+        } = *envelope;
+        let has_failed = context.is_collective()
+            && self.has_failures
+            && self.failure(&beside(context, source)).is_some();
+        if !has_failed {
+            self.leftovers.note(envelope, &self.unwaited);
+        }
     }
 
     /// Fails the posted receives of patterns that nothing may ever fit, and asks back the messages

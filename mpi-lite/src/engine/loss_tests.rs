@@ -385,11 +385,16 @@ fn a_send_of_a_collective_that_is_received_before_the_loss_is_complete() {
 }
 
 /// The collective of process 1 has failed in its midst. It tells processes 0 and 2.
-fn give_up(trio: &mut Trio, context: Context, number: u32) {
+fn give_up(trio: &mut Trio, calls: Calls, from: u32) {
     let error = Cause::Truncate { len: 40, room: 20 }.into();
-    let calls = Calls { context, number };
-    trio.lanes[1].give_up_collectives(calls, &error, "rank 1 gave up");
+    trio.lanes[1].give_up_collectives((calls, from), &error, "rank 1 gave up");
 }
+
+/// The blocking collectives of all.
+const BLOCKING: Calls = Calls {
+    context: Context(1),
+    number: 0,
+};
 
 fn is_given_up(lane: &mut Lane, request: Request) -> bool {
     let ended = lane.take(Some(request)).unwrap().unwrap();
@@ -415,7 +420,7 @@ fn a_member_that_gives_up_fails_the_collectives_of_this_context_alone_and_for_go
     let sent = trio.send((2, 0), collective, &mut body);
     let sent_late = trio.send((2, 0), collective, &mut body);
     assert!(trio.run(|lanes| lanes[0].peek(Some(posted)).unwrap().is_some()));
-    give_up(&mut trio, collective, 0);
+    give_up(&mut trio, BLOCKING, 0);
     // The first message was received in time; nobody receives the second one.
     for (request, is_in_vain) in [(sent, false), (sent_late, true)] {
         assert!(trio.run(|lanes| lanes[2].peek(Some(request)).unwrap().is_some()));
@@ -441,7 +446,7 @@ fn a_member_in_an_earlier_call_than_the_one_that_failed_completes_it() {
         }
     }
     let earlier = receive(&mut trio.lanes[0], from(collective, 2), &mut room);
-    give_up(&mut trio, collective, 0);
+    give_up(&mut trio, BLOCKING, 2);
     assert!(trio.run(|lanes| lanes[0].delivery.has_failures && lanes[2].delivery.has_failures));
     let sent = trio.send((2, 0), collective, &mut body);
     for (at, request) in [(0, earlier), (2, sent)] {
@@ -492,23 +497,59 @@ fn a_nonblocking_collective_that_is_given_up_fails_alone_until_its_number_comes_
     let context = Context::WORLD.nonblocking();
     let number = |call: u32| call << envelope::RANK_BITS;
     let mut trio = Trio::new();
+    let world = 0;
+    let calls = Calls {
+        context,
+        number: number(5),
+    };
+    // The call of number 5 is known to fail before it begins here.
+    give_up(&mut trio, calls, 5);
+    assert!(trio.run(|lanes| lanes[0].delivery.has_failures));
+    trio.lanes[0].renew_call((calls, 5));
+    for _ in 0..6 {
+        trio.ports[world].count_nonblocking_call();
+    }
     let [before, failed, after] = [4, 5, 6].map(|call| {
-        receive(
-            &mut trio.lanes[0],
-            from(context, number(call) | 2),
-            &mut room,
-        )
+        let pattern = from(context, number(call) | 2);
+        receive(&mut trio.lanes[0], pattern, &mut room)
     });
-    give_up(&mut trio, context, number(5));
-    assert!(trio.run(|lanes| lanes[0].peek(Some(failed)).unwrap().is_some()));
     assert!(is_given_up(&mut trio.lanes[0], failed));
     for request in [before, after] {
         assert!(!trio.is_over(0, request));
     }
-    let late = receive(&mut trio.lanes[0], from(context, number(5) | 1), &mut room);
-    assert!(is_given_up(&mut trio.lanes[0], late));
-    let (lane, number) = (&mut trio.lanes[0], number(5));
-    lane.renew_call(Calls { context, number });
-    let anew = receive(lane, from(context, number | 1), &mut room);
+    // Its number comes again, and then a late report of the first one.
+    for _ in 0..256 {
+        trio.ports[world].count_nonblocking_call();
+    }
+    trio.lanes[0].renew_call((calls, 5 + 256));
+    let late = Letter {
+        from: PeerId(2),
+        says: engine_messages::GIVEN_UP,
+        token: Token(context.0),
+        body: [5, 0, 0, 0, 0, 0, 0, 5, 0].into(),
+    };
+    trio.lanes[0].delivery.note_given_up(&late);
+    let anew = receive(&mut trio.lanes[0], from(context, number(5) | 1), &mut room);
     assert!(!trio.is_over(0, anew));
+}
+
+/// Ranks may give up in different calls.
+#[test]
+fn of_blocking_collectives_the_first_call_that_a_member_gives_up_counts() {
+    let mut room = [0; 8];
+    let mut trio = Trio::new();
+    for _ in 0..8 {
+        trio.ports[0].count_call();
+    }
+    let waiting = receive(&mut trio.lanes[0], from(BLOCKING.context, 2), &mut room);
+    for (call, is_over) in [(10, false), (7, true)] {
+        let late = Letter {
+            from: PeerId(1),
+            says: engine_messages::GIVEN_UP,
+            token: Token(BLOCKING.context.0),
+            body: [call, 0, 0, 0, 0, 0, 0, 0, 1].into(),
+        };
+        trio.lanes[0].delivery.note_given_up(&late);
+        assert_eq!(trio.is_over(0, waiting), is_over);
+    }
 }

@@ -47,12 +47,22 @@ struct Table {
     given_up: BTreeMap<Calls, GivenUp>,
 }
 
-/// A port, and how many blocking collectives its communicator has begun here.
+/// A port, and how many collectives its communicator has begun here.
 #[derive(Debug)]
 struct Entry {
     port: Port,
-    calls: Arc<AtomicU32>,
+    begun: Arc<Begun>,
 }
+
+/// How many collectives a communicator has begun here.
+#[derive(Debug, Default)]
+struct Begun {
+    blocking: AtomicU32,
+    nonblocking: AtomicU32,
+}
+
+/// Nonblocking collectives whose numbers in the source of an envelope differ.
+const NUMBERS: u32 = 1 << (u32::BITS - RANK_BITS);
 
 /// The collectives whose messages match only each other: the blocking ones of a communicator, a
 /// nonblocking one, or a persistent one.
@@ -75,7 +85,7 @@ impl Calls {
 /// Some collectives are over.
 #[derive(Clone, Debug)]
 pub(super) struct GivenUp {
-    /// From this call on: blocking collectives are counted, all others are over at once.
+    /// From this call on. Persistent collectives are not counted: it is 0.
     pub(super) from: u32,
     pub(super) why: Error,
 }
@@ -93,11 +103,11 @@ pub(super) struct Ports {
 impl Ports {
     pub(super) fn open(self: &Arc<Self>, context: Context, port: Port) -> OpenPort {
         let context = context.point_to_point();
-        let calls = Arc::<AtomicU32>::default();
-        let counted = Arc::clone(&calls);
+        let begun = Arc::<Begun>::default();
+        let counted = Arc::clone(&begun);
         let entry = Entry {
             port,
-            calls: counted,
+            begun: counted,
         };
         let mut table = self.table.lock();
         table.ports.insert(context, entry);
@@ -107,7 +117,7 @@ impl Ports {
         OpenPort {
             ports,
             context,
-            calls,
+            begun,
         }
     }
 
@@ -170,7 +180,7 @@ impl Ports {
         let communicator = calls.context.point_to_point();
         let Port::Matching { members } = &table.ports.get(&communicator)?.port;
         let is_open = !table.closed.contains(&communicator);
-        if !is_open || !members.contains(&by) || table.given_up.contains_key(&calls) {
+        if !is_open || !members.contains(&by) || !table.is_news(calls, what.from) {
             return None;
         }
         table.given_up.insert(calls, what.clone());
@@ -185,13 +195,13 @@ impl Ports {
         is_reached.then(|| why.clone())
     }
 
-    /// A new call begins that has the number of an earlier one.
-    pub(super) fn renew(&self, calls: Calls) {
-        self.table.lock().given_up.remove(&calls);
+    /// The call `from` begins, which has the number of an earlier one.
+    pub(super) fn renew(&self, calls: Calls, from: u32) {
+        let given_up = &mut self.table.lock().given_up;
+        given_up.retain(|it, what| *it != calls || what.from >= from);
     }
 
-    /// The number of the last blocking collective of this context that has begun here; 0 of all
-    /// other contexts.
+    /// The number of the last collective of this context that has begun here; 0 of persistent ones.
     pub(super) fn calls(&self, context: Context) -> u32 {
         self.table.lock().calls(context)
     }
@@ -221,7 +231,7 @@ impl Ports {
 pub struct OpenPort {
     ports: Arc<Ports>,
     context: Context,
-    calls: Arc<AtomicU32>,
+    begun: Arc<Begun>,
 }
 
 impl OpenPort {
@@ -229,19 +239,48 @@ impl OpenPort {
     /// programs (MPI 5.0, 6.14); of one that does not the count is merely wrong.
     #[inline]
     pub fn count_call(&self) {
-        let calls = self.calls.load(Ordering::Relaxed);
-        self.calls.store(calls.wrapping_add(1), Ordering::Relaxed);
+        count(&self.begun.blocking);
     }
+
+    /// Counts a nonblocking collective that begins. Returns its number: the first one is 1.
+    pub fn count_nonblocking_call(&self) -> u32 {
+        count(&self.begun.nonblocking)
+    }
+
+    /// The number of the last blocking collective that has begun.
+    #[must_use]
+    pub fn present_call(&self) -> u32 {
+        self.begun.blocking.load(Ordering::Relaxed)
+    }
+}
+
+#[inline]
+fn count(calls: &AtomicU32) -> u32 {
+    let number = calls.load(Ordering::Relaxed).wrapping_add(1);
+    calls.store(number, Ordering::Relaxed);
+    number
 }
 
 impl Table {
     fn calls(&self, context: Context) -> u32 {
         let communicator = context.point_to_point();
-        match self.ports.get(&communicator) {
-            Some(entry) if context == communicator.collective() => {
-                entry.calls.load(Ordering::Relaxed)
-            }
-            _ => 0,
+        let begun = self.ports.get(&communicator).map(|entry| &entry.begun);
+        begun.map_or(0, |begun| match context == communicator.collective() {
+            true => begun.blocking.load(Ordering::Relaxed),
+            false => begun.nonblocking.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Returns true if it was not known that these calls are over from the call `from` on. Blocking
+    /// ones are over for good: the first call that fails counts. Of nonblocking ones each has a
+    /// number: the last call that has it counts, and none that has ended here.
+    fn is_news(&self, calls: Calls, from: u32) -> bool {
+        let known = self.given_up.get(&calls).map(|known| known.from);
+        if calls.context == calls.context.point_to_point().nonblocking() {
+            let has_ended = from != 0 && from.saturating_add(NUMBERS) <= self.calls(calls.context);
+            !has_ended && known.is_none_or(|known| known < from)
+        } else {
+            known.is_none_or(|known| from < known)
         }
     }
 }

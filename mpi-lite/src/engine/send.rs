@@ -72,7 +72,7 @@ impl Lane {
                 (Area::of_bytes(&mut bytes), Some(bytes))
             }
         };
-        if !is_copied && let Some(error) = self.failure_of_send(plan) {
+        if let Some(error) = self.failure_of_send(plan) {
             return Err(error);
         }
         let request = (!is_copied).then(|| request(&mut self.delivery.requests));
@@ -258,8 +258,13 @@ impl Engine {
         let received = self.wait_unless(lane, receiving, has_gone_on)?;
         match received {
             Some(_) => self.wait(Some(sending))?.into_result().map(drop)?,
-            // The member may receive it no more, either.
-            None => self.with(|lane| lane.free(sending))?,
+            // The member may receive it no more, either. Its buffer is the program's again only
+            // when the transport has done with it.
+            None => {
+                let why = Cause::Collective("a member has gone on without this message".into());
+                self.with(|lane| lane.ask_back(sending, Some(why.into())));
+                let _ = self.wait(Some(sending))?;
+            }
         }
         Ok(received)
     }

@@ -26,7 +26,9 @@ static void on_every_rank(void)
     REFUSED(MPI_Allreduce(all, all + 1, 2, MPI_INT, MPI_SUM, comm));
     REFUSED(MPI_Allreduce_init(all, all, 2, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request));
     REFUSED(MPI_Scan(all, all, 2, MPI_INT, MPI_SUM, comm));
-    REFUSED(MPI_Exscan(all, all, 2, MPI_INT, MPI_SUM, comm));
+    /* Rank 0 gets nothing: its second buffer means nothing (MPI 5.0, 6.11.2). */
+    if (rank > 0)
+        REFUSED(MPI_Exscan(all, all, 2, MPI_INT, MPI_SUM, comm));
     REFUSED(MPI_Reduce_scatter(all, all + rank, counts, MPI_INT, MPI_SUM, comm));
     REFUSED(MPI_Reduce_scatter_block(all, all + rank, 1, MPI_INT, MPI_SUM, comm));
     REFUSED(MPI_Reduce_local(all, all, 2, MPI_INT, MPI_SUM));
@@ -54,6 +56,8 @@ static void neighbours(void)
     TAKEN(MPI_Allreduce(all, all + 2, 2, MPI_INT, MPI_SUM, comm));
     TAKEN(MPI_Allreduce(all, all, 0, MPI_INT, MPI_SUM, comm));
     TAKEN(MPI_Alltoallv(all, counts, displs, MPI_INT, all, counts, far, MPI_INT, comm));
+    TAKEN(MPI_Exscan(all, rank == 0 ? NULL : all + 2, 2, MPI_INT, MPI_SUM, comm));
+    TAKEN(MPI_Exscan(all, rank == 0 ? all : all + 2, 2, MPI_INT, MPI_SUM, comm));
     TAKEN(MPI_Gather(all + size, 1, MPI_INT, all, 1, MPI_INT, 0, comm));
     TAKEN(MPI_Scatter(all, 1, MPI_INT, all + size, 1, MPI_INT, 0, comm));
     MPI_Type_vector(size, 1, 2, MPI_INT, &column);
