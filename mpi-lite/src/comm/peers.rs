@@ -103,25 +103,20 @@ pub(crate) struct Caller<'a> {
 impl Communicator {
     /// This process in an operation without a root.
     pub(crate) fn within(&self, operation: Operation) -> Caller<'_> {
-        self.begin_call(Call::of_all(operation))
+        self.inner.port.count_call();
+        Caller {
+            communicator: self,
+            call: Call::of_all(operation),
+        }
     }
 
     /// This process in an operation with a root.
     pub(crate) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
         let call = Call::rooted(operation, root);
         // A call with a wrong root sends nothing, and the others do not wait in it.
-        match u32::try_from(root) {
-            Ok(root) if root < self.size() => self.begin_call(call),
-            _ => Caller {
-                communicator: self,
-                call,
-            },
+        if root.cast_unsigned() < self.size() {
+            self.inner.port.count_call();
         }
-    }
-
-    #[inline]
-    fn begin_call(&self, call: Call) -> Caller<'_> {
-        self.inner.port.count_call();
         Caller {
             communicator: self,
             call,
