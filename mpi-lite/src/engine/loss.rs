@@ -76,8 +76,8 @@ impl Lane {
 
     /// This process completes none of these collectives any more: one has failed in its midst, for
     /// a reason that the other members cannot see. They are told, since they may wait for messages
-    /// of this one. `from` is the number of the call. `error` is that of this process, `why` is what
-    /// the others are told.
+    /// of this one. `from` is the number of the call. `error` is that of this process, and `why` is
+    /// what the others are told.
     #[cold]
     pub fn give_up_collectives(&mut self, (calls, from): (Calls, u32), error: &Error, why: &str) {
         // MPI_Finalize ends collectives that the program has not completed: no failure of theirs.
