@@ -115,8 +115,7 @@ impl Lane {
         }
     }
 
-    /// The number of the last collective of this context that has begun here: see
-    /// [`OpenPort::count_call`].
+    /// The number of the last collective of this context that has begun here; 0 of a persistent one.
     pub(super) fn present_call(&self, context: Context) -> u32 {
         self.delivery.ports.calls(context)
     }
