@@ -115,7 +115,7 @@ impl Lane {
         }
     }
 
-    /// The number of the last collective of this context that has begun here; 0 of a persistent one.
+    /// The number of the last collective of this context that has begun here; 0 of persistent ones.
     pub(super) fn present_call(&self, context: Context) -> u32 {
         self.delivery.ports.calls(context)
     }
