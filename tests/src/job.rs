@@ -307,6 +307,19 @@ impl Outcome {
         self
     }
 
+    /// Checks that one line of standard error has all of these words.
+    ///
+    /// # Panics
+    /// If none has.
+    pub fn expect_line(&self, words: &[&str]) {
+        let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+        assert!(
+            self.stderr.lines().any(has_all),
+            "{words:?} in one line: {}",
+            self.report()
+        );
+    }
+
     /// # Panics
     /// If standard error does not contain the text.
     #[must_use]

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use mpi_lite_tests::{Job, Outcome, Scratch, build};
+use mpi_lite_tests::{Job, Scratch, build};
 
 /// A program, and what runs it in a sandbox.
 struct Sandbox {
@@ -30,16 +30,6 @@ impl Sandbox {
     fn large(&self) -> PathBuf {
         build("tests/c/point_to_point/large.c", &self.scratch)
     }
-}
-
-/// One line has all of these words.
-fn expect_line(outcome: &Outcome, words: &[&str]) {
-    let has_all = |line: &str| words.iter().all(|word| line.contains(word));
-    assert!(
-        outcome.stderr.lines().any(has_all),
-        "{words:?} in one line: {}",
-        outcome.report()
-    );
 }
 
 /// Numbers of errors, the same on every Linux system that the library runs on.
@@ -79,7 +69,7 @@ fn init_names_what_a_sandbox_or_a_limit_does_not_give_and_what_to_raise() {
     ] {
         let job = sandbox.job(transport, &[(call, error)]).arg(&program);
         let outcome = job.run().expect_failure();
-        expect_line(&outcome, &[&["MPI_Init", "cannot "], &words[..]].concat());
+        outcome.expect_line(&[&["MPI_Init", "cannot "], &words[..]].concat());
     }
 }
 
@@ -100,7 +90,7 @@ fn init_names_the_limit_of_open_files_whatever_it_needs_the_next_one_for() {
         if outcome.stderr.contains("MPI_Init") {
             let the_limit = format!("the limit is {limit} open files");
             let words = ["cannot ", "Too many open files", &*the_limit, "ulimit -n"];
-            expect_line(&outcome, &words);
+            outcome.expect_line(&words);
             refused += 1;
         }
         assert!(limit < 64, "it needs few: {}", outcome.report());

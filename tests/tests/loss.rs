@@ -270,16 +270,6 @@ fn run_harmed(harm: &str, lost_s: &str) -> Outcome {
     job.args(mpirun(2, binary, &[])).run().expect_failure()
 }
 
-/// One line has all of these words.
-fn expect_line(outcome: &Outcome, words: &[&str]) {
-    let has_all = |line: &str| words.iter().all(|word| line.contains(word));
-    assert!(
-        outcome.stderr.lines().any(has_all),
-        "{words:?} in one line: {}",
-        outcome.report()
-    );
-}
-
 #[test]
 fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_peer_is_lost() {
     let outcome = run_harmed(
@@ -287,11 +277,8 @@ fn a_network_that_the_system_refuses_is_named_with_its_error_long_before_the_pee
         "8",
     );
     let error = "Operation not permitted";
-    expect_line(
-        &outcome,
-        &["cannot send to rank 0 on host ", " at 127.0.0.1:", error],
-    );
-    expect_line(&outcome, &["is lost", error, "firewall of this host"]);
+    outcome.expect_line(&["cannot send to rank 0 on host ", " at 127.0.0.1:", error]);
+    outcome.expect_line(&["is lost", error, "firewall of this host"]);
     let warnings = outcome.stderr.matches("cannot send to rank 0 ").count();
     assert_eq!(warnings, 1, "{}", outcome.report());
 }
@@ -304,8 +291,8 @@ fn an_interface_that_is_down_and_a_route_that_is_missing_are_named_before_the_pe
         let outcome = run_harmed(harm, "5");
         let error = "Network is unreachable";
         let peer = "cannot send to rank 0 on host ";
-        expect_line(&outcome, &[peer, " at 127.0.0.1:", error, "ip link"]);
-        expect_line(&outcome, &["is lost", error, "ip route get 127.0.0.1"]);
+        outcome.expect_line(&[peer, " at 127.0.0.1:", error, "ip link"]);
+        outcome.expect_line(&["is lost", error, "ip route get 127.0.0.1"]);
         let (warned, lost) = (outcome.stderr.find(peer), outcome.stderr.find("is lost"));
         assert!(warned < lost, "{harm}: {}", outcome.report());
         let warnings = outcome.stderr.matches(peer).count();
@@ -319,7 +306,7 @@ fn a_firewall_that_rejects_what_goes_to_a_peer_is_named_with_its_error() {
     let harm = "ip link set lo up && iptables -A INPUT -p udp -j REJECT --reject-with \
                 icmp-port-unreachable";
     let outcome = run_harmed(harm, "8");
-    expect_line(&outcome, &["cannot send to rank 0 ", "Connection refused"]);
+    outcome.expect_line(&["cannot send to rank 0 ", "Connection refused"]);
 }
 
 #[test]
@@ -334,7 +321,7 @@ fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
         "only ssh",
         "--port-range",
     ];
-    expect_line(&outcome, &words);
+    outcome.expect_line(&words);
     let warnings = outcome.stderr.matches("no answer yet from rank 0 ").count();
     assert_eq!(warnings, 1, "{}", outcome.report());
 }

@@ -131,12 +131,7 @@ fn check(case: &str, words: &[&str]) {
     let program = Program::new();
     for transport in TRANSPORTS {
         let outcome = program.run(transport, case, "off").expect_failure();
-        let has_all = |line: &str| words.iter().all(|word| line.contains(word));
-        assert!(
-            outcome.stderr.lines().any(has_all),
-            "{words:?} in one line over {transport}: {}",
-            outcome.report()
-        );
+        outcome.expect_line(words);
     }
 }
 
