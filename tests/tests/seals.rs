@@ -98,7 +98,9 @@ fn between_ports_of_now(old: &[Captured], now: &[Captured]) -> Vec<Captured> {
 
 #[test]
 fn a_datagram_of_the_first_round_of_init_is_dropped_in_the_second() {
-    for (seal, reason) in SEALS.into_iter().zip(["foreign", "forged", "forged"]) {
+    // An encrypted datagram is first dropped by its number, if the second round has had that number.
+    let reasons: [&[_]; 3] = [&["foreign"], &["forged"], &["forged", "replayed"]];
+    for (seal, reasons) in SEALS.into_iter().zip(reasons) {
         let mut job = TwoRounds::start(seal);
         let old = capture(&job.ports(), CAPTURED);
         job.begin_second();
@@ -107,7 +109,8 @@ fn a_datagram_of_the_first_round_of_init_is_dropped_in_the_second() {
         assert!(moved.len() > CAPTURED / 2);
         forge(&moved);
         let dropped = job.finish();
-        assert!(dropped(reason) > 0, "{seal}: the old datagrams were taken");
+        let dropped: u64 = reasons.iter().map(|reason| dropped(reason)).sum();
+        assert!(dropped > 0, "{seal}: the old datagrams were taken");
     }
 }
 
