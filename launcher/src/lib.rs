@@ -41,6 +41,7 @@ pub mod server;
 pub mod settings;
 pub mod signals;
 pub mod silence;
+pub mod stall;
 pub mod stats;
 pub mod wire;
 pub mod wrapper;

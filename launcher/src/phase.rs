@@ -31,6 +31,8 @@ pub enum Step {
     Loss,
     /// It reports why its Finalize fails.
     Failure,
+    /// It says that it is blocked, or no longer, or what it does.
+    Wait,
 }
 
 impl Step {
@@ -44,6 +46,7 @@ impl Step {
             Step::Abort => "aborted",
             Step::Loss => "reported the loss of a peer",
             Step::Failure => "reported why MPI_Finalize fails",
+            Step::Wait => "reported what it waits for",
         }
     }
 }
@@ -58,9 +61,10 @@ impl Phase {
         match (self, step) {
             (Phase::Silent | Phase::Finalized, Step::Init) => Ok(Phase::Assigned),
             (Phase::Assigned, Step::Card) => Ok(Phase::Carded),
-            (Phase::Assigned | Phase::Carded, Step::Counters | Step::Loss | Step::Failure) => {
-                Ok(self)
-            }
+            (
+                Phase::Assigned | Phase::Carded,
+                Step::Counters | Step::Loss | Step::Failure | Step::Wait,
+            ) => Ok(self),
             // A single rank has nobody to exchange cards with.
             (Phase::Assigned | Phase::Carded, Step::Finalized) => Ok(Phase::Finalized),
             (phase, Step::Abort) if phase != Phase::Silent => Ok(phase),

@@ -16,7 +16,7 @@ use serde_bytes::ByteBuf;
 use crate::failure::printable;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 5\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 6\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";

@@ -176,6 +176,7 @@ impl Channel {
             FromRank::Abort { .. } => Step::Abort,
             FromRank::Loss { .. } => Step::Loss,
             FromRank::Failure(_) => Step::Failure,
+            FromRank::Blocked(_) | FromRank::Resumed | FromRank::State { .. } => Step::Wait,
         })?;
         match message {
             FromRank::Hello { protocol, version } if *protocol != PROTOCOL => {

@@ -390,6 +390,7 @@ impl Node {
             FromRank::Finalized => Report::Finalized { rank },
             FromRank::Loss { rank: lost, reason } => Report::Loss { rank, lost, reason },
             FromRank::Failure(reason) => Report::Failure { rank, reason },
+            FromRank::Blocked(_) | FromRank::Resumed | FromRank::State { .. } => return,
             FromRank::Abort { code, message } => {
                 self.ranks[place].aborts = true;
                 Report::Abort {

@@ -230,6 +230,7 @@ fn unexpected(message: &ToRank, during: &'static str) -> BootError {
         ToRank::Assigned(_) => "an assignment".to_string(),
         ToRank::Cards(cards) => format!("{} cards", cards.len()),
         ToRank::Refused(reason) => format!("a refusal ({reason})"),
+        ToRank::Describe(question) => format!("question {question}"),
     };
     BootError::Unexpected { what, during }
 }

@@ -14,6 +14,9 @@
 //!     | <------------------- Assigned  |
 //!     | Card ------------------------> |   (waits for the card of every rank)
 //!     | <---------------------- Cards  |
+//!     | Blocked, Resumed ------------> |   (after seconds; see `state`)
+//!     | <-------------------- Describe |   (at any time)
+//!     | State -----------------------> |
 //!     | Counters, if wanted ---------> |
 //!     | Loss, of each lost peer -----> |   (nobody waits for its card)
 //!     | Finalized or Abort ----------> |
@@ -25,6 +28,7 @@ pub mod protocol;
 mod secret;
 mod shared;
 mod single;
+pub mod state;
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;

@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::secret::Secret;
+use super::state::RankState;
 pub use crate::config::Secure;
 use crate::counters::{self, Row};
 use crate::hidden::wipe;
 
 /// The version of these messages; both sides refuse another one.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// The longest frame, in bytes without its length field.
 pub const FRAME_MAX: usize = 16 << 20;
@@ -184,6 +185,18 @@ pub enum FromRank {
     },
     /// Finalize returns this error to the program, which goes on; `Finalized` follows.
     Failure(String),
+    /// The rank waits in MPI calls and nothing has come for this long, in milliseconds. It says so
+    /// once, after seconds.
+    Blocked(u64),
+    /// Something has come, or the calls have ended, since it was blocked.
+    Resumed,
+    /// Answer to `Describe`.
+    State {
+        /// Its number.
+        question: u32,
+        /// What the rank does.
+        state: Box<RankState>,
+    },
 }
 
 /// The messages of the launcher to a rank.
@@ -195,6 +208,8 @@ pub enum ToRank {
     Cards(Vec<ByteBuf>),
     /// The rank is not served, for this reason.
     Refused(String),
+    /// Asks what the rank does. It answers with this number, from `Assigned` to `Finalized`.
+    Describe(u32),
 }
 
 /// A frame that cannot be sent, or a stream of bytes that is not made of frames.
