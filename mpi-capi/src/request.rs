@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use mpi_lite::data::Area;
-use mpi_lite::engine::{self, Completion, Engine, ReceivePlan};
+use mpi_lite::engine::{self, Completion, Engine, Lane, ReceivePlan, Subject};
 use mpi_lite::error::{Cause as LiteCause, Error as LiteError};
 use mpi_lite::ids::Context;
 use mpi_lite::slab;
@@ -504,12 +504,14 @@ pub fn attach(buffer: Address, size: BufferSize) -> Result<()> {
 /// # Errors
 /// There is none.
 pub fn detach() -> Result<(*mut c_void, i64)> {
-    let attached = engine().wait_until(|lane| lane.detach().transpose())?;
+    let subject = |_: &Lane| Subject::AllSent;
+    let attached = engine().wait_until(subject, |lane| lane.detach().transpose())?;
     let address = core::ptr::with_exposed_provenance_mut(attached.address);
     Ok((address, i64::try_from(attached.bytes).unwrap_or(0)))
 }
 
 /// Waits until all buffered messages are sent.
 pub fn flush() {
-    engine().wait_until(|lane| lane.is_flushed().then_some(()));
+    let subject = |_: &Lane| Subject::AllSent;
+    engine().wait_until(subject, |lane| lane.is_flushed().then_some(()));
 }

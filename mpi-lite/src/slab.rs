@@ -204,6 +204,11 @@ impl<T> SlotMap<T> {
         }
     }
 
+    /// All things.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten()
+    }
+
     /// Takes out all for which `is_one` holds, with their indices.
     pub fn take_all(&mut self, is_one: impl Fn(&T) -> bool) -> Vec<(usize, T)> {
         let things = self.places.iter().enumerate();

@@ -4,21 +4,28 @@
     reason = "adopts the descriptor that the launcher left in the environment"
 )]
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::mem;
-use std::os::fd::{FromRawFd, RawFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use serde_bytes::ByteBuf;
 
-use super::BootError;
+use super::state::RankState;
+use super::{Asked, BootError};
 use super::protocol::{
     self, ABORT_TEXT_MAX, Assignment, CARD_MAX, Counted, Frames, FromRank, PROTOCOL, ToRank,
 };
 use super::shared::{Beside, Shared};
 use crate::hidden::scrub_stack;
 use crate::machine::cannot;
+
+/// The step of the conversation in which a rank says what it waits for.
+const REPORT: &str = "the report of what it waits for";
 
 /// A rank's connection to the launcher that started it.
 #[derive(Debug)]
@@ -94,19 +101,71 @@ impl Client {
         &self.assignment
     }
 
-    pub(super) fn exchange(&mut self, card: &[u8]) -> Result<Vec<Vec<u8>>, BootError> {
+    pub(super) fn exchange(
+        &mut self,
+        card: &[u8],
+        state: &dyn Fn() -> RankState,
+    ) -> Result<Vec<Vec<u8>>, BootError> {
         let during = "the exchange of addresses";
         if card.len() > CARD_MAX {
             return Err(BootError::LongCard { bytes: card.len() });
         }
         self.send(&FromRank::Card(ByteBuf::from(card)), during)?;
-        match self.receive(during)? {
+        let answer = loop {
+            match self.receive(during)? {
+                ToRank::Describe(question) => self.describe(question, state())?,
+                answer => break answer,
+            }
+        };
+        match answer {
             ToRank::Cards(cards) if cards.len() == self.assignment.size as usize => {
                 Ok(cards.into_iter().map(ByteBuf::into_vec).collect())
             }
             ToRank::Refused(reason) => Err(BootError::Refused(reason)),
             other => Err(unexpected(&other, during)),
         }
+    }
+
+    /// Reports that nothing has come for the program for this long.
+    pub(super) fn blocked(&mut self, time: Duration) -> Result<(), BootError> {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.send(&FromRank::Blocked(ms), REPORT)
+    }
+
+    /// Reports that the program goes on.
+    pub(super) fn resumed(&mut self) -> Result<(), BootError> {
+        self.send(&FromRank::Resumed, REPORT)
+    }
+
+    /// Answers a question of the launcher.
+    pub(super) fn describe(&mut self, question: u32, state: RankState) -> Result<(), BootError> {
+        let state = Box::new(state.cut());
+        self.send(&FromRank::State { question, state }, REPORT)
+    }
+
+    /// Takes a question of the launcher that has come, without waiting. The launcher asks at any
+    /// time between `Assigned` and `Finalized`.
+    pub(super) fn question(&mut self) -> Asked {
+        loop {
+            match self.frames.pop() {
+                Ok(Some(ToRank::Describe(question))) => return Asked::Question(question),
+                Ok(None) if self.lost => return Asked::Gone,
+                Ok(None) => {}
+                // The launcher ends the job.
+                Ok(Some(_)) | Err(_) => return Asked::Gone,
+            }
+            let mut bytes = [0; 256];
+            match recv(&self.stream, &mut bytes, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => self.lost = true,
+                Ok((length, _)) => self.frames.push(&bytes[..length]),
+                Err(Errno::AGAIN | Errno::INTR) => return Asked::Nothing,
+                Err(_) => self.lost = true,
+            }
+        }
+    }
+
+    pub(super) fn descriptor(&self) -> std::io::Result<OwnedFd> {
+        Ok(self.stream.as_fd().try_clone_to_owned()?)
     }
 
     pub(super) fn report(&mut self, counters: Vec<Counted>) -> Result<(), BootError> {
@@ -137,12 +196,10 @@ impl Client {
     }
 
     pub(super) fn lost(&mut self) -> bool {
-        // The launcher never sends first, so anything readable is the end of the stream. The flag
-        // is set for this call alone: other processes share the descriptor.
-        if !self.lost && self.stream.set_nonblocking(true).is_ok() {
-            let answer = self.stream.read(&mut [0]);
-            self.lost = !matches!(answer, Err(error) if error.kind() == ErrorKind::WouldBlock);
-            self.lost |= self.stream.set_nonblocking(false).is_err();
+        if !self.lost {
+            let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+            let answer = recv(&self.stream, &mut [0], flags);
+            self.lost = !matches!(answer, Ok((1, _)) | Err(Errno::AGAIN | Errno::INTR));
         }
         self.lost
     }
@@ -295,7 +352,7 @@ mod tests {
         assert_eq!(client.assignment().size, 2);
         assert!(!client.lost());
         assert_eq!(
-            client.exchange(b"a").unwrap(),
+            client.exchange(b"a", &RankState::default).unwrap(),
             [b"a".to_vec(), b"bb".to_vec()]
         );
         client.finalized().unwrap();
@@ -308,7 +365,7 @@ mod tests {
         let (stream, thread) = launcher(vec![assigned()]);
         let mut client = Client::over(stream).unwrap();
         assert!(matches!(
-            client.exchange(b"a"),
+            client.exchange(b"a", &RankState::default),
             Err(BootError::Closed { .. })
         ));
         assert!(client.lost());
@@ -327,7 +384,7 @@ mod tests {
         let (stream, _thread) = launcher(vec![assigned(), ToRank::Cards(vec![])]);
         let mut client = Client::over(stream).unwrap();
         assert!(matches!(
-            client.exchange(b"a"),
+            client.exchange(b"a", &RankState::default),
             Err(BootError::Unexpected { .. })
         ));
     }

@@ -31,7 +31,8 @@ mod single;
 pub mod state;
 
 use std::ffi::OsString;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
+use std::time::Duration;
 
 pub use client::Client;
 pub use foreign::foreign_marks;
@@ -39,6 +40,7 @@ pub use protocol::{Assignment, Counted};
 pub use secret::{SECRET_BYTES, Secret};
 pub use shared::Shared;
 pub use single::Single;
+use state::RankState;
 
 /// What can go wrong between a rank and its launcher.
 #[derive(Debug, thiserror::Error)]
@@ -180,15 +182,76 @@ impl Boot {
     /// All-gather of one card per rank. Returns the cards by rank. Init exchanges addresses,
     /// Finalize empty cards: a fence.
     ///
-    /// Blocks until every rank has given its card.
+    /// Blocks until every rank has given its card. If the launcher asks meanwhile what this rank
+    /// does, `state` is the answer.
     ///
     /// # Errors
     ///
     /// [`BootError::Closed`] if the job ends meanwhile, for instance because a rank died.
-    pub fn exchange(&mut self, card: &[u8]) -> Result<Vec<Vec<u8>>, BootError> {
+    pub fn exchange(
+        &mut self,
+        card: &[u8],
+        state: &dyn Fn() -> RankState,
+    ) -> Result<Vec<Vec<u8>>, BootError> {
         match self {
-            Boot::Launched(client) => client.exchange(card),
+            Boot::Launched(client) => client.exchange(card, state),
             Boot::Single(_) => Ok(vec![card.to_vec()]),
+        }
+    }
+
+    /// Reports to the launcher that nothing has come for the program for this long.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn blocked(&mut self, time: Duration) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.blocked(time),
+            Boot::Single(_) => Ok(()),
+        }
+    }
+
+    /// Reports to the launcher that the program goes on, after [`Boot::blocked`].
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn resumed(&mut self) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.resumed(),
+            Boot::Single(_) => Ok(()),
+        }
+    }
+
+    /// Answers a question of the launcher. What does not fit [`state::STATE_MAX`] is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError::Io`] if the launcher is gone.
+    pub fn describe(&mut self, question: u32, state: RankState) -> Result<(), BootError> {
+        match self {
+            Boot::Launched(client) => client.describe(question, state),
+            Boot::Single(_) => Ok(()),
+        }
+    }
+
+    /// Takes a question of the launcher that has come, without waiting.
+    pub fn question(&mut self) -> Asked {
+        match self {
+            Boot::Launched(client) => client.question(),
+            Boot::Single(_) => Asked::Gone,
+        }
+    }
+
+    /// A copy of the descriptor that becomes readable when the launcher asks; `None` without one.
+    ///
+    /// # Errors
+    ///
+    /// The system has no more file descriptors.
+    pub fn descriptor(&self) -> std::io::Result<Option<OwnedFd>> {
+        match self {
+            Boot::Launched(client) => client.descriptor().map(Some),
+            Boot::Single(_) => Ok(None),
         }
     }
 
@@ -262,6 +325,17 @@ impl Boot {
             Boot::Single(_) => false,
         }
     }
+}
+
+/// What came from the launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A question, with its number.
+    Question(u32),
+    /// Nothing.
+    Nothing,
+    /// Nothing, nor will anything come.
+    Gone,
 }
 
 #[derive(Debug, PartialEq, Eq)]

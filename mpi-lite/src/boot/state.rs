@@ -4,6 +4,8 @@
 //! The launcher puts the states of all ranks together and finds out who waits for whom. Words are
 //! made there alone.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// The longest state in bytes, encoded. A rank leaves out what does not fit and says how much.
@@ -43,6 +45,39 @@ pub struct RankState {
     pub unexpected_left_out: u64,
     /// The communicators that the rest names, then others.
     pub communicators: Vec<CommunicatorState>,
+}
+
+impl RankState {
+    /// The state of a rank that waits for all others in `call`.
+    #[must_use]
+    pub fn waiting_for_all(call: &str, blocked: Duration) -> Self {
+        let thread = ThreadState {
+            call: call.into(),
+            blocked_ms: u64::try_from(blocked.as_millis()).unwrap_or(u64::MAX),
+            operations: vec![Operation::Job],
+            ..ThreadState::default()
+        };
+        Self {
+            threads: vec![thread],
+            ..Self::default()
+        }
+    }
+
+    /// The state without what makes it longer than [`STATE_MAX`].
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        let is_long = |state: &Self| {
+            let bytes = postcard::to_allocvec(state).map_or(0, |bytes| bytes.len());
+            bytes > STATE_MAX
+        };
+        if is_long(&self) {
+            self.communicators.truncate(COMMUNICATORS_MAX / 8);
+        }
+        while is_long(&self) && self.threads.pop().is_some() {
+            self.threads_left_out += 1;
+        }
+        self
+    }
 }
 
 /// A thread that waits in an MPI call.

@@ -129,6 +129,13 @@ impl Call {
         Self::of_tag(tag).map_or("another operation".into(), |call| call.to_string())
     }
 
+    /// The call of messages with this tag, in words, and its root.
+    pub(crate) fn in_parts(tag: i32) -> (String, Option<u32>) {
+        let call = Self::of_tag(tag);
+        let name = call.map(|call| Self { root: None, ..call }.to_string());
+        (name.unwrap_or_default(), call.and_then(|call| call.root))
+    }
+
     /// The tag of its messages. Ranks are below 2^24 - 1.
     pub(crate) fn tag(self) -> i32 {
         let root = self.root.map_or(0, |root| root + 1);

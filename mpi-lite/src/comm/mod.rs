@@ -82,6 +82,7 @@ impl Communicator {
     /// The two communicators that every process has: of all processes of the job, and of itself.
     #[must_use]
     pub fn predefined(engine: &Arc<Engine>) -> (Self, Self) {
+        engine.name_collectives_by(Call::in_parts);
         let contexts = Arc::new(context::Contexts::default());
         let make = |context, group, rank, site| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));

@@ -2,7 +2,7 @@
 
 use super::Communicator;
 use crate::engine::matching::Pattern;
-use crate::engine::{Lane, Message, Status};
+use crate::engine::{Lane, Message, Status, Subject};
 use crate::error::Result;
 use crate::ids::{Source, TagSelector};
 
@@ -29,10 +29,13 @@ impl Communicator {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok(Status::FROM_NULL);
         };
-        self.engine().wait_until(|lane| {
-            lane.probe(&pattern)
-                .map_or_else(|| hopeless(lane, &pattern), found)
-        })
+        self.engine().wait_until(
+            |_| Subject::Probe(pattern),
+            |lane| {
+                lane.probe(&pattern)
+                    .map_or_else(|| hopeless(lane, &pattern), found)
+            },
+        )
     }
 
     /// Returns the status of a message that a receive could match, or `None` if there is none.
@@ -62,10 +65,13 @@ impl Communicator {
         let Some(pattern) = self.pattern(source, tag)? else {
             return Ok((None, Status::FROM_NULL));
         };
-        let (message, status) = self.engine().wait_until(|lane| {
-            lane.matched_probe(&pattern)
-                .map_or_else(|| hopeless(lane, &pattern), found)
-        })?;
+        let (message, status) = self.engine().wait_until(
+            |_| Subject::Probe(pattern),
+            |lane| {
+                lane.matched_probe(&pattern)
+                    .map_or_else(|| hopeless(lane, &pattern), found)
+            },
+        )?;
         Ok((Some(message), status))
     }
 

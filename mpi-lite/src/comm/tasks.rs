@@ -18,7 +18,8 @@ use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskId, Work,
+    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskCall, TaskId,
+    Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
@@ -205,10 +206,15 @@ impl Communicator {
             if before.is_some() {
                 engine.with(|lane| lane.renew_call(name));
             }
-            let peers = self.task_peers(call.in_form(Form::Nonblocking), name, submissions.clone());
+            let call = call.in_form(Form::Nonblocking);
+            let peers = self.task_peers(call, name, submissions.clone());
             let job = Job {
                 context: self.context(),
                 calls_program,
+                call: TaskCall {
+                    tag: call.tag(),
+                    number: name.1,
+                },
                 submissions,
                 work: Box::pin(algorithm(peers)),
             };
@@ -247,6 +253,7 @@ impl Communicator {
         Ok(self.engine().plan_task(Recipe {
             context: self.context(),
             calls_program,
+            tag: call.tag(),
             make: Arc::new(make),
         }))
     }

@@ -9,6 +9,7 @@ use super::Engine;
 use super::lane::Lane;
 use super::matching::Pattern;
 use super::ports::Calls;
+use super::waits::Subject;
 use crate::clock::Instant;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Context, PeerId};
@@ -92,7 +93,8 @@ impl<'a> AtSite<'a> {
     #[inline(never)]
     fn wait_long<T>(&self, mine: About, mut look: impl FnMut() -> Look<T>) -> Result<T> {
         let mut round = Round::begin(self);
-        let found = self.engine.wait_until(|lane| {
+        let subject = |_: &Lane| Subject::Collective(self.context);
+        let found = self.engine.wait_until(subject, |lane| {
             if let Some(found) = look() {
                 return Some(found.map_err(complain));
             }

@@ -10,6 +10,8 @@ use super::lock::Guard;
 use super::operation::{Completion, Request};
 use super::request::CompletionState;
 use super::waiters::Until;
+use super::waits::Subject;
+use crate::boot::state::EndsWith;
 use crate::error::{Cause, Result};
 
 /// The program's array of requests.
@@ -303,7 +305,9 @@ impl Engine {
         request: Option<Request>,
     ) -> Result<Completion> {
         let until = request.map_or(Until::Change, |request| Until::Finished(request.0));
-        self.wait_in(lane, |_| until, |lane| lane.take(request).transpose())
+        let subject = |_: &Lane| Subject::one(request);
+        let take = |lane: &mut Lane| lane.take(request).transpose();
+        self.wait_in(lane, |_| until, subject, take)
     }
 
     /// Tests one request.
@@ -335,7 +339,7 @@ impl Engine {
             return self.wait_all_with_others(lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
-        self.wait_in(lane, |_| Until::Change, take)
+        self.wait_in(lane, |_| Until::Change, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All), take)
     }
 
     #[inline(never)]
@@ -348,7 +352,7 @@ impl Engine {
         let sweep = RefCell::new(Sweep::default());
         let until = |_: &Lane| sweep.borrow().until();
         let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.wait_in(lane, until, take)
+        self.wait_in(lane, until, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All), take)
     }
 
     /// Returns true if all of an array are finished. Only then are they taken and passed to `tell`,
@@ -367,12 +371,13 @@ impl Engine {
     /// # Errors
     /// As [`Engine::wait`].
     pub fn wait_any(&self, requests: impl Array) -> Result<Option<Indexed>> {
-        self.wait_whole(another, |lane| match lane.take_any(requests) {
+        let take = |lane: &mut Lane| match lane.take_any(requests) {
             Ok(Any::NotYet) => None,
             Ok(Any::NoneActive) => Some(Ok(None)),
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
             Err(error) => Some(Err(error)),
-        })
+        };
+        self.wait_whole(another, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any), take)
     }
 
     /// Takes one of several that is finished, if there is one.
@@ -393,10 +398,11 @@ impl Engine {
         requests: impl Array,
         mut tell: impl FnMut(usize, Completion, bool),
     ) -> Result<Option<usize>> {
-        self.wait_whole(another, |lane| match lane.take_some(requests, &mut tell) {
+        let take = |lane: &mut Lane| match lane.take_some(requests, &mut tell) {
             Ok(Some(0)) => None,
             other => Some(other),
-        })
+        };
+        self.wait_whole(another, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any), take)
     }
 
     /// Passes those of several that are finished to `tell`, as [`Engine::wait_some`] does.

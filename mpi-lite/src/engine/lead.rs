@@ -6,6 +6,7 @@
 //!
 //! Programs without `MPI_THREAD_MULTIPLE` have no leader and no followers. Decision 0046.
 
+use std::cell::RefCell;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::lock::{Guard, Leave};
 use super::operation::Request;
 use super::request::CompletionState;
 use super::waiters::{self, Ready, Seen, Shared, Sleep, Until, Waiters};
+use super::waits::{Blockage, Describe};
 use crate::clock::Instant;
 use crate::transport::Progress;
 
@@ -156,16 +158,22 @@ impl Engine {
     pub(super) fn wait_with_others<T>(
         &self,
         mut lane: Guard<'_, Lane>,
-        until: &dyn Fn(&Lane) -> Until,
+        (until, subject): (&dyn Fn(&Lane) -> Until, Describe<'_>),
         ready: Ready<'_, Lane, T>,
         turn: Turn<T>,
     ) -> T {
+        let mut blockage = Blockage::of_follower(&self.waits, self.clock.now());
         let park = |latest: Option<Instant>| match latest {
             None => std::thread::park(),
             Some(at) => std::thread::park_timeout(at.since(self.clock.now())),
         };
-        waiters::wait(&mut lane, until, ready, &park, |lane, mut ready| {
-            self.take_turns::<true, _, _>(lane, &mut ready, turn)
+        let blockage = RefCell::new(&mut blockage);
+        let until = |lane: &mut Lane| {
+            self.describe_if_asked((lane, subject), &mut blockage.borrow_mut(), self.clock.now());
+            until(lane)
+        };
+        waiters::wait(&mut lane, &until, ready, &park, |lane, mut ready| {
+            self.take_turns::<true, _, _>((lane, subject), &mut ready, turn)
         })
     }
 }

@@ -9,9 +9,11 @@ mod attached;
 mod budget;
 mod completion;
 mod delivery;
+mod describe;
 mod engine_messages;
 pub mod envelope;
 mod exchange;
+mod inquiry;
 mod lane;
 mod lead;
 #[cfg(test)]
@@ -41,11 +43,13 @@ mod tasks;
 mod tasks_tests;
 #[cfg(all(test, feature = "sim"))]
 mod tests;
+mod threads;
 mod ticker;
 mod unheard;
 mod wait;
 mod wait_policy;
 mod waiters;
+mod waits;
 mod withdraw;
 
 use std::os::fd::OwnedFd;
@@ -56,18 +60,21 @@ pub use at_site::{AtSite, agree, complain};
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 pub use completion::{Any, Array, Indexed, Tell};
 pub use exchange::Blocks;
+pub use inquiry::Launcher;
 pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
 pub use operation::{Completion, Request, Status};
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
 pub use ports::{Calls, OpenPort, Port};
-pub use tasks::{Job, TaskId};
+pub use tasks::{Job, TaskCall, TaskId};
 pub use ticker::{Ticker, tick};
 pub use wait_policy::WaitPolicy;
+pub use waits::{NameOfTag, Program, Subject};
 
 use rustix::event::{EventfdFlags, eventfd};
 use tasks::Tasks;
+use waits::Waits;
 
 use crate::clock::Clock;
 use crate::node::Node;
@@ -97,6 +104,7 @@ pub struct Engine {
     watch: Option<Watch<'static>>,
     sleepers: AtomicU32,
     tasks: Tasks,
+    waits: Waits,
     /// Turns taken by the program's threads.
     turns: AtomicU64,
     is_closed: AtomicBool,
@@ -135,6 +143,7 @@ impl Engine {
             end: doorbell()?,
             sleepers: AtomicU32::new(0),
             tasks: Tasks::default(),
+            waits: Waits::default(),
             turns: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             closed: Once::new(),

@@ -91,6 +91,8 @@ pub struct Recipe {
     pub context: Context,
     /// The task may call functions of the program.
     pub calls_program: bool,
+    /// The tag of its messages, which names the collective.
+    pub tag: i32,
     /// Its future.
     pub make: Arc<Make>,
 }

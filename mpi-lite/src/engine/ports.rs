@@ -206,6 +206,21 @@ impl Ports {
         self.table.lock().calls(context)
     }
 
+    /// The members of the communicator of this context, by rank.
+    pub(super) fn members(&self, context: Context) -> Option<Arc<[PeerId]>> {
+        let table = self.table.lock();
+        let entry = table.ports.get(&context.point_to_point())?;
+        let Port::Matching { members } = &entry.port;
+        Some(Arc::clone(members))
+    }
+
+    /// The contexts of at most `most` open ports, the oldest first.
+    pub(super) fn contexts(&self, most: usize) -> Vec<Context> {
+        let table = self.table.lock();
+        let open = table.ports.keys().filter(|it| !table.closed.contains(it));
+        open.take(most).copied().collect()
+    }
+
     /// The first of `desertions` that leaves a collective operation of this context incomplete:
     /// both the deserter and the peer that it has lost are members.
     pub(super) fn desertion(

@@ -229,11 +229,26 @@ impl Requests {
         }
     }
 
+    /// The communicator's context of an operation.
+    pub(super) fn context(&self, request: Request) -> Option<Context> {
+        self.table.get(request.0)?.context
+    }
+
     /// Returns how many bytes an active receive has room for.
     #[inline]
     pub(super) fn room(&mut self, request: Request) -> u64 {
         let (span, rare) = self.active(request);
         span.len() as u64 + rare.map_or(0, |rare| rare.room)
+    }
+
+    /// As [`Requests::room`], of any operation.
+    pub(super) fn room_of(&self, request: Request) -> Option<u64> {
+        let operation = self.table.get(request.0)?;
+        let Phase::Active(span) = operation.phase else {
+            return None;
+        };
+        let scattered = operation.rare.as_ref().map_or(0, |rare| rare.room);
+        Some(span.len() as u64 + scattered)
     }
 
     /// Copies `bytes` to where an active receive puts its message, as far as there is room.

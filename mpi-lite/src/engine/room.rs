@@ -12,6 +12,7 @@ use super::lock::Guard;
 use super::operation::Request;
 use super::plan::SendPlan;
 use super::waiters::Until;
+use super::waits::Subject;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
 
@@ -73,6 +74,7 @@ impl Engine {
         let sent = self.wait_in(
             lane,
             |_| Until::Change,
+            |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)"),
             |lane| match send(lane) {
                 Err(error) if lane.may_get_room(&error) && self.clock.now() < until => {
                     lane.look_again_at = Some(until);

@@ -1,5 +1,6 @@
 //! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
+use super::tasks::TaskCall;
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
@@ -41,6 +42,10 @@ impl Engine {
         let job = Job {
             context: recipe.context,
             calls_program: recipe.calls_program,
+            call: TaskCall {
+                tag: recipe.tag,
+                number: 0,
+            },
             work: (recipe.make)(submissions.clone()),
             submissions,
         };

@@ -83,6 +83,7 @@ impl Lane {
         let envelope = envelope.encode();
         let token = Token(self.delivery.sends.insert(Sending {
             request,
+            len,
             copy,
             kept,
             buffered,

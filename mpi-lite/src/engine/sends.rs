@@ -10,6 +10,8 @@ use crate::transport::{EnvelopeBytes, PeerId};
 pub(super) struct Sending {
     /// The request that it completes; `None` if that is complete already.
     pub(super) request: Option<Request>,
+    /// Bytes of the body.
+    pub(super) len: u64,
     /// Our copy of the body.
     pub(super) copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
@@ -27,6 +29,7 @@ impl Sending {
     pub(super) fn of_engine(to: PeerId, envelope: EnvelopeBytes, body: Vec<u8>) -> Self {
         Self {
             request: None,
+            len: body.len() as u64,
             copy: Some(body),
             kept: 0,
             buffered: 0,

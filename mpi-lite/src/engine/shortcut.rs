@@ -15,6 +15,7 @@ use super::plan::ReceivePlan;
 use super::plan::SendPlan;
 use super::wait_policy::WaitPolicy;
 use super::waiters::Until;
+use super::waits::Subject;
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::ids::Mode;
@@ -280,6 +281,7 @@ impl Engine {
         let early = self.wait_in(
             lane,
             |_| Until::Change,
+            |_| Subject::one(Some(request)),
             |lane| {
                 if let Some(done) = lane.take(Some(request)).transpose() {
                     return Some(Some(done));

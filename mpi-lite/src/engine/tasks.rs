@@ -78,6 +78,7 @@ struct Task {
     /// The request of the program.
     request: Request,
     calls_program: bool,
+    call: TaskCall,
     serial: u64,
     /// It is in the queue of tasks that may be able to go on.
     is_due: bool,
@@ -183,6 +184,7 @@ impl Tasks {
             submissions: job.submissions,
             request,
             calls_program: job.calls_program,
+            call: job.call,
             serial,
             is_due: false,
             follower: None,
@@ -199,6 +201,13 @@ impl Tasks {
             }
         }
         TaskId { number, serial }
+    }
+
+    /// The collective for which the program has this request.
+    pub(super) fn call_of(&self, request: Request) -> Option<TaskCall> {
+        let book = self.book.lock();
+        let found = book.tasks.iter().find(|(_, task)| task.request == request);
+        found.map(|(_, task)| task.call)
     }
 
     /// Makes this thread poll, unless another one does. Returns true if it polls.
@@ -253,12 +262,23 @@ impl Tasks {
     }
 }
 
+/// The collective that a task carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskCall {
+    /// The tag of its messages, which names it.
+    pub tag: i32,
+    /// Its number among the nonblocking collectives of its communicator; 0 of a persistent one.
+    pub number: u32,
+}
+
 /// A task to be started.
 pub struct Job {
     /// Of the communicator to which its request belongs.
     pub context: Context,
     /// It may call functions of the program.
     pub calls_program: bool,
+    /// The collective that it is.
+    pub call: TaskCall,
     /// Where its future submits operations.
     pub submissions: Submissions,
     /// The future itself.

@@ -30,6 +30,7 @@ fn job(
     Job {
         context: Context::WORLD,
         calls_program,
+        call: TaskCall { tag: 1, number: 1 },
         submissions,
         work: Box::pin(work),
     }

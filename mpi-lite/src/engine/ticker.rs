@@ -4,7 +4,8 @@
 //! packets must be repeated. One thread per process, the ticker, does that. It never competes with
 //! a program that is inside MPI: it takes the lane only if the lane is free and no turn was taken
 //! since its last tick. It lets collective operations go on that have begun, unless they call
-//! functions of the program. Local peers wake it for long messages (`node::wakeup`).
+//! functions of the program. Local peers wake it for long messages (`node::wakeup`). It also speaks
+//! to the launcher when the program hangs (`inquiry`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Engine;
+use super::inquiry::{Inquiry, LOOK, Launcher, PACE};
 use super::wait_policy::sharers;
 use crate::clock::Instant;
 use crate::transport::Progress;
@@ -37,22 +39,30 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// Starts the ticker with a period of `tick`.
+    /// Starts the ticker with a period of `tick`. It answers `launcher`, if there is one.
     ///
     /// # Errors
     /// The system has no more threads.
     #[expect(clippy::disallowed_methods, reason = "this file starts the one thread")]
-    pub fn start(engine: Arc<Engine>, tick: Duration) -> std::io::Result<Self> {
-        if engine.doorbells.is_empty() {
+    pub fn start(
+        engine: Arc<Engine>,
+        tick: Duration,
+        launcher: Option<Box<dyn Launcher>>,
+    ) -> std::io::Result<Self> {
+        if engine.doorbells.is_empty() && launcher.is_none() {
             return Ok(Self {
                 engine,
                 thread: None,
             });
         }
         let shared = Arc::clone(&engine);
+        let inquiry = launcher.map(Inquiry::new);
         let thread = std::thread::Builder::new()
             .name("mpi-lite ticker".into())
-            .spawn(move || run(&shared, tick))?;
+            .spawn(move || match shared.doorbells.is_empty() {
+                true => run_alone(&shared, inquiry),
+                false => run(&shared, tick, inquiry),
+            })?;
         Ok(Self {
             engine,
             thread: Some(thread),
@@ -77,13 +87,20 @@ impl Drop for Ticker {
 /// A program that waits in MPI takes turns more often than this.
 const A_TURN: Duration = Duration::from_micros(20);
 
+/// How long the ticker of a process without peers rests.
+const ALONE: Duration = Duration::from_secs(1);
+
 /// Turns in a row that move nothing, though something is due.
 const VAIN_TURNS: u32 = 64;
 
-fn run(engine: &Engine, tick: Duration) {
+fn run(engine: &Engine, tick: Duration, mut inquiry: Option<Inquiry>) {
     let mut seen = u64::MAX;
     let mut vain = 0;
+    let mut rests = Rests::new(tick);
     while !engine.is_closed.load(Ordering::SeqCst) {
+        if let Some(inquiry) = &mut inquiry {
+            inquiry.step(engine);
+        }
         let turns = engine.turns.load(Ordering::Relaxed);
         let is_served = turns != seen || engine.sleepers.load(Ordering::SeqCst) > 0;
         seen = turns;
@@ -96,13 +113,16 @@ fn run(engine: &Engine, tick: Duration) {
             Next::Turn => 0,
             Next::Due if vain < VAIN_TURNS => vain + 1,
             Next::Due | Next::Nothing => {
-                engine.doze(Some(engine.clock.now().plus(tick)), &engine.end);
+                doze(engine, rests.time(inquiry.as_ref()), inquiry.as_mut());
                 engine.watch.inspect(|watch| watch.end());
                 vain = 0;
                 continue;
             }
             Next::Park => {
-                if park(engine, tick) {
+                let time = rests.time(inquiry.as_ref());
+                if rests.is_to_look() {
+                    look(engine, time, inquiry.as_mut());
+                } else if park(engine, time) {
                     // A peer has knocked. A program that is in MPI takes a turn soon.
                     seen = engine.turns.load(Ordering::Relaxed);
                     park(engine, A_TURN);
@@ -111,6 +131,70 @@ fn run(engine: &Engine, tick: Duration) {
             }
         };
         std::thread::yield_now();
+    }
+}
+
+/// The ticker of a process that has no peers: it only answers the launcher.
+fn run_alone(engine: &Engine, mut inquiry: Option<Inquiry>) {
+    while !engine.is_closed.load(Ordering::SeqCst) {
+        if let Some(inquiry) = &mut inquiry {
+            inquiry.step(engine);
+        }
+        let is_open = inquiry.as_ref().is_some_and(Inquiry::is_open);
+        look(engine, if is_open { PACE } else { ALONE }, inquiry.as_mut());
+    }
+}
+
+/// How long the ticker rests, and when it looks for a question of the launcher instead.
+struct Rests {
+    tick: Duration,
+    /// Every so many rests it looks for a question.
+    every: u32,
+    rests: u32,
+}
+
+impl Rests {
+    fn new(tick: Duration) -> Self {
+        let every = LOOK.as_millis() / tick.as_millis().max(1);
+        Self {
+            tick,
+            every: u32::try_from(every).unwrap_or(1).max(1),
+            rests: 0,
+        }
+    }
+
+    fn time(&self, inquiry: Option<&Inquiry>) -> Duration {
+        match inquiry.is_some_and(Inquiry::is_open) {
+            true => self.tick.min(PACE),
+            false => self.tick,
+        }
+    }
+
+    /// Returns true if the next rest is a look. A look costs as much as any other rest.
+    fn is_to_look(&mut self) -> bool {
+        self.rests += 1;
+        self.rests.is_multiple_of(self.every)
+    }
+}
+
+/// Sleeps for `time`, or until a link has something or the launcher asks.
+fn doze(engine: &Engine, time: Duration, inquiry: Option<&mut Inquiry>) {
+    let until = engine.clock.now().plus(time);
+    let asks = inquiry.as_ref().and_then(|inquiry| inquiry.descriptor());
+    let woken = engine.doze(Some(until), &engine.end, asks);
+    if let (true, Some(inquiry)) = (woken.has_question, inquiry) {
+        inquiry.note_readable();
+    }
+}
+
+/// Rests while the program takes turns itself, until the launcher asks.
+fn look(engine: &Engine, time: Duration, inquiry: Option<&mut Inquiry>) {
+    let Some(inquiry) = inquiry else {
+        park(engine, time);
+        return;
+    };
+    if engine.await_question(time, inquiry.descriptor()) {
+        inquiry.note_readable();
     }
 }
 

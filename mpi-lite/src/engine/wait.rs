@@ -5,7 +5,7 @@
 //! core to others. Then it sleeps on the links' descriptors until something arrives or a deadline
 //! of the protocol is due. `wait_policy` decides how long it does each.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::lane::Lane;
 use super::lock::Guard;
 use super::wait_policy::{Next, Wait};
 use super::waiters::Until;
+use super::waits::{Blockage, Describe, LONG, Subject};
 use crate::clock::Instant;
 use crate::transport::Progress;
 
@@ -31,6 +32,12 @@ const TURNS_PER_LOOK_AROUND: u32 = 61;
 /// The most turns of [`Engine::catch_up`]: enough for the rings of a thousand local peers.
 const MOST_TURNS_TO_CATCH_UP: u32 = 10_000;
 
+/// What ended a sleep, beside links and doorbells.
+pub(super) struct Woken {
+    /// The launcher asks.
+    pub(super) has_question: bool,
+}
+
 /// The earliest of some times, of which there may be none.
 // What is absent is compared as a time: valgrind takes it for uninitialised memory otherwise.
 fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
@@ -40,18 +47,24 @@ fn earliest(times: [Option<Instant>; 3]) -> Option<Instant> {
 }
 
 impl Engine {
-    /// Takes turns until `ready` returns something.
+    /// Takes turns until `ready` returns something. `subject` is what is waited for, for the report
+    /// of a job that hangs.
     #[inline(always)]
-    pub fn wait_until<T>(&self, ready: impl FnMut(&mut Lane) -> Option<T>) -> T {
-        self.wait_whole(|_| Until::Change, ready)
+    pub fn wait_until<T>(
+        &self,
+        subject: impl Fn(&Lane) -> Subject,
+        ready: impl FnMut(&mut Lane) -> Option<T>,
+    ) -> T {
+        self.wait_whole(|_| Until::Change, subject, ready)
     }
 
     /// Takes turns until `ready` returns something. `until` is what is waited for, for the case
-    /// that several threads wait.
+    /// that several threads wait; `subject` says it for the report of a job that hangs.
     #[inline(always)]
     pub(super) fn wait_whole<T>(
         &self,
         until: impl Fn(&Lane) -> Until,
+        subject: impl Fn(&Lane) -> Subject,
         mut ready: impl FnMut(&mut Lane) -> Option<T>,
     ) -> T {
         let mut lane = self.lane.lock();
@@ -59,33 +72,43 @@ impl Engine {
         match ready(&mut lane) {
             Some(answer) => answer,
             None if self.is_threaded() => {
-                self.wait_with_others(lane, &until, &mut ready, |lane, now, ready| {
+                let awaited = (&until as &dyn Fn(&Lane) -> Until, &subject as Describe<'_>);
+                self.wait_with_others(lane, awaited, &mut ready, |lane, now, ready| {
                     lane.turn_whole(now, ready)
                 })
             }
-            None => self.take_turns::<false, _, _>(&mut lane, &mut ready, Lane::turn_whole),
+            None => {
+                let turn = Lane::turn_whole;
+                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
+            }
         }
     }
 
     /// Takes turns until `ready` returns something, for a caller that has the lane already. `ready`
     /// is called whenever an operation has finished, and must be quick; the turn ends as soon as it
-    /// returns something. `until` is what is waited for, for the case that several threads wait.
+    /// returns something. `until` is what is waited for, for the case that several threads wait;
+    /// `subject` says it for the report of a job that hangs.
     #[inline(always)]
     pub(super) fn wait_in<T>(
         &self,
         mut lane: Guard<'_, Lane>,
         until: impl Fn(&Lane) -> Until,
+        subject: impl Fn(&Lane) -> Subject,
         mut ready: impl FnMut(&mut Lane) -> Option<T>,
     ) -> T {
         lane.flush();
         match ready(&mut lane) {
             Some(answer) => answer,
             None if self.is_threaded() => {
-                self.wait_with_others(lane, &until, &mut ready, |lane, now, ready| {
+                let awaited = (&until as &dyn Fn(&Lane) -> Until, &subject as Describe<'_>);
+                self.wait_with_others(lane, awaited, &mut ready, |lane, now, ready| {
                     lane.turn_until(now, ready)
                 })
             }
-            None => self.take_turns::<false, _, _>(&mut lane, &mut ready, Lane::turn_until),
+            None => {
+                let turn = Lane::turn_until;
+                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
+            }
         }
     }
 
@@ -93,13 +116,14 @@ impl Engine {
     #[inline(never)]
     pub(super) fn take_turns<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
-        lane: &mut Guard<'_, Lane>,
+        (lane, subject): (&mut Guard<'_, Lane>, Describe<'_>),
         ready: &mut Ready,
         turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
     ) -> T {
         let mut now = self.clock.now();
         let mut begin = None;
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
+        let mut blockage = Blockage::new(&self.waits);
         loop {
             if self.count_turn(lane) {
                 // Each turn of a busy program may end early, with its awaited message.
@@ -119,8 +143,13 @@ impl Engine {
             looks += 1;
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
                 now = self.clock.now();
+                if let Some(since) = begin.filter(|since| now.since(*since) >= LONG) {
+                    blockage.go_on(since);
+                    self.describe_if_asked((lane, subject), &mut blockage, now);
+                }
             }
             if worked {
+                blockage.end();
                 begin = None;
                 wait.restart(&mut lane.history);
                 continue;
@@ -134,6 +163,7 @@ impl Engine {
                 // The system call is pause enough.
                 Next::Nothing => {}
                 _ if progress == Progress::Moved => {
+                    blockage.end();
                     begin = None;
                     wait.restart(&mut lane.history);
                 }
@@ -145,6 +175,8 @@ impl Engine {
                 }
                 Next::Sleep => {
                     wait.note_sleep();
+                    blockage.go_on(since);
+                    self.describe_if_asked((lane, subject), &mut blockage, now);
                     if let Some(answer) = self.sleep::<LEADS, _>(lane, since, ready) {
                         wait.end(&mut lane.history);
                         return answer;
@@ -245,7 +277,7 @@ impl Engine {
             if LEADS {
                 lane.begin_sleep_of_leader(wake_at);
             }
-            lane.unlocked(|| self.doze(wake_at, &self.own_doorbell));
+            lane.unlocked(|| self.doze(wake_at, &self.own_doorbell, None));
             if LEADS {
                 lane.end_sleep_of_leader();
             }
@@ -256,10 +288,14 @@ impl Engine {
         answer
     }
 
-    /// Sleeps until a link has something, `doorbell` rings, or `until`. Returns true if it was
-    /// woken before.
+    /// Sleeps until a link has something, `doorbell` rings, the launcher `asks`, or `until`.
     #[expect(clippy::disallowed_methods, reason = "this file blocks")]
-    pub(super) fn doze(&self, until: Option<Instant>, doorbell: &OwnedFd) -> bool {
+    pub(super) fn doze(
+        &self,
+        until: Option<Instant>,
+        doorbell: &OwnedFd,
+        asks: Option<BorrowedFd<'_>>,
+    ) -> Woken {
         let timeout = until.map(|until| {
             let left = until.since(self.clock.now());
             Timespec::try_from(left).unwrap_or(Timespec {
@@ -269,19 +305,33 @@ impl Engine {
         });
         let watched = self.doorbells.iter().chain([doorbell]);
         let mut watched: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let own = watched.len() - 1;
+        watched.extend(asks.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         // Interrupted by a signal: the caller looks again.
-        let woken = poll(&mut watched, timeout.as_ref()).unwrap_or(0);
+        let _ = poll(&mut watched, timeout.as_ref());
         let is_closed = |it: &PollFd<'_>| it.revents().contains(PollFlags::NVAL);
-        if watched.iter().any(is_closed) {
+        if watched[..=own].iter().any(is_closed) {
             self.tell_closed();
         }
-        let rung = watched
-            .last()
-            .is_some_and(|doorbell| !doorbell.revents().is_empty());
-        if rung {
+        let has_come = |it: &PollFd<'_>| !it.revents().is_empty();
+        if has_come(&watched[own]) {
             let _ = rustix::io::read(doorbell.as_fd(), &mut [0; 8]);
         }
-        woken > 0
+        Woken {
+            has_question: watched.get(own + 1).is_some_and(has_come),
+        }
+    }
+
+    /// Sleeps until the launcher `asks`, this process ends, or for `time`. Returns true if the
+    /// launcher asks.
+    #[expect(clippy::disallowed_methods, reason = "this file blocks")]
+    pub(super) fn await_question(&self, time: Duration, asks: Option<BorrowedFd<'_>>) -> bool {
+        let mut watched = vec![PollFd::new(&self.end, PollFlags::IN)];
+        watched.extend(asks.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let timeout = Timespec::try_from(time).ok();
+        let _ = poll(&mut watched, timeout.as_ref());
+        let is_readable = |it: &PollFd<'_>| !it.revents().is_empty();
+        watched.get(1).is_some_and(is_readable)
     }
 
     /// Reports, once, that the program has closed descriptors that threads sleep on. The peers

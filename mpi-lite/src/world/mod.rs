@@ -1,5 +1,6 @@
 //! The process as a whole: how it begins and ends.
 
+mod launcher;
 mod placement;
 mod process;
 

@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::launcher::Channel;
 use super::placement::{begin_apart, cores};
+use crate::boot::state::RankState;
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
 use crate::comm::{Call, Communicator};
 use crate::config::{Settings, Wait};
-use crate::engine::{CollectiveLeft, Counters, Engine, Lane, Leftovers, Ticker, WaitPolicy, tick};
+use crate::engine::{
+    CollectiveLeft, Counters, Engine, Lane, Launcher, Leftovers, Subject, Ticker, WaitPolicy, tick,
+};
 use crate::error::{Cause, Error, Result};
 use crate::hidden::scrub_stack;
 use crate::ids::Context;
@@ -24,7 +28,7 @@ use crate::transport::{Link, Loopback, PeerId, Shm, Udp};
 /// One MPI process. Everything hangs on it; there is nothing global.
 #[derive(Debug)]
 pub struct Process {
-    boot: Mutex<Boot>,
+    boot: Arc<Mutex<Boot>>,
     assignment: Assignment,
     engine: Arc<Engine>,
     ticker: Mutex<Option<Ticker>>,
@@ -64,7 +68,7 @@ impl Process {
         let mut network = None;
         if is_alone {
             // Nobody starts before all have mapped the memory.
-            boot.exchange(&[]).map_err(failed)?;
+            boot.exchange(&[], &in_init()).map_err(failed)?;
         } else if assignment.size > 1 {
             network = Some(join_network(&mut boot, &assignment, &settings, clock)?);
         }
@@ -85,9 +89,6 @@ impl Process {
             lane.join(node);
         }
         let engine = Engine::new(lane, clock, policy).map_err(cannot(DESCRIPTORS))?;
-        let ticker = Ticker::start(Arc::clone(&engine), tick).map_err(cannot(
-            "start the thread that works while the program computes",
-        ))?;
         let (world, own) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
         begin_apart(assignment.local_rank, assignment.local_size, lot);
@@ -95,7 +96,9 @@ impl Process {
         boot.forget_key();
         assignment.key.forget();
         scrub_stack();
-        let (boot, ticker) = (Mutex::new(boot), Mutex::new(Some(ticker)));
+        let boot = Arc::new(Mutex::new(boot));
+        let ticker = start_ticker(&engine, tick, &boot)?;
+        let ticker = Mutex::new(Some(ticker));
         Ok(Self {
             boot,
             assignment,
@@ -162,10 +165,13 @@ impl Process {
     pub fn finalize(&self, survives: bool) -> Result<()> {
         let system = |error: BootError| Error::from(Cause::System(error.to_string().into()));
         self.engine.with(Lane::close);
-        let loss = self.engine.wait_until(|lane| match lane.first_loss() {
-            Some(loss) if !survives => Some(Err(loss)),
-            loss => lane.is_quiet().then_some(Ok(loss)),
-        })?;
+        let subject = |_: &Lane| Subject::AllSent;
+        let loss = self
+            .engine
+            .wait_until(subject, |lane| match lane.first_loss() {
+                Some(loss) if !survives => Some(Err(loss)),
+                loss => lane.is_quiet().then_some(Ok(loss)),
+            })?;
         let mut boot = self.boot.lock();
         for (rank, reason) in self.engine.with(|lane| lane.losses()) {
             boot.loss(rank, &reason).map_err(system)?;
@@ -174,7 +180,9 @@ impl Process {
         self.report(&mut boot, Some(self.counters()))
             .map_err(system)?;
         // Meanwhile the ticker answers the ranks that are not that far yet.
-        boot.exchange(&[]).map_err(system)?;
+        let begin = self.engine.now();
+        let state = || self.engine.describe_fence("MPI_Finalize", begin);
+        boot.exchange(&[], &state).map_err(system)?;
         // All have come, so all that was sent is here, whether somebody wanted it or not.
         self.engine.catch_up();
         let left = match loss {
@@ -266,6 +274,24 @@ impl Process {
     }
 }
 
+/// Starts the thread that works while the program computes, and answers the launcher.
+fn start_ticker(engine: &Arc<Engine>, tick: Duration, boot: &Arc<Mutex<Boot>>) -> Result<Ticker> {
+    let channel = Channel::new(boot).map_err(cannot(DESCRIPTORS))?;
+    let launcher = channel.map(|channel| Box::new(channel) as Box<dyn Launcher>);
+    Ticker::start(Arc::clone(engine), tick, launcher).map_err(cannot(
+        "start the thread that works while the program computes",
+    ))
+}
+
+/// What a rank does that waits in Init from now on.
+fn in_init() -> impl Fn() -> RankState {
+    let clock = Clock::start();
+    move || {
+        let blocked = Duration::from_nanos(clock.now().0);
+        RankState::waiting_for_all("MPI_Init", blocked)
+    }
+}
+
 /// The memory that the ranks of this node share, if the launcher has given it.
 fn join_node(
     boot: &mut Boot,
@@ -304,7 +330,7 @@ fn join_network(
     let bound =
         Bound::new(assignment.bind, oversubscribed(assignment), settings).map_err(failed)?;
     let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
-    let cards = boot.exchange(&card).map_err(failed)?;
+    let cards = boot.exchange(&card, &in_init()).map_err(failed)?;
     let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
     agree(&cards, &assignment.hosts).map_err(failed)?;
     let me = PeerId::of_world_rank(assignment.rank);

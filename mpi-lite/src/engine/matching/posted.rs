@@ -53,6 +53,14 @@ impl Posted {
         self.queue.any(is_it)
     }
 
+    /// The pattern of a receive that waits.
+    #[must_use]
+    pub fn pattern_of(&self, request: Request) -> Option<Pattern> {
+        let mut waiting = self.queue.iter();
+        let found = waiting.find(|(key, _)| *key == request.0);
+        found.map(|(_, pattern)| *pattern)
+    }
+
     /// How many receives wait.
     #[must_use]
     pub fn len(&self) -> usize {

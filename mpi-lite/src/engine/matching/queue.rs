@@ -158,17 +158,13 @@ impl<S: Side> Queue<S> {
 
     /// Returns true if `is_it` holds for any entry.
     pub(super) fn any(&self, is_it: impl Fn(&S) -> bool) -> bool {
-        let short = self.short.iter().map(|(side, _)| side);
-        short
-            .chain(self.deep.iter().map(|(_, side)| side))
-            .any(is_it)
+        self.iter().any(|(_, side)| is_it(side))
     }
 
     /// Takes all entries for which `is_hopeless` holds.
     pub(super) fn extract(&mut self, is_hopeless: impl Fn(&S) -> bool) -> Vec<Key> {
-        let short = self.short.iter().map(|(side, key)| (*key, side));
-        let hopeless: Vec<Key> = short
-            .chain(self.deep.iter())
+        let hopeless: Vec<Key> = self
+            .iter()
             .filter(|(_, side)| is_hopeless(side))
             .map(|(key, _)| key)
             .collect();
@@ -176,6 +172,12 @@ impl<S: Side> Queue<S> {
             self.remove(key);
         }
         hopeless
+    }
+
+    /// All entries, in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &S)> {
+        let short = self.short.iter().map(|(side, key)| (*key, side));
+        short.chain(self.deep.iter())
     }
 
     #[inline]

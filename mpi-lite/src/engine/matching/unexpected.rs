@@ -1,6 +1,7 @@
 //! Messages that wait for their receive, in the order in which they arrived.
 
 use super::super::envelope::Envelope;
+use super::super::operation::Request;
 use super::body::Body;
 use super::key::Pattern;
 use super::queue::Queue;
@@ -112,6 +113,20 @@ impl Unexpected {
     /// The envelopes of all messages.
     pub fn envelopes(&self) -> impl Iterator<Item = &Envelope> {
         self.messages.iter().map(|(_, message)| &message.envelope)
+    }
+
+    /// The messages that wait, in the order in which they arrived.
+    pub fn iter(&self) -> impl Iterator<Item = &UnexpectedMessage> {
+        let places = self.queue.iter().map(|(key, _)| key.index);
+        places.filter_map(|place| self.messages.get(place))
+    }
+
+    /// The message that this receive has matched, and that is not here as a whole.
+    #[must_use]
+    pub fn claimed_by(&self, request: Request) -> Option<&UnexpectedMessage> {
+        let is_its = |message: &&UnexpectedMessage| matches!(message.body, Body::Claimed(claimant, _) if claimant == request);
+        let mut messages = self.messages.iter().map(|(_, message)| message);
+        messages.find(is_its)
     }
 
     /// Frees the memory of a long queue once it is empty.

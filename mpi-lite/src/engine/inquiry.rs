@@ -1,0 +1,140 @@
+//! What the ticker tells the launcher about threads that are blocked, and how it answers the
+//! launcher's questions. Decision 0051.
+
+use std::fmt;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use super::Engine;
+use crate::boot::Asked;
+use crate::boot::state::RankState;
+use crate::clock::Instant;
+
+/// A rank is blocked if nothing has come for its threads for this long.
+const BLOCKED: Duration = Duration::from_secs(2);
+
+/// The threads of a process have this long to describe themselves.
+const WINDOW: Duration = Duration::from_millis(300);
+
+/// Between two looks at the answers to a question.
+pub(super) const PACE: Duration = Duration::from_millis(10);
+
+/// Between two looks for a question of the launcher.
+pub(super) const LOOK: Duration = Duration::from_millis(200);
+
+/// The launcher, as the ticker reaches it. No function waits for it.
+pub trait Launcher: fmt::Debug + Send {
+    /// Readable if something has come.
+    fn descriptor(&self) -> BorrowedFd<'_>;
+
+    /// Takes what has come.
+    fn take(&mut self) -> Asked;
+
+    /// Reports that nothing has come for the program for so long. Returns false if another thread
+    /// speaks to the launcher.
+    fn blocked(&mut self, time: Duration) -> bool;
+
+    /// Reports that the program goes on. Returns false if another thread speaks to the launcher.
+    fn resumed(&mut self) -> bool;
+
+    /// Answers a question.
+    fn answer(&mut self, question: u32, state: RankState);
+}
+
+/// A question to which the threads are about to answer.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    question: u32,
+    until: Instant,
+}
+
+/// The conversation of the ticker with the launcher.
+#[derive(Debug)]
+pub(super) struct Inquiry {
+    launcher: Box<dyn Launcher>,
+    open: Option<Open>,
+    /// The blockage that was reported: since when.
+    reported: Option<Instant>,
+    /// Something has come that has not been taken.
+    has_more: bool,
+    is_gone: bool,
+}
+
+impl Inquiry {
+    pub(super) fn new(launcher: Box<dyn Launcher>) -> Self {
+        Self {
+            launcher,
+            open: None,
+            reported: None,
+            has_more: false,
+            is_gone: false,
+        }
+    }
+
+    /// Becomes readable if the launcher asks; none if that is not to be watched now.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let is_watched = !self.is_gone && !self.has_more && self.open.is_none();
+        is_watched.then(|| self.launcher.descriptor())
+    }
+
+    /// Notes that the descriptor was readable.
+    pub(super) fn note_readable(&mut self) {
+        self.has_more = true;
+    }
+
+    /// Returns true if a question is open: the ticker must look again soon.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Does what is due.
+    pub(super) fn step(&mut self, engine: &Engine) {
+        if self.is_gone {
+            return;
+        }
+        let now = engine.clock.now();
+        self.report(engine, now);
+        if let Some(open) = self.open {
+            self.answer(engine, open, now);
+        } else if core::mem::take(&mut self.has_more) {
+            self.take(engine, now);
+        }
+    }
+
+    /// Reports that the program is blocked, or no longer.
+    fn report(&mut self, engine: &Engine, now: Instant) {
+        let since = engine.waits.since();
+        if self.reported.is_some() && self.reported != since && self.launcher.resumed() {
+            self.reported = None;
+        }
+        let long = |since: &Instant| now.since(*since) >= BLOCKED;
+        if self.reported.is_none()
+            && let Some(since) = since.filter(long)
+            && self.launcher.blocked(now.since(since))
+        {
+            self.reported = Some(since);
+        }
+    }
+
+    fn take(&mut self, engine: &Engine, now: Instant) {
+        match self.launcher.take() {
+            Asked::Question(question) => {
+                engine.ask(question);
+                let until = now.plus(WINDOW);
+                self.open = Some(Open { question, until });
+            }
+            Asked::Nothing => {}
+            Asked::Gone => self.is_gone = true,
+        }
+    }
+
+    fn answer(&mut self, engine: &Engine, open: Open, now: Instant) {
+        if now < open.until && !engine.have_all_answered() {
+            return engine.call_followers();
+        }
+        if let Some(state) = engine.close_question() {
+            self.open = None;
+            self.launcher.answer(open.question, state);
+        }
+    }
+}

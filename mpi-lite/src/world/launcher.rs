@@ -1,0 +1,61 @@
+//! The launcher, as the ticker of a process reaches it while no other thread speaks to it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::boot::state::RankState;
+use crate::boot::{Asked, Boot};
+use crate::engine::Launcher;
+
+/// The channel to the launcher. A thread in Init, Finalize or Abort has it to itself, and answers
+/// questions in the ticker's place.
+#[derive(Debug)]
+pub(super) struct Channel {
+    boot: Arc<Mutex<Boot>>,
+    descriptor: OwnedFd,
+}
+
+impl Channel {
+    /// The channel, if this process has a launcher.
+    ///
+    /// # Errors
+    /// The system has no more file descriptors.
+    pub(super) fn new(boot: &Arc<Mutex<Boot>>) -> std::io::Result<Option<Self>> {
+        let descriptor = boot.lock().descriptor()?;
+        Ok(descriptor.map(|descriptor| Self {
+            boot: Arc::clone(boot),
+            descriptor,
+        }))
+    }
+}
+
+impl Launcher for Channel {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    fn take(&mut self) -> Asked {
+        let boot = self.boot.try_lock();
+        boot.map_or(Asked::Nothing, |mut boot| boot.question())
+    }
+
+    fn blocked(&mut self, time: Duration) -> bool {
+        // A launcher that is gone ends this process.
+        let boot = self.boot.try_lock();
+        boot.is_some_and(|mut boot| boot.blocked(time).is_ok())
+    }
+
+    fn resumed(&mut self) -> bool {
+        let boot = self.boot.try_lock();
+        boot.is_some_and(|mut boot| boot.resumed().is_ok())
+    }
+
+    fn answer(&mut self, question: u32, state: RankState) {
+        if let Some(mut boot) = self.boot.try_lock() {
+            let _ = boot.describe(question, state);
+        }
+    }
+}
