@@ -21,6 +21,7 @@ macro_rules! arrays {
         impl<W> Arg<W> for $name {
             type C = $pointer;
             const DECLARATION: Declarator = Declarator::array($base);
+            const IS_ADDRESS: bool = true;
 
             fn show(c: $pointer, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);
@@ -130,6 +131,7 @@ impl<W> Arg<W> for Ranges {
         before: " ",
         after: "[][3]",
     };
+    const IS_ADDRESS: bool = true;
 
     fn show(c: Self::C, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
@@ -180,6 +182,7 @@ macro_rules! wide_arrays {
         impl Arg<$width> for $name {
             type C = *const $element;
             const DECLARATION: Declarator = Declarator::array($base);
+            const IS_ADDRESS: bool = true;
 
             fn show(c: Self::C, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);

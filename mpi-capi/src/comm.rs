@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mpi_lite::comm::Communicator;
 use mpi_lite::data::Area;
-use mpi_lite::ids::Mode;
+use mpi_lite::ids::{Context, Mode};
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
@@ -24,6 +24,9 @@ pub struct CommObject {
     pub lite: Communicator,
     handle: AtomicUsize,
     errhandler: AtomicUsize,
+    /// The call that made it, and the context of the communicator that it was made from; none of
+    /// those that every process has.
+    made: Option<(&'static str, Context)>,
     /// The name that `MPI_Comm_get_name` returns.
     pub name: Mutex<Vec<u8>>,
     /// What the program caches with it.
@@ -33,17 +36,22 @@ pub struct CommObject {
 impl CommObject {
     /// One of the communicators that every process has.
     pub fn predefined(lite: Communicator, handle: Handle, name: &str) -> Self {
-        let object = Self::new(lite, abi::MPI_ERRORS_ARE_FATAL, name);
+        let object = Self::new(lite, abi::MPI_ERRORS_ARE_FATAL, (name, None));
         object.handle.store(handle.0, Ordering::Relaxed);
         object
     }
 
-    fn new(lite: Communicator, errhandler: Handle, name: &str) -> Self {
+    fn new(
+        lite: Communicator,
+        errhandler: Handle,
+        (name, made): (&str, Option<(&'static str, Context)>),
+    ) -> Self {
         errhandler::attach(errhandler);
         Self {
             lite,
             handle: AtomicUsize::new(abi::MPI_COMM_NULL.0),
             errhandler: AtomicUsize::new(errhandler.0),
+            made,
             name: Mutex::new(name.as_bytes().to_vec()),
             attributes: Attributes::new(Owner::Comm),
         }
@@ -51,10 +59,17 @@ impl CommObject {
 
     /// Gives a handle to a communicator made from this one; it inherits the error handler.
     pub fn register(&self, lite: Communicator) -> Handle {
-        let object = Arc::new(Self::new(lite, self.errhandler(), ""));
+        let made = LIBRARY.last().called();
+        let made = made.map(|symbol| (symbol.name, self.lite.context()));
+        let object = Arc::new(Self::new(lite, self.errhandler(), ("", made)));
         let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
         object.handle.store(handle.0, Ordering::Relaxed);
         handle
+    }
+
+    /// The call that made it, and the context of the communicator that it was made from.
+    pub fn made(&self) -> Option<(&'static str, Context)> {
+        self.made
     }
 
     /// The handle in the program.

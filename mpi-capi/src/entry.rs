@@ -9,6 +9,7 @@
 
 use crate::error::Result;
 use crate::raise::Call;
+use crate::record::ShowRecord;
 
 /// The width of a function without suffix: counts are `int`.
 pub struct Small;
@@ -64,6 +65,9 @@ pub trait Arg<Width> {
     /// How the header declares it.
     const DECLARATION: Declarator;
 
+    /// It is shown as an address, which differs from rank to rank.
+    const IS_ADDRESS: bool = false;
+
     /// Appends the argument to the line of an error message; called only when there is one.
     fn show(c: Self::C, name: &str, line: &mut String);
 
@@ -118,14 +122,17 @@ pub struct Symbol {
     pub name: &'static str,
     /// True if MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
     pub any_time: bool,
+    /// Shows the arguments that a record of this symbol holds.
+    pub show: ShowRecord,
 }
 
 impl Symbol {
-    /// The symbol called `name`.
-    pub const fn new(name: &'static str) -> Self {
+    /// The symbol called `name`, of whose records `show` shows the arguments.
+    pub const fn new(name: &'static str, show: ShowRecord) -> Self {
         Self {
             name,
-            any_time: is_callable_at_any_time(name),
+            any_time: is_in(CALLABLE_AT_ANY_TIME, name) || is_of_tools(name),
+            show,
         }
     }
 }
@@ -180,17 +187,21 @@ const CALLABLE_AT_ANY_TIME: &[&str] = &[
     "MPI_Status_set_tag",
 ];
 
-const fn is_callable_at_any_time(name: &str) -> bool {
+pub(crate) const fn is_in(list: &[&str], name: &str) -> bool {
     let name = name.as_bytes();
     let mut row = 0;
-    while row < CALLABLE_AT_ANY_TIME.len() {
-        let listed = CALLABLE_AT_ANY_TIME[row].as_bytes();
+    while row < list.len() {
+        let listed = list[row].as_bytes();
         if listed.len() == name.len() && starts_with(name, listed) {
             return true;
         }
         row += 1;
     }
-    starts_with(name, b"MPI_T_")
+    false
+}
+
+const fn is_of_tools(name: &str) -> bool {
+    starts_with(name.as_bytes(), b"MPI_T_")
 }
 
 const fn starts_with(name: &[u8], start: &[u8]) -> bool {
@@ -242,14 +253,41 @@ macro_rules! mpi {
         #[expect(unsafe_code, reason = "an exported symbol is called by C with raw arguments")]
         const _: () = {
             static SYMBOL: $crate::entry::Symbol =
-                $crate::entry::Symbol::new(stringify!($symbol));
+                $crate::entry::Symbol::new(stringify!($symbol), show);
+
+            unsafe fn show(
+                _record: *const $crate::record::Record<()>, _line: &mut String,
+            ) {
+                // SAFETY: the caller has a record of this symbol, and `profiled` made it.
+                let record = unsafe {
+                    &*_record.cast::<$crate::record::Record<($(
+                        $crate::record::Kept<<$ty as $crate::entry::Arg<$width>>::C>,
+                    )*)>>()
+                };
+                let ($($arg,)*) = record.arguments();
+                $(
+                    if !<$ty as $crate::entry::Arg<$width>>::IS_ADDRESS {
+                        // SAFETY: such arguments are kept.
+                        let argument = unsafe { $arg.assume_init() };
+                        <$ty as $crate::entry::Arg<$width>>::show(
+                            argument, stringify!($arg), _line);
+                    }
+                )*
+            }
 
             #[unsafe(export_name = concat!("P", stringify!($symbol)))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn profiled(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
-                let call = $crate::raise::Call::enter(&SYMBOL);
+                let record = $crate::record::Record::new(&SYMBOL, ($(
+                    $crate::record::keep::<$ty, $width>($arg),
+                )*));
+                let call = if const { $crate::record::is_recorded(stringify!($symbol)) } {
+                    $crate::raise::Call::enter_recorded(&SYMBOL, &record)
+                } else {
+                    $crate::raise::Call::enter(&SYMBOL)
+                };
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
                     Ok(()) => $crate::abi::MPI_SUCCESS,
                     Err(error) => call.raise(error, &move |_line| {
@@ -352,12 +390,16 @@ pub(crate) use {mpi, values};
 mod tests {
     use super::*;
 
+    fn symbol(name: &'static str) -> Symbol {
+        Symbol::new(name, |_, _| ())
+    }
+
     #[test]
     fn only_the_listed_functions_run_without_init() {
-        assert!(Symbol::new("MPI_Initialized").any_time);
-        assert!(Symbol::new("MPI_T_init_thread").any_time);
-        assert!(!Symbol::new("MPI_Send").any_time);
-        assert!(!Symbol::new("MPI_Info_get_foo").any_time);
-        assert!(!Symbol::new("MPI_Type_size").any_time);
+        assert!(symbol("MPI_Initialized").any_time);
+        assert!(symbol("MPI_T_init_thread").any_time);
+        assert!(!symbol("MPI_Send").any_time);
+        assert!(!symbol("MPI_Info_get_foo").any_time);
+        assert!(!symbol("MPI_Type_size").any_time);
     }
 }

@@ -5,7 +5,7 @@
 )]
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -20,6 +20,7 @@ use crate::abi::{self, Handle};
 use crate::attributes::{Attributes, Keyvals};
 use crate::codes::Codes;
 use crate::comm::{CommObject, CommRef};
+use crate::describe::Caller;
 use crate::entry::Symbol;
 use crate::errhandler::ErrhandlerObject;
 use crate::error::{Cause, Error, Result};
@@ -27,6 +28,7 @@ use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
 use crate::raise::{self, Handlings};
+use crate::record::{Last, Record};
 use crate::stdio;
 use crate::types::TypeObject;
 use crate::variables::Tools;
@@ -84,8 +86,8 @@ impl Thread {
 #[derive(Debug)]
 pub struct Library {
     stage: AtomicU8,
-    /// The symbol that was entered last: what a panic or a stuck report names.
-    last: AtomicPtr<Symbol>,
+    /// What was entered last: what a panic or the report of a job that hangs names.
+    last: Last,
     /// The function of the program that runs inside that call, from 1: `Callback`; 0 for none.
     pub callback: AtomicU8,
     /// The process, from `MPI_Init` on.
@@ -137,7 +139,7 @@ pub struct Library {
 /// The library's state. Everything else hangs on the `Process` in it.
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
-    last: AtomicPtr::new(core::ptr::null_mut()),
+    last: Last::new(),
     callback: AtomicU8::new(0),
     process: OnceLock::new(),
     ending: OnceLock::new(),
@@ -186,18 +188,27 @@ impl Library {
         }
     }
 
-    /// The name of the symbol that was entered last.
+    /// The name of the symbol that was entered last; none if another thread was the last one to
+    /// enter, in a call that may be over.
     pub fn last_symbol(&self) -> &'static str {
-        let last = self.last.load(Ordering::Relaxed);
-        // SAFETY: it is null or the address of a static, stored by `enter`.
-        unsafe { last.as_ref() }.map_or("no MPI function", |symbol| symbol.name)
+        self.last.symbol().map_or("an MPI function", |it| it.name)
+    }
+
+    /// What was entered last.
+    pub fn last(&self) -> &Last {
+        &self.last
     }
 
     /// Notes the symbol that is entered.
     #[inline]
     pub fn enter(&self, symbol: &'static Symbol) {
-        self.last
-            .store(core::ptr::from_ref(symbol).cast_mut(), Ordering::Relaxed);
+        self.last.set(symbol);
+    }
+
+    /// Notes the call that is entered.
+    #[inline]
+    pub fn enter_recorded<A>(&self, record: &Record<A>) {
+        self.last.set_record(record);
     }
 
     /// The communicator behind `handle`.
@@ -224,9 +235,14 @@ impl Library {
         Ok(CommRef::Made(Some(Arc::clone(object))))
     }
 
+    /// The communicators that every process has.
+    pub fn predefined(&self) -> [&OnceLock<CommObject>; 2] {
+        [&self.world, &self.own]
+    }
+
     /// The handle of the communicator whose messages have `context`, if it was not freed.
     pub fn comm_of(&self, context: Context) -> Option<Handle> {
-        let predefined = [&self.world, &self.own].map(OnceLock::get);
+        let predefined = self.predefined().map(OnceLock::get);
         let comms = self.comms.lock();
         let made = comms.iter().map(|(_, object)| &**object);
         let mut all = predefined.into_iter().flatten().chain(made);
@@ -357,6 +373,7 @@ impl Library {
             Stage::Ending => self.end(),
         }
         let process = Process::init()?;
+        process.engine().set_program(&Caller);
         if thread_level == abi::MPI_THREAD_MULTIPLE {
             process.allow_threads()?;
         }

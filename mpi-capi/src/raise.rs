@@ -11,6 +11,7 @@ use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
 use crate::global::{LIBRARY, Stage, Thread};
+use crate::record::Record;
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -31,6 +32,16 @@ impl Call {
     #[inline]
     pub fn enter(symbol: &'static Symbol) -> Self {
         LIBRARY.enter(symbol);
+        Self {
+            symbol,
+            comm: Cell::new(None),
+        }
+    }
+
+    /// Notes that `symbol` is entered, whose arguments are in `record`.
+    #[inline]
+    pub fn enter_recorded<A>(symbol: &'static Symbol, record: &Record<A>) -> Self {
+        LIBRARY.enter_recorded(record);
         Self {
             symbol,
             comm: Cell::new(None),

@@ -25,6 +25,7 @@ impl<'a> Text<'a> {
 impl<W> Arg<W> for Text<'_> {
     type C = *const c_char;
     const DECLARATION: Declarator = Declarator::pointer("const char");
+    const IS_ADDRESS: bool = true;
 
     #[expect(
         clippy::not_unsafe_ptr_arg_deref,
@@ -89,6 +90,7 @@ impl TextOut {
 impl<W> Arg<W> for TextOut {
     type C = *mut c_char;
     const DECLARATION: Declarator = Declarator::pointer("char");
+    const IS_ADDRESS: bool = true;
 
     fn show(c: *mut c_char, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
@@ -110,6 +112,7 @@ macro_rules! text_pointers {
         impl<W> Arg<W> for $name {
             type C = $c;
             const DECLARATION: Declarator = $declaration;
+            const IS_ADDRESS: bool = true;
 
             fn show(c: $c, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);

@@ -15,12 +15,12 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use serde_bytes::ByteBuf;
 
-use super::state::RankState;
-use super::{Asked, BootError};
 use super::protocol::{
     self, ABORT_TEXT_MAX, Assignment, CARD_MAX, Counted, Frames, FromRank, PROTOCOL, ToRank,
 };
 use super::shared::{Beside, Shared};
+use super::state::RankState;
+use super::{Asked, BootError};
 use crate::hidden::scrub_stack;
 use crate::machine::cannot;
 

@@ -18,8 +18,8 @@ use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskCall, TaskId,
-    Work,
+    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskCall,
+    TaskId, Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};

@@ -339,7 +339,12 @@ impl Engine {
             return self.wait_all_with_others(lane, requests, tell);
         }
         let take = |lane: &mut Lane| sweep.take_all(lane, requests, &mut tell);
-        self.wait_in(lane, |_| Until::Change, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All), take)
+        self.wait_in(
+            lane,
+            |_| Until::Change,
+            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
+            take,
+        )
     }
 
     #[inline(never)]
@@ -352,7 +357,12 @@ impl Engine {
         let sweep = RefCell::new(Sweep::default());
         let until = |_: &Lane| sweep.borrow().until();
         let take = |lane: &mut Lane| sweep.borrow_mut().take_all(lane, requests, &mut tell);
-        self.wait_in(lane, until, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All), take)
+        self.wait_in(
+            lane,
+            until,
+            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::All),
+            take,
+        )
     }
 
     /// Returns true if all of an array are finished. Only then are they taken and passed to `tell`,
@@ -377,7 +387,11 @@ impl Engine {
             Ok(Any::Done(index, completion)) => Some(Ok(Some((index, completion)))),
             Err(error) => Some(Err(error)),
         };
-        self.wait_whole(another, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any), take)
+        self.wait_whole(
+            another,
+            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
+            take,
+        )
     }
 
     /// Takes one of several that is finished, if there is one.
@@ -402,7 +416,11 @@ impl Engine {
             Ok(Some(0)) => None,
             other => Some(other),
         };
-        self.wait_whole(another, |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any), take)
+        self.wait_whole(
+            another,
+            |lane: &Lane| Subject::some_of(lane, requests, EndsWith::Any),
+            take,
+        )
     }
 
     /// Passes those of several that are finished to `tell`, as [`Engine::wait_some`] does.

@@ -62,7 +62,9 @@ impl Engine {
         if let Some(pattern) = delivery.posted.pattern_of(request) {
             return match pattern.context.is_collective() {
                 true => lane.blocking_collective(pattern.context),
-                false => Operation::Receive(lane.wanted(&pattern, delivery.requests.room_of(request))),
+                false => {
+                    Operation::Receive(lane.wanted(&pattern, delivery.requests.room_of(request)))
+                }
             };
         }
         let mut sends = delivery.sends.iter().map(|(_, sending)| sending);

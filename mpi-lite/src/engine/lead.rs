@@ -169,7 +169,11 @@ impl Engine {
         };
         let blockage = RefCell::new(&mut blockage);
         let until = |lane: &mut Lane| {
-            self.describe_if_asked((lane, subject), &mut blockage.borrow_mut(), self.clock.now());
+            self.describe_if_asked(
+                (lane, subject),
+                &mut blockage.borrow_mut(),
+                self.clock.now(),
+            );
             until(lane)
         };
         waiters::wait(&mut lane, &until, ready, &park, |lane, mut ready| {

@@ -1,12 +1,12 @@
 //! Polls tasks: in calls of the program that wait or test, and in the ticker.
 
-use super::tasks::TaskCall;
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
 use super::operation::Request;
 use super::plan::Plan;
 use super::plan::{Recipe, Submissions};
+use super::tasks::TaskCall;
 use super::tasks::{Job, Runner, TaskId};
 use crate::data::Area;
 use crate::error::Result;

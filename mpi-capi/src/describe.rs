@@ -1,0 +1,109 @@
+//! The program around the library, for the report of a job that hangs:
+//! docs/decisions/0051-who-waits.md.
+
+use std::sync::OnceLock;
+
+use mpi_lite::boot::state::{CommunicatorState, Operation, ThreadState};
+use mpi_lite::engine::Program;
+use mpi_lite::ids::Context;
+
+use crate::abi;
+use crate::comm::CommObject;
+use crate::global::LIBRARY;
+use crate::stack;
+
+/// The program that is linked with this library.
+#[derive(Debug)]
+pub struct Caller;
+
+impl Program for Caller {
+    fn describe_call(&self, thread: &mut ThreadState) {
+        let (call, frames) = stack::callers();
+        // Without exported names, in a static library, what was entered last is the best guess.
+        let last = || LIBRARY.last().symbol().map(|symbol| symbol.name.to_owned());
+        if let Some(call) = call.or_else(last) {
+            thread.call = call;
+        }
+        let arguments = LIBRARY.last().arguments(&thread.call);
+        thread.arguments = match arguments {
+            Some(line) => line[1..].split(", ").map(str::to_owned).collect(),
+            None => own_communicator(thread).into_iter().collect(),
+        };
+        thread.frames = frames;
+    }
+
+    fn name(&self, communicators: &mut [CommunicatorState]) {
+        let Some(names) = Names::get() else {
+            return;
+        };
+        for communicator in communicators {
+            let found = names.find(Context(communicator.context));
+            if let Some((name, made)) = found {
+                communicator.name = name;
+                communicator.made = made;
+            }
+        }
+    }
+
+    fn last_call(&self) -> String {
+        // Also of another thread's record nothing is read here but the static symbol.
+        let called = LIBRARY.last().called();
+        called.map_or_else(String::new, |symbol| symbol.name.to_owned())
+    }
+
+    fn has_calling_threads(&self) -> bool {
+        let level = LIBRARY.threads.get().map(|(_, level)| *level);
+        level.is_some_and(|level| level >= abi::MPI_THREAD_SERIALIZED)
+    }
+}
+
+/// The name of the communicator of a blocking collective.
+fn own_communicator(thread: &ThreadState) -> Option<String> {
+    let context = thread
+        .operations
+        .iter()
+        .find_map(|operation| match operation {
+            Operation::Collective {
+                context,
+                is_blocking: true,
+                ..
+            } => Some(Context(*context)),
+            _ => None,
+        })?;
+    let (name, _) = Names::get()?.find(context)?;
+    (!name.is_empty()).then_some(name)
+}
+
+/// The communicators of the program, by context. Another thread may hold their lock: then it is not
+/// waited for.
+struct Names(Vec<(Context, String, Option<(&'static str, Context)>)>);
+
+impl Names {
+    fn get() -> Option<Self> {
+        let described = |object: &CommObject| {
+            let name = object.name.try_lock();
+            let name = name.map_or_else(String::new, |name| {
+                String::from_utf8_lossy(&name).into_owned()
+            });
+            (object.lite.context(), name, object.made())
+        };
+        let comms = LIBRARY.comms.try_lock()?;
+        let predefined = LIBRARY.predefined().into_iter().filter_map(OnceLock::get);
+        let made = comms.iter().map(|(_, object)| &**object);
+        Some(Self(predefined.chain(made).map(described).collect()))
+    }
+
+    /// Name of the communicator, and how it was made.
+    fn find(&self, context: Context) -> Option<(String, String)> {
+        let it = |wanted: Context| self.0.iter().find(move |(other, ..)| *other == wanted);
+        let (_, name, made) = it(context)?;
+        let made = made.map_or_else(String::new, |(call, parent)| {
+            let parent = it(parent).map(|(_, name, _)| name.as_str());
+            match parent.filter(|parent| !parent.is_empty()) {
+                Some(parent) => format!("{call} on {parent}"),
+                None => call.to_owned(),
+            }
+        });
+        Some((name.clone(), made))
+    }
+}
