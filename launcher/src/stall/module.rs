@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use addr2line::gimli::{
+    DW_LANG_Fortran03, DW_LANG_Fortran08, DW_LANG_Fortran18, DW_LANG_Fortran77, DW_LANG_Fortran90,
+    DW_LANG_Fortran95, DwLang, DwarfSections, EndianSlice, RunTimeEndian, SectionId,
+};
 use addr2line::{Context, demangle_auto};
 use object::elf::{FileHeader64, SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC};
 use object::read::elf::{Sym, SymbolTable};
@@ -16,6 +19,16 @@ const DEBUG_MAX: u64 = 512 << 20;
 
 /// The longest name of a function or of a file that is reported, in bytes.
 const NAME_MAX: usize = 256;
+
+/// The languages in whose programs [`as_in_fortran`] makes names readable.
+const FORTRAN: [DwLang; 6] = [
+    DW_LANG_Fortran77,
+    DW_LANG_Fortran90,
+    DW_LANG_Fortran95,
+    DW_LANG_Fortran03,
+    DW_LANG_Fortran08,
+    DW_LANG_Fortran18,
+];
 
 /// What a file says about a return address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -167,9 +180,13 @@ struct Innermost {
 fn innermost(lines: &Lines, address: u64) -> Option<Innermost> {
     let mut frames = lines.find_frames(address).skip_all_loads().ok()?;
     let frame = frames.next().ok()??;
-    let name = frame
-        .function
-        .and_then(|name| Some(cut(name.demangle().ok()?.into_owned())));
+    let name = frame.function.and_then(|name| {
+        let readable = name.demangle().ok()?.into_owned();
+        Some(cut(match name.language {
+            Some(language) if FORTRAN.contains(&language) => as_in_fortran(&readable),
+            _ => readable,
+        }))
+    });
     let line = frame.location.and_then(|location| {
         let file = location.file?.rsplit('/').next()?.to_owned();
         Some(format!("{}:{}", cut(file), location.line?))
@@ -181,9 +198,40 @@ fn innermost(lines: &Lines, address: u64) -> Option<Innermost> {
     })
 }
 
+/// `solver::exchange` of `__solver_MOD_exchange`, and `exchange` of `exchange_`, as compilers of
+/// Fortran make them.
+fn as_in_fortran(name: &str) -> String {
+    let in_module = name
+        .strip_prefix("__")
+        .and_then(|name| name.split_once("_MOD_"));
+    match in_module {
+        Some((module, procedure)) => format!("{module}::{procedure}"),
+        None => name.trim_end_matches('_').to_owned(),
+    }
+}
+
 fn cut(mut name: String) -> String {
     if let Some(end) = (0..=NAME_MAX).rfind(|&end| name.is_char_boundary(end)) {
         name.truncate(end);
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_fortran_are_those_of_its_programs() {
+        assert_eq!(as_in_fortran("__solver_MOD_exchange"), "solver::exchange");
+        assert_eq!(as_in_fortran("exchange_"), "exchange");
+        assert_eq!(as_in_fortran("MAIN__"), "MAIN");
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        assert_eq!(cut("ä".repeat(200)), "ä".repeat(128));
+        assert_eq!(cut(format!("x{}", "ä".repeat(200))).len(), 255);
+        assert_eq!(cut("main".to_owned()), "main");
+    }
 }
