@@ -25,13 +25,15 @@ pub(super) type Content = ReadCache<File>;
 /// An ELF file of 64 bits.
 pub(super) type Elf<'a> = ElfFile<'a, FileHeader64<Endianness>, &'a Content>;
 
-/// Opens a regular file that is not too long. Opening it neither waits nor has an effect.
+/// Opens a regular file that is not too long. Opening it neither waits nor has an effect. A file
+/// without a length is none, but a view of the system.
 pub(super) fn open(path: &Path) -> Option<Content> {
     regular(path).map(ReadCache::new)
 }
 
 fn regular(path: &Path) -> Option<File> {
-    let may_be_read = |metadata: fs::Metadata| metadata.is_file() && metadata.len() <= FILE_MAX;
+    let may_be_read =
+        |metadata: fs::Metadata| metadata.is_file() && (1..=FILE_MAX).contains(&metadata.len());
     if !path.is_absolute() || !may_be_read(fs::metadata(path).ok()?) {
         return None;
     }
