@@ -5,8 +5,9 @@
 //! at the deadline, whatever a file holds up.
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -76,10 +77,17 @@ impl Source {
             .name("source".into())
             .spawn(work)
             .ok();
-        while let Ok((key, place)) =
-            places.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        let end = loop {
+            match places.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok((key, place)) => drop(wanted.known.insert(key, place)),
+                Err(end) => break end,
+            }
+        };
+        if end == RecvTimeoutError::Disconnected
+            && let Some(worker) = self.worker.take()
+            && let Err(panic) = worker.join()
         {
-            wanted.known.insert(key, place);
+            resume_unwind(panic);
         }
     }
 }
