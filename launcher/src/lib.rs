@@ -8,8 +8,9 @@
 //!                                                       node: processes, channels, output
 //! ```
 //!
-//! [`wire`] says what passes between the server and a node. One thread, one `poll` per process;
-//! no listening port and no network socket anywhere: whatever crosses machines goes through ssh.
+//! [`wire`] says what passes between the server and a node. One thread, one `poll` per process, and
+//! a thread for a moment that reads files of debug information ([`stall::source`]); no listening
+//! port and no network socket anywhere: whatever crosses machines goes through ssh.
 
 pub mod address;
 pub mod agent;

@@ -24,6 +24,7 @@ pub mod info;
 pub mod memory;
 pub mod objects;
 pub mod panic;
+pub mod python;
 pub mod raise;
 pub mod record;
 pub mod reduce;

@@ -113,8 +113,8 @@ pub(crate) fn prepare_child(command: &mut Command, keep: Option<RawFd>, inherite
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&inherited.signals), None)?;
         Ok(())
     };
-    // SAFETY: the closure runs in a forked child of a process with one thread; it makes system
-    // calls that are safe there, and neither allocates nor takes a lock.
+    // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
+    // neither allocates nor takes a lock, which another thread might hold.
     unsafe { command.pre_exec(set_up) };
 }
 

@@ -3,6 +3,10 @@
 //! `mpirun` asks every rank what it does, and makes a [`Snapshot`] of the answers. From it come the
 //! lines for the user and the JSON for programs.
 
+mod debug_file;
+mod module;
+pub mod source;
+
 use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
 
