@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process::{Command, Stdio, exit};
 
 use mpi_lite::boot::protocol::{FromRank, Measure, PROTOCOL, encode};
+use mpi_lite::boot::state::RankState;
 use mpi_lite::boot::{Boot, Counted, Shared};
 use mpi_lite::world::Process;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -98,7 +99,7 @@ fn report(boot: &mut Boot) {
 fn exchange(boot: &mut Boot) {
     let (rank, size) = (boot.assignment().rank, boot.assignment().size);
     let card = format!("card of {rank}").into_bytes();
-    match boot.exchange(&card) {
+    match boot.exchange(&card, &RankState::default) {
         Ok(cards) => {
             let expected: Vec<Vec<u8>> = (0..size)
                 .map(|rank| format!("card of {rank}").into_bytes())

@@ -349,7 +349,7 @@ unsafe fn store<W, T: Slot<W>>(place: *mut c_void, value: T::Value) -> Result<()
 impl<W, T: Slot<W>> Arg<W> for Out<T> {
     type C = *mut T::Raw;
     const DECLARATION: Declarator = Declarator::pointer(T::NAME);
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     fn show(c: *mut T::Raw, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
@@ -393,7 +393,7 @@ where
 {
     type C = *mut <T as Slot<W>>::Raw;
     const DECLARATION: Declarator = Declarator::pointer(T::NAME);
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     fn show(c: Self::C, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);

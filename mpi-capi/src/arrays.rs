@@ -21,7 +21,7 @@ macro_rules! arrays {
         impl<W> Arg<W> for $name {
             type C = $pointer;
             const DECLARATION: Declarator = Declarator::array($base);
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: $pointer, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);
@@ -131,7 +131,7 @@ impl<W> Arg<W> for Ranges {
         before: " ",
         after: "[][3]",
     };
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     fn show(c: Self::C, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
@@ -182,7 +182,7 @@ macro_rules! wide_arrays {
         impl Arg<$width> for $name {
             type C = *const $element;
             const DECLARATION: Declarator = Declarator::array($base);
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: Self::C, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);

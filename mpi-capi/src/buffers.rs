@@ -296,7 +296,7 @@ macro_rules! addresses {
         impl<W> Arg<W> for $name {
             type C = $c;
             const DECLARATION: Declarator = Declarator::pointer($base);
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: $c, name: &str, line: &mut String) {
                 show_buffer(c.addr(), name, line);

@@ -26,7 +26,7 @@ macro_rules! functions {
         impl Arg<$width> for $name {
             type C = *const c_void;
             const DECLARATION: Declarator = $declaration;
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: *const c_void, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);
@@ -107,7 +107,7 @@ macro_rules! wide_functions {
         impl Arg<$width> for $name {
             type C = *const c_void;
             const DECLARATION: Declarator = Declarator::pointer($base);
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: *const c_void, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);

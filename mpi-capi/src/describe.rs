@@ -10,6 +10,7 @@ use mpi_lite::ids::Context;
 use crate::abi;
 use crate::comm::CommObject;
 use crate::global::LIBRARY;
+use crate::record::is_recorded;
 use crate::stack;
 
 /// The program that is linked with this library.
@@ -20,15 +21,15 @@ impl Program for Caller {
     fn describe_call(&self, thread: &mut ThreadState) {
         let (call, frames) = stack::callers();
         // Without exported names, in a static library, what was entered last is the best guess.
-        let last = || LIBRARY.last().symbol().map(|symbol| symbol.name.to_owned());
+        let last = || LIBRARY.last().called().map(|symbol| symbol.name.to_owned());
         if let Some(call) = call.or_else(last) {
             thread.call = call;
         }
-        let arguments = LIBRARY.last().arguments(&thread.call);
-        thread.arguments = match arguments {
-            Some(line) => line[1..].split(", ").map(str::to_owned).collect(),
-            None => own_communicator(thread).into_iter().collect(),
-        };
+        let kept = LIBRARY.last().arguments(&thread.call);
+        let kept = kept.iter().flat_map(|line| line[1..].split(", "));
+        let kept = kept.filter(|argument| !argument.is_empty());
+        let arguments = kept.map(str::to_owned).chain(own_communicator(thread));
+        thread.arguments = arguments.collect();
         thread.frames = frames;
     }
 
@@ -57,21 +58,26 @@ impl Program for Caller {
     }
 }
 
-/// The name of the communicator of a blocking collective.
+/// The communicator of a call that waits for itself, not for requests of the program.
 fn own_communicator(thread: &ThreadState) -> Option<String> {
-    let context = thread
-        .operations
-        .iter()
-        .find_map(|operation| match operation {
-            Operation::Collective {
-                context,
-                is_blocking: true,
-                ..
-            } => Some(Context(*context)),
-            _ => None,
-        })?;
-    let (name, _) = Names::get()?.find(context)?;
-    (!name.is_empty()).then_some(name)
+    let context = match thread.operations.first()? {
+        Operation::Collective {
+            context,
+            is_blocking: true,
+            ..
+        } => *context,
+        Operation::Receive(wanted) | Operation::Probe(wanted) if is_recorded(&thread.call) => {
+            wanted.context
+        }
+        Operation::Incoming(message) if is_recorded(&thread.call) => message.context,
+        Operation::Send { context, .. } if is_recorded(&thread.call) => *context,
+        _ => return None,
+    };
+    let (name, _) = Names::get()?.find(Context(context))?;
+    Some(match name.is_empty() {
+        true => "a communicator without a name".into(),
+        false => name,
+    })
 }
 
 /// The communicators of the program, by context. Another thread may hold their lock: then it is not

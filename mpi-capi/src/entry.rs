@@ -65,8 +65,9 @@ pub trait Arg<Width> {
     /// How the header declares it.
     const DECLARATION: Declarator;
 
-    /// It is shown as an address, which differs from rank to rank.
-    const IS_ADDRESS: bool = false;
+    /// A call that waits keeps it, so that the report of a job that hangs can show it. Addresses,
+    /// which differ from rank to rank, are not kept, nor what the engine knows as well.
+    const IS_KEPT: bool = true;
 
     /// Appends the argument to the line of an error message; called only when there is one.
     fn show(c: Self::C, name: &str, line: &mut String);
@@ -113,6 +114,8 @@ pub struct Entry {
     pub args: &'static [(Declarator, &'static str)],
     /// True if there is a body.
     pub implemented: bool,
+    /// Shows the arguments that a record of this function holds.
+    pub show: ShowRecord,
 }
 
 /// What is known about a symbol while it runs. One static per symbol.
@@ -122,17 +125,14 @@ pub struct Symbol {
     pub name: &'static str,
     /// True if MPI allows the call before `MPI_Init` and after `MPI_Finalize`.
     pub any_time: bool,
-    /// Shows the arguments that a record of this symbol holds.
-    pub show: ShowRecord,
 }
 
 impl Symbol {
-    /// The symbol called `name`, of whose records `show` shows the arguments.
-    pub const fn new(name: &'static str, show: ShowRecord) -> Self {
+    /// The symbol called `name`.
+    pub const fn new(name: &'static str) -> Self {
         Self {
             name,
             any_time: is_in(CALLABLE_AT_ANY_TIME, name) || is_of_tools(name),
-            show,
         }
     }
 }
@@ -253,36 +253,14 @@ macro_rules! mpi {
         #[expect(unsafe_code, reason = "an exported symbol is called by C with raw arguments")]
         const _: () = {
             static SYMBOL: $crate::entry::Symbol =
-                $crate::entry::Symbol::new(stringify!($symbol), show);
-
-            unsafe fn show(
-                _record: *const $crate::record::Record<()>, _line: &mut String,
-            ) {
-                // SAFETY: the caller has a record of this symbol, and `profiled` made it.
-                let record = unsafe {
-                    &*_record.cast::<$crate::record::Record<($(
-                        $crate::record::Kept<<$ty as $crate::entry::Arg<$width>>::C>,
-                    )*)>>()
-                };
-                let ($($arg,)*) = record.arguments();
-                $(
-                    if !<$ty as $crate::entry::Arg<$width>>::IS_ADDRESS {
-                        // SAFETY: such arguments are kept.
-                        let argument = unsafe { $arg.assume_init() };
-                        <$ty as $crate::entry::Arg<$width>>::show(
-                            argument, stringify!($arg), _line);
-                    }
-                )*
-            }
+                $crate::entry::Symbol::new(stringify!($symbol));
 
             #[unsafe(export_name = concat!("P", stringify!($symbol)))]
             #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
             unsafe extern "C" fn profiled(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
-                let record = $crate::record::Record::new(&SYMBOL, ($(
-                    $crate::record::keep::<$ty, $width>($arg),
-                )*));
+                let record = ($($crate::record::keep::<$ty, $width>($arg),)*);
                 let call = if const { $crate::record::is_recorded(stringify!($symbol)) } {
                     $crate::raise::Call::enter_recorded(&SYMBOL, &record)
                 } else {
@@ -339,6 +317,26 @@ macro_rules! mpi {
                 stringify!($arg),
             )),*],
             implemented: $crate::entry::mpi!(@implemented $body),
+            show: {
+                #[expect(unsafe_code, reason = "a record is on the stack of a call of C")]
+                unsafe fn show(_record: *const u8, _line: &mut String) {
+                    // SAFETY: the caller has a record of this symbol, which `profiled` has made.
+                    let ($($arg,)*) = unsafe {
+                        *_record.cast::<($(
+                            $crate::record::Kept<<$ty as $crate::entry::Arg<$width>>::C>,
+                        )*)>()
+                    };
+                    $(
+                        if <$ty as $crate::entry::Arg<$width>>::IS_KEPT {
+                            // SAFETY: `profiled` keeps such arguments.
+                            let argument = unsafe { $arg.assume_init() };
+                            <$ty as $crate::entry::Arg<$width>>::show(
+                                argument, stringify!($arg), _line);
+                        }
+                    )*
+                }
+                show
+            },
         }]
     };
 
@@ -380,6 +378,7 @@ macro_rules! values {
                 stringify!($arg),
             )),*],
             implemented: true,
+            show: |_, _| (),
         }]),*];
     };
 }
@@ -391,7 +390,7 @@ mod tests {
     use super::*;
 
     fn symbol(name: &'static str) -> Symbol {
-        Symbol::new(name, |_, _| ())
+        Symbol::new(name)
     }
 
     #[test]

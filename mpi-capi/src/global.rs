@@ -28,7 +28,8 @@ use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic;
 use crate::raise::{self, Handlings};
-use crate::record::{Last, Record};
+use crate::record::Last;
+use crate::stack;
 use crate::stdio;
 use crate::types::TypeObject;
 use crate::variables::Tools;
@@ -188,10 +189,11 @@ impl Library {
         }
     }
 
-    /// The name of the symbol that was entered last; none if another thread was the last one to
-    /// enter, in a call that may be over.
-    pub fn last_symbol(&self) -> &'static str {
-        self.last.symbol().map_or("an MPI function", |it| it.name)
+    /// The name of the MPI function in which this thread is.
+    pub fn running(&self) -> String {
+        let called = || self.last.called().map(|symbol| symbol.name.to_owned());
+        let call = stack::callers().0.or_else(called);
+        call.unwrap_or_else(|| "no MPI function".into())
     }
 
     /// What was entered last.
@@ -207,7 +209,7 @@ impl Library {
 
     /// Notes the call that is entered.
     #[inline]
-    pub fn enter_recorded<A>(&self, record: &Record<A>) {
+    pub fn enter_recorded<A>(&self, record: &A) {
         self.last.set_record(record);
     }
 

@@ -119,10 +119,11 @@ pub struct Session(pub Handle);
 pub struct Win(pub Handle);
 
 macro_rules! objects {
-    ($($name:ident = $spelling:literal, $note:expr;)*) => {$(
+    ($($name:ident = $spelling:literal, $note:expr $(, $is_kept:literal)?;)*) => {$(
         impl<W> Arg<W> for $name {
             type C = Handle;
             const DECLARATION: Declarator = Declarator::value($spelling);
+            $(const IS_KEPT: bool = $is_kept;)?
 
             fn show(c: Handle, name: &str, line: &mut String) {
                 show_handle(c, name, line);
@@ -156,8 +157,8 @@ macro_rules! objects {
 }
 
 objects! {
-    Comm = "MPI_Comm", |handle, call| call.note_comm(handle);
-    LateComm = "MPI_Comm", |handle, call| call.note_comm(handle);
+    Comm = "MPI_Comm", |handle, call| call.note_comm(handle), false;
+    LateComm = "MPI_Comm", |handle, call| call.note_comm(handle), false;
     Datatype = "MPI_Datatype", |_, _| {};
     LateDatatype = "MPI_Datatype", |_, _| {};
     Errhandler = "MPI_Errhandler", |_, _| {};

@@ -76,7 +76,7 @@ fn end(info: &PanicHookInfo<'_>) {
                 "MPI error {} in {}: an exception (or the end of its thread) left the program's \
                  {}; MPI cannot be unwound: catch it inside the function",
                 LIBRARY.whereabouts(),
-                LIBRARY.last_symbol(),
+                LIBRARY.running(),
                 callback.name(),
             ),
         );
@@ -89,7 +89,7 @@ fn end(info: &PanicHookInfo<'_>) {
     LIBRARY.print(&format!(
         "internal error {} in {} (please report): {message}{}",
         LIBRARY.whereabouts(),
-        LIBRARY.last_symbol(),
+        LIBRARY.running(),
         place.unwrap_or_default(),
     ));
     // SAFETY: ending the process has no conditions.

@@ -11,7 +11,6 @@ use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
 use crate::global::{LIBRARY, Stage, Thread};
-use crate::record::Record;
 
 /// One running call of a C function.
 #[derive(Debug)]
@@ -40,7 +39,7 @@ impl Call {
 
     /// Notes that `symbol` is entered, whose arguments are in `record`.
     #[inline]
-    pub fn enter_recorded<A>(symbol: &'static Symbol, record: &Record<A>) -> Self {
+    pub fn enter_recorded<A>(symbol: &'static Symbol, record: &A) -> Self {
         LIBRARY.enter_recorded(record);
         Self {
             symbol,

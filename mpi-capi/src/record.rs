@@ -11,6 +11,7 @@
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::chapters;
 use crate::entry::{Arg, Symbol, is_in};
 use crate::stack;
 
@@ -18,41 +19,18 @@ use crate::stack;
 ///
 /// # Safety
 /// The record is one of the symbol that has this function, and its call runs.
-pub type ShowRecord = unsafe fn(*const Record<()>, &mut String);
+pub type ShowRecord = unsafe fn(*const u8, &mut String);
 
-/// An argument in a record. Addresses are left out.
+/// An argument in a record. What the engine knows as well is left out, and addresses.
 pub type Kept<C> = MaybeUninit<C>;
 
-/// A running call and its arguments.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Record<A> {
-    symbol: &'static Symbol,
-    arguments: A,
-}
-
-impl<A> Record<A> {
-    /// The record of a call of `symbol`.
-    #[inline(always)]
-    pub fn new(symbol: &'static Symbol, arguments: A) -> Self {
-        Self { symbol, arguments }
-    }
-}
-
-impl<A: Copy> Record<A> {
-    /// The arguments.
-    pub fn arguments(&self) -> A {
-        self.arguments
-    }
-}
-
-/// Keeps an argument, unless it is an address.
+/// Keeps an argument in a record.
 #[inline(always)]
 pub fn keep<T: Arg<W>, W>(argument: T::C) -> Kept<T::C> {
-    if T::IS_ADDRESS {
-        MaybeUninit::uninit()
-    } else {
+    if T::IS_KEPT {
         MaybeUninit::new(argument)
+    } else {
+        MaybeUninit::uninit()
     }
 }
 
@@ -117,9 +95,9 @@ impl Last {
         self.0.store(symbol, Ordering::Relaxed);
     }
 
-    /// Notes a record. The call that has it may end without a word: nobody but its thread reads it.
+    /// Notes a record. Its call ends without a word: nobody but its thread reads it, inside.
     #[inline]
-    pub fn set_record<A>(&self, record: &Record<A>) {
+    pub fn set_record<A>(&self, record: &A) {
         let record: *mut u8 = core::ptr::from_ref(record).cast_mut().cast();
         self.0.store(record.wrapping_add(RECORD), Ordering::Relaxed);
     }
@@ -144,35 +122,17 @@ impl Last {
         unsafe { word.cast::<Symbol>().as_ref() }
     }
 
-    /// The record that was entered last, if this thread has entered it. Called inside of that call.
-    fn record(&self) -> Option<*const Record<()>> {
-        let word = self.get();
-        let is_record = word.addr() & RECORD != 0;
-        let record = word.wrapping_sub(RECORD);
-        (is_record && stack::is_above(record.addr())).then_some(record.cast_const().cast())
-    }
-
-    /// The symbol that was entered last, also that of a record of this thread.
-    pub fn symbol(&self) -> Option<&'static Symbol> {
-        match self.record() {
-            // SAFETY: the record is on the stack of this thread, above this frame. The thread is in
-            // the call that it entered last, so the record is whole.
-            Some(record) => Some(unsafe { (*record).symbol }),
-            None => self.called(),
-        }
-    }
-
-    /// Shows the arguments of the call of `name` in which this thread is, if they were kept.
+    /// Shows the arguments of the call in which this thread is, if they were kept. `name` is that
+    /// of its function.
     pub fn arguments(&self, name: &str) -> Option<String> {
-        let record = self.record()?;
-        // SAFETY: as in `symbol`.
-        let symbol = unsafe { (*record).symbol };
-        if symbol.name != name {
-            return None;
-        }
+        let word = self.get();
+        let record = word.wrapping_sub(RECORD).cast_const();
+        let is_ours = word.addr() & RECORD != 0 && stack::is_above(record.addr());
+        let entry = chapters::entry(name).filter(|_| is_ours && is_recorded(name))?;
         let mut line = String::from("(");
-        // SAFETY: the record is one of this symbol, and its call runs.
-        unsafe { (symbol.show)(record, &mut line) };
+        // SAFETY: the record is on the stack of this thread, above this frame. The thread is in the
+        // call that it entered last, so the record is whole, and one of this function.
+        unsafe { (entry.show)(record, &mut line) };
         Some(line)
     }
 }

@@ -119,7 +119,7 @@ macro_rules! status_pointers {
         impl<W> Arg<W> for $name {
             type C = $c;
             const DECLARATION: Declarator = Declarator::pointer($base);
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: $c, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);

@@ -25,7 +25,7 @@ impl<'a> Text<'a> {
 impl<W> Arg<W> for Text<'_> {
     type C = *const c_char;
     const DECLARATION: Declarator = Declarator::pointer("const char");
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     #[expect(
         clippy::not_unsafe_ptr_arg_deref,
@@ -90,7 +90,7 @@ impl TextOut {
 impl<W> Arg<W> for TextOut {
     type C = *mut c_char;
     const DECLARATION: Declarator = Declarator::pointer("char");
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     fn show(c: *mut c_char, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
@@ -112,7 +112,7 @@ macro_rules! text_pointers {
         impl<W> Arg<W> for $name {
             type C = $c;
             const DECLARATION: Declarator = $declaration;
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: $c, name: &str, line: &mut String) {
                 show_address(c.addr(), name, line);

@@ -18,7 +18,7 @@ macro_rules! tool_types {
         impl<W> Arg<W> for $name {
             type C = $c;
             const DECLARATION: Declarator = Declarator::value($spelling);
-            const IS_ADDRESS: bool = true;
+            const IS_KEPT: bool = false;
 
             fn show(c: $c, name: &str, line: &mut String) {
                 show_address(c.address(), name, line);
@@ -97,7 +97,7 @@ impl<T: Stored> Wanted<T> {
 impl<W, T: Slot<W>> Arg<W> for Wanted<T> {
     type C = *mut T::Raw;
     const DECLARATION: Declarator = Declarator::pointer(T::NAME);
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     fn show(c: *mut T::Raw, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);
@@ -141,7 +141,7 @@ impl Room {
 impl<W> Arg<W> for Room {
     type C = *mut c_int;
     const DECLARATION: Declarator = Declarator::pointer("int");
-    const IS_ADDRESS: bool = true;
+    const IS_KEPT: bool = false;
 
     fn show(c: *mut c_int, name: &str, line: &mut String) {
         show_address(c.addr(), name, line);

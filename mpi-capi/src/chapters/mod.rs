@@ -51,6 +51,12 @@ impl Chapter {
     }
 }
 
+/// The function of this name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    let mut all = CHAPTERS.iter().flat_map(Chapter::entries);
+    all.find(|entry| entry.name == name)
+}
+
 /// All chapters in the standard's order.
 pub const CHAPTERS: &[Chapter] = &[
     Chapter::new(3, "Point-to-point communication", point_to_point::TABLE),

@@ -6,7 +6,7 @@
 //!
 //! Programs without `MPI_THREAD_MULTIPLE` have no leader and no followers. Decision 0046.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -162,22 +162,19 @@ impl Engine {
         ready: Ready<'_, Lane, T>,
         turn: Turn<T>,
     ) -> T {
-        let mut blockage = Blockage::of_follower(&self.waits, self.clock.now());
+        let begin = self.clock.now();
+        let blockage = Cell::new(Blockage::default());
         let park = |latest: Option<Instant>| match latest {
             None => std::thread::park(),
             Some(at) => std::thread::park_timeout(at.since(self.clock.now())),
         };
-        let blockage = RefCell::new(&mut blockage);
         let until = |lane: &mut Lane| {
-            self.describe_if_asked(
-                (lane, subject),
-                &mut blockage.borrow_mut(),
-                self.clock.now(),
-            );
+            let waited = self.clock.now().since(begin);
+            blockage.set(self.describe_if_asked((lane, subject), blockage.get(), waited));
             until(lane)
         };
         waiters::wait(&mut lane, &until, ready, &park, |lane, mut ready| {
-            self.take_turns::<true, _, _>((lane, subject), &mut ready, turn)
+            self.take_turns::<true, _, _, _>((lane, &subject), &mut ready, turn)
         })
     }
 }

@@ -79,7 +79,7 @@ impl Engine {
             }
             None => {
                 let turn = Lane::turn_whole;
-                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
+                self.take_turns::<false, _, _, _>((&mut lane, &subject), &mut ready, turn)
             }
         }
     }
@@ -107,23 +107,27 @@ impl Engine {
             }
             None => {
                 let turn = Lane::turn_until;
-                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
+                self.take_turns::<false, _, _, _>((&mut lane, &subject), &mut ready, turn)
             }
         }
     }
 
     /// Takes turns until `ready` returns something. `LEADS`: also for threads that follow (`lead`).
     #[inline(never)]
-    pub(super) fn take_turns<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
+    pub(super) fn take_turns<const LEADS: bool, T, Ready, Turn>(
         &self,
-        (lane, subject): (&mut Guard<'_, Lane>, Describe<'_>),
+        (lane, subject): (&mut Guard<'_, Lane>, &impl Fn(&Lane) -> Subject),
         ready: &mut Ready,
-        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
-    ) -> T {
+        turn: Turn,
+    ) -> T
+    where
+        Ready: FnMut(&mut Lane) -> Option<T>,
+        Turn: Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
+    {
         let mut now = self.clock.now();
         let mut begin = None;
         let (mut wait, mut looks) = (Wait::default(), 0_u32);
-        let mut blockage = Blockage::new(&self.waits);
+        let mut blockage = Blockage::default();
         loop {
             if self.count_turn(lane) {
                 // Each turn of a busy program may end early, with its awaited message.
@@ -132,6 +136,7 @@ impl Engine {
             let (progress, answer) = turn(lane, now, ready);
             if let Some(answer) = answer {
                 wait.end(&mut lane.history);
+                self.waits.end(&mut blockage);
                 return answer;
             }
             let has_advanced = self.advance_if_due(lane);
@@ -143,13 +148,9 @@ impl Engine {
             looks += 1;
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
                 now = self.clock.now();
-                if let Some(since) = begin.filter(|since| now.since(*since) >= LONG) {
-                    blockage.go_on(since);
-                    self.describe_if_asked((lane, subject), &mut blockage, now);
-                }
             }
             if worked {
-                blockage.end();
+                self.waits.end(&mut blockage);
                 begin = None;
                 wait.restart(&mut lane.history);
                 continue;
@@ -159,11 +160,14 @@ impl Engine {
             if lane.delivery.taken.wants_room() {
                 lane.consider_more(waited);
             }
+            if waited >= LONG {
+                self.note_blocked((lane, subject), &mut blockage, (since, waited));
+            }
             match wait.next(&self.policy, &lane.history, waited) {
                 // The system call is pause enough.
                 Next::Nothing => {}
                 _ if progress == Progress::Moved => {
-                    blockage.end();
+                    self.waits.end(&mut blockage);
                     begin = None;
                     wait.restart(&mut lane.history);
                 }
@@ -175,10 +179,10 @@ impl Engine {
                 }
                 Next::Sleep => {
                     wait.note_sleep();
-                    blockage.go_on(since);
-                    self.describe_if_asked((lane, subject), &mut blockage, now);
+                    self.note_blocked((lane, subject), &mut blockage, (since, waited));
                     if let Some(answer) = self.sleep::<LEADS, _>(lane, since, ready) {
                         wait.end(&mut lane.history);
+                        self.waits.end(&mut blockage);
                         return answer;
                     }
                     now = self.clock.now();

@@ -115,6 +115,15 @@ impl Waits {
         since.checked_sub(1).map(Instant)
     }
 
+    /// Notes that something has come, or that the wait is over.
+    #[inline]
+    pub(super) fn end(&self, blockage: &mut Blockage) {
+        if blockage.is_noted {
+            blockage.is_noted = false;
+            self.since.store(0, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn program(&self) -> Option<&'static dyn Program> {
         self.program.get().copied()
     }
@@ -126,63 +135,13 @@ impl Waits {
     }
 }
 
-/// How long a thread has been blocked in a wait, and the last question that it has answered.
-#[derive(Debug)]
-pub(super) struct Blockage<'a> {
-    waits: &'a Waits,
+/// What a waiting thread has written and answered so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Blockage {
+    /// The last question that it has answered.
     answered: u32,
-    since: Option<Instant>,
     /// It has written `Waits::since`.
     is_noted: bool,
-}
-
-impl<'a> Blockage<'a> {
-    #[inline]
-    pub(super) fn new(waits: &'a Waits) -> Self {
-        Self {
-            waits,
-            answered: 0,
-            since: None,
-            is_noted: false,
-        }
-    }
-
-    /// Of a thread that follows another one, from `now` on.
-    pub(super) fn of_follower(waits: &'a Waits, now: Instant) -> Self {
-        Self {
-            since: Some(now),
-            ..Self::new(waits)
-        }
-    }
-
-    /// Notes that nothing has come since then.
-    pub(super) fn go_on(&mut self, since: Instant) {
-        self.since = Some(since);
-        self.is_noted = true;
-        self.waits.since.store(since.0 + 1, Ordering::Relaxed);
-    }
-
-    /// Notes that something has come, or that the wait is over.
-    #[inline]
-    pub(super) fn end(&mut self) {
-        if self.is_noted {
-            self.is_noted = false;
-            self.waits.since.store(0, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    fn question(&self) -> Option<u32> {
-        let question = self.waits.question.load(Ordering::Relaxed);
-        (question != 0 && question != self.answered).then_some(question)
-    }
-}
-
-impl Drop for Blockage<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.end();
-    }
 }
 
 impl Engine {
@@ -197,18 +156,36 @@ impl Engine {
         let _ = self.waits.name_of_tag.set(name);
     }
 
-    /// Describes the wait of this thread if a question is open that it has not answered.
-    #[inline]
+    /// Notes that nothing has come for the thread that takes turns since then, which is so long
+    /// ago. Describes its wait if a question is open that it has not answered.
+    #[cold]
+    pub(super) fn note_blocked(
+        &self,
+        (lane, subject): (&Lane, Describe<'_>),
+        blockage: &mut Blockage,
+        (since, waited): (Instant, Duration),
+    ) {
+        blockage.is_noted = true;
+        self.waits.since.store(since.0 + 1, Ordering::Relaxed);
+        *blockage = self.describe_if_asked((lane, subject), *blockage, waited);
+    }
+
+    /// Describes the wait of this thread, for so long now, if a question is open that it has not
+    /// answered.
     pub(super) fn describe_if_asked(
         &self,
-        (lane, subject): (&mut Lane, Describe<'_>),
-        blockage: &mut Blockage<'_>,
-        now: Instant,
-    ) {
-        if let Some(question) = blockage.question() {
-            blockage.answered = question;
-            let since = blockage.since.unwrap_or(now);
-            self.describe((lane, subject), now.since(since));
+        (lane, subject): (&Lane, Describe<'_>),
+        blockage: Blockage,
+        waited: Duration,
+    ) -> Blockage {
+        let question = self.waits.question.load(Ordering::Relaxed);
+        if question == 0 || question == blockage.answered {
+            return blockage;
+        }
+        self.describe((lane, subject), waited);
+        Blockage {
+            answered: question,
+            ..blockage
         }
     }
 

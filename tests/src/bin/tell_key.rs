@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use mpi_lite::boot::state::RankState;
 use mpi_lite::boot::{Boot, BootError};
 
 fn tell() -> Result<(), BootError> {
@@ -12,7 +13,7 @@ fn tell() -> Result<(), BootError> {
         "key {}",
         key.map(|byte| format!("{byte:02x}")).collect::<String>()
     );
-    boot.exchange(&[])?;
+    boot.exchange(&[], &RankState::default)?;
     boot.finalized()
 }
 
