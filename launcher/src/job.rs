@@ -183,6 +183,7 @@ impl Job {
             Report::Lost { reason } => self.fail(LAUNCH, printable_line(&reason)),
             Report::Ready { .. } | Report::Output { .. } | Report::InputTaken(_) => {}
             Report::Counters { .. } => {}
+            Report::Blocked { .. } | Report::Resumed { .. } | Report::Described { .. } => {}
             Report::Quiet => self.node_is_quiet(host),
             Report::InputClosed | Report::Pong => {}
         }

@@ -8,8 +8,9 @@ use std::time::Instant;
 use mpi_lite::boot::protocol::CARD_MAX;
 
 use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
-use crate::phase::{Phase, Step};
-use crate::wire::{Order, Report};
+use crate::phase::{Course, Phase, Step};
+use crate::stall::limits;
+use crate::wire::{Answer, Order, Report};
 
 /// What a rank's node has reported about it.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +18,36 @@ struct Entry {
     rank: u32,
     is_started: bool,
     has_ended: bool,
-    phase: Phase,
+    course: Course,
     stops: u32,
+    /// The last question that was answered for it.
+    answered: u32,
+}
+
+impl Entry {
+    /// Enters the answer to a question, of which `asked` is the last one.
+    fn answer(&mut self, question: u32, asked: u32, answer: &Answer) -> Result<(), String> {
+        if question > asked {
+            return Err("was not asked what it does".into());
+        }
+        if question <= self.answered {
+            return Err("was described twice".into());
+        }
+        let is_possible = match answer {
+            Answer::State(_) | Answer::Silent(_) => self.course.is_in_mpi(),
+            Answer::BeforeInit => self.course.phase() == Phase::Silent,
+            Answer::Finalized => self.course.phase() == Phase::Finalized,
+            Answer::Ended => self.has_ended,
+        };
+        if !is_possible {
+            return Err("cannot be in the state that was described".into());
+        }
+        self.answered = question;
+        match answer {
+            Answer::State(state) => limits::check_of_host(state),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The account of one node.
@@ -32,6 +61,8 @@ pub(super) struct Ledger {
     started_at: Option<Instant>,
     /// How many ranks the job has, as it was told then.
     job_size: usize,
+    /// The last question that it was asked.
+    question: u32,
     /// Bytes of output that have come and not been written yet.
     output: usize,
     /// Bytes of input that were sent and not been taken yet.
@@ -45,8 +76,9 @@ impl Ledger {
             rank: *rank,
             is_started: false,
             has_ended: false,
-            phase: Phase::Silent,
+            course: Course::default(),
             stops: 0,
+            answered: 0,
         };
         Ledger {
             entries: ranks.iter().map(entry).collect(),
@@ -54,6 +86,7 @@ impl Ledger {
             is_quiet: false,
             started_at: None,
             job_size: 0,
+            question: 0,
             output: 0,
             input: 0,
         }
@@ -68,9 +101,10 @@ impl Ledger {
             }
             Order::Cards(_) => {
                 for entry in &mut self.entries {
-                    entry.phase = entry.phase.after_cards();
+                    entry.course = entry.course.after_cards();
                 }
             }
+            Order::Describe { question } => self.question = *question,
             Order::Input(bytes) => self.input += bytes.len() as u64,
             Order::OutputTaken(bytes) => {
                 let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
@@ -151,6 +185,7 @@ impl Ledger {
 
     /// Enters what is about one rank.
     fn enter_rank(&mut self, rank: u32, report: &Report, now: Instant) -> Result<(), String> {
+        let asked = self.question;
         let elapsed = self.started_at.map(|at| now.saturating_duration_since(at));
         let Some(entry) = self.find(rank) else {
             return Err(impossible(&format!("rank {rank} is not one of its ranks")));
@@ -177,10 +212,18 @@ impl Ledger {
                     )));
                 }
             }
+            Report::Described {
+                question, answer, ..
+            } => {
+                entry
+                    .answer(*question, asked, answer)
+                    .map_err(|why| impossible(&format!("rank {rank} {why}")))?;
+            }
             report => {
                 if let Some(step) = step_of(report) {
-                    let phase = entry.phase.after(step);
-                    entry.phase = phase.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
+                    let course = entry.course.after(step);
+                    entry.course =
+                        course.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
                 }
             }
         }
@@ -207,6 +250,8 @@ fn step_of(report: &Report) -> Option<Step> {
         Report::Abort { .. } => Some(Step::Abort),
         Report::Loss { .. } => Some(Step::Loss),
         Report::Failure { .. } => Some(Step::Failure),
+        Report::Blocked { .. } => Some(Step::Blocked),
+        Report::Resumed { .. } => Some(Step::Resumed),
         _ => None,
     }
 }

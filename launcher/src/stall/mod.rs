@@ -3,6 +3,8 @@
 //! `mpirun` asks every rank what it does, and makes a [`Snapshot`] of the answers. From it come the
 //! lines for the user and the JSON for programs.
 
+pub mod limits;
+
 use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
 
