@@ -271,6 +271,7 @@ impl Channel {
 mod tests {
     use std::io::{IoSliceMut, Write};
 
+    use mpi_lite::boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
     use nix::sys::socket::{ControlMessageOwned, recvmsg};
     use nix::unistd::close;
 
@@ -320,7 +321,10 @@ mod tests {
             message: String::new(),
         };
         let counters = || FromRank::Counters(Vec::new());
-        let wrong: [&[FromRank]; 9] = [
+        let wrong: [&[FromRank]; 12] = [
+            &[FromRank::Blocked(1)],
+            &[hello(), FromRank::Resumed],
+            &[hello(), FromRank::Blocked(1), FromRank::Blocked(1)],
             &[card()],
             &[counters()],
             &[hello(), FromRank::Finalized, counters()],
@@ -435,6 +439,66 @@ mod tests {
                 (bytes, descriptors) = (bytes + length, descriptors + beside);
             }
             assert_eq!(descriptors, ranks as usize + 1);
+        }
+    }
+
+    #[test]
+    fn a_rank_that_does_not_read_gets_one_question_and_then_the_last_one() {
+        let (mut channel, mut rank) = pair();
+        rank.write_all(&protocol::encode(&hello()).unwrap())
+            .unwrap();
+        channel.receive(&mut [0; 64]).unwrap();
+        for question in 1..=10_000 {
+            channel.describe(question);
+        }
+        let answer = |question| FromRank::State {
+            question,
+            state: Box::default(),
+        };
+        for question in [1, 10_000] {
+            assert!(!channel.has_outgoing());
+            let expected = protocol::encode(&ToRank::Describe(question)).unwrap();
+            let mut bytes = [0; 4096];
+            let length = rank.read(&mut bytes).unwrap();
+            assert_eq!(bytes[..length], expected);
+            rank.write_all(&protocol::encode(&answer(question)).unwrap())
+                .unwrap();
+            assert_eq!(channel.receive(&mut [0; 64]).unwrap(), [answer(question)]);
+        }
+        channel.describe(10_001);
+        let mut bytes = [0; 4096];
+        assert!(rank.read(&mut bytes).unwrap() > 0);
+    }
+
+    #[test]
+    fn a_program_that_begins_is_asked_though_the_one_before_has_not_answered() {
+        let (mut channel, mut rank) = pair();
+        channel.describe(1);
+        rank.write_all(&protocol::encode(&hello()).unwrap())
+            .unwrap();
+        channel.receive(&mut [0; 64]).unwrap();
+        channel.describe(2);
+        let expected = [1, 2].map(|it| protocol::encode(&ToRank::Describe(it)).unwrap());
+        let expected = expected.concat();
+        let mut bytes = vec![0; expected.len()];
+        rank.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn a_state_longer_than_the_limits_is_refused() {
+        let state = |threads, bytes| FromRank::State {
+            question: 1,
+            state: Box::new(RankState {
+                threads: vec![ThreadState::default(); threads],
+                last_call: "x".repeat(bytes),
+                ..RankState::default()
+            }),
+        };
+        assert!(hear(&[hello(), state(THREADS_MAX, 1000)]).is_ok());
+        for (threads, bytes) in [(THREADS_MAX + 1, 0), (0, STATE_MAX)] {
+            let text = hear(&[hello(), state(threads, bytes)]).unwrap_err();
+            assert!(text.starts_with("described "), "{text}");
         }
     }
 

@@ -255,3 +255,129 @@ fn step_of(report: &Report) -> Option<Step> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mpi_lite::boot::state::{RankState, THREADS_MAX, ThreadState};
+
+    use super::*;
+    use crate::stall::ProcessSeen;
+    use crate::wire::Ended;
+
+    /// The account of a node whose rank 0 is in MPI, and whose rank 1 has not called Init.
+    fn ledger() -> Ledger {
+        let mut ledger = Ledger::new(&[0, 1]);
+        ledger.is_ready = true;
+        ledger.started_at = Some(Instant::now());
+        for rank in 0..2 {
+            enter(&mut ledger, &Report::Started { rank, pid: 4711 }).unwrap();
+        }
+        enter(&mut ledger, &Report::Init { rank: 0 }).unwrap();
+        ledger
+    }
+
+    fn enter(ledger: &mut Ledger, report: &Report) -> Result<(), String> {
+        ledger.enter_report(report, Instant::now())
+    }
+
+    fn ask(ledger: &mut Ledger, question: u32) {
+        ledger.enter_order(&Order::Describe { question }, Instant::now());
+    }
+
+    fn described(rank: u32, question: u32, answer: Answer) -> Report {
+        Report::Described {
+            rank,
+            question,
+            answer,
+        }
+    }
+
+    fn state(threads: usize) -> Answer {
+        Answer::State(Box::new(RankState {
+            threads: vec![ThreadState::default(); threads],
+            ..RankState::default()
+        }))
+    }
+
+    fn silent() -> Answer {
+        Answer::Silent(ProcessSeen {
+            state: 'S',
+            stopped_ms: None,
+            used_ms: 0,
+            waited_ms: 1000,
+        })
+    }
+
+    #[test]
+    fn each_rank_answers_each_question_once_also_late() {
+        let mut ledger = ledger();
+        assert!(enter(&mut ledger, &described(0, 1, state(1))).is_err());
+        ask(&mut ledger, 1);
+        ask(&mut ledger, 2);
+        for question in 1..=2 {
+            let answer = described(0, question, state(1));
+            assert_eq!(enter(&mut ledger, &answer), Ok(()));
+            assert!(enter(&mut ledger, &answer).is_err());
+            let answer = described(1, question, Answer::BeforeInit);
+            assert_eq!(enter(&mut ledger, &answer), Ok(()));
+        }
+        assert!(enter(&mut ledger, &described(0, 1, state(1))).is_err());
+        assert!(enter(&mut ledger, &described(0, 3, state(1))).is_err());
+    }
+
+    #[test]
+    fn an_answer_fits_what_the_rank_has_done() {
+        let all = || {
+            [
+                state(1),
+                silent(),
+                Answer::BeforeInit,
+                Answer::Finalized,
+                Answer::Ended,
+            ]
+        };
+        let fitting = |ledger: &mut Ledger, rank, first: u32| -> Vec<bool> {
+            let asked = (first..).zip(all()).map(|(question, answer)| {
+                ask(ledger, question);
+                enter(ledger, &described(rank, question, answer)).is_ok()
+            });
+            asked.collect()
+        };
+        let mut ledger = ledger();
+        assert_eq!(
+            fitting(&mut ledger, 0, 1),
+            [true, true, false, false, false]
+        );
+        assert_eq!(
+            fitting(&mut ledger, 1, 10),
+            [false, false, true, false, false]
+        );
+        enter(&mut ledger, &Report::Finalized { rank: 0 }).unwrap();
+        assert_eq!(
+            fitting(&mut ledger, 0, 20),
+            [false, false, false, true, false]
+        );
+        let ended = Ended::Exited(0);
+        enter(&mut ledger, &Report::Ended { rank: 0, ended }).unwrap();
+        assert_eq!(
+            fitting(&mut ledger, 0, 30),
+            [false, false, false, true, true]
+        );
+    }
+
+    #[test]
+    fn a_state_with_longer_lists_than_a_rank_has_is_a_lie() {
+        let mut ledger = ledger();
+        ask(&mut ledger, 1);
+        ask(&mut ledger, 2);
+        assert_eq!(
+            enter(&mut ledger, &described(0, 1, state(THREADS_MAX))),
+            Ok(())
+        );
+        let lie = enter(&mut ledger, &described(0, 2, state(THREADS_MAX + 1))).unwrap_err();
+        assert!(
+            lie.contains("rank 0 described 33 threads (32 at most)"),
+            "{lie}"
+        );
+    }
+}

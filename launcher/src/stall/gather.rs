@@ -257,7 +257,7 @@ impl Gather {
             return;
         }
         self.close(now);
-        if self.question.is_some() {
+        if self.question.is_some() || self.is_over {
             return;
         }
         if self.asked > 0 {
@@ -348,7 +348,11 @@ impl Gather {
         };
         let occasion = match question.wish {
             Wish::Asked => Occasion::Asked,
-            Wish::Timeout => Occasion::Timeout,
+            Wish::Timeout => {
+                // The job ends now.
+                self.is_over = true;
+                Occasion::Timeout
+            }
             Wish::Stall if self.is_refuted(&question) => {
                 self.look_at = self.stall_after.map(|stall_after| now + stall_after);
                 return;

@@ -21,8 +21,13 @@ pub fn report(snapshot: &Snapshot) -> Vec<String> {
         Occasion::Asked => "what the ranks do".to_string(),
         Occasion::Timeout => "what the ranks do at the end of --timeout".to_string(),
     };
+    let words = |doing: &Doing| match doing {
+        Doing::BeforeInit => "has not called MPI_Init".to_string(),
+        Doing::Silent(process) => format!("does not answer (state {}, ", process.state),
+        other => format!("{other:?}"),
+    };
     let ranks = snapshot.ranks.iter().enumerate();
-    let lines = ranks.map(|(rank, seen)| format!("rank {rank}: {:?}", seen.doing));
+    let lines = ranks.map(|(rank, seen)| format!("rank {rank}: {}", words(&seen.doing)));
     std::iter::once(head).chain(lines).collect()
 }
 
