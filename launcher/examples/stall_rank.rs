@@ -84,12 +84,12 @@ impl Channel {
     fn open() -> Channel {
         let fd = std::env::var("MPILITE_BOOT_FD").expect("started by a launcher");
         let shell = |line: String, input, output| {
-            let mut command = Command::new("sh");
+            let mut command = Command::new("bash");
             command.args(["-c", &line]).stdin(input).stdout(output);
             command
                 .stderr(Stdio::null())
                 .spawn()
-                .expect("sh can be executed")
+                .expect("bash can be executed")
         };
         let mut reader = shell(format!("exec cat <&{fd}"), Stdio::null(), Stdio::piped());
         let mut writer = shell(format!("exec cat >&{fd}"), Stdio::piped(), Stdio::null());

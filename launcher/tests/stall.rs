@@ -12,6 +12,9 @@ const HANGS: &str = "mpirun: the job hangs: no rank has gone on for 3 s";
 const ASKED: &str = "mpirun: what the ranks do";
 const TIME_IS_UP: &str = "mpirun: what the ranks do at the end of --timeout";
 
+/// Far longer than a job needs to start.
+const LIMITED: [&str; 4] = ["--stall", "off", "--timeout", "10"];
+
 /// Two ranks that are blocked; `mode` is what goes wrong, and in which rank.
 fn job(options: &[&str], mode: &[&str]) -> Mpirun {
     let program = stall_rank();
@@ -91,8 +94,9 @@ fn a_job_that_hangs_is_reported_once_and_a_line_reports_that_it_goes_on() {
 
 #[test]
 fn a_job_with_a_rank_at_work_does_not_hang() {
-    for mode in [["work", "1"], ["compute", "1"]] {
-        let outcome = job(&["--timeout", "5"], &mode).run();
+    let modes = [["work", "1"], ["compute", "1"]];
+    for running in modes.map(|mode| job(&LIMITED[2..], &mode).start()) {
+        let outcome = running.finish();
         assert_eq!(outcome.code, 124, "{outcome:?}");
         assert_eq!(times(&outcome, HANGS), 0, "{outcome:?}");
         assert_eq!(times(&outcome, TIME_IS_UP), 1, "{outcome:?}");
@@ -101,14 +105,15 @@ fn a_job_with_a_rank_at_work_does_not_hang() {
 
 #[test]
 fn each_quit_signal_is_one_report_and_the_job_goes_on() {
-    for mode in ["work", "deaf", "other-question"] {
-        let job = Watched::start(&["--stall", "off"], &[mode]);
-        for number in 1..=10 {
+    for mode in ["block", "deaf", "other-question"] {
+        let job = Watched::start(&[], &[mode]);
+        job.wait_for_reports(1);
+        for number in 2..=11 {
             job.ask(number);
         }
         let outcome = job.end();
         assert_eq!(times(&outcome, ASKED), 10, "{outcome:?}");
-        assert_eq!(times(&outcome, HANGS), 0, "{outcome:?}");
+        assert_eq!(times(&outcome, HANGS), 1, "{outcome:?}");
     }
 }
 
@@ -159,17 +164,21 @@ fn a_rank_that_does_not_answer_is_named_after_a_second() {
 
 #[test]
 fn what_the_ranks_do_is_printed_before_the_time_limit_ends_them() {
-    for options in [&[][..], &["--host", "n1:1,n2:1"]] {
+    let mut jobs = Vec::new();
+    for hosts in [&[][..], &["--host", "n1:1,n2:1"]] {
         for mode in ["block", "silent"] {
-            let options = [options, &["--timeout", "1"]].concat();
-            let outcome = job(&options, &[mode, "1"]).over_fake_ssh().run();
-            assert_eq!(outcome.code, 124, "{outcome:?}");
-            let lines: Vec<&str> = outcome.stderr.lines().collect();
-            let last = "mpirun: the job still runs after 1 s (--timeout); ending it";
-            let ends = (lines.first(), lines.last());
-            assert_eq!(ends, (Some(&TIME_IS_UP), Some(&last)), "{outcome:?}");
-            assert!(lines.len() > 2, "{outcome:?}");
+            let options = [hosts, &LIMITED].concat();
+            jobs.push(job(&options, &[mode, "1"]).over_fake_ssh().start());
         }
+    }
+    for running in jobs {
+        let outcome = running.finish();
+        assert_eq!(outcome.code, 124, "{outcome:?}");
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        let last = "mpirun: the job still runs after 10 s (--timeout); ending it";
+        let ends = (lines.first(), lines.last());
+        assert_eq!(ends, (Some(&TIME_IS_UP), Some(&last)), "{outcome:?}");
+        assert!(lines.len() > 2, "{outcome:?}");
     }
 }
 
@@ -191,7 +200,7 @@ fn a_job_that_hangs_is_ended_if_the_user_wants_that() {
 
 #[test]
 fn a_job_that_hangs_is_not_reported_if_the_user_wants_that() {
-    let outcome = job(&["--stall", "off", "--timeout", "6"], &["block"]).run();
+    let outcome = job(&LIMITED, &["block"]).run();
     assert_eq!(outcome.code, 124, "{outcome:?}");
     assert_eq!(times(&outcome, HANGS), 0, "{outcome:?}");
     assert_eq!(times(&outcome, TIME_IS_UP), 1, "{outcome:?}");

@@ -589,7 +589,7 @@ pub(crate) mod tests {
     use nix::sys::signal::{SigSet, kill};
 
     use super::*;
-    use crate::wire::{Input, JobKey, Start};
+    use crate::wire::{Answer, Input, JobKey, Start};
     use mpi_lite::boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
@@ -674,6 +674,27 @@ pub(crate) mod tests {
         node.child(pid, stopped, now);
         assert_eq!(node.wake_at(), None);
         node.kill_all();
+    }
+
+    #[test]
+    fn a_node_answers_for_ranks_that_cannot_and_never_after_its_end() {
+        let mut node = node_with("sleep", &["100"]);
+        let pid = pid(&mut node);
+        let now = Instant::now();
+        let described = |question, answer| Report::Described {
+            rank: 0,
+            question,
+            answer,
+        };
+        node.obey(Order::Describe { question: 1 }, now);
+        assert_eq!(reports(&mut node), [described(1, Answer::BeforeInit)]);
+        node.kill_all();
+        let status = nix::sys::wait::waitpid(pid, None).unwrap();
+        node.child(pid, status, now);
+        let ended = reports(&mut node);
+        assert_eq!(ended.last(), Some(&Report::Quiet));
+        node.obey(Order::Describe { question: 2 }, now);
+        assert_eq!((reports(&mut node), node.wake_at()), (vec![], None));
     }
 
     #[test]
