@@ -1,8 +1,8 @@
-//! A rank without MPI that is blocked: what such a program says to its launcher, and what goes wrong
+//! A rank without MPI that is blocked: what such a program tells its launcher, and what goes wrong
 //! in it, to try the report about a job that hangs.
 //!
-//! `stall_rank MODE [RANK]`: all ranks are blocked and answer what they do; the rank of that number,
-//! or every rank, does what the mode says.
+//! `stall_rank MODE [RANK]`: all ranks are blocked and answer what they do. The rank of that
+//! number, or every rank, does what the mode says.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio, exit};
@@ -15,11 +15,12 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let own = std::env::var("MPILITE_RANK").unwrap_or_default();
     let is_chosen = words.get(1).is_none_or(|rank| *rank == own);
-    let mode = words.first().map_or("block", String::as_str);
+    let mode = words.first().filter(|_| is_chosen);
+    let mode = mode.map_or("block", String::as_str);
     let mut channel = Channel::open();
     let start = Instant::now();
     let _assigned = channel.receive();
-    match if is_chosen { mode } else { "block" } {
+    match mode {
         "deaf" => {
             channel.send(&FromRank::Blocked(2000));
             channel.reader.kill().expect("it is our child");
@@ -35,7 +36,7 @@ fn main() {
         };
         questions += 1;
         let mut state = blocked_since(start);
-        match if is_chosen { mode } else { "block" } {
+        match mode {
             "silent" => continue,
             "compute" | "work" => state.threads.clear(),
             "threads" => state.threads = vec![ThreadState::default(); THREADS_MAX + 1],

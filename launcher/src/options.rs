@@ -237,7 +237,8 @@ pub const OPTIONS: &[Entry] = &[
         names: &["timeout"],
         meaning: Meaning::Timeout,
         value: Value::Word("SECONDS"),
-        text: "end the job after this time, with exit status 124; what the ranks do is printed first",
+        text: "end the job after this time, with exit status 124; what the ranks do is printed \
+               before",
     },
     Entry {
         names: &["stall"],

@@ -410,10 +410,10 @@ impl Server {
         for line in stall::report(snapshot) {
             self.output.say(&line);
         }
-        if let Some(record) = &mut self.stall_record {
-            if let Err(line) = record.write(&stall::json(snapshot)) {
-                self.output.say(&line);
-            }
+        if let Some(record) = &mut self.stall_record
+            && let Err(line) = record.write(&stall::json(snapshot))
+        {
+            self.output.say(&line);
         }
         match snapshot.occasion {
             Occasion::Timeout => self.time_is_up(),

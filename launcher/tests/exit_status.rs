@@ -5,7 +5,7 @@ mod common;
 use common::{Outcome, boot_rank, mpirun, wait_until};
 
 #[track_caller]
-fn boot(ranks: &str, arguments: &[&str]) -> common::Outcome {
+fn boot(ranks: &str, arguments: &[&str]) -> Outcome {
     let program = boot_rank();
     let mut line = vec!["-n", ranks, &program];
     line.extend(arguments);
