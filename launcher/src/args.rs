@@ -16,6 +16,7 @@ use crate::hosts::{self, Host, RANKS_MAX};
 use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
+use crate::stall::settings as stall;
 use crate::wire::Asked;
 
 /// What the command line asks for.
@@ -100,6 +101,12 @@ pub struct Options {
     pub secure: Option<Secure>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
+    /// `--stall`.
+    pub stall: Option<stall::Policy>,
+    /// `--stall-after`.
+    pub stall_after: Option<Duration>,
+    /// `--stall-json`.
+    pub stall_json: Option<PathBuf>,
     /// `--oversubscribe`: more ranks than slots without a note.
     pub oversubscribes: bool,
     /// `--nooversubscribe`: more ranks than slots is an error.
@@ -236,6 +243,9 @@ impl Options {
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
+            Meaning::Stall => self.stall = Some(stall::policy("--stall ", value)?),
+            Meaning::StallAfter => self.stall_after = Some(stall::after(value, name)?),
+            Meaning::StallJson => self.stall_json = Some(PathBuf::from(value)),
             Meaning::Oversubscribe => self.oversubscribes = true,
             Meaning::NoOversubscribe => self.refuses_oversubscription = true,
             Meaning::ByNode => self.mapping = Mapping::ByNode,
@@ -348,19 +358,17 @@ fn parse_number(value: &OsStr, name: &str) -> Result<u32, Failure> {
 }
 
 pub(crate) fn parse_timeout(value: &OsStr, name: &str) -> Result<Duration, Failure> {
-    let seconds = value.to_str().and_then(|text| text.parse::<f64>().ok());
-    match seconds {
-        // A year is longer than any job and short enough for every clock.
-        Some(seconds) if seconds > 0.0 && seconds <= 31_536_000.0 => {
-            Ok(Duration::from_secs_f64(seconds))
-        }
-        _ => {
-            let shown = printable(&value.to_string_lossy());
-            Err(Failure::usage(format!(
-                "{name} needs a number of seconds, not '{shown}'"
-            )))
-        }
-    }
+    seconds(value).ok_or_else(|| {
+        let shown = printable(&value.to_string_lossy());
+        Failure::usage(format!("{name} needs a number of seconds, not '{shown}'"))
+    })
+}
+
+/// A time in seconds. A year is longer than any job and short enough for every clock.
+pub(crate) fn seconds(value: &OsStr) -> Option<Duration> {
+    let seconds = value.to_str()?.parse::<f64>().ok()?;
+    let is_possible = seconds > 0.0 && seconds <= 31_536_000.0;
+    is_possible.then(|| Duration::from_secs_f64(seconds))
 }
 
 /// The values of `--transport` and `MPILITE_TRANSPORT`.

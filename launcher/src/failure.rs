@@ -6,6 +6,8 @@ use std::fmt;
 pub const OUTPUT_LOST: u8 = 1;
 /// Exit status of a usage error: nothing has been started.
 pub const USAGE: u8 = 2;
+/// Exit status when `--stall abort` ended the job.
+pub const STALLED: u8 = 123;
 /// Exit status when `--timeout` ended the job.
 pub const TIMEOUT: u8 = 124;
 /// Exit status when the job could not be started, or a node was lost.

@@ -21,9 +21,9 @@ pub const EXAMPLES: [(&str, &str); 2] = [
 
 /// What the exit status of `mpirun` means.
 pub const EXIT_STATUS: &str = "that of the first rank that failed (128 + signal if one killed it), \
-     1 if a rank ended without MPI_Finalize, 2 for a wrong command line, 124 after --timeout, 125 \
-     if the job could not be started or a host was lost, 126 if the program cannot be executed, \
-     127 if it is not found.";
+     1 if a rank ended without MPI_Finalize, 2 for a wrong command line, 123 after --stall abort, \
+     124 after --timeout, 125 if the job could not be started or a host was lost, 126 if the \
+     program cannot be executed, 127 if it is not found.";
 
 /// What is true of all options, and how other hosts are reached.
 pub const RULES: &str = "Long options may be written with one dash or two. The first word that is \

@@ -17,6 +17,9 @@ pub(crate) enum Meaning {
     Stats,
     Secure,
     Timeout,
+    Stall,
+    StallAfter,
+    StallJson,
     Oversubscribe,
     NoOversubscribe,
     MapBy,
@@ -234,7 +237,27 @@ pub const OPTIONS: &[Entry] = &[
         names: &["timeout"],
         meaning: Meaning::Timeout,
         value: Value::Word("SECONDS"),
-        text: "end the job after this time, with exit status 124",
+        text: "end the job after this time, with exit status 124; what the ranks do is printed \
+               before",
+    },
+    Entry {
+        names: &["stall"],
+        meaning: Meaning::Stall,
+        value: Value::Word("report|abort|off"),
+        text: "when no rank goes on: report (default) prints what each waits for, abort ends the \
+               job as well, with exit status 123, off does nothing",
+    },
+    Entry {
+        names: &["stall-after"],
+        meaning: Meaning::StallAfter,
+        value: Value::Word("SECONDS"),
+        text: "how long no rank has gone on for that (default: 10, at least 3)",
+    },
+    Entry {
+        names: &["stall-json"],
+        meaning: Meaning::StallJson,
+        value: Value::Word("FILE"),
+        text: "append each report of what the ranks do to this file, as one line of JSON",
     },
     Entry {
         names: &["bind-to"],

@@ -31,8 +31,12 @@ pub enum Step {
     Loss,
     /// It reports why its Finalize fails.
     Failure,
-    /// It says that it is blocked, or no longer, or what it does.
-    Wait,
+    /// It reports that it is blocked.
+    Blocked,
+    /// It reports that it is no longer blocked.
+    Resumed,
+    /// It reports what it does.
+    State,
 }
 
 impl Step {
@@ -46,7 +50,9 @@ impl Step {
             Step::Abort => "aborted",
             Step::Loss => "reported the loss of a peer",
             Step::Failure => "reported why MPI_Finalize fails",
-            Step::Wait => "reported what it waits for",
+            Step::Blocked => "reported that it is blocked",
+            Step::Resumed => "reported that it is no longer blocked",
+            Step::State => "reported what it does",
         }
     }
 }
@@ -63,7 +69,12 @@ impl Phase {
             (Phase::Assigned, Step::Card) => Ok(Phase::Carded),
             (
                 Phase::Assigned | Phase::Carded,
-                Step::Counters | Step::Loss | Step::Failure | Step::Wait,
+                Step::Counters
+                | Step::Loss
+                | Step::Failure
+                | Step::Blocked
+                | Step::Resumed
+                | Step::State,
             ) => Ok(self),
             // A single rank has nobody to exchange cards with.
             (Phase::Assigned | Phase::Carded, Step::Finalized) => Ok(Phase::Finalized),
@@ -81,6 +92,95 @@ impl Phase {
         match self {
             Phase::Carded => Phase::Assigned,
             phase => phase,
+        }
+    }
+}
+
+/// What a rank has done so far, as far as it bears on what it may do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    phase: Phase,
+    is_blocked: bool,
+}
+
+impl Default for Course {
+    /// Of a rank that has done nothing.
+    fn default() -> Course {
+        Course {
+            phase: Phase::Silent,
+            is_blocked: false,
+        }
+    }
+}
+
+impl Course {
+    /// How far the rank has come.
+    pub fn phase(self) -> Phase {
+        self.phase
+    }
+
+    /// Returns true if the rank answers what it does: it is between Init and Finalize.
+    pub fn is_in_mpi(self) -> bool {
+        matches!(self.phase, Phase::Assigned | Phase::Carded)
+    }
+
+    /// The course after this step.
+    ///
+    /// # Errors
+    ///
+    /// Words for a step that is out of order.
+    pub fn after(self, step: Step) -> Result<Course, String> {
+        let phase = self.phase.after(step)?;
+        let is_blocked = match (step, self.is_blocked) {
+            (Step::Blocked, true) => return Err("was blocked already".into()),
+            (Step::Resumed, false) => return Err("resumed, but was not blocked".into()),
+            (Step::Blocked, false) => true,
+            (Step::Resumed | Step::Init | Step::Finalized, _) => false,
+            (_, is_blocked) => is_blocked,
+        };
+        Ok(Course { phase, is_blocked })
+    }
+
+    /// The course after the cards of all ranks were sent to the rank.
+    #[must_use]
+    pub fn after_cards(self) -> Course {
+        let phase = self.phase.after_cards();
+        Course { phase, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(steps: &[Step]) -> Result<Course, String> {
+        let start = Ok(Course::default());
+        steps
+            .iter()
+            .fold(start, |course, step| course.and_then(|it| it.after(*step)))
+    }
+
+    #[test]
+    fn a_rank_is_blocked_and_resumes_in_turn_and_only_in_mpi() {
+        use Step::{Blocked, Finalized, Init, Resumed, State};
+        let right: [&[Step]; 3] = [
+            &[Init, Blocked, Resumed, Blocked, State, Resumed],
+            &[Init, Blocked, Finalized, Init, Blocked],
+            &[Init, State, State],
+        ];
+        for steps in right {
+            assert!(after(steps).is_ok(), "{steps:?}");
+        }
+        let wrong: [&[Step]; 6] = [
+            &[Blocked],
+            &[State],
+            &[Init, Resumed],
+            &[Init, Blocked, Blocked],
+            &[Init, Blocked, Resumed, Resumed],
+            &[Init, Finalized, Blocked],
+        ];
+        for steps in wrong {
+            assert!(after(steps).is_err(), "{steps:?}");
         }
     }
 }

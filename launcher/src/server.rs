@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, raise};
 
 use crate::allocation;
 use crate::args::{Options, parse_timeout};
-use crate::failure::{Failure, OUTPUT_LOST, SIGNAL_BASE};
+use crate::failure::{Failure, OUTPUT_LOST, SIGNAL_BASE, STALLED};
 use crate::input::InputPump;
 use crate::job::{Effect, Job};
 use crate::link::Link;
@@ -23,6 +23,10 @@ use crate::poll::{Interests, Token, earlier};
 use crate::remote::Remote;
 use crate::settings;
 use crate::signals::{Signals, changed_child, kill_remaining_children};
+use crate::stall::gather::{Gather, Step};
+use crate::stall::record::Record;
+use crate::stall::settings::{Policy, Settings};
+use crate::stall::{self, Occasion, Snapshot};
 use crate::stats::Recorder;
 use crate::wire::{Order, Report, Stream};
 
@@ -101,6 +105,9 @@ struct Server {
     output: Output,
     input: InputPump,
     recorder: Option<Recorder>,
+    gather: Gather,
+    stall: Settings,
+    stall_record: Option<Record>,
     signals: Signals,
     is_started: bool,
     timeout: Option<(Duration, &'static str)>,
@@ -113,6 +120,13 @@ impl Server {
         let size = plan.placement.hosts.len();
         let recorder = options.stats.as_ref().map(|wish| Recorder::new(wish, size));
         let recorder = recorder.transpose()?;
+        let stall = Settings::new(options)?;
+        let stall_record = options.stall_json.as_deref().map(Record::open);
+        let stall_record = stall_record.transpose()?;
+        let places = &plan.placement.places;
+        let here = places.iter().find(|place| place.is_here);
+        let here = here.map_or(&[][..], |place| &place.ranks);
+        let gather = Gather::new(&plan.placement.hosts, here, stall.report_after());
         let (signals, inherited) = prepare_process()?;
         let mut links = Vec::new();
         for place in &plan.placement.places {
@@ -127,6 +141,9 @@ impl Server {
             job: Job::new(&plan.placement.hosts),
             input: InputPump::new(plan.input_node()),
             recorder,
+            gather,
+            stall,
+            stall_record,
             plan,
             links,
             output,
@@ -167,6 +184,7 @@ impl Server {
         interests.readable(self.signals.descriptor(), Token::Signals);
         self.output.interests(&mut interests);
         let mut until = earlier(self.job.wake_at(), self.time_is_up_at);
+        until = earlier(until, self.gather.wake_at());
         if self.is_started {
             self.input.interests(&mut interests);
             until = earlier(until, self.input.wake_at());
@@ -204,12 +222,21 @@ impl Server {
         self.job.tick(now);
         if self.time_is_up_at.is_some_and(|at| at <= now) {
             self.time_is_up_at = None;
-            if let Some((time, asked)) = self.timeout {
-                self.job.time_is_up(time.as_secs_f64(), asked);
+            if self.is_started && !self.job.leaves_nothing() {
+                self.gather.time_is_up(now);
+            } else {
+                self.time_is_up();
             }
         }
         for link in &mut self.links {
             link.tick(now);
+        }
+    }
+
+    /// The time for the job is over.
+    fn time_is_up(&mut self) {
+        if let Some((time, asked)) = self.timeout {
+            self.job.time_is_up(time.as_secs_f64(), asked);
         }
     }
 
@@ -271,9 +298,13 @@ impl Server {
         while let Some(arrived) = self.signals.pop() {
             match arrived.signal {
                 Signal::SIGCHLD => {}
+                Signal::SIGQUIT => self.gather.ask(now),
                 signal => self
                     .job
                     .signal(signal as i32, arrived.is_from_terminal, now),
+            }
+            if arrived.signal == Signal::SIGCONT {
+                self.gather.go_on(now);
             }
             if arrived.signal == Signal::SIGTSTP {
                 self.carry_out(now);
@@ -294,10 +325,11 @@ impl Server {
             for number in 0..self.links.len() {
                 while let Some(report) = self.links[number].report() {
                     has_heard = true;
-                    self.hear(number, report);
+                    self.hear(number, report, now);
                 }
             }
             self.carry_out(now);
+            has_heard |= self.gather(now);
             has_heard |= self.write(now);
             if !has_heard {
                 return;
@@ -305,7 +337,7 @@ impl Server {
         }
     }
 
-    fn hear(&mut self, node: usize, report: Report) {
+    fn hear(&mut self, node: usize, report: Report, now: Instant) {
         match report {
             Report::Output {
                 rank,
@@ -325,6 +357,7 @@ impl Server {
                 if let (Report::Init { rank }, Some(recorder)) = (&report, &mut self.recorder) {
                     recorder.statistics().begin(*rank);
                 }
+                self.gather.hear(&report, now);
                 self.job
                     .hear(&self.plan.placement.places[node].host, report);
             }
@@ -336,11 +369,59 @@ impl Server {
             match effect {
                 Effect::Say(line) => self.output.say(&line),
                 Effect::Order(order) => {
-                    for link in &mut self.links {
-                        link.obey(order.clone(), now);
+                    if matches!(order, Order::Cards(_)) {
+                        self.gather.cards_are_out();
                     }
+                    self.order(&order, now);
                 }
             }
+        }
+    }
+
+    fn order(&mut self, order: &Order, now: Instant) {
+        for link in &mut self.links {
+            link.obey(order.clone(), now);
+        }
+    }
+
+    /// Asks the ranks what they do when it is time to, and reports it. Returns true if they were
+    /// asked.
+    fn gather(&mut self, now: Instant) -> bool {
+        if self.job.leaves_nothing() {
+            self.gather.stop();
+        }
+        self.gather.tick(now);
+        let mut has_asked = false;
+        while let Some(step) = self.gather.step() {
+            match step {
+                Step::Ask(question) => {
+                    has_asked = true;
+                    self.order(&Order::Describe { question }, now);
+                }
+                Step::Say(line) => self.output.say(&line),
+                Step::Report(snapshot) => self.report(&snapshot),
+            }
+        }
+        has_asked
+    }
+
+    /// Prints what the ranks do, and ends the job if that is to follow.
+    fn report(&mut self, snapshot: &Snapshot) {
+        for line in stall::report(snapshot) {
+            self.output.say(&line);
+        }
+        if let Some(record) = &mut self.stall_record
+            && let Err(line) = record.write(&stall::json(snapshot))
+        {
+            self.output.say(&line);
+        }
+        match snapshot.occasion {
+            Occasion::Timeout => self.time_is_up(),
+            Occasion::Stall { .. } if self.stall.policy == Policy::Abort => {
+                let line = format!("ending the job ({})", self.stall.asked);
+                self.job.fail(STALLED, line);
+            }
+            Occasion::Stall { .. } | Occasion::Asked => {}
         }
     }
 

@@ -51,6 +51,17 @@ const SETTINGS: &[Setting] = &[
         meaning: "Seconds after which the job is ended, as `--timeout`.",
     },
     Setting {
+        variable: "MPILITE_STALL",
+        default: "report",
+        meaning: "What `mpirun` does when no rank goes on, as `--stall`: `report`, `abort` or \
+                  `off`.",
+    },
+    Setting {
+        variable: "MPILITE_STALL_AFTER",
+        default: "10",
+        meaning: "Seconds for which no rank has gone on then, as `--stall-after`.",
+    },
+    Setting {
         variable: "MPILITE_CC",
         default: "cc",
         meaning: "The compiler behind `mpicc`; `MPICH_CC`, `I_MPI_CC` and `OMPI_CC` are read as \

@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use mpi_lite::boot::Counted;
 use mpi_lite::boot::protocol::{FRAME_MAX, RANK_FRAME_MAX, Secure};
+use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use crate::failure::printable;
+use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
 pub const MAGIC: &[u8] = b"\x01mpi-lite agent 6\n";
@@ -148,6 +150,26 @@ pub enum Order {
     End,
     /// Say something, so that it is seen that the node lives.
     Ping,
+    /// Report what each rank does: the next question.
+    Describe {
+        /// Its number: the first one is 1, and each has a greater one.
+        question: u32,
+    },
+}
+
+/// What a node answers about a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The rank's own answer.
+    State(Box<RankState>),
+    /// It has not called `MPI_Init`.
+    BeforeInit,
+    /// It has finalized, and its process runs on.
+    Finalized,
+    /// Its process has ended.
+    Ended,
+    /// It has not answered in time.
+    Silent(ProcessSeen),
 }
 
 /// How a rank ended.
@@ -261,6 +283,27 @@ pub enum Report {
         /// Which.
         rank: u32,
     },
+    /// A rank waits in MPI calls, and nothing comes for it.
+    Blocked {
+        /// Which.
+        rank: u32,
+        /// For how long, in milliseconds.
+        blocked_ms: u64,
+    },
+    /// Something has come for a rank that was blocked.
+    Resumed {
+        /// Which.
+        rank: u32,
+    },
+    /// What a rank does.
+    Described {
+        /// Which.
+        rank: u32,
+        /// The question that this answers.
+        question: u32,
+        /// What it does.
+        answer: Answer,
+    },
     /// A rank ended; output of it may still come.
     Ended {
         /// Which.
@@ -303,6 +346,9 @@ impl Report {
             | Report::Broken { rank, .. }
             | Report::Output { rank, .. }
             | Report::Stopped { rank }
+            | Report::Blocked { rank, .. }
+            | Report::Resumed { rank }
+            | Report::Described { rank, .. }
             | Report::Ended { rank, .. } => Some(*rank),
             Report::Ready { .. }
             | Report::Refused { .. }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use common::{Scratch, mpirun};
-use launcher::wire::{Ended, MAGIC, OUTPUT_WINDOW, Report, Stream};
+use launcher::wire::{Answer, Ended, MAGIC, OUTPUT_WINDOW, Report, Stream};
 use mpi_lite::boot::protocol::{CARD_MAX, encode};
 use serde_bytes::ByteBuf;
 
@@ -46,6 +46,23 @@ fn loss(lost: u32) -> Report {
 fn failure() -> Report {
     let reason = "no answer".into();
     Report::Failure { rank: 0, reason }
+}
+
+fn blocked() -> Report {
+    let blocked_ms = 2000;
+    Report::Blocked {
+        rank: 0,
+        blocked_ms,
+    }
+}
+
+fn described(question: u32) -> Report {
+    let answer = Answer::State(Box::default());
+    Report::Described {
+        rank: 0,
+        question,
+        answer,
+    }
 }
 
 fn output(rank: u32, bytes: Vec<u8>) -> Report {
@@ -137,6 +154,27 @@ fn a_step_of_a_rank_that_is_out_of_order_fails_the_job_and_names_the_host() {
         ),
         ("a loss before Init", vec![started(0), loss(0)]),
         ("a failure before Init", vec![started(0), failure()]),
+        ("blocked before Init", vec![started(0), blocked()]),
+        (
+            "blocked twice",
+            vec![started(0), init(), blocked(), blocked()],
+        ),
+        (
+            "resumed without a block",
+            vec![started(0), init(), Report::Resumed { rank: 0 }],
+        ),
+        (
+            "a block of another host's rank",
+            vec![started(0), init(), Report::Resumed { rank: 1 }],
+        ),
+        (
+            "described without a question",
+            vec![started(0), init(), described(1)],
+        ),
+        (
+            "described for no question",
+            vec![started(0), init(), described(0)],
+        ),
         (
             "stopped at once",
             vec![started(0), Report::Stopped { rank: 0 }],

@@ -2,10 +2,11 @@
 
 mod common;
 
+use std::fs;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-use common::{mpirun, unique_sleep, wait_for_sleepers};
+use common::{Scratch, mpirun, unique_sleep, wait_for_sleepers, wait_until};
 
 /// Starts a command line of `mpirun` on a terminal of its own.
 fn on_a_terminal(arguments: &[&str]) -> Child {
@@ -53,6 +54,25 @@ fn an_interrupt_of_the_terminal_reaches_each_rank_once() {
         "{text}"
     );
     wait_for_sleepers(&mark, 0);
+}
+
+#[test]
+fn a_quit_of_the_terminal_is_a_report_and_ends_no_rank() {
+    let (mark, scratch) = (unique_sleep(), Scratch::new());
+    let file = scratch.path().join("reports");
+    let to_file = format!("--stall-json={}", file.display());
+    let mut child = on_a_terminal(&["-n", "2", &to_file, "sleep", &mark]);
+    wait_for_sleepers(&mark, 2);
+    child.stdin.as_mut().unwrap().write_all(b"\x1c").unwrap();
+    wait_until("there is a report", || {
+        let text = fs::read_to_string(&file).ok()?;
+        text.ends_with('\n').then_some(())
+    });
+    wait_for_sleepers(&mark, 2);
+    child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
+    let (code, text) = finish(child);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("mpirun: what the ranks do\r\n"), "{text}");
 }
 
 #[test]

@@ -14,7 +14,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
 use super::segment::Segment;
-use crate::phase::{Phase, Step};
+use crate::phase::{Course, Step};
+use crate::stall::limits;
 
 /// The most descriptors that one message carries: `SCM_MAX_FD`, unix(7).
 const DESCRIPTORS_PER_MESSAGE: usize = 253;
@@ -93,8 +94,20 @@ pub(super) struct Channel {
     outgoing: VecDeque<Outgoing>,
     /// When to try again what too many descriptors on the way hindered.
     paused_until: Option<Instant>,
-    phase: Phase,
+    course: Course,
+    described: Described,
     is_closed: bool,
+}
+
+/// What became of the last [`ToRank::Describe`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Described {
+    /// The rank has answered all that it was asked.
+    Answered,
+    /// It has been sent, and not been answered.
+    Asked,
+    /// As `Asked`, and this question is to follow: a rank that does not read gets no more of them.
+    AskedAndNext(u32),
 }
 
 impl Channel {
@@ -105,7 +118,8 @@ impl Channel {
             frames: Frames::up_to(RANK_FRAME_MAX),
             outgoing: VecDeque::new(),
             paused_until: None,
-            phase: Phase::Silent,
+            course: Course::default(),
+            described: Described::Answered,
             is_closed: false,
         })
     }
@@ -116,6 +130,11 @@ impl Channel {
 
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    /// What the rank has done so far.
+    pub(super) fn course(&self) -> Course {
+        self.course
     }
 
     /// Returns true if [`Channel::flush`] waits for room.
@@ -159,7 +178,8 @@ impl Channel {
             match self.frames.pop::<FromRank>() {
                 Ok(None) => return Ok(()),
                 Ok(Some(message)) => {
-                    self.phase = self.phase_after(&message)?;
+                    self.course = self.course_after(&message)?;
+                    self.ask_next(&message);
                     messages.push(message);
                 }
                 Err(error) => return Err(format!("sent {error}")),
@@ -167,8 +187,8 @@ impl Channel {
         }
     }
 
-    fn phase_after(&self, message: &FromRank) -> Result<Phase, String> {
-        let phase = self.phase.after(match message {
+    fn course_after(&self, message: &FromRank) -> Result<Course, String> {
+        let course = self.course.after(match message {
             FromRank::Hello { .. } => Step::Init,
             FromRank::Card(_) => Step::Card,
             FromRank::Counters(_) => Step::Counters,
@@ -176,7 +196,9 @@ impl Channel {
             FromRank::Abort { .. } => Step::Abort,
             FromRank::Loss { .. } => Step::Loss,
             FromRank::Failure(_) => Step::Failure,
-            FromRank::Blocked(_) | FromRank::Resumed | FromRank::State { .. } => Step::Wait,
+            FromRank::Blocked(_) => Step::Blocked,
+            FromRank::Resumed => Step::Resumed,
+            FromRank::State { .. } => Step::State,
         })?;
         match message {
             FromRank::Hello { protocol, version } if *protocol != PROTOCOL => {
@@ -190,7 +212,29 @@ impl Channel {
                 "gave a card of {} bytes ({CARD_MAX} at most)",
                 card.len()
             )),
-            _ => Ok(phase),
+            FromRank::State { state, .. } => limits::check_of_rank(state).map(|()| course),
+            _ => Ok(course),
+        }
+    }
+
+    /// Asks the rank what it does, once it has answered what it was asked before.
+    pub(super) fn describe(&mut self, question: u32) {
+        if self.described == Described::Answered {
+            self.described = Described::Asked;
+            self.send(Outgoing::new(&ToRank::Describe(question)));
+        } else {
+            self.described = Described::AskedAndNext(question);
+        }
+    }
+
+    /// Asks what was to follow the question that this message answers. A program that begins has
+    /// not been asked anything.
+    fn ask_next(&mut self, message: &FromRank) {
+        if let FromRank::State { .. } | FromRank::Hello { .. } = message {
+            let before = std::mem::replace(&mut self.described, Described::Answered);
+            if let (Described::AskedAndNext(question), FromRank::State { .. }) = (before, message) {
+                self.describe(question);
+            }
         }
     }
 
@@ -202,7 +246,7 @@ impl Channel {
 
     /// Sends the cards of all ranks: the next exchange may begin.
     pub(super) fn send_cards(&mut self, frame: Outgoing) {
-        self.phase = self.phase.after_cards();
+        self.course = self.course.after_cards();
         self.send(frame);
     }
 
@@ -227,6 +271,7 @@ impl Channel {
 mod tests {
     use std::io::{IoSliceMut, Write};
 
+    use mpi_lite::boot::state::{RankState, STATE_MAX, THREADS_MAX, ThreadState};
     use nix::sys::socket::{ControlMessageOwned, recvmsg};
     use nix::unistd::close;
 
@@ -276,7 +321,10 @@ mod tests {
             message: String::new(),
         };
         let counters = || FromRank::Counters(Vec::new());
-        let wrong: [&[FromRank]; 9] = [
+        let wrong: [&[FromRank]; 12] = [
+            &[FromRank::Blocked(1)],
+            &[hello(), FromRank::Resumed],
+            &[hello(), FromRank::Blocked(1), FromRank::Blocked(1)],
             &[card()],
             &[counters()],
             &[hello(), FromRank::Finalized, counters()],
@@ -391,6 +439,66 @@ mod tests {
                 (bytes, descriptors) = (bytes + length, descriptors + beside);
             }
             assert_eq!(descriptors, ranks as usize + 1);
+        }
+    }
+
+    #[test]
+    fn a_rank_that_does_not_read_gets_one_question_and_then_the_last_one() {
+        let (mut channel, mut rank) = pair();
+        rank.write_all(&protocol::encode(&hello()).unwrap())
+            .unwrap();
+        channel.receive(&mut [0; 64]).unwrap();
+        for question in 1..=10_000 {
+            channel.describe(question);
+        }
+        let answer = |question| FromRank::State {
+            question,
+            state: Box::default(),
+        };
+        for question in [1, 10_000] {
+            assert!(!channel.has_outgoing());
+            let expected = protocol::encode(&ToRank::Describe(question)).unwrap();
+            let mut bytes = [0; 4096];
+            let length = rank.read(&mut bytes).unwrap();
+            assert_eq!(bytes[..length], expected);
+            rank.write_all(&protocol::encode(&answer(question)).unwrap())
+                .unwrap();
+            assert_eq!(channel.receive(&mut [0; 64]).unwrap(), [answer(question)]);
+        }
+        channel.describe(10_001);
+        let mut bytes = [0; 4096];
+        assert!(rank.read(&mut bytes).unwrap() > 0);
+    }
+
+    #[test]
+    fn a_program_that_begins_is_asked_though_the_one_before_has_not_answered() {
+        let (mut channel, mut rank) = pair();
+        channel.describe(1);
+        rank.write_all(&protocol::encode(&hello()).unwrap())
+            .unwrap();
+        channel.receive(&mut [0; 64]).unwrap();
+        channel.describe(2);
+        let expected = [1, 2].map(|it| protocol::encode(&ToRank::Describe(it)).unwrap());
+        let expected = expected.concat();
+        let mut bytes = vec![0; expected.len()];
+        rank.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn a_state_longer_than_the_limits_is_refused() {
+        let state = |threads, bytes| FromRank::State {
+            question: 1,
+            state: Box::new(RankState {
+                threads: vec![ThreadState::default(); threads],
+                last_call: "x".repeat(bytes),
+                ..RankState::default()
+            }),
+        };
+        assert!(hear(&[hello(), state(THREADS_MAX, 1000)]).is_ok());
+        for (threads, bytes) in [(THREADS_MAX + 1, 0), (0, STATE_MAX)] {
+            let text = hear(&[hello(), state(threads, bytes)]).unwrap_err();
+            assert!(text.starts_with("described "), "{text}");
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod channel;
 mod lines;
+mod question;
 mod rank;
 mod segment;
 mod spawn;
@@ -29,6 +30,7 @@ use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
 use channel::Outgoing;
 use lines::LINE_MAX;
+use question::Question;
 use rank::{Heard, RankProcess};
 use segment::Refusal;
 pub(crate) use spawn::prepare_child;
@@ -78,6 +80,8 @@ pub struct Node {
     job: Option<Assigner>,
     input: Option<RankInput>,
     reports: VecDeque<Report>,
+    /// What the ranks are asked now.
+    question: Option<Question>,
     guard: Option<Guard>,
     /// After how much silence of ours the guard ends the ranks; `None`: never.
     silent_for: Option<Duration>,
@@ -102,6 +106,7 @@ impl Node {
             job: None,
             input: None,
             reports: VecDeque::new(),
+            question: None,
             guard: None,
             silent_for: None,
             on_the_way: 0,
@@ -142,6 +147,7 @@ impl Node {
             } => self.forward(signal, is_from_terminal),
             Order::End => self.end(now),
             Order::Ping => self.reports.push_back(Report::Pong),
+            Order::Describe { question } => self.ask(question, now),
         }
         self.settle(now);
     }
@@ -214,6 +220,7 @@ impl Node {
             Ending::Asked(kill_at) if !self.is_quiet => Some(kill_at),
             _ => None,
         };
+        first = earlier(first, self.question.as_ref().and_then(Question::ends_at));
         for rank in &self.ranks {
             let sources = [&rank.output, &rank.error].into_iter().flatten();
             for source in sources.filter(|_| self.has_room()) {
@@ -277,10 +284,12 @@ impl Node {
             WaitStatus::Stopped(..) => {
                 let is_known = self.is_paused || self.ending != Ending::NotYet;
                 self.ranks[place].stopped_since = (!is_known).then_some(now);
+                self.ranks[place].stopped_at = Some(now);
                 return true;
             }
             _ => {
                 self.ranks[place].stopped_since = None;
+                self.ranks[place].stopped_at = None;
                 return true;
             }
         };
@@ -390,7 +399,11 @@ impl Node {
             FromRank::Finalized => Report::Finalized { rank },
             FromRank::Loss { rank: lost, reason } => Report::Loss { rank, lost, reason },
             FromRank::Failure(reason) => Report::Failure { rank, reason },
-            FromRank::Blocked(_) | FromRank::Resumed | FromRank::State { .. } => return,
+            FromRank::Blocked(blocked_ms) => Report::Blocked { rank, blocked_ms },
+            FromRank::Resumed => Report::Resumed { rank },
+            FromRank::State { question, state } => {
+                return self.hear_state(place, question, state);
+            }
             FromRank::Abort { code, message } => {
                 self.ranks[place].aborts = true;
                 Report::Abort {
@@ -544,6 +557,7 @@ impl Node {
 
     /// Notices when everything is over.
     fn settle(&mut self, now: Instant) {
+        self.answer_for_ranks(now);
         if !self.is_started || self.is_quiet {
             return;
         }
@@ -575,7 +589,7 @@ pub(crate) mod tests {
     use nix::sys::signal::{SigSet, kill};
 
     use super::*;
-    use crate::wire::{Input, JobKey, Start};
+    use crate::wire::{Answer, Input, JobKey, Start};
     use mpi_lite::boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
@@ -660,6 +674,27 @@ pub(crate) mod tests {
         node.child(pid, stopped, now);
         assert_eq!(node.wake_at(), None);
         node.kill_all();
+    }
+
+    #[test]
+    fn a_node_answers_for_ranks_that_cannot_and_never_after_its_end() {
+        let mut node = node_with("sleep", &["100"]);
+        let pid = pid(&mut node);
+        let now = Instant::now();
+        let described = |question, answer| Report::Described {
+            rank: 0,
+            question,
+            answer,
+        };
+        node.obey(Order::Describe { question: 1 }, now);
+        assert_eq!(reports(&mut node), [described(1, Answer::BeforeInit)]);
+        node.kill_all();
+        let status = nix::sys::wait::waitpid(pid, None).unwrap();
+        node.child(pid, status, now);
+        let ended = reports(&mut node);
+        assert_eq!(ended.last(), Some(&Report::Quiet));
+        node.obey(Order::Describe { question: 2 }, now);
+        assert_eq!((reports(&mut node), node.wake_at()), (vec![], None));
     }
 
     #[test]

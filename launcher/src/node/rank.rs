@@ -87,8 +87,10 @@ pub(super) struct RankProcess {
     pub(super) ended: Option<Ended>,
     /// It has aborted the job and is on its way out: its exit handlers may still write.
     pub(super) aborts: bool,
-    /// Since when it is in state T, and not by our own doing.
+    /// Since when it is in state T, not by our own doing, and not reported.
     pub(super) stopped_since: Option<Instant>,
+    /// Since when it is in state T, whoever stopped it.
+    pub(super) stopped_at: Option<Instant>,
     /// Its own process group, if it has one.
     group: Option<Group>,
     /// No process of its group is left.
@@ -110,6 +112,7 @@ impl RankProcess {
             ended: None,
             aborts: false,
             stopped_since: None,
+            stopped_at: None,
             group,
             is_group_gone: false,
         })

@@ -82,6 +82,9 @@ impl Program {
             command.process_group(0);
         }
         prepare_child(&mut command, Some(rank_boot.as_raw_fd()), self.inherited);
+        if !role.has_own_group {
+            ignore_quit(&mut command);
+        }
         let child = command.spawn()?;
         let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid fits in i32"));
         Ok(Spawned {
@@ -116,6 +119,16 @@ pub(crate) fn prepare_child(command: &mut Command, keep: Option<RawFd>, inherite
     // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
     // neither allocates nor takes a lock, which another thread might hold.
     unsafe { command.pre_exec(set_up) };
+}
+
+/// Arranges that the child ignores SIGQUIT. One in our own group gets it from the terminal when the
+/// user asks us what the ranks do.
+fn ignore_quit(command: &mut Command) {
+    // SAFETY: no handler is set, and signal(2) may be called between fork and exec.
+    let ignore = || unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }.map(drop);
+    // SAFETY: the closure makes one system call that is safe there, and neither allocates nor takes
+    // a lock.
+    unsafe { command.pre_exec(move || Ok(ignore()?)) };
 }
 
 fn keep_open(descriptor: RawFd) -> Result<(), Errno> {

@@ -8,8 +8,9 @@ use std::time::Instant;
 use mpi_lite::boot::protocol::CARD_MAX;
 
 use crate::node::{OUTPUT_ON_THE_WAY_MAX, STOPPED_FOR};
-use crate::phase::{Phase, Step};
-use crate::wire::{Order, Report};
+use crate::phase::{Course, Phase, Step};
+use crate::stall::limits;
+use crate::wire::{Answer, Order, Report};
 
 /// What a rank's node has reported about it.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +18,36 @@ struct Entry {
     rank: u32,
     is_started: bool,
     has_ended: bool,
-    phase: Phase,
+    course: Course,
     stops: u32,
+    /// The last question that was answered for it.
+    answered: u32,
+}
+
+impl Entry {
+    /// Enters the answer to a question, of which `asked` is the last one.
+    fn answer(&mut self, question: u32, asked: u32, answer: &Answer) -> Result<(), String> {
+        if question > asked {
+            return Err("was not asked what it does".into());
+        }
+        if question <= self.answered {
+            return Err("was described twice".into());
+        }
+        let is_possible = match answer {
+            Answer::State(_) | Answer::Silent(_) => self.course.is_in_mpi(),
+            Answer::BeforeInit => self.course.phase() == Phase::Silent,
+            Answer::Finalized => self.course.phase() == Phase::Finalized,
+            Answer::Ended => self.has_ended,
+        };
+        if !is_possible {
+            return Err("cannot be in the state that was described".into());
+        }
+        self.answered = question;
+        match answer {
+            Answer::State(state) => limits::check_of_host(state),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The account of one node.
@@ -32,6 +61,8 @@ pub(super) struct Ledger {
     started_at: Option<Instant>,
     /// How many ranks the job has, as it was told then.
     job_size: usize,
+    /// The last question that it was asked.
+    question: u32,
     /// Bytes of output that have come and not been written yet.
     output: usize,
     /// Bytes of input that were sent and not been taken yet.
@@ -45,8 +76,9 @@ impl Ledger {
             rank: *rank,
             is_started: false,
             has_ended: false,
-            phase: Phase::Silent,
+            course: Course::default(),
             stops: 0,
+            answered: 0,
         };
         Ledger {
             entries: ranks.iter().map(entry).collect(),
@@ -54,6 +86,7 @@ impl Ledger {
             is_quiet: false,
             started_at: None,
             job_size: 0,
+            question: 0,
             output: 0,
             input: 0,
         }
@@ -68,9 +101,10 @@ impl Ledger {
             }
             Order::Cards(_) => {
                 for entry in &mut self.entries {
-                    entry.phase = entry.phase.after_cards();
+                    entry.course = entry.course.after_cards();
                 }
             }
+            Order::Describe { question } => self.question = *question,
             Order::Input(bytes) => self.input += bytes.len() as u64,
             Order::OutputTaken(bytes) => {
                 let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
@@ -151,6 +185,7 @@ impl Ledger {
 
     /// Enters what is about one rank.
     fn enter_rank(&mut self, rank: u32, report: &Report, now: Instant) -> Result<(), String> {
+        let asked = self.question;
         let elapsed = self.started_at.map(|at| now.saturating_duration_since(at));
         let Some(entry) = self.find(rank) else {
             return Err(impossible(&format!("rank {rank} is not one of its ranks")));
@@ -177,10 +212,18 @@ impl Ledger {
                     )));
                 }
             }
+            Report::Described {
+                question, answer, ..
+            } => {
+                entry
+                    .answer(*question, asked, answer)
+                    .map_err(|why| impossible(&format!("rank {rank} {why}")))?;
+            }
             report => {
                 if let Some(step) = step_of(report) {
-                    let phase = entry.phase.after(step);
-                    entry.phase = phase.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
+                    let course = entry.course.after(step);
+                    entry.course =
+                        course.map_err(|why| impossible(&format!("rank {rank} {why}")))?;
                 }
             }
         }
@@ -207,6 +250,134 @@ fn step_of(report: &Report) -> Option<Step> {
         Report::Abort { .. } => Some(Step::Abort),
         Report::Loss { .. } => Some(Step::Loss),
         Report::Failure { .. } => Some(Step::Failure),
+        Report::Blocked { .. } => Some(Step::Blocked),
+        Report::Resumed { .. } => Some(Step::Resumed),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_lite::boot::state::{RankState, THREADS_MAX, ThreadState};
+
+    use super::*;
+    use crate::stall::ProcessSeen;
+    use crate::wire::Ended;
+
+    /// The account of a node whose rank 0 is in MPI, and whose rank 1 has not called Init.
+    fn ledger() -> Ledger {
+        let mut ledger = Ledger::new(&[0, 1]);
+        ledger.is_ready = true;
+        ledger.started_at = Some(Instant::now());
+        for rank in 0..2 {
+            enter(&mut ledger, &Report::Started { rank, pid: 4711 }).unwrap();
+        }
+        enter(&mut ledger, &Report::Init { rank: 0 }).unwrap();
+        ledger
+    }
+
+    fn enter(ledger: &mut Ledger, report: &Report) -> Result<(), String> {
+        ledger.enter_report(report, Instant::now())
+    }
+
+    fn ask(ledger: &mut Ledger, question: u32) {
+        ledger.enter_order(&Order::Describe { question }, Instant::now());
+    }
+
+    fn described(rank: u32, question: u32, answer: Answer) -> Report {
+        Report::Described {
+            rank,
+            question,
+            answer,
+        }
+    }
+
+    fn state(threads: usize) -> Answer {
+        Answer::State(Box::new(RankState {
+            threads: vec![ThreadState::default(); threads],
+            ..RankState::default()
+        }))
+    }
+
+    fn silent() -> Answer {
+        Answer::Silent(ProcessSeen {
+            state: 'S',
+            stopped_ms: None,
+            used_ms: 0,
+            waited_ms: 1000,
+        })
+    }
+
+    #[test]
+    fn each_rank_answers_each_question_once_also_late() {
+        let mut ledger = ledger();
+        assert!(enter(&mut ledger, &described(0, 1, state(1))).is_err());
+        ask(&mut ledger, 1);
+        ask(&mut ledger, 2);
+        for question in 1..=2 {
+            let answer = described(0, question, state(1));
+            assert_eq!(enter(&mut ledger, &answer), Ok(()));
+            assert!(enter(&mut ledger, &answer).is_err());
+            let answer = described(1, question, Answer::BeforeInit);
+            assert_eq!(enter(&mut ledger, &answer), Ok(()));
+        }
+        assert!(enter(&mut ledger, &described(0, 1, state(1))).is_err());
+        assert!(enter(&mut ledger, &described(0, 3, state(1))).is_err());
+    }
+
+    #[test]
+    fn an_answer_fits_what_the_rank_has_done() {
+        let all = || {
+            [
+                state(1),
+                silent(),
+                Answer::BeforeInit,
+                Answer::Finalized,
+                Answer::Ended,
+            ]
+        };
+        let fitting = |ledger: &mut Ledger, rank, first: u32| -> Vec<bool> {
+            let asked = (first..).zip(all()).map(|(question, answer)| {
+                ask(ledger, question);
+                enter(ledger, &described(rank, question, answer)).is_ok()
+            });
+            asked.collect()
+        };
+        let mut ledger = ledger();
+        assert_eq!(
+            fitting(&mut ledger, 0, 1),
+            [true, true, false, false, false]
+        );
+        assert_eq!(
+            fitting(&mut ledger, 1, 10),
+            [false, false, true, false, false]
+        );
+        enter(&mut ledger, &Report::Finalized { rank: 0 }).unwrap();
+        assert_eq!(
+            fitting(&mut ledger, 0, 20),
+            [false, false, false, true, false]
+        );
+        let ended = Ended::Exited(0);
+        enter(&mut ledger, &Report::Ended { rank: 0, ended }).unwrap();
+        assert_eq!(
+            fitting(&mut ledger, 0, 30),
+            [false, false, false, true, true]
+        );
+    }
+
+    #[test]
+    fn a_state_with_longer_lists_than_a_rank_has_is_a_lie() {
+        let mut ledger = ledger();
+        ask(&mut ledger, 1);
+        ask(&mut ledger, 2);
+        assert_eq!(
+            enter(&mut ledger, &described(0, 1, state(THREADS_MAX))),
+            Ok(())
+        );
+        let lie = enter(&mut ledger, &described(0, 2, state(THREADS_MAX + 1))).unwrap_err();
+        assert!(
+            lie.contains("rank 0 described 33 threads (32 at most)"),
+            "{lie}"
+        );
     }
 }

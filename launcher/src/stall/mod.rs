@@ -4,11 +4,41 @@
 //! lines for the user and the JSON for programs.
 
 mod debug_file;
+pub mod gather;
+pub mod limits;
 mod module;
+pub mod record;
+pub mod settings;
 pub mod source;
 
 use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
+
+// Replaced on merge.
+/// The lines of the report for the user.
+pub fn report(snapshot: &Snapshot) -> Vec<String> {
+    let head = match snapshot.occasion {
+        Occasion::Stall { seconds } => {
+            format!("the job hangs: no rank has gone on for {seconds} s")
+        }
+        Occasion::Asked => "what the ranks do".to_string(),
+        Occasion::Timeout => "what the ranks do at the end of --timeout".to_string(),
+    };
+    let words = |doing: &Doing| match doing {
+        Doing::BeforeInit => "has not called MPI_Init".to_string(),
+        Doing::Silent(process) => format!("does not answer (state {}, ", process.state),
+        other => format!("{other:?}"),
+    };
+    let ranks = snapshot.ranks.iter().enumerate();
+    let lines = ranks.map(|(rank, seen)| format!("rank {rank}: {}", words(&seen.doing)));
+    std::iter::once(head).chain(lines).collect()
+}
+
+// Replaced on merge.
+/// The report for programs, in one line.
+pub fn json(snapshot: &Snapshot) -> String {
+    format!("{{\"ranks\":{}}}", snapshot.ranks.len())
+}
 
 /// What all ranks of the job did at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]

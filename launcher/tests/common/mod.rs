@@ -285,10 +285,19 @@ pub(crate) fn fake_ssh() -> PathBuf {
 
 /// The example `boot_rank`.
 pub(crate) fn boot_rank() -> String {
+    example("boot_rank")
+}
+
+/// The example `stall_rank`.
+pub(crate) fn stall_rank() -> String {
+    example("stall_rank")
+}
+
+fn example(name: &str) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_mpirun"))
         .parent()
         .expect("in a directory");
-    let path = programs.join("examples/boot_rank");
+    let path = programs.join("examples").join(name);
     assert!(
         path.exists(),
         "{} is missing: cargo build -p launcher --examples",

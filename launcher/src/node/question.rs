@@ -1,0 +1,184 @@
+//! What the ranks of a node do, when `mpirun` asks: their own answers, and what the system shows of
+//! those that do not answer.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mpi_lite::boot::state::RankState;
+use nix::unistd::Pid;
+
+use super::Node;
+use super::rank::RankProcess;
+use crate::phase::Phase;
+use crate::stall::ProcessSeen;
+use crate::wire::{Answer, Report};
+
+/// How long a rank has to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// In what `/proc` counts processor time on every machine that we run on (`USER_HZ`).
+const TICK_MS: u64 = 10;
+
+/// The question that the ranks of a node are asked.
+#[derive(Debug)]
+pub(super) struct Question {
+    number: u32,
+    asked_at: Instant,
+    /// The ranks that it has no answer of, by place, with the processor time that they had used.
+    open: BTreeMap<usize, Duration>,
+}
+
+impl Question {
+    /// When the ranks that have not answered are silent.
+    pub(super) fn ends_at(&self) -> Option<Instant> {
+        (!self.open.is_empty()).then(|| self.asked_at + PATIENCE)
+    }
+}
+
+impl Node {
+    /// Asks each rank what it does. A question before this one gets no more answers.
+    pub(super) fn ask(&mut self, number: u32, now: Instant) {
+        if self.is_quiet {
+            return;
+        }
+        let mut open = BTreeMap::new();
+        for (place, rank) in self.ranks.iter_mut().enumerate() {
+            if rank.ended.is_none() && rank.channel.course().is_in_mpi() {
+                rank.channel.describe(number);
+            }
+            let used = Process::of(rank.pid).map_or(Duration::ZERO, |it| it.used);
+            open.insert(place, used);
+        }
+        self.question = Some(Question {
+            number,
+            asked_at: now,
+            open,
+        });
+    }
+
+    /// Passes on the answer of a rank, if it is to the question of now.
+    pub(super) fn hear_state(&mut self, place: usize, number: u32, state: Box<RankState>) {
+        let question = self.question.as_mut().filter(|it| it.number == number);
+        if question.is_some_and(|it| it.open.remove(&place).is_some()) {
+            self.answer(place, number, Answer::State(state));
+        }
+    }
+
+    /// Answers for the ranks that cannot answer, and for those whose time is over.
+    pub(super) fn answer_for_ranks(&mut self, now: Instant) {
+        let Some(question) = self.question.take() else {
+            return;
+        };
+        let Question {
+            number,
+            asked_at,
+            mut open,
+        } = question;
+        let waited = now.saturating_duration_since(asked_at);
+        open.retain(|place, used| {
+            let rank = &self.ranks[*place];
+            let is_late = waited >= PATIENCE;
+            let answer = answer_without(rank)
+                .or_else(|| is_late.then(|| Answer::Silent(process_of(rank, *used, waited, now))));
+            let is_open = answer.is_none();
+            if let Some(answer) = answer {
+                self.answer(*place, number, answer);
+            }
+            is_open
+        });
+        if !open.is_empty() {
+            self.question = Some(Question {
+                number,
+                asked_at,
+                open,
+            });
+        }
+    }
+
+    fn answer(&mut self, place: usize, question: u32, answer: Answer) {
+        let rank = self.ranks[place].rank;
+        self.reports.push_back(Report::Described {
+            rank,
+            question,
+            answer,
+        });
+    }
+}
+
+/// The answer for a rank that takes no question.
+fn answer_without(rank: &RankProcess) -> Option<Answer> {
+    match rank.channel.course().phase() {
+        _ if rank.ended.is_some() => Some(Answer::Ended),
+        Phase::Silent => Some(Answer::BeforeInit),
+        Phase::Finalized => Some(Answer::Finalized),
+        Phase::Assigned | Phase::Carded => None,
+    }
+}
+
+/// What the system shows of a rank that had used this much processor time `waited` ago.
+fn process_of(rank: &RankProcess, used: Duration, waited: Duration, now: Instant) -> ProcessSeen {
+    let process = Process::of(rank.pid);
+    let used_now = process.as_ref().map_or(used, |it| it.used);
+    let stopped = rank.stopped_at.map(|at| now.saturating_duration_since(at));
+    ProcessSeen {
+        state: process.map_or(' ', |it| it.state),
+        stopped_ms: stopped.map(milliseconds),
+        used_ms: milliseconds(used_now.saturating_sub(used)),
+        waited_ms: milliseconds(waited),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What `/proc/PID/stat` holds, proc_pid_stat(5).
+#[derive(Debug, PartialEq, Eq)]
+struct Process {
+    state: char,
+    /// Processor time, of the program and of the system for it.
+    used: Duration,
+}
+
+impl Process {
+    fn of(pid: Pid) -> Option<Process> {
+        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Process::parse(&String::from_utf8_lossy(&text))
+    }
+
+    fn parse(text: &str) -> Option<Process> {
+        // The name of the program may hold anything.
+        let (_, fields) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        let used = ticks(11)?.checked_add(ticks(12)?)?;
+        Some(Process {
+            state: fields.first()?.chars().next()?,
+            used: Duration::from_millis(used.checked_mul(TICK_MS)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_may_have_any_name() {
+        let line = "42 (a) R (b)) T 1 42 42 0 -1 4194560 90 0 0 0 150 50 0 0 20 0 1 0 7 0 0";
+        let process = Process {
+            state: 'T',
+            used: Duration::from_secs(2),
+        };
+        assert_eq!(Process::parse(line), Some(process));
+        for line in ["", "42 (a)", "42 (a) R 1 2 3"] {
+            assert_eq!(Process::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_state_of_this_process_is_known() {
+        let own = Process::of(Pid::this()).map(|it| it.state);
+        assert!(own.is_some_and(|state| "RSD".contains(state)), "{own:?}");
+    }
+}

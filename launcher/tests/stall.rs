@@ -1,0 +1,251 @@
+//! A job that hangs is reported, and so is any other when the user asks or its time is over.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::{Mpirun, Outcome, Running, Scratch, mpirun, stall_rank, wait_until};
+
+const HANGS: &str = "mpirun: the job hangs: no rank has gone on for 3 s";
+const ASKED: &str = "mpirun: what the ranks do";
+const TIME_IS_UP: &str = "mpirun: what the ranks do at the end of --timeout";
+
+/// Far longer than a job needs to start.
+const LIMITED: [&str; 4] = ["--stall", "off", "--timeout", "10"];
+
+/// Two ranks that are blocked; `mode` is what goes wrong, and in which rank.
+fn job(options: &[&str], mode: &[&str]) -> Mpirun {
+    let program = stall_rank();
+    let options = [&["-n", "2", "--stall-after", "3"], options].concat();
+    mpirun(&[&options[..], &[&program], mode].concat())
+}
+
+/// A job that is observed through its file of reports.
+struct Watched {
+    job: Running,
+    scratch: Scratch,
+}
+
+impl Watched {
+    fn start(options: &[&str], mode: &[&str]) -> Watched {
+        let scratch = Scratch::new();
+        let file = scratch.path().join("reports");
+        let file = file.to_str().expect("a plain path");
+        let options = [options, &["--stall-json", file]].concat();
+        let job = job(&options, mode).over_fake_ssh().start();
+        Watched { job, scratch }
+    }
+
+    #[track_caller]
+    fn wait_for_reports(&self, number: usize) {
+        wait_until("there are reports", || {
+            (reports(&self.scratch.path().join("reports")) >= number).then_some(())
+        });
+    }
+
+    /// Asks what the ranks do, and waits for the report of that number.
+    #[track_caller]
+    fn ask(&self, number: usize) {
+        self.job.signal("QUIT");
+        self.wait_for_reports(number);
+    }
+
+    /// Ends the job.
+    fn end(self) -> Outcome {
+        self.job.signal("TERM");
+        let outcome = self.job.finish();
+        assert_eq!(outcome.code, 143, "{outcome:?}");
+        outcome
+    }
+}
+
+fn reports(file: &Path) -> usize {
+    fs::read_to_string(file).map_or(0, |text| text.matches('\n').count())
+}
+
+/// How many lines of standard error are this one.
+fn times(outcome: &Outcome, wanted: &str) -> usize {
+    outcome
+        .stderr
+        .lines()
+        .filter(|line| *line == wanted)
+        .count()
+}
+
+#[test]
+fn a_job_that_hangs_is_reported_once_and_a_line_reports_that_it_goes_on() {
+    for options in [&[][..], &["--host", "n1:1,n2:1"]] {
+        let job = Watched::start(options, &["resume", "1"]);
+        job.wait_for_reports(1);
+        job.ask(2);
+        let outcome = job.end();
+        let goes_on = "mpirun: rank 1 goes on; the job is no longer stalled";
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        let place = |wanted: &str| lines.iter().position(|line| *line == wanted);
+        let places = [HANGS, goes_on, ASKED].map(place);
+        assert!(places[0].is_some() && places.is_sorted(), "{outcome:?}");
+        for line in [HANGS, goes_on, ASKED] {
+            assert_eq!(times(&outcome, line), 1, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_with_a_rank_at_work_does_not_hang() {
+    let modes = [["work", "1"], ["compute", "1"]];
+    for running in modes.map(|mode| job(&LIMITED[2..], &mode).start()) {
+        let outcome = running.finish();
+        assert_eq!(outcome.code, 124, "{outcome:?}");
+        assert_eq!(times(&outcome, HANGS), 0, "{outcome:?}");
+        assert_eq!(times(&outcome, TIME_IS_UP), 1, "{outcome:?}");
+    }
+}
+
+#[test]
+fn each_quit_signal_is_one_report_and_the_job_goes_on() {
+    for mode in ["block", "deaf", "other-question"] {
+        let job = Watched::start(&[], &[mode]);
+        job.wait_for_reports(1);
+        for number in 2..=11 {
+            job.ask(number);
+        }
+        let outcome = job.end();
+        assert_eq!(times(&outcome, ASKED), 10, "{outcome:?}");
+        assert_eq!(times(&outcome, HANGS), 1, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_program_without_mpi_is_reported_as_one() {
+    let mark = common::unique_sleep();
+    let scratch = Scratch::new();
+    let file = scratch.path().join("reports");
+    let line = [
+        "-n",
+        "1",
+        "--stall-json",
+        file.to_str().unwrap(),
+        "sleep",
+        &mark,
+    ];
+    let running = mpirun(&line).start();
+    common::wait_for_sleepers(&mark, 1);
+    running.signal("QUIT");
+    wait_until("there is a report", || (reports(&file) == 1).then_some(()));
+    running.signal("TERM");
+    let outcome = running.finish();
+    let lines = [ASKED, "mpirun: rank 0: has not called MPI_Init"];
+    assert_eq!(outcome.stderr.lines().collect::<Vec<_>>(), lines);
+    assert_eq!(outcome.code, 143);
+}
+
+#[test]
+fn a_rank_that_does_not_answer_is_named_after_a_second() {
+    for options in [&[][..], &["--host", "n1:1,n2:1"]] {
+        for mode in ["silent", "deaf"] {
+            let job = Watched::start(options, &[mode, "1"]);
+            job.wait_for_reports(1);
+            let asked_at = Instant::now();
+            job.ask(2);
+            let waited = asked_at.elapsed();
+            assert!(waited >= Duration::from_secs(1), "{waited:?}");
+            let outcome = job.end();
+            let words = "mpirun: rank 1: does not answer (state S, ";
+            let named = outcome
+                .stderr
+                .lines()
+                .filter(|line| line.starts_with(words));
+            assert_eq!(named.count(), 2, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_ranks_do_is_printed_before_the_time_limit_ends_them() {
+    let mut jobs = Vec::new();
+    for hosts in [&[][..], &["--host", "n1:1,n2:1"]] {
+        for mode in ["block", "silent"] {
+            let options = [hosts, &LIMITED].concat();
+            jobs.push(job(&options, &[mode, "1"]).over_fake_ssh().start());
+        }
+    }
+    for running in jobs {
+        let outcome = running.finish();
+        assert_eq!(outcome.code, 124, "{outcome:?}");
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        let last = "mpirun: the job still runs after 10 s (--timeout); ending it";
+        let ends = (lines.first(), lines.last());
+        assert_eq!(ends, (Some(&TIME_IS_UP), Some(&last)), "{outcome:?}");
+        assert!(lines.len() > 2, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_job_that_hangs_is_ended_if_the_user_wants_that() {
+    let by_option = job(&["--stall=abort"], &["block"]).start();
+    let by_variable = job(&[], &["block"]).env("MPILITE_STALL", "abort").start();
+    for (running, asked) in [
+        (by_option, "--stall abort"),
+        (by_variable, "MPILITE_STALL=abort"),
+    ] {
+        let outcome = running.finish();
+        assert_eq!(outcome.code, 123, "{outcome:?}");
+        let last = format!("mpirun: ending the job ({asked})");
+        assert_eq!(outcome.stderr.lines().last(), Some(&*last), "{outcome:?}");
+        assert_eq!(times(&outcome, HANGS), 1, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_job_that_hangs_is_not_reported_if_the_user_wants_that() {
+    let outcome = job(&LIMITED, &["block"]).run();
+    assert_eq!(outcome.code, 124, "{outcome:?}");
+    assert_eq!(times(&outcome, HANGS), 0, "{outcome:?}");
+    assert_eq!(times(&outcome, TIME_IS_UP), 1, "{outcome:?}");
+}
+
+#[test]
+fn a_job_that_ends_while_it_is_asked_ends_as_ever() {
+    job(&[], &["leave"]).run().succeeds();
+}
+
+#[test]
+fn a_rank_that_answers_what_cannot_be_fails_the_job_and_is_named() {
+    let wrong = [
+        ("threads", "described 33 threads (32 at most)"),
+        ("long", "bytes (65536 at most)"),
+        ("garbage", "sent a frame of"),
+        ("blocked-twice", "was blocked already"),
+    ];
+    let jobs = wrong.map(|(mode, words)| (job(&[], &[mode, "1"]).start(), words));
+    for (running, words) in jobs {
+        running.finish().fails_with(1, &["rank 1 (pid ", words]);
+    }
+}
+
+#[test]
+fn wrong_wishes_are_refused_before_anything_starts() {
+    for (options, words) in [
+        (
+            ["--stall", "maybe"],
+            "--stall maybe: report, abort and off are possible",
+        ),
+        (
+            ["--stall-after", "2"],
+            "--stall-after needs a number of seconds, 3 or more, not '2'",
+        ),
+        (
+            ["--stall-json", "/nowhere/reports"],
+            "--stall-json /nowhere/reports: No such file",
+        ),
+    ] {
+        let line = [&options[..], &["-n", "1", "true"]].concat();
+        mpirun(&line).run().fails_with(2, &[words]);
+    }
+    mpirun(&["-n", "1", "true"])
+        .env("MPILITE_STALL", "maybe")
+        .run()
+        .fails_with(2, &["MPILITE_STALL=maybe: report, abort and off"]);
+}
