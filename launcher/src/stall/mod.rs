@@ -3,6 +3,19 @@
 //! `mpirun` asks every rank what it does, and makes a [`Snapshot`] of the answers. From it come the
 //! lines for the user and the JSON for programs.
 
+mod analysis;
+mod collectives;
+mod communicators;
+mod graph;
+mod json;
+mod near;
+mod ranks;
+mod sentences;
+#[cfg(test)]
+mod tests;
+mod waits;
+mod words;
+
 use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
 
@@ -68,4 +81,34 @@ pub struct ProcessSeen {
     pub used_ms: u64,
     /// How long it was waited for, in milliseconds.
     pub waited_ms: u64,
+}
+
+/// The most lines of a report.
+const LINES_MAX: usize = 200;
+
+/// The lines of a report for the user.
+#[must_use]
+pub fn report(snapshot: &Snapshot) -> Vec<String> {
+    let finding = analysis::Finding::new(snapshot);
+    let reasons = finding.reasons.iter();
+    let reasons: Vec<String> = reasons
+        .map(|reason| format!("reason: {}", finding.sentence(reason)))
+        .collect();
+    let groups = words::groups(&finding).into_iter();
+    let mut lines: Vec<String> = groups.flat_map(|(_, lines)| lines).collect();
+    let room = LINES_MAX - 1 - reasons.len();
+    if lines.len() > room {
+        let more = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        lines.push(format!("and {more} more lines"));
+    }
+    lines.insert(0, words::title(&snapshot.occasion));
+    lines.extend(reasons);
+    lines
+}
+
+/// The same for programs: one JSON object, on one line. `json.rs` describes it.
+#[must_use]
+pub fn json(snapshot: &Snapshot) -> String {
+    json::text(snapshot)
 }

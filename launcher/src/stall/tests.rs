@@ -1,0 +1,511 @@
+//! Reports of snapshots made by hand.
+
+use mpi_lite::boot::state::{
+    CommunicatorState, HeldMessage, Operation, Peer, RankState, Run, ThreadState, Wanted,
+};
+
+use super::*;
+
+/// The contexts of the snapshots.
+const WORLD: u32 = 0;
+const HALO: u32 = 5;
+
+fn snapshot(ranks: Vec<Doing>) -> Snapshot {
+    let ranks = ranks.into_iter().map(|doing| RankSeen {
+        host: "n1".into(),
+        pid: Some(4700),
+        doing,
+    });
+    Snapshot {
+        occasion: Occasion::Stall { seconds: 10 },
+        ranks: ranks.collect(),
+    }
+}
+
+fn peer(world: u32) -> Peer {
+    Peer { rank: world, world }
+}
+
+fn world(size: u32, begun: u32, begun_nonblocking: u32) -> CommunicatorState {
+    CommunicatorState {
+        context: WORLD,
+        name: "MPI_COMM_WORLD".into(),
+        made: String::new(),
+        size,
+        first: 0,
+        members: Run::of(0..size),
+        begun,
+        begun_nonblocking,
+    }
+}
+
+/// Of the ranks 0, 2, 4 and 6.
+fn halo() -> CommunicatorState {
+    CommunicatorState {
+        context: HALO,
+        name: "halo".into(),
+        made: "MPI_Comm_split on MPI_COMM_WORLD".into(),
+        size: 4,
+        first: 0,
+        members: Run::of([0, 2, 4, 6]),
+        begun: 0,
+        begun_nonblocking: 0,
+    }
+}
+
+fn wanted(source: u32, tag: i32) -> Wanted {
+    Wanted {
+        context: WORLD,
+        source: Some(peer(source)),
+        tag: Some(tag),
+        room: Some(4),
+    }
+}
+
+fn receive(source: u32, tag: i32) -> Operation {
+    Operation::Receive(wanted(source, tag))
+}
+
+fn any() -> Operation {
+    Operation::Receive(Wanted {
+        context: WORLD,
+        source: None,
+        tag: None,
+        room: Some(4),
+    })
+}
+
+fn send(dest: u32, tag: i32) -> Operation {
+    Operation::Send {
+        context: WORLD,
+        dest: peer(dest),
+        tag,
+        bytes: 80000,
+        is_synchronous: false,
+    }
+}
+
+fn collective(name: &str, root: Option<u32>, number: u32) -> Operation {
+    Operation::Collective {
+        context: WORLD,
+        name: name.into(),
+        root,
+        number,
+        is_blocking: !name.starts_with("MPI_I"),
+    }
+}
+
+fn held(source: u32, tag: i32) -> HeldMessage {
+    HeldMessage {
+        context: WORLD,
+        source: peer(source),
+        tag,
+        bytes: 4,
+        is_with_sender: false,
+        collective: String::new(),
+    }
+}
+
+fn thread(call: &str, operations: Vec<Operation>) -> ThreadState {
+    ThreadState {
+        call: call.into(),
+        blocked_ms: 12_345,
+        operations,
+        ..ThreadState::default()
+    }
+}
+
+/// A rank of a job of eight whose threads wait.
+fn state(threads: Vec<ThreadState>) -> RankState {
+    RankState {
+        threads,
+        last_call: "MPI_Iprobe".into(),
+        communicators: vec![world(8, 0, 0)],
+        ..RankState::default()
+    }
+}
+
+fn with(mut state: RankState, change: impl FnOnce(&mut RankState)) -> Doing {
+    change(&mut state);
+    Doing::Answered(Box::new(state))
+}
+
+fn waits(call: &str, operations: Vec<Operation>) -> Doing {
+    with(state(vec![thread(call, operations)]), |_| ())
+}
+
+/// Waits in a collective of a communicator with so many members.
+fn meets(size: u32, call: &str, collective: Operation, begun: (u32, u32)) -> Doing {
+    with(state(vec![thread(call, vec![collective])]), |state| {
+        state.communicators = vec![world(size, begun.0, begun.1)];
+    })
+}
+
+fn barrier(size: u32) -> Doing {
+    meets(
+        size,
+        "MPI_Barrier",
+        collective("MPI_Barrier", None, 3),
+        (3, 0),
+    )
+}
+
+fn recv(source: u32, tag: i32) -> Doing {
+    with(recv_state(source, tag), |_| ())
+}
+
+fn recv_state(source: u32, tag: i32) -> RankState {
+    let mut thread = thread("MPI_Recv", vec![receive(source, tag)]);
+    thread.arguments = vec![format!("source={source}"), format!("tag={tag}")];
+    state(vec![thread])
+}
+
+fn computes() -> Doing {
+    with(state(vec![]), |_| ())
+}
+
+fn in_finalize() -> Doing {
+    waits("MPI_Finalize", vec![Operation::Job])
+}
+
+fn silent(state: char, used_ms: u64) -> Doing {
+    Doing::Silent(ProcessSeen {
+        state,
+        stopped_ms: None,
+        used_ms,
+        waited_ms: 1000,
+    })
+}
+
+/// The reasons of a report.
+fn reasons(ranks: Vec<Doing>) -> Vec<String> {
+    let lines = report(&snapshot(ranks)).into_iter();
+    lines
+        .filter_map(|line| line.strip_prefix("reason: ").map(String::from))
+        .collect()
+}
+
+/// The lines between the title and the reasons.
+fn lines(ranks: Vec<Doing>) -> Vec<String> {
+    let lines = report(&snapshot(ranks)).into_iter().skip(1);
+    lines.filter(|line| !line.starts_with("reason: ")).collect()
+}
+
+#[test]
+fn two_receives_that_wait_for_each_other_are_a_cycle() {
+    assert_eq!(
+        report(&snapshot(vec![recv(1, 7), recv(0, 8)])),
+        [
+            "the job hangs: no rank has gone on for 10 s (--stall-after)",
+            "rank 0: MPI_Recv(source=1, tag=7) for 12 s",
+            "rank 1: MPI_Recv(source=0, tag=8) for 12 s",
+            "reason: rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv for \
+             rank 0, tag 8: nobody sends",
+        ]
+    );
+}
+
+#[test]
+fn a_cycle_of_sends_is_cut_if_it_is_long() {
+    let cycle = |size: u32| {
+        let ssend = |rank| waits("MPI_Ssend", vec![send((rank + 1) % size, 3)]);
+        reasons((0..size).map(ssend).collect())
+    };
+    assert_eq!(
+        cycle(5),
+        ["rank 0 waits in MPI_Ssend until rank 1 receives tag 3; \
+          rank 1 waits in MPI_Ssend until rank 2 receives tag 3; \
+          rank 2 waits in MPI_Ssend until rank 3 receives tag 3; \
+          rank 3 waits in MPI_Ssend until rank 4 receives tag 3; \
+          rank 4 waits in MPI_Ssend until rank 0 receives tag 3: nobody receives"]
+    );
+    let [long] = &cycle(8)[..] else {
+        panic!("one cycle");
+    };
+    assert!(long.contains("rank 4 waits in MPI_Ssend until rank 5 receives tag 3; ...: nobody"));
+    assert!(!long.contains("until rank 6"));
+}
+
+#[test]
+fn the_shortest_cycle_is_named() {
+    let ranks = vec![recv(1, 0), recv(2, 0), recv(1, 0), recv(4, 0), recv(0, 0)];
+    assert_eq!(
+        reasons(ranks),
+        [
+            "rank 1 waits in MPI_Recv for rank 2, tag 0; rank 2 waits in MPI_Recv for rank 1, \
+          tag 0: nobody sends"
+        ]
+    );
+}
+
+#[test]
+fn a_receive_and_a_send_that_wait_for_each_other_are_a_cycle() {
+    let ranks = vec![recv(1, 7), waits("MPI_Ssend", vec![send(2, 1)]), recv(0, 7)];
+    assert_eq!(
+        reasons(ranks),
+        [
+            "rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Ssend until rank 2 \
+          receives tag 1; rank 2 waits in MPI_Recv for rank 0, tag 7: they wait for each other"
+        ]
+    );
+}
+
+#[test]
+fn a_rank_may_wait_for_itself() {
+    assert_eq!(
+        reasons(vec![recv(0, 5)]),
+        ["rank 0 waits in MPI_Recv for itself, tag 5: it has not sent that"]
+    );
+    assert_eq!(
+        reasons(vec![waits("MPI_Ssend", vec![send(0, 5)])]),
+        ["rank 0 waits in MPI_Ssend until it receives tag 5 itself"]
+    );
+}
+
+#[test]
+fn a_message_with_another_tag_is_the_reason() {
+    let receiver = with(recv_state(1, 7), |state| {
+        state.unexpected = vec![held(1, 8)];
+    });
+    let ranks = vec![receiver, recv(0, 9)];
+    assert_eq!(
+        reasons(ranks.clone()),
+        [
+            "rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 has sent it tag 8, which nobody \
+          received"
+        ]
+    );
+    assert_eq!(
+        lines(ranks),
+        [
+            "rank 0: MPI_Recv(source=1, tag=7) for 12 s",
+            "  holds a message from rank 1, tag 8, 4 bytes, that nobody received",
+            "  nearly fits: the message from rank 1 has tag 8, not 7",
+            "rank 1: MPI_Recv(source=0, tag=9) for 12 s",
+        ]
+    );
+}
+
+#[test]
+fn a_message_on_another_communicator_is_the_reason() {
+    let receiver = with(recv_state(2, 7), |state| {
+        state.communicators.push(halo());
+        let source = Peer { rank: 1, world: 2 };
+        state.unexpected = vec![HeldMessage {
+            context: HALO,
+            source,
+            ..held(2, 7)
+        }];
+    });
+    let ranks = vec![receiver, in_finalize(), recv(0, 9)];
+    assert_eq!(
+        reasons(ranks.clone()),
+        [
+            "rank 0 waits in MPI_Recv for rank 2, tag 7; rank 2 (1 in \"halo\") has sent it tag 7 on \
+          \"halo\", which nobody received"
+        ]
+    );
+    assert_eq!(
+        lines(ranks)[1..3],
+        [
+            "  holds a message from rank 2 (1 in \"halo\"), tag 7, 4 bytes, on \"halo\", that \
+             nobody received",
+            "  nearly fits: the message from rank 2 (1 in \"halo\") is on \"halo\", not on \
+             MPI_COMM_WORLD",
+        ]
+    );
+}
+
+#[test]
+fn a_send_and_a_receive_with_different_tags_are_the_reason() {
+    let ranks = vec![recv(1, 7), waits("MPI_Ssend", vec![send(0, 8)])];
+    assert_eq!(
+        reasons(ranks),
+        [
+            "rank 1 waits in MPI_Ssend until rank 0 receives tag 8; rank 0 waits in MPI_Recv for \
+          rank 1, tag 7: the tags differ"
+        ]
+    );
+}
+
+#[test]
+fn different_collectives_are_the_reason() {
+    let bcast = |root| {
+        meets(
+            4,
+            "MPI_Bcast",
+            collective("MPI_Bcast", Some(root), 3),
+            (3, 0),
+        )
+    };
+    assert_eq!(
+        reasons(vec![bcast(0), bcast(0), bcast(1), bcast(1)]),
+        [
+            "ranks 0-1 wait in MPI_Bcast(root 0), ranks 2-3 in MPI_Bcast(root 1): all ranks of \
+          MPI_COMM_WORLD must call the same"
+        ]
+    );
+    assert_eq!(
+        reasons(vec![bcast(0), barrier(2)]),
+        [
+            "rank 0 waits in MPI_Bcast(root 0), rank 1 in MPI_Barrier: all ranks of \
+          MPI_COMM_WORLD must call the same"
+        ]
+    );
+    let later = meets(2, "MPI_Barrier", collective("MPI_Barrier", None, 4), (4, 0));
+    assert_eq!(
+        reasons(vec![bcast(1), later]),
+        [
+            "rank 0 waits in MPI_Bcast(root 1), rank 1 in MPI_Barrier: all ranks of \
+          MPI_COMM_WORLD must call the same"
+        ]
+    );
+}
+
+#[test]
+fn a_blocking_collective_does_not_meet_a_nonblocking_one() {
+    let bcast = meets(2, "MPI_Bcast", collective("MPI_Bcast", Some(0), 1), (1, 0));
+    let ibcast = meets(2, "MPI_Wait", collective("MPI_Ibcast", Some(0), 1), (0, 1));
+    assert_eq!(
+        reasons(vec![bcast, ibcast]),
+        [
+            "rank 0 waits in MPI_Bcast(root 0), rank 1 in MPI_Ibcast(root 0): all ranks of \
+          MPI_COMM_WORLD must call the same"
+        ]
+    );
+}
+
+#[test]
+fn a_rank_in_finalize_keeps_the_others_from_a_barrier() {
+    let ranks = vec![barrier(4), barrier(4), barrier(4), in_finalize()];
+    assert_eq!(
+        report(&snapshot(ranks)),
+        [
+            "the job hangs: no rank has gone on for 10 s (--stall-after)",
+            "ranks 0-2: MPI_Barrier() for 12 s",
+            "  has come: ranks 0-2; has not come: rank 3",
+            "rank 3: in MPI_Finalize for 12 s",
+            "reason: rank 3 is in MPI_Finalize; ranks 0-2 wait for it in MPI_Barrier",
+        ]
+    );
+    assert_eq!(
+        reasons(vec![recv(1, 7), in_finalize()]),
+        ["rank 1 is in MPI_Finalize; rank 0 waits for it in MPI_Recv, tag 7"]
+    );
+}
+
+#[test]
+fn a_rank_that_is_somewhere_else_is_named_with_those_that_wait_for_it() {
+    for (doing, words) in [
+        (computes(), "rank 2 computes"),
+        (silent('T', 0), "rank 2 is stopped (state T)"),
+        (silent('t', 0), "rank 2 is stopped (state t)"),
+        (silent('S', 0), "rank 2 does not answer"),
+        (silent('R', 0), "rank 2 does not wait in MPI"),
+        (silent('S', 10), "rank 2 does not wait in MPI"),
+        (Doing::BeforeInit, "rank 2 has not called MPI_Init"),
+        (Doing::Finalized, "rank 2 has finalized"),
+        (Doing::Ended, "rank 2 has ended"),
+        (Doing::Unknown, "rank 2 is on a host that did not answer"),
+    ] {
+        assert_eq!(
+            reasons(vec![barrier(4), barrier(4), doing, barrier(4)]),
+            [format!("{words}; ranks 0-1, 3 wait for it in MPI_Barrier")]
+        );
+    }
+}
+
+#[test]
+fn different_calls_that_wait_for_a_rank_are_named() {
+    assert_eq!(
+        reasons(vec![barrier(3), barrier(3), computes(), recv(2, 1)]),
+        ["rank 2 computes; ranks 0-1 wait for it in MPI_Barrier, rank 3 in MPI_Recv"]
+    );
+}
+
+#[test]
+fn a_chain_names_each_of_its_ranks() {
+    assert_eq!(
+        reasons(vec![recv(1, 7), recv(2, 7), computes()]),
+        [
+            "rank 2 computes; rank 1 waits for it in MPI_Recv, tag 7; rank 0 waits for rank 1 in \
+          MPI_Recv, tag 7"
+        ]
+    );
+}
+
+#[test]
+fn a_rank_that_has_not_come_to_a_collective_may_be_in_a_cycle() {
+    assert_eq!(
+        reasons(vec![barrier(4), barrier(4), barrier(4), recv(0, 1)]),
+        [
+            "rank 3 waits in MPI_Recv for rank 0, tag 1; ranks 0-2 wait in MPI_Barrier for rank 3: \
+          they wait for each other"
+        ]
+    );
+}
+
+#[test]
+fn a_receive_from_any_rank_waits_for_all() {
+    let first = || waits("MPI_Recv", vec![any()]);
+    assert_eq!(
+        reasons(vec![first(), recv(0, 1)]),
+        [
+            "rank 0 waits in MPI_Recv for any rank, any tag; all other ranks wait too, and nobody \
+          sends"
+        ]
+    );
+    let of_four = with(state(vec![thread("MPI_Recv", vec![any()])]), |state| {
+        state.communicators = vec![world(4, 0, 0)];
+    });
+    assert_eq!(
+        reasons(vec![of_four, in_finalize(), in_finalize(), in_finalize()]),
+        [
+            "rank 0 waits in MPI_Recv for any rank, any tag; ranks 1-3 are in MPI_Finalize (all \
+          others)"
+        ]
+    );
+    assert_eq!(
+        reasons(vec![first(), computes()]),
+        ["rank 1 computes; rank 0 waits for it in MPI_Recv, any tag"]
+    );
+}
+
+#[test]
+fn a_message_whose_receive_is_posted_is_on_its_way() {
+    let why = "is on its way: the network holds it up, or mpi-lite has an error";
+    let message = format!("a message from rank 1 to rank 0, tag 7, {why}");
+    let sender = || waits("MPI_Send", vec![send(0, 7)]);
+    assert_eq!(reasons(vec![recv(1, 7), sender()]), [message.clone()]);
+    let incoming = waits("MPI_Recv", vec![Operation::Incoming(held(1, 7))]);
+    assert_eq!(reasons(vec![incoming, recv(0, 1)]), [message]);
+    assert_eq!(
+        reasons(vec![barrier(2), barrier(2)]),
+        [
+            "all ranks have come to MPI_Barrier on MPI_COMM_WORLD, and it does not end: the network \
+          holds it up, or mpi-lite has an error"
+        ]
+    );
+}
+
+#[test]
+fn a_message_that_is_too_long_is_remarked() {
+    assert_eq!(
+        lines(vec![recv(1, 7), waits("MPI_Send", vec![send(0, 7)])])[1],
+        "  nearly fits: the message from rank 1 has 80000 bytes, the receive has room for 4"
+    );
+}
+
+#[test]
+fn a_wait_without_a_reason_says_so() {
+    let wait = vec![Operation::Other("the buffered messages to be sent".into())];
+    let ranks = vec![waits("MPI_Buffer_detach", wait)];
+    assert_eq!(
+        reasons(ranks.clone()),
+        ["no reason found: see the lines above"]
+    );
+    assert_eq!(
+        lines(ranks)[1],
+        "  waits for the buffered messages to be sent"
+    );
+}
