@@ -58,6 +58,21 @@ pub(super) struct Finding<'a> {
     pub(super) reasons: Vec<Reason<'a>>,
 }
 
+impl<'a> Reason<'a> {
+    /// The waits that it is made of.
+    pub(super) fn waits(&self) -> Vec<Wait<'a>> {
+        match self {
+            Reason::Cycle(links) | Reason::End(_, _, links) => {
+                links.iter().map(|link| link.wait).collect()
+            }
+            Reason::Near(wait, near) => std::iter::once(*wait).chain(near.sender).collect(),
+            Reason::Mixed(mixed) => mixed.parties.iter().flatten().copied().collect(),
+            Reason::AnySource(wait, _) | Reason::OnItsWay(wait) => vec![*wait],
+            Reason::NotFound => Vec::new(),
+        }
+    }
+}
+
 impl<'a> Finding<'a> {
     pub(super) fn new(snapshot: &'a Snapshot) -> Finding<'a> {
         let communicators = Communicators::new(snapshot);
@@ -255,9 +270,12 @@ impl<'a> Search<'_, 'a> {
             if self.is_full() {
                 break;
             }
-            let starts = ranks.iter().map(|rank| *rank as usize).collect();
-            let links = self.follow(starts, with_any);
+            let starts: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
+            let links = self.follow(starts.clone(), with_any);
             if !links.is_empty() {
+                for rank in starts {
+                    self.explained[rank] = true;
+                }
                 self.reasons.push(Reason::End(nature, ranks, links));
             }
         }

@@ -1,7 +1,8 @@
 //! Reports of snapshots made by hand.
 
 use mpi_lite::boot::state::{
-    CommunicatorState, HeldMessage, Operation, Peer, RankState, Run, ThreadState, Wanted,
+    Address, CommunicatorState, EndsWith, HeldMessage, Operation, Peer, RankState, Run,
+    ThreadState, Wanted,
 };
 
 use super::*;
@@ -507,5 +508,317 @@ fn a_wait_without_a_reason_says_so() {
     assert_eq!(
         lines(ranks)[1],
         "  waits for the buffered messages to be sent"
+    );
+}
+
+#[test]
+fn a_wait_for_requests_lists_them() {
+    let requests = vec![
+        receive(1, 7),
+        send(1, 8),
+        collective("MPI_Ibarrier", None, 2),
+    ];
+    let all = with(state(vec![thread("MPI_Waitall", requests)]), |state| {
+        state.threads[0].left_out = 12;
+        state.communicators = vec![world(2, 0, 2)];
+    });
+    assert_eq!(
+        lines(vec![all, in_finalize()]),
+        [
+            "rank 0: MPI_Waitall() for 12 s",
+            "  waits for a message from rank 1, tag 7",
+            "  waits for rank 1 to receive a message with tag 8, 80000 bytes",
+            "  waits for MPI_Ibarrier on MPI_COMM_WORLD: rank 0 has begun it, rank 1 has not",
+            "  and 12 more",
+            "rank 1: in MPI_Finalize for 12 s",
+        ]
+    );
+}
+
+#[test]
+fn a_wait_for_all_is_stuck_if_one_is_missing() {
+    let requests = vec![receive(2, 7), receive(1, 8)];
+    assert_eq!(
+        reasons(vec![
+            waits("MPI_Waitall", requests),
+            in_finalize(),
+            computes()
+        ]),
+        ["rank 1 is in MPI_Finalize; rank 0 waits for it in MPI_Waitall, tag 8"]
+    );
+}
+
+#[test]
+fn a_wait_for_any_is_not_stuck_while_one_can_come() {
+    let any = |doing| {
+        let mut thread = thread("MPI_Waitany", vec![receive(1, 7), receive(2, 8)]);
+        thread.ends_with = EndsWith::Any;
+        reasons(vec![with(state(vec![thread]), |_| ()), recv(0, 1), doing])
+    };
+    assert_eq!(
+        any(computes()),
+        [
+            "rank 2 computes; rank 0 waits for it in MPI_Waitany, tag 8; rank 1 waits for rank 0 in \
+          MPI_Recv, tag 1"
+        ]
+    );
+    assert_eq!(
+        any(recv(1, 1)),
+        [
+            "rank 0 waits in MPI_Waitany for rank 1, tag 7; rank 1 waits in MPI_Recv for rank 0, \
+          tag 1: nobody sends"
+        ]
+    );
+}
+
+#[test]
+fn a_probe_waits_for_a_message_as_a_receive_does() {
+    let probe = |source, tag| {
+        let wanted = Wanted {
+            room: None,
+            ..wanted(source, tag)
+        };
+        waits("MPI_Probe", vec![Operation::Probe(wanted)])
+    };
+    assert_eq!(
+        reasons(vec![probe(1, 7), probe(0, 7)]),
+        [
+            "rank 0 waits in MPI_Probe for rank 1, tag 7; rank 1 waits in MPI_Probe for rank 0, \
+          tag 7: nobody sends"
+        ]
+    );
+}
+
+#[test]
+fn a_nonblocking_barrier_names_those_that_have_begun_it() {
+    let ibarrier = || meets(4, "MPI_Wait", collective("MPI_Ibarrier", None, 1), (0, 1));
+    let last = with(recv_state(0, 1), |state| {
+        state.communicators = vec![world(4, 0, 0)];
+    });
+    let ranks = vec![ibarrier(), ibarrier(), ibarrier(), last];
+    assert_eq!(
+        lines(ranks.clone())[..2],
+        [
+            "ranks 0-2: MPI_Wait() for 12 s",
+            "  waits for MPI_Ibarrier on MPI_COMM_WORLD: ranks 0-2 have begun it, rank 3 has not",
+        ]
+    );
+    assert_eq!(
+        reasons(ranks),
+        [
+            "rank 3 waits in MPI_Recv for rank 0, tag 1; ranks 0-2 wait in MPI_Wait (MPI_Ibarrier) \
+          for rank 3: they wait for each other"
+        ]
+    );
+}
+
+#[test]
+fn a_rank_with_two_threads_is_stuck_if_both_are() {
+    let two = |other: Operation| {
+        let threads = vec![
+            thread("MPI_Recv", vec![receive(1, 7)]),
+            thread("MPI_Recv", vec![other]),
+        ];
+        vec![with(state(threads), |_| ()), recv(0, 1), computes()]
+    };
+    assert_eq!(
+        reasons(two(receive(1, 8))),
+        [
+            "rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv for rank 0, tag 1: \
+          nobody sends"
+        ]
+    );
+    assert_eq!(
+        reasons(two(receive(2, 8))),
+        [
+            "rank 2 computes; rank 0 waits for it in MPI_Recv, tag 8; rank 1 waits for rank 0 in \
+          MPI_Recv, tag 1"
+        ]
+    );
+    assert_eq!(
+        lines(two(receive(2, 8)))[..2],
+        [
+            "rank 0, thread 1 of 2: MPI_Recv() for 12 s",
+            "rank 0, thread 2 of 2: MPI_Recv() for 12 s",
+        ]
+    );
+}
+
+#[test]
+fn each_state_of_a_rank_has_its_words() {
+    let stopped = Doing::Silent(ProcessSeen {
+        state: 'T',
+        stopped_ms: Some(12_000),
+        used_ms: 0,
+        waited_ms: 1000,
+    });
+    let ranks = vec![
+        computes(),
+        silent('R', 0),
+        stopped,
+        silent('S', 0),
+        Doing::BeforeInit,
+        in_finalize(),
+        Doing::Finalized,
+        Doing::Ended,
+        Doing::Unknown,
+    ];
+    assert_eq!(
+        lines(ranks),
+        [
+            "rank 0: computes; its last MPI call was MPI_Iprobe",
+            "rank 1: does not wait in MPI",
+            "rank 2: is stopped (state T) for 12 s",
+            "rank 3: does not answer (state S, 0 ms of processor time in 1000 ms)",
+            "rank 4: has not called MPI_Init",
+            "rank 5: in MPI_Finalize for 12 s",
+            "rank 6: has finalized",
+            "rank 7: has ended",
+            "rank 8: unknown: host n1 did not answer",
+        ]
+    );
+}
+
+#[test]
+fn the_place_in_the_program_is_the_nearest_that_is_known() {
+    let place = |frames: &[(&str, &str, &str)], python: &str| {
+        let frames = frames.iter().map(|(module, function, line)| Address {
+            module: (*module).into(),
+            offset: 0x1234,
+            function: (*function).into(),
+            into_function: 0x1f,
+            line: (*line).into(),
+        });
+        let doing = with(recv_state(0, 1), |state| {
+            state.threads[0].frames = frames.collect();
+            state.threads[0].python = python.into();
+        });
+        let line = lines(vec![doing]).remove(0);
+        let (_, place) = line.split_once(" for 12 s").expect("a time");
+        place.to_string()
+    };
+    let (program, library) = ("/opt/solver", "/lib/libwrap.so.1");
+    assert_eq!(place(&[], ""), "");
+    assert_eq!(
+        place(&[(program, "exchange", "solver.c:41")], ""),
+        ", at solver.c:41 in exchange"
+    );
+    assert_eq!(
+        place(&[(program, "exchange", "")], ""),
+        ", at exchange+0x1f in solver"
+    );
+    assert_eq!(place(&[(program, "", "")], ""), ", at solver+0x1234");
+    assert_eq!(
+        place(
+            &[
+                (library, "send_all", "wrapper.c:9"),
+                (program, "main", "main.c:20"),
+            ],
+            ""
+        ),
+        ", at wrapper.c:9 in send_all, called at main.c:20 in main"
+    );
+    assert_eq!(
+        place(&[(library, "", "")], "a.py:12 in go"),
+        ", at a.py:12 in go"
+    );
+}
+
+#[test]
+fn a_communicator_that_a_call_names_is_explained() {
+    let wanted = Wanted {
+        context: HALO,
+        source: Some(Peer { rank: 3, world: 6 }),
+        tag: None,
+        room: None,
+    };
+    let on_halo = |call| {
+        let operations = vec![Operation::Receive(wanted.clone())];
+        with(state(vec![thread(call, operations)]), |state| {
+            state.communicators.push(halo());
+        })
+    };
+    let mut ranks = vec![computes(); 7];
+    ranks[0] = on_halo("MPI_Recv");
+    ranks[1] = on_halo("MPI_Wait");
+    assert_eq!(
+        lines(ranks)[..4],
+        [
+            "rank 0: MPI_Recv() for 12 s",
+            "  communicator \"halo\": made by MPI_Comm_split on MPI_COMM_WORLD, 4 ranks: 0, 2, 4, \
+             6",
+            "rank 1: MPI_Wait() for 12 s",
+            "  waits for a message from rank 6 (3 in \"halo\"), any tag, on \"halo\" \
+             (MPI_Comm_split on MPI_COMM_WORLD, 4 ranks)",
+        ]
+    );
+}
+
+#[test]
+fn a_group_of_ranks_shows_its_least_time() {
+    let wait = |ms| with(recv_state(1, 7), |state| state.threads[0].blocked_ms = ms);
+    assert_eq!(
+        lines(vec![wait(15_000), computes(), wait(9_000), wait(12_000)])[0],
+        "ranks 0, 2-3: MPI_Recv(source=1, tag=7) for 9 s"
+    );
+}
+
+#[test]
+fn one_of_a_thousand_ranks_is_found() {
+    let mut ranks: Vec<Doing> = (0..1000).map(|_| barrier(1000)).collect();
+    ranks[321] = recv(7, 5);
+    assert_eq!(
+        report(&snapshot(ranks))[1..],
+        [
+            "ranks 0-320, 322-999: MPI_Barrier() for 12 s",
+            "  has come: ranks 0-320, 322-999; has not come: rank 321",
+            "rank 321: MPI_Recv(source=7, tag=5) for 12 s",
+            "reason: rank 321 waits in MPI_Recv for rank 7, tag 5; ranks 0-320, 322-999 wait in \
+             MPI_Barrier for rank 321: they wait for each other",
+        ]
+    );
+}
+
+#[test]
+fn titles_name_the_occasion() {
+    let title = |occasion| {
+        let ranks = Vec::new();
+        report(&Snapshot { occasion, ranks }).remove(0)
+    };
+    assert_eq!(title(Occasion::Asked), "what the ranks do (SIGQUIT)");
+    assert_eq!(
+        title(Occasion::Timeout),
+        "what the ranks do at the end of --timeout"
+    );
+}
+
+#[test]
+fn the_json_has_what_the_report_has() {
+    let receiver = with(recv_state(1, 7), |state| {
+        state.unexpected = vec![held(1, 8)];
+    });
+    let text = json(&snapshot(vec![receiver, recv(0, 9)]));
+    assert!(!text.contains('\n'));
+    let object: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(object["occasion"], "stall");
+    assert_eq!(object["seconds"], 10);
+    assert_eq!(object["ranks"][0]["doing"], "waits");
+    assert_eq!(object["ranks"][0]["host"], "n1");
+    assert_eq!(object["ranks"][0]["pid"], 4700);
+    let thread = &object["ranks"][0]["threads"][0];
+    assert_eq!(thread["call"], "MPI_Recv");
+    assert_eq!(thread["blocked_seconds"], 12.345);
+    assert_eq!(thread["operations"][0]["source"], 1);
+    assert_eq!(object["ranks"][0]["unexpected"][0]["tag"], 8);
+    assert_eq!(object["groups"][1]["ranks"], serde_json::json!([1]));
+    let reason = &object["reasons"][0];
+    assert_eq!(reason["kind"], "near_match");
+    assert_eq!(reason["ranks"], serde_json::json!([0, 1]));
+    assert_eq!(reason["message"]["difference"], "tag");
+    assert!(
+        reason["sentence"]
+            .as_str()
+            .unwrap()
+            .contains("has sent it tag 8")
     );
 }

@@ -161,7 +161,7 @@ impl Finding<'_> {
                     count => format!(", thread {} of {count}", number + 1),
                 },
                 before: call(thread),
-                after: place(thread),
+                after: at(thread).map_or_else(String::new, |at| format!(", at {at}")),
             };
             (head, Some(thread.blocked_ms))
         });
@@ -502,26 +502,24 @@ fn call(thread: &ThreadState) -> String {
     format!("{call}({arguments})")
 }
 
-/// Where the program called: `, at solver.c:41 in exchange`.
-fn place(thread: &ThreadState) -> String {
+/// Where the program called: `solver.c:41 in exchange`.
+pub(super) fn at(thread: &ThreadState) -> Option<String> {
     if !thread.python.is_empty() {
-        return format!(", at {}", printable(&thread.python));
+        return Some(printable(&thread.python));
     }
-    let Some(first) = thread.frames.first() else {
-        return String::new();
-    };
+    let first = thread.frames.first()?;
     let at = address(first);
     let mut frames = thread.frames.iter();
     match frames.find(|frame| !is_library(&frame.module)) {
         Some(caller) if is_library(&first.module) => {
-            format!(", at {at}, called at {}", address(caller))
+            Some(format!("{at}, called at {}", address(caller)))
         }
-        _ => format!(", at {at}"),
+        _ => Some(at),
     }
 }
 
 /// `solver.c:41 in exchange`, `exchange+0x1f in solver`, or `solver+0x1234`.
-pub(super) fn address(address: &Address) -> String {
+fn address(address: &Address) -> String {
     let module = address.module.rsplit('/').next().unwrap_or_default();
     let (module, function) = (printable(module), printable(&address.function));
     match (address.line.is_empty(), function.is_empty()) {
