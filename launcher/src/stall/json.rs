@@ -46,16 +46,16 @@ use super::analysis::{Finding, Reason};
 use super::collectives::Meeting;
 use super::near::Difference;
 use super::waits::{Nature, Wait, left_out, operations, threads};
-use super::{Doing, Occasion, RankSeen, Snapshot, words};
+use super::{Doing, Occasion, RankSeen, Snapshot, lines, words};
 use crate::failure::printable;
 
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let finding = Finding::new(snapshot);
     let ranks = (0..).zip(&snapshot.ranks);
     let ranks: Vec<Value> = ranks.map(|(rank, seen)| finding.json(rank, seen)).collect();
-    let groups = words::groups(&finding).into_iter();
+    let groups = lines::groups(&finding).into_iter();
     let groups: Vec<Value> = groups
-        .map(|(group, lines)| json!({ "ranks": group.ranks, "lines": lines }))
+        .map(|group| json!({ "ranks": group.ranks, "lines": group.lines() }))
         .collect();
     let reasons = finding.reasons.iter();
     let reasons: Vec<Value> = reasons.map(|reason| finding.reason(reason)).collect();

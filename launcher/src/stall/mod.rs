@@ -8,6 +8,7 @@ mod collectives;
 mod communicators;
 mod graph;
 mod json;
+mod lines;
 mod near;
 mod ranks;
 mod sentences;
@@ -94,8 +95,8 @@ pub fn report(snapshot: &Snapshot) -> Vec<String> {
     let reasons: Vec<String> = reasons
         .map(|reason| format!("reason: {}", finding.sentence(reason)))
         .collect();
-    let groups = words::groups(&finding).into_iter();
-    let mut lines: Vec<String> = groups.flat_map(|(_, lines)| lines).collect();
+    let groups = lines::groups(&finding).into_iter();
+    let mut lines: Vec<String> = groups.flat_map(|group| group.lines()).collect();
     let room = LINES_MAX - 1 - reasons.len();
     if lines.len() > room {
         let more = lines.len() - (room - 1);

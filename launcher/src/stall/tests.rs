@@ -822,3 +822,258 @@ fn the_json_has_what_the_report_has() {
             .contains("has sent it tag 8")
     );
 }
+
+/// Numbers that follow from a seed.
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `sides`.
+    fn roll(&mut self, sides: u32) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        u32::try_from(self.0 >> 33).unwrap() % sides
+    }
+
+    /// A small number, and sometimes one that makes no sense.
+    fn number(&mut self) -> u32 {
+        match self.roll(20) {
+            0 => u32::MAX,
+            1 => 1 << 31,
+            _ => self.roll(6),
+        }
+    }
+
+    fn words(&mut self) -> String {
+        let texts = [
+            "",
+            "MPI_COMM_WORLD",
+            "a\nb\x1b[2J",
+            "\u{202e}x\"",
+            "MPI_Wait",
+            "halo",
+        ];
+        match self.roll(12) {
+            0 => "long ".repeat(3000),
+            roll => texts[roll as usize % texts.len()].into(),
+        }
+    }
+
+    fn list<T>(&mut self, most: u32, item: impl Fn(&mut Dice) -> T) -> Vec<T> {
+        let count = self.roll(most + 1);
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    fn peer(&mut self) -> Peer {
+        let world = self.number();
+        let rank = match self.roll(3) {
+            0 => self.number(),
+            _ => world,
+        };
+        Peer { rank, world }
+    }
+
+    fn wanted(&mut self) -> Wanted {
+        Wanted {
+            context: self.number(),
+            source: (self.roll(4) > 0).then(|| self.peer()),
+            tag: (self.roll(4) > 0).then(|| self.number().cast_signed()),
+            room: (self.roll(2) > 0).then(|| self.number().into()),
+        }
+    }
+
+    fn held(&mut self) -> HeldMessage {
+        HeldMessage {
+            context: self.number(),
+            source: self.peer(),
+            tag: self.number().cast_signed(),
+            bytes: self.number().into(),
+            is_with_sender: self.roll(2) > 0,
+            collective: match self.roll(3) {
+                0 => self.words(),
+                _ => String::new(),
+            },
+        }
+    }
+
+    fn operation(&mut self) -> Operation {
+        match self.roll(9) {
+            0 => Operation::Job,
+            1 => Operation::Other(self.words()),
+            2 => Operation::Incoming(self.held()),
+            3 => Operation::Probe(self.wanted()),
+            4 | 5 => Operation::Receive(self.wanted()),
+            6 => Operation::Send {
+                context: self.number(),
+                dest: self.peer(),
+                tag: self.number().cast_signed(),
+                bytes: u64::MAX,
+                is_synchronous: true,
+            },
+            _ => Operation::Collective {
+                context: self.number(),
+                name: self.words(),
+                root: (self.roll(2) > 0).then(|| self.number()),
+                number: self.number(),
+                is_blocking: self.roll(2) > 0,
+            },
+        }
+    }
+
+    fn thread(&mut self) -> ThreadState {
+        let ends_with = [EndsWith::All, EndsWith::Any];
+        ThreadState {
+            call: match self.roll(4) {
+                0 => "MPI_Finalize".into(),
+                _ => self.words(),
+            },
+            arguments: self.list(3, Dice::words),
+            blocked_ms: u64::from(self.number()) * 1000,
+            ends_with: ends_with[self.roll(2) as usize],
+            operations: self.list(12, Dice::operation),
+            left_out: self.roll(3).into(),
+            frames: self.list(2, |dice| Address {
+                module: dice.words(),
+                offset: u64::MAX,
+                function: dice.words(),
+                into_function: u64::MAX,
+                line: dice.words(),
+            }),
+            python: self.words(),
+        }
+    }
+
+    fn communicator(&mut self) -> CommunicatorState {
+        CommunicatorState {
+            context: self.number(),
+            name: self.words(),
+            made: self.words(),
+            size: self.number(),
+            first: self.roll(2),
+            members: self.list(3, |dice| Run {
+                first: dice.number(),
+                step: dice.number().cast_signed(),
+                count: dice.number(),
+            }),
+            begun: self.number(),
+            begun_nonblocking: self.number(),
+        }
+    }
+
+    fn doing(&mut self) -> Doing {
+        match self.roll(12) {
+            0 => Doing::BeforeInit,
+            1 => Doing::Finalized,
+            2 => Doing::Ended,
+            3 => Doing::Unknown,
+            4 => silent(
+                ['\n', 'T', 'S'][self.roll(3) as usize],
+                self.number().into(),
+            ),
+            _ => Doing::Answered(Box::new(RankState {
+                threads: self.list(3, Dice::thread),
+                threads_left_out: self.number() / 6,
+                may_go_on: self.roll(4) == 0,
+                last_call: self.words(),
+                unexpected: self.list(12, Dice::held),
+                unexpected_left_out: u64::MAX,
+                communicators: self.list(6, Dice::communicator),
+            })),
+        }
+    }
+}
+
+/// Checks what holds for every report.
+fn assert_sound(snapshot: &Snapshot) {
+    let lines = report(snapshot);
+    assert!(lines.len() <= LINES_MAX, "{} lines", lines.len());
+    for line in &lines {
+        assert_eq!(&crate::failure::printable_line(line), line);
+    }
+    let text = json(snapshot);
+    assert!(!text.chars().any(char::is_control));
+    let object: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let ranks = object["ranks"].as_array().map(Vec::len);
+    assert_eq!(ranks, Some(snapshot.ranks.len()));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_answers_make_a_report(seed: u64) {
+        let mut dice = Dice(seed);
+        let ranks = dice.list(40, Dice::doing);
+        assert_sound(&snapshot(ranks));
+    }
+}
+
+#[test]
+fn rubbish_makes_a_short_report() {
+    let rubbish = with(recv_state(u32::MAX, i32::MIN), |state| {
+        let everything = Run {
+            first: 0,
+            step: 1,
+            count: u32::MAX,
+        };
+        state.communicators = vec![CommunicatorState {
+            size: u32::MAX,
+            members: vec![everything; 500],
+            begun: u32::MAX,
+            ..world(1, 0, 0)
+        }];
+        state.threads[0].left_out = 1_000_000;
+        state.unexpected_left_out = u64::MAX;
+        state.unexpected = vec![
+            HeldMessage {
+                context: 77,
+                ..held(u32::MAX, 0)
+            };
+            50
+        ];
+        let operations = &mut state.threads[0].operations;
+        operations.extend((0..1000).map(|number| collective("MPI_Barrier", None, number)));
+        state.threads = vec![state.threads[0].clone(); 100];
+    });
+    let snapshot = snapshot(vec![rubbish; 100]);
+    assert_sound(&snapshot);
+    let lines = report(&snapshot);
+    assert!(lines.contains(&"  and 1000993 more".to_string()));
+}
+
+/// Each rank is in a state of its own, with lists as long as they may be.
+#[test]
+fn the_report_of_many_long_lists_ends_with_a_count() {
+    use mpi_lite::boot::state::{COMMUNICATORS_MAX, LISTED_MAX, THREADS_MAX};
+    let rank = |rank: u32| {
+        let thread = |number| {
+            let operations = (0..LISTED_MAX)
+                .zip(0..)
+                .map(|(_, place): (_, u32)| match place % 3 {
+                    0 => receive((rank + number + place) % 1000, 7),
+                    1 => send((rank + 1) % 1000, place.cast_signed()),
+                    _ => collective("MPI_Ibarrier", None, rank + place),
+                });
+            let mut thread = thread("MPI_Waitall", operations.collect());
+            thread.arguments = vec![format!("count={rank}")];
+            thread
+        };
+        let threads = (0..THREADS_MAX).zip(0..).map(|(_, number)| thread(number));
+        with(state(threads.collect()), |state| {
+            let communicators = (0..COMMUNICATORS_MAX).zip(0..);
+            state.communicators = communicators
+                .map(|(_, context)| CommunicatorState {
+                    context,
+                    ..world(1000, 0, rank)
+                })
+                .collect();
+            state.unexpected = (0..LISTED_MAX)
+                .map(|_| held((rank + 1) % 1000, 9))
+                .collect();
+        })
+    };
+    let snapshot = snapshot((0..1000).map(rank).collect());
+    let lines = report(&snapshot);
+    assert_eq!(lines.len(), LINES_MAX);
+    assert!(lines.iter().any(|line| line.ends_with(" more lines")));
+    assert!(lines.last().unwrap().starts_with("reason: "));
+}
