@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use mpi_lite::boot::state::Operation;
+use mpi_lite::boot::state::{HeldMessage, Operation};
 
-use super::collectives::{LONG_MS, Meeting, Mixed, mixed};
+use super::collectives::{Meeting, Mixed, is_long, mixed};
 use super::communicators::Communicators;
 use super::graph::{Graph, Meaning};
 use super::near::{Difference, Messages, Near};
@@ -29,6 +29,8 @@ pub(super) enum Reason<'a> {
     Near(Wait<'a>, Near<'a>),
     /// Members of a communicator call different collectives.
     Mixed(Mixed<'a>),
+    /// A rank waits in a collective to which all have come, and holds a message of another one.
+    OtherCollective(Wait<'a>, &'a HeldMessage),
     /// Ranks that do not come back, and the ranks that wait for them.
     End(Nature, Vec<u32>, Vec<Link<'a>>),
     /// A rank waits for any message. All others wait too, or all are over.
@@ -67,7 +69,9 @@ impl<'a> Reason<'a> {
             }
             Reason::Near(wait, near) => std::iter::once(*wait).chain(near.sender).collect(),
             Reason::Mixed(mixed) => mixed.parties.iter().flatten().copied().collect(),
-            Reason::AnySource(wait, _) | Reason::OnItsWay(wait) => vec![*wait],
+            Reason::AnySource(wait, _)
+            | Reason::OtherCollective(wait, _)
+            | Reason::OnItsWay(wait) => vec![*wait],
             Reason::NotFound => Vec::new(),
         }
     }
@@ -136,7 +140,7 @@ impl<'a> Search<'_, 'a> {
         self.cycles();
         self.any_source(snapshot);
         self.ends(|nature| nature != Nature::Waits && !nature.is_over(), true);
-        self.on_its_way();
+        self.on_its_way(snapshot);
         let waits = |nature: &Nature| matches!(nature, Nature::Waits | Nature::InFinalize);
         let is_stall = matches!(snapshot.occasion, Occasion::Stall { .. });
         if self.reasons.is_empty() && (is_stall || self.natures.iter().any(waits)) {
@@ -423,7 +427,7 @@ impl<'a> Search<'_, 'a> {
     }
 
     /// Waits for what is there and does not arrive.
-    fn on_its_way(&mut self) {
+    fn on_its_way(&mut self, snapshot: &'a Snapshot) {
         let mut waits = self.waits();
         // The sender reports more than a receiver that takes any message.
         waits.sort_by_key(|(wait, _)| !matches!(wait.operation, Operation::Send { .. }));
@@ -431,8 +435,8 @@ impl<'a> Search<'_, 'a> {
             let rank = wait.rank as usize;
             let nature = self.natures[rank];
             let is_waiting = matches!(nature, Nature::Waits | Nature::InFinalize);
-            let is_long = wait.thread.blocked_ms >= LONG_MS;
-            if self.is_full() || self.explained[rank] || !is_waiting || !is_long {
+            let is_known = self.explained[rank] || !is_long(wait, snapshot);
+            if self.is_full() || is_known || !is_waiting {
                 continue;
             }
             let node = &self.graph.nodes[number];
@@ -448,7 +452,11 @@ impl<'a> Search<'_, 'a> {
                 ranks.push(dest.world);
             }
             self.explain(ranks);
-            self.reasons.push(Reason::OnItsWay(wait));
+            let other = self.messages.other_collective(wait, self.communicators);
+            self.reasons.push(match other {
+                Some(held) => Reason::OtherCollective(wait, held),
+                None => Reason::OnItsWay(wait),
+            });
         }
     }
 }

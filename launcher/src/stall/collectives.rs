@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mpi_lite::boot::state::Operation;
 
-use super::Snapshot;
 use super::communicators::{Communicators, Id};
 use super::waits::{Wait, all};
+use super::{Occasion, Snapshot};
 
-/// A wait as long as this is no accident of the moment.
-pub(super) const LONG_MS: u64 = 2000;
+/// Returns true if a wait is no accident of the moment.
+pub(super) fn is_long(wait: Wait<'_>, snapshot: &Snapshot) -> bool {
+    const LONG_MS: u64 = 2000;
+    matches!(snapshot.occasion, Occasion::Stall { .. }) || wait.thread.blocked_ms >= LONG_MS
+}
 
 /// How a collective is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,7 +28,7 @@ pub(super) enum Form {
 pub(super) struct Meeting {
     pub(super) communicator: Id,
     pub(super) form: Form,
-    number: u32,
+    pub(super) number: u32,
 }
 
 impl Meeting {
@@ -109,7 +112,11 @@ pub(super) fn mixed<'a>(
     let found = by_communicator.iter().filter_map(|(id, forms)| {
         let waits = different_in_one(&forms[0])
             .or_else(|| different_in_one(&forms[1]))
-            .or_else(|| gone_on(&forms[0], communicators))
+            .or_else(|| {
+                let mut waits = forms[0].values().flatten();
+                let is_long = waits.all(|wait| is_long(*wait, snapshot));
+                is_long.then(|| gone_on(&forms[0], communicators)).flatten()
+            })
             .or_else(|| crossed(forms, communicators))?;
         let meetings = waits.iter().map(|wait| Meeting::of(*wait, communicators));
         Some(Mixed {
@@ -134,8 +141,7 @@ fn gone_on<'a>(
     communicators: &Communicators<'_>,
 ) -> Option<Vec<Wait<'a>>> {
     let waits: Vec<Wait<'a>> = numbered.values().flatten().copied().collect();
-    let is_long = waits.iter().all(|wait| wait.thread.blocked_ms >= LONG_MS);
-    if !is_long || !are_different(&waits) {
+    if !are_different(&waits) {
         return None;
     }
     let first = Meeting::of(*waits.first()?, communicators)?;

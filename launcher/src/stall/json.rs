@@ -18,6 +18,9 @@
 //!                             collective
 //!   unexpected_left_out
 //!   communicators             context, name, made, size, first, begun, begun_nonblocking
+//! collectives
+//!           those that a rank waits for: communicator, context, form ("blocking", "nonblocking",
+//!           "persistent"), number (0 of a persistent one), missing: the ranks that have not come
 //! groups    ranks in the same state: ranks, lines (as in the report)
 //! reasons   kind, ranks (those that wait, and those that they wait for), waits, sentence
 //!   waits                     rank, call, operation
@@ -26,15 +29,15 @@
 //!                             "communicator")
 //!   kind "different_collectives"
 //!                             communicator
+//!   kind "other_collective"   a rank holds a message of another collective than it waits in
 //!   kind "end"                ends: the ranks that do not come back; doing
 //!   kinds "any_source", "on_its_way" and "not_found"
 //! ```
 //!
 //! An operation has a kind: "receive" and "probe" (communicator, source, tag, room; null for any),
 //! "incoming" (communicator, source, tag, bytes, collective), "send" (communicator, dest, tag,
-//! bytes, synchronous), "collective" (communicator, name, root, number, blocking, missing: the
-//! ranks that have not come, "3-5, 7"), "job" (Init or Finalize) and "other" (what). Ranks are those of
-//! `MPI_COMM_WORLD`.
+//! bytes, synchronous), "collective" (communicator, name, root, number, blocking), "job" (Init or
+//! Finalize) and "other" (what). Ranks are those of `MPI_COMM_WORLD`.
 
 use mpi_lite::boot::state::{
     Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, Operation, RankState,
@@ -43,7 +46,7 @@ use mpi_lite::boot::state::{
 use serde_json::{Value, json};
 
 use super::analysis::{Finding, Reason};
-use super::collectives::Meeting;
+use super::collectives::{Form, Meeting};
 use super::near::Difference;
 use super::waits::{Nature, Wait, left_out, operations, threads};
 use super::{Doing, Occasion, RankSeen, Snapshot, lines, words};
@@ -67,6 +70,7 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     let mut object = json!({
         "occasion": occasion,
         "ranks": ranks,
+        "collectives": finding.collectives(),
         "groups": groups,
         "reasons": reasons,
     });
@@ -125,6 +129,25 @@ impl Finding<'_> {
         object["communicators"] = communicators.collect();
     }
 
+    fn collectives(&self) -> Vec<Value> {
+        let mut meetings: Vec<(&Meeting, &Vec<u32>)> = self.missing.iter().collect();
+        meetings.sort();
+        let collectives = meetings.into_iter().map(|(meeting, missing)| {
+            json!({
+                "communicator": self.name(meeting.communicator),
+                "context": meeting.communicator.context,
+                "form": match meeting.form {
+                    Form::Blocking => "blocking",
+                    Form::Nonblocking => "nonblocking",
+                    Form::Persistent(..) => "persistent",
+                },
+                "number": meeting.number,
+                "missing": missing,
+            })
+        });
+        collectives.collect()
+    }
+
     fn thread(&self, rank: u32, thread: &ThreadState) -> Value {
         let waits = operations(thread).iter().map(|operation| Wait {
             rank,
@@ -177,19 +200,14 @@ impl Finding<'_> {
                 root,
                 number,
                 is_blocking,
-            } => {
-                let meeting = Meeting::of(wait, &self.communicators);
-                let missing = meeting.and_then(|meeting| self.missing.get(&meeting));
-                json!({
-                    "kind": "collective",
-                    "communicator": name(*context),
-                    "name": printable(called),
-                    "root": root,
-                    "number": number,
-                    "blocking": is_blocking,
-                    "missing": missing.map(|ranks| super::ranks::list(ranks.iter().copied())),
-                })
-            }
+            } => json!({
+                "kind": "collective",
+                "communicator": name(*context),
+                "name": printable(called),
+                "root": root,
+                "number": number,
+                "blocking": is_blocking,
+            }),
             Operation::Job => json!({ "kind": "job" }),
             Operation::Other(what) => json!({ "kind": "other", "what": printable(what) }),
         }
@@ -221,6 +239,7 @@ impl Finding<'_> {
             Reason::Cycle(_) => ("cycle", Vec::new()),
             Reason::Near(_, near) => ("near_match", vec![near.source.world]),
             Reason::Mixed(_) => ("different_collectives", Vec::new()),
+            Reason::OtherCollective(_, held) => ("other_collective", vec![held.source.world]),
             Reason::End(_, ends, _) => ("end", ends.clone()),
             Reason::AnySource(..) => ("any_source", Vec::new()),
             Reason::OnItsWay(_) => ("on_its_way", Vec::new()),

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mpi_lite::boot::state::{LISTED_MAX, Operation, Peer, RankState, Wanted};
+use mpi_lite::boot::state::{HeldMessage, LISTED_MAX, Operation, Peer, RankState, Wanted};
 
 use super::communicators::{Communicators, Id};
 use super::waits::{Wait, all};
+use super::words::collective;
 use super::{Snapshot, communicators};
 
 /// The most sends to one rank that are compared with its receives.
@@ -110,6 +111,29 @@ impl<'a> Messages<'a> {
             Operation::Incoming(_) => true,
             _ => false,
         }
+    }
+
+    /// A message that a rank in a collective holds, and that belongs to another one.
+    pub(super) fn other_collective(
+        &self,
+        wait: Wait<'a>,
+        communicators: &Communicators<'_>,
+    ) -> Option<&'a HeldMessage> {
+        let Operation::Collective {
+            context,
+            is_blocking: true,
+            ..
+        } = wait.operation
+        else {
+            return None;
+        };
+        let id = communicators.id(wait.rank, *context);
+        let own = collective(wait);
+        let state = self.states.get(&wait.rank)?;
+        state.unexpected.iter().take(LISTED_MAX).find(|held| {
+            let is_other = !held.collective.is_empty() && held.collective != own;
+            is_other && communicators.id(wait.rank, held.context) == id
+        })
     }
 
     /// What a receive or a probe of a rank nearly takes.

@@ -1,6 +1,6 @@
 //! The reasons of a report, one sentence each.
 
-use mpi_lite::boot::state::Operation;
+use mpi_lite::boot::state::{HeldMessage, Operation};
 
 use super::analysis::{Finding, Link, Reason};
 use super::collectives::Mixed;
@@ -8,7 +8,7 @@ use super::communicators::Id;
 use super::near::{Difference, Near};
 use super::ranks::in_words;
 use super::waits::{Nature, Wait};
-use super::words::tag;
+use super::words::{collective, tag};
 use crate::failure::{printable, printable_line};
 
 /// The most clauses of a sentence, and how many are left of more.
@@ -23,6 +23,7 @@ impl Finding<'_> {
             Reason::Mixed(mixed) => self.mixed(mixed),
             Reason::End(nature, ranks, links) => self.end(*nature, ranks, links),
             Reason::AnySource(wait, over) => self.any_source(*wait, over.as_ref()),
+            Reason::OtherCollective(wait, held) => self.other_collective(*wait, held),
             Reason::OnItsWay(wait) => self.on_its_way(*wait),
             Reason::NotFound => "no reason found: see the lines above".into(),
         };
@@ -169,6 +170,17 @@ impl Finding<'_> {
         format!("{parties}: all ranks of {on} must call the same")
     }
 
+    fn other_collective(&self, wait: Wait<'_>, held: &HeldMessage) -> String {
+        let id = self.communicators.id(wait.rank, held.context);
+        let (clause, on) = (self.clause(wait), self.name(id));
+        let source = self.peer(held.source, id);
+        let other = printable(&held.collective);
+        format!(
+            "{clause}; {source} has sent it a message of {other}: all ranks of {on} must call the \
+             same"
+        )
+    }
+
     fn end(&self, nature: Nature, ranks: &[u32], links: &[Link<'_>]) -> String {
         let (first, rest): (Vec<&Link<'_>>, Vec<&Link<'_>>) = links
             .iter()
@@ -208,15 +220,20 @@ impl Finding<'_> {
         for link in links {
             let call = self.call(link.wait);
             let on = if is_end { u32::MAX } else { link.on };
+            let is_full = groups.len() > CLAUSES_MAX;
             let known = groups
                 .iter_mut()
                 .find(|known| known.0 == call && known.1 == on);
             match known {
                 Some((_, _, links)) => links.push(link),
+                // More are not shown.
+                None if is_full => (),
                 None => groups.push((call, on, vec![link])),
             }
         }
-        groups.sort_by_key(|(_, _, links)| links.iter().map(|link| link.wait.rank).min());
+        if is_end {
+            groups.sort_by_key(|(_, _, links)| links.iter().map(|link| link.wait.rank).min());
+        }
         groups
     }
 
@@ -273,21 +290,6 @@ impl Finding<'_> {
 
 fn is_set(link: &&Link<'_>) -> bool {
     link.set.is_some()
-}
-
-/// `MPI_Bcast(root 0)`.
-fn collective(wait: Wait<'_>) -> String {
-    let Operation::Collective { name, root, .. } = wait.operation else {
-        return printable(&wait.thread.call);
-    };
-    let name = match name.is_empty() {
-        true => "a collective".into(),
-        false => printable(name),
-    };
-    match root {
-        Some(root) => format!("{name}(root {root})"),
-        None => name,
-    }
 }
 
 /// `, tag 7`, if all these wait for the same tag.

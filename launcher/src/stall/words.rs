@@ -1,12 +1,12 @@
 //! Words that the lines and the reasons share.
 
 use mpi_lite::boot::state::{
-    Address, CommunicatorState, HeldMessage, Peer, RankState, ThreadState, Wanted,
+    Address, CommunicatorState, HeldMessage, Operation, Peer, RankState, ThreadState, Wanted,
 };
 
 use super::analysis::Finding;
 use super::communicators::Id;
-use super::waits::{Nature, is_in_finalize};
+use super::waits::{Nature, Wait, is_in_finalize};
 use super::{Occasion, ProcessSeen};
 use crate::failure::printable;
 
@@ -102,6 +102,21 @@ impl Finding<'_> {
 /// Returns true for a name that needs no explanation.
 pub(super) fn is_plain(name: &str) -> bool {
     [WORLD, SELF].contains(&name)
+}
+
+/// `MPI_Bcast(root 0)`.
+pub(super) fn collective(wait: Wait<'_>) -> String {
+    let Operation::Collective { name, root, .. } = wait.operation else {
+        return printable(&wait.thread.call);
+    };
+    let name = match name.is_empty() {
+        true => "a collective".into(),
+        false => printable(name),
+    };
+    match root {
+        Some(root) => format!("{name}(root {root})"),
+        None => name,
+    }
 }
 
 /// ` for 12 s`.
