@@ -3,42 +3,29 @@
 //! `mpirun` asks every rank what it does, and makes a [`Snapshot`] of the answers. From it come the
 //! lines for the user and the JSON for programs.
 
+mod analysis;
+mod collectives;
+mod communicators;
 mod debug_file;
 pub mod gather;
+mod graph;
+mod json;
 pub mod limits;
+mod lines;
 mod module;
+mod near;
+mod ranks;
 pub mod record;
+mod sentences;
 pub mod settings;
 pub mod source;
+#[cfg(test)]
+mod tests;
+mod waits;
+mod words;
 
 use mpi_lite::boot::state::RankState;
 use serde::{Deserialize, Serialize};
-
-// Replaced on merge.
-/// The lines of the report for the user.
-pub fn report(snapshot: &Snapshot) -> Vec<String> {
-    let head = match snapshot.occasion {
-        Occasion::Stall { seconds } => {
-            format!("the job hangs: no rank has gone on for {seconds} s")
-        }
-        Occasion::Asked => "what the ranks do".to_string(),
-        Occasion::Timeout => "what the ranks do at the end of --timeout".to_string(),
-    };
-    let words = |doing: &Doing| match doing {
-        Doing::BeforeInit => "has not called MPI_Init".to_string(),
-        Doing::Silent(process) => format!("does not answer (state {}, ", process.state),
-        other => format!("{other:?}"),
-    };
-    let ranks = snapshot.ranks.iter().enumerate();
-    let lines = ranks.map(|(rank, seen)| format!("rank {rank}: {}", words(&seen.doing)));
-    std::iter::once(head).chain(lines).collect()
-}
-
-// Replaced on merge.
-/// The report for programs, in one line.
-pub fn json(snapshot: &Snapshot) -> String {
-    format!("{{\"ranks\":{}}}", snapshot.ranks.len())
-}
 
 /// What all ranks of the job did at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,4 +89,34 @@ pub struct ProcessSeen {
     pub used_ms: u64,
     /// How long it was waited for, in milliseconds.
     pub waited_ms: u64,
+}
+
+/// The most lines of a report.
+const LINES_MAX: usize = 200;
+
+/// The lines of a report for the user.
+#[must_use]
+pub fn report(snapshot: &Snapshot) -> Vec<String> {
+    let finding = analysis::Finding::new(snapshot);
+    let reasons = finding.reasons.iter();
+    let reasons: Vec<String> = reasons
+        .map(|reason| format!("reason: {}", finding.sentence(reason)))
+        .collect();
+    let groups = lines::groups(&finding).into_iter();
+    let mut lines: Vec<String> = groups.flat_map(|group| group.lines()).collect();
+    let room = LINES_MAX - 1 - reasons.len();
+    if lines.len() > room {
+        let more = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        lines.push(format!("and {more} more lines"));
+    }
+    lines.insert(0, words::title(&snapshot.occasion));
+    lines.extend(reasons);
+    lines
+}
+
+/// The same for programs: one JSON object, on one line. `json.rs` describes it.
+#[must_use]
+pub fn json(snapshot: &Snapshot) -> String {
+    json::text(snapshot)
 }

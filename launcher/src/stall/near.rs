@@ -1,0 +1,232 @@
+//! Messages and receives that match, and those that nearly do.
+
+use std::collections::{HashMap, HashSet};
+
+use mpi_lite::boot::state::{HeldMessage, LISTED_MAX, Operation, Peer, RankState, Wanted};
+
+use super::communicators::{Communicators, Id};
+use super::waits::{Wait, all};
+use super::words::collective;
+use super::{Snapshot, communicators};
+
+/// The most sends to one rank that are compared with its receives.
+const SENDS_MAX: usize = 64;
+
+/// What keeps a message and a receive apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Difference {
+    Tag,
+    Communicator,
+    /// They match, but the message is longer than the receive has room for.
+    Room,
+}
+
+/// A message that a receive nearly takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Near<'a> {
+    pub(super) source: Peer,
+    pub(super) communicator: Id,
+    pub(super) tag: i32,
+    pub(super) bytes: u64,
+    pub(super) difference: Difference,
+    /// The sender waits for it.
+    pub(super) sender: Option<Wait<'a>>,
+}
+
+/// What a message and a receive must agree in: the receiver, the communicator, the sender and the
+/// tag; `None` for any.
+type Envelope = (u32, Id, Option<u32>, Option<i32>);
+
+/// A message on its way, as a receiver sees it.
+#[derive(Clone, Copy)]
+struct Message<'a> {
+    source: Peer,
+    communicator: Id,
+    tag: i32,
+    bytes: u64,
+    sender: Option<Wait<'a>>,
+}
+
+/// The messages and receives of all ranks.
+pub(super) struct Messages<'a> {
+    /// By receiver: sends that wait.
+    sends: HashMap<u32, Vec<Message<'a>>>,
+    /// Envelopes of receives and probes.
+    posted: HashSet<Envelope>,
+    /// Envelopes that take one of the sends.
+    sent: HashSet<Envelope>,
+    /// By receiver: what it holds.
+    states: HashMap<u32, &'a RankState>,
+}
+
+impl<'a> Messages<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, communicators: &Communicators<'a>) -> Messages<'a> {
+        let mut messages = Messages {
+            sends: HashMap::new(),
+            posted: HashSet::new(),
+            sent: HashSet::new(),
+            states: communicators::states(snapshot).collect(),
+        };
+        for wait in all(snapshot) {
+            match wait.operation {
+                Operation::Receive(wanted) | Operation::Probe(wanted) => {
+                    let envelope = envelope(wait.rank, wanted, communicators);
+                    messages.posted.insert(envelope);
+                }
+                Operation::Send {
+                    context, dest, tag, ..
+                } => {
+                    let id = communicators.id(wait.rank, *context);
+                    for source in [None, Some(wait.rank)] {
+                        messages.sent.insert((dest.world, id, source, None));
+                        messages.sent.insert((dest.world, id, source, Some(*tag)));
+                    }
+                    let sends = messages.sends.entry(dest.world).or_default();
+                    if sends.len() < SENDS_MAX {
+                        sends.extend(as_message(wait, communicators));
+                    }
+                }
+                _ => (),
+            }
+        }
+        messages
+    }
+
+    /// Returns true if the other side of this operation is there.
+    pub(super) fn have_met(&self, wait: Wait<'_>, communicators: &Communicators<'_>) -> bool {
+        match wait.operation {
+            Operation::Receive(wanted) | Operation::Probe(wanted) => {
+                self.sent
+                    .contains(&envelope(wait.rank, wanted, communicators))
+            }
+            Operation::Send {
+                context, dest, tag, ..
+            } => {
+                let id = communicators.id(wait.rank, *context);
+                [None, Some(wait.rank)].into_iter().any(|source| {
+                    self.posted.contains(&(dest.world, id, source, None))
+                        || self.posted.contains(&(dest.world, id, source, Some(*tag)))
+                })
+            }
+            Operation::Incoming(_) => true,
+            _ => false,
+        }
+    }
+
+    /// A message that a rank in a collective holds, and that belongs to another one.
+    pub(super) fn other_collective(
+        &self,
+        wait: Wait<'a>,
+        communicators: &Communicators<'_>,
+    ) -> Option<&'a HeldMessage> {
+        let Operation::Collective {
+            context,
+            is_blocking: true,
+            ..
+        } = wait.operation
+        else {
+            return None;
+        };
+        let id = communicators.id(wait.rank, *context);
+        let own = collective(wait);
+        let state = self.states.get(&wait.rank)?;
+        state.unexpected.iter().take(LISTED_MAX).find(|held| {
+            let is_other = !held.collective.is_empty() && held.collective != own;
+            is_other && communicators.id(wait.rank, held.context) == id
+        })
+    }
+
+    /// What a receive or a probe of a rank nearly takes.
+    pub(super) fn near(
+        &self,
+        rank: u32,
+        wanted: &Wanted,
+        communicators: &Communicators<'a>,
+    ) -> Vec<Near<'a>> {
+        let mut sends = self.sends.get(&rank).cloned().unwrap_or_default();
+        let held = self.states.get(&rank).map_or(&[][..], |state| {
+            let listed = state.unexpected.len().min(LISTED_MAX);
+            &state.unexpected[..listed]
+        });
+        let held = held.iter().filter(|held| held.collective.is_empty());
+        let mut messages: Vec<Message<'_>> = held
+            .map(|held| Message {
+                source: held.source,
+                communicator: communicators.id(rank, held.context),
+                tag: held.tag,
+                bytes: held.bytes,
+                sender: None,
+            })
+            .collect();
+        for message in &mut messages {
+            let same = sends.iter().position(|send| send.is(message));
+            message.sender = same.and_then(|same| sends.remove(same).sender);
+        }
+        let id = communicators.id(rank, wanted.context);
+        let messages = messages.into_iter().chain(sends);
+        messages
+            .filter_map(|message| message.nearly_fits(wanted, id))
+            .collect()
+    }
+}
+
+impl<'a> Message<'a> {
+    fn is(&self, other: &Message<'_>) -> bool {
+        (self.source.world, self.communicator, self.tag)
+            == (other.source.world, other.communicator, other.tag)
+    }
+
+    fn nearly_fits(self, wanted: &Wanted, communicator: Id) -> Option<Near<'a>> {
+        let is_other = |source: Peer| source.world != self.source.world;
+        if wanted.source.is_some_and(is_other) {
+            return None;
+        }
+        let has_tag = wanted.tag.is_none_or(|tag| tag == self.tag);
+        let difference = match (communicator == self.communicator, has_tag) {
+            (true, false) => Difference::Tag,
+            (false, true) => Difference::Communicator,
+            (true, true) if wanted.room.is_some_and(|room| room < self.bytes) => Difference::Room,
+            _ => return None,
+        };
+        Some(Near {
+            source: self.source,
+            communicator: self.communicator,
+            tag: self.tag,
+            bytes: self.bytes,
+            difference,
+            sender: self.sender,
+        })
+    }
+}
+
+fn as_message<'a>(send: Wait<'a>, communicators: &Communicators<'_>) -> Option<Message<'a>> {
+    let Operation::Send {
+        context,
+        tag,
+        bytes,
+        ..
+    } = send.operation
+    else {
+        return None;
+    };
+    let communicator = communicators.id(send.rank, *context);
+    let mut members = communicators.in_order(communicator);
+    let place = members.position(|member| member == send.rank);
+    let place = place.and_then(|place| u32::try_from(place).ok());
+    Some(Message {
+        source: Peer {
+            rank: place.unwrap_or(send.rank),
+            world: send.rank,
+        },
+        communicator,
+        tag: *tag,
+        bytes: *bytes,
+        sender: Some(send),
+    })
+}
+
+fn envelope(rank: u32, wanted: &Wanted, communicators: &Communicators<'_>) -> Envelope {
+    let source = wanted.source.map(|source| source.world);
+    let id = communicators.id(rank, wanted.context);
+    (rank, id, source, wanted.tag)
+}
