@@ -1,7 +1,7 @@
 //! A job that hangs gets a report with the reason; a slow job that is right gets none. The programs
 //! are in `tests/c/stall`; each runs over shared memory, over RMPP, and some on two hosts.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
