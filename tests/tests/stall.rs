@@ -266,7 +266,7 @@ fn receives() -> Vec<Deadlock> {
         Deadlock::new(
             "numbered_otherwise",
             4,
-            "rank 0 waits in MPI_Recv for rank 2, tag 1 on \"even\"; \
+            "rank 0 waits in MPI_Recv for rank 2 (1 in \"even\"), tag 1 on \"even\"; \
              rank 2 waits in MPI_Recv for rank 0, tag 2 on \"even\": nobody sends",
         )
         .line(&["  communicator \"even\": made by MPI_Comm_split on MPI_COMM_WORLD, 2 ranks: 0, 2"])
@@ -299,7 +299,8 @@ fn receives() -> Vec<Deadlock> {
         Deadlock::new(
             "any_source_and_finalize",
             4,
-            "rank 0 waits in MPI_Recv for any rank, any tag; ranks 1-3 are in MPI_Finalize",
+            "rank 0 waits in MPI_Recv for any rank, any tag; \
+             ranks 1-3 are in MPI_Finalize (all others)",
         ),
         Deadlock::new(
             "master_without_work",
@@ -455,7 +456,7 @@ fn missing_in_collectives() -> Vec<Deadlock> {
             "missing_in_ibarrier",
             4,
             "rank 3 waits in MPI_Recv for rank 0, tag 1; \
-             ranks 0-2 wait in MPI_Wait for rank 3: they wait for each other",
+             ranks 0-2 wait in MPI_Wait (MPI_Ibarrier) for rank 3: they wait for each other",
         )
         .line(&[
             "  waits for MPI_Ibarrier on MPI_COMM_WORLD: ranks 0-2 have begun it, rank 3 has not",
@@ -476,7 +477,7 @@ fn missing_in_collectives() -> Vec<Deadlock> {
         Deadlock::new(
             "ibarrier_twice",
             2,
-            "rank 0 is in MPI_Finalize; rank 1 waits for it in MPI_Wait",
+            "rank 0 is in MPI_Finalize; rank 1 waits for it in MPI_Wait (MPI_Ibarrier)",
         )
         .line(&["  waits for MPI_Ibarrier on MPI_COMM_WORLD: rank 1 has begun it, rank 0 has not"]),
     ]
@@ -553,7 +554,7 @@ fn ranks_that_do_not_come_back() -> Vec<Deadlock> {
         Deadlock::new(
             "without_init",
             3,
-            "rank 1 has not called MPI_Init; ranks 0, 2 wait for it in MPI_Init_thread",
+            "rank 1 has not called MPI_Init; ranks 0, 2 wait for it in MPI_Init",
         )
         .line(&["rank 1: has not called MPI_Init"])
         .asked(),

@@ -511,7 +511,8 @@ static const struct {
     NAMED(missing_in_gather), NAMED(bcast_and_ibcast), NAMED(barrier_and_ibarrier), NAMED(ibarrier_twice),
     NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
     NAMED(finalize_and_barrier), NAMED(finalize_and_receive), NAMED(chain_to_finalize),
-    NAMED(threads), NAMED(stopped), NAMED(computes), {"without_init", barrier},
+    NAMED(threads), NAMED(stopped), NAMED(computes),
+    {"without_init", barrier},
 };
 
 int main(int argc, char **argv)
