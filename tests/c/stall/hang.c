@@ -508,11 +508,10 @@ static const struct {
     NAMED(waitall_of_many), NAMED(waitany), NAMED(waitsome), NAMED(persistent_not_started),
     NAMED(issend), NAMED(missing_in_barrier), NAMED(missing_in_allreduce),
     NAMED(missing_in_split), NAMED(missing_in_dup), NAMED(missing_in_ibarrier),
-    NAMED(missing_in_gather), NAMED(bcast_and_ibcast), NAMED(barrier_and_ibarrier), NAMED(ibarrier_twice),
-    NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
+    NAMED(missing_in_gather), NAMED(bcast_and_ibcast), NAMED(barrier_and_ibarrier),
+    NAMED(ibarrier_twice), NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
     NAMED(finalize_and_barrier), NAMED(finalize_and_receive), NAMED(chain_to_finalize),
-    NAMED(threads), NAMED(stopped), NAMED(computes),
-    {"without_init", barrier},
+    NAMED(threads), NAMED(stopped), NAMED(computes), {"without_init", barrier},
 };
 
 int main(int argc, char **argv)
