@@ -16,7 +16,7 @@ const REPORT: [&str; 4] = ["--stall-after", "3", "--stall", "report"];
 const OFF: [&str; 2] = ["--stall", "off"];
 
 /// The exit status of a job that `--stall abort` has ended.
-const STALLED: i32 = 125;
+const STALLED: i32 = 123;
 /// The exit status of a job that SIGTERM has ended.
 const TERMINATED: i32 = 143;
 
