@@ -316,8 +316,13 @@ fn receives() -> Vec<Deadlock> {
             "rank 0 waits in MPI_Recv for rank 1, tag 1; \
              rank 1 waits in MPI_Recv for rank 0, tag 1: nobody sends",
         )
-        .line(&["rank 0, thread 1 of 2: MPI_Recv(count=1, MPI_INT, source=1, tag=1,"])
-        .line(&["rank 0, thread 2 of 2: MPI_Recv(count=1, MPI_INT, source=1, tag=1,"])
+        .line(&["rank 0, thread 1 of 2: MPI_Recv"])
+        .line(&["rank 0, thread 2 of 2: MPI_Recv"])
+        .line(&[
+            "rank 0, thread ",
+            ": MPI_Recv(count=1, MPI_INT, source=1, tag=1,",
+        ])
+        .line(&["  waits for a message from rank 1, tag 1"])
         .over_ssh_too(),
     ]
 }
