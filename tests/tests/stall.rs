@@ -21,7 +21,7 @@ const STALLED: i32 = 123;
 const TERMINATED: i32 = 143;
 
 /// The jobs mostly wait, so many of them run at the same time.
-const AT_ONCE: usize = 40;
+const AT_ONCE: usize = 24;
 /// How long a report may take.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// How long after a SIGQUIT another one is sent.

@@ -1,6 +1,6 @@
 /* A program that hangs: `hang NAME`, where NAME is one of the deadlocks of the table at the end. A
  * rank whose function returns goes into MPI_Finalize. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "../check.h"
 #include <pthread.h>
 #include <signal.h>
@@ -474,6 +474,8 @@ static void computes(void)
     volatile unsigned long count = 0;
 
     if (rank == 1) {
+        /* Other jobs run at the same time. */
+        nice(10);
         print_ready();
         for (;;)
             count++;
