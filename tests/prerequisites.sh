@@ -32,6 +32,7 @@ look() {
     need iptables iptables "the test under packet loss"
     need unshare util-linux "the test under packet loss"
     need setpriv util-linux "the test that mpirun writes no core file"
+    need python3 python3 "the test of a program in Python that hangs"
     need ethtool ethtool "the networks of the comparisons"
     need valgrind valgrind "the count of instructions and the search for wrong memory"
 }

@@ -10,6 +10,7 @@ use mpi_lite::ids::Context;
 use crate::abi;
 use crate::comm::CommObject;
 use crate::global::LIBRARY;
+use crate::python;
 use crate::record::is_recorded;
 use crate::stack;
 
@@ -31,6 +32,7 @@ impl Program for Caller {
         let arguments = kept.map(str::to_owned).chain(own_communicator(thread));
         thread.arguments = arguments.collect();
         thread.frames = frames;
+        thread.python = python::line_of_this_thread().unwrap_or_default();
     }
 
     fn name(&self, communicators: &mut [CommunicatorState]) {

@@ -5,6 +5,9 @@ use std::process::Command;
 
 use crate::scratch::Scratch;
 
+/// Warnings are errors.
+const STRICT: &[&str] = &["-std=c99", "-Wall", "-Wextra", "-Werror"];
+
 /// The directory given to `make install PREFIX=...`.
 ///
 /// # Panics
@@ -60,11 +63,7 @@ pub fn c_source(path: &str) -> PathBuf {
 /// # Errors
 /// What the compiler said.
 pub fn compile(source: &Path, scratch: &Scratch) -> Result<PathBuf, String> {
-    compile_with(
-        source,
-        scratch,
-        &["-std=c99", "-Wall", "-Wextra", "-Werror"],
-    )
+    compile_with(source, scratch, STRICT)
 }
 
 /// Compiles the C file at this path of the source tree.
@@ -73,7 +72,17 @@ pub fn compile(source: &Path, scratch: &Scratch) -> Result<PathBuf, String> {
 /// If it cannot be compiled; says what the compiler said.
 #[must_use]
 pub fn build(path: &str, scratch: &Scratch) -> PathBuf {
-    compile(&c_source(path), scratch).unwrap_or_else(|why| panic!("{why}"))
+    build_with(path, scratch, &[])
+}
+
+/// Compiles the C file at this path of the source tree with more flags.
+///
+/// # Panics
+/// If it cannot be compiled; says what the compiler said.
+#[must_use]
+pub fn build_with(path: &str, scratch: &Scratch, flags: &[&str]) -> PathBuf {
+    let flags = [STRICT, flags].concat();
+    compile_with(&c_source(path), scratch, &flags).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn compile_with(source: &Path, scratch: &Scratch, flags: &[&str]) -> Result<PathBuf, String> {

@@ -13,7 +13,7 @@ mod ssh;
 pub mod tidy;
 pub mod wire;
 
-pub use install::{build, c_source, compile, prefix, source_root, tool};
+pub use install::{build, build_with, c_source, compile, prefix, source_root, tool};
 pub use job::{Job, Outcome, Running};
 pub use process::{Process, SOON, udp_ports, wait_until_gone};
 pub use program::{Exit, Program, programs, transports};

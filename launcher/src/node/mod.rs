@@ -26,6 +26,7 @@ use serde_bytes::ByteBuf;
 use crate::failure::LAUNCH;
 use crate::guard::Guard;
 use crate::poll::{Interests, Token, earlier};
+use crate::stall::source::Source;
 use crate::wire::{Ended, OUTPUT_WINDOW, Order, Report, Stream};
 
 use channel::Outgoing;
@@ -82,6 +83,8 @@ pub struct Node {
     reports: VecDeque<Report>,
     /// What the ranks are asked now.
     question: Option<Question>,
+    /// Of the programs of the ranks.
+    source: Source,
     guard: Option<Guard>,
     /// After how much silence of ours the guard ends the ranks; `None`: never.
     silent_for: Option<Duration>,
@@ -107,6 +110,7 @@ impl Node {
             input: None,
             reports: VecDeque::new(),
             question: None,
+            source: Source::default(),
             guard: None,
             silent_for: None,
             on_the_way: 0,

@@ -16,6 +16,9 @@ use crate::wire::{Answer, Report};
 /// How long a rank has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long the files of the program are read for its lines.
+const READING_TIME: Duration = Duration::from_millis(300);
+
 /// In what `/proc` counts processor time on every machine that we run on (`USER_HZ`).
 const TICK_MS: u64 = 10;
 
@@ -26,6 +29,9 @@ pub(super) struct Question {
     asked_at: Instant,
     /// The ranks that it has no answer of, by place, with the processor time that they had used.
     open: BTreeMap<usize, Duration>,
+    /// The states of those that have answered, by place. They are passed on together, with the
+    /// lines of the program: ranks call from few places.
+    states: Vec<(usize, Box<RankState>)>,
 }
 
 impl Question {
@@ -53,14 +59,17 @@ impl Node {
             number,
             asked_at: now,
             open,
+            states: Vec::new(),
         });
     }
 
     /// Passes on the answer of a rank, if it is to the question of now.
     pub(super) fn hear_state(&mut self, place: usize, number: u32, state: Box<RankState>) {
         let question = self.question.as_mut().filter(|it| it.number == number);
-        if question.is_some_and(|it| it.open.remove(&place).is_some()) {
-            self.answer(place, number, Answer::State(state));
+        if let Some(question) = question
+            && question.open.remove(&place).is_some()
+        {
+            question.states.push((place, state));
         }
     }
 
@@ -73,6 +82,7 @@ impl Node {
             number,
             asked_at,
             mut open,
+            states,
         } = question;
         let waited = now.saturating_duration_since(asked_at);
         open.retain(|place, used| {
@@ -86,12 +96,24 @@ impl Node {
             }
             is_open
         });
-        if !open.is_empty() {
-            self.question = Some(Question {
-                number,
-                asked_at,
-                open,
-            });
+        if open.is_empty() {
+            return self.pass_states(number, states);
+        }
+        self.question = Some(Question {
+            number,
+            asked_at,
+            open,
+            states,
+        });
+    }
+
+    /// Passes on what the ranks have answered, with the lines of the program.
+    fn pass_states(&mut self, number: u32, mut states: Vec<(usize, Box<RankState>)>) {
+        let mut unfilled: Vec<_> = states.iter_mut().map(|(_, state)| &mut **state).collect();
+        self.source
+            .fill(&mut unfilled, Instant::now() + READING_TIME);
+        for (place, state) in states {
+            self.answer(place, number, Answer::State(state));
         }
     }
 
