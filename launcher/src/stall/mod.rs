@@ -23,6 +23,11 @@ pub fn report(snapshot: &Snapshot) -> Vec<String> {
     };
     let words = |doing: &Doing| match doing {
         Doing::BeforeInit => "has not called MPI_Init".to_string(),
+        Doing::Silent(ProcessSeen {
+            state,
+            stopped_ms: Some(stopped_ms),
+            ..
+        }) => format!("is stopped (state {state}) for {} s", stopped_ms / 1000),
         Doing::Silent(process) => format!("does not answer (state {}, ", process.state),
         other => format!("{other:?}"),
     };
