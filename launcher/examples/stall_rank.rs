@@ -38,6 +38,10 @@ fn main() {
         let mut state = blocked_since(start);
         match mode {
             "silent" => continue,
+            "stop" => {
+                stop_oneself();
+                continue;
+            }
             "compute" | "work" => state.threads.clear(),
             "threads" => state.threads = vec![ThreadState::default(); THREADS_MAX + 1],
             "long" => state.last_call = "x".repeat(STATE_MAX),
@@ -144,6 +148,12 @@ impl Channel {
         self.reader.kill().expect("it is our child");
         exit(0);
     }
+}
+
+fn stop_oneself() {
+    let own = std::process::id().to_string();
+    let kill = Command::new("kill").args(["-STOP", &own]).status();
+    kill.expect("kill runs");
 }
 
 fn forever() -> ! {

@@ -163,6 +163,21 @@ fn a_rank_that_does_not_answer_is_named_after_a_second() {
 }
 
 #[test]
+fn a_rank_that_is_stopped_is_named_as_such() {
+    for options in [&[][..], &["--host", "n1:1,n2:1"]] {
+        let job = Watched::start(options, &["stop", "1"]);
+        job.wait_for_reports(1);
+        let outcome = job.end();
+        let words = "mpirun: rank 1: is stopped (state T) for ";
+        let named = outcome
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with(words));
+        assert_eq!(named.count(), 1, "{outcome:?}");
+    }
+}
+
+#[test]
 fn what_the_ranks_do_is_printed_before_the_time_limit_ends_them() {
     let mut jobs = Vec::new();
     for hosts in [&[][..], &["--host", "n1:1,n2:1"]] {

@@ -98,7 +98,7 @@ fn between_ports_of_now(old: &[Captured], now: &[Captured]) -> Vec<Captured> {
 
 #[test]
 fn a_datagram_of_the_first_round_of_init_is_dropped_in_the_second() {
-    // An encrypted datagram is first dropped by its number, if the second round has had that number.
+    // An encrypted datagram is first dropped by its number, if the second round has had it.
     let reasons: [&[_]; 3] = [&["foreign"], &["forged"], &["forged", "replayed"]];
     for (seal, reasons) in SEALS.into_iter().zip(reasons) {
         let mut job = TwoRounds::start(seal);
