@@ -275,7 +275,8 @@ impl<'a> Search<'_, 'a> {
                 break;
             }
             let starts: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
-            let links = self.follow(starts.clone(), with_any);
+            let mut links = self.follow(starts.clone(), with_any);
+            links.retain(|link| ranks.binary_search(&link.wait.rank).is_err());
             if !links.is_empty() {
                 for rank in starts {
                     self.explained[rank] = true;
