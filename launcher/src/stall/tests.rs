@@ -1311,3 +1311,17 @@ fn a_report_has_four_reasons_at_most() {
     assert_eq!(reasons.len(), 4);
     assert!(reasons[3].starts_with("rank 6 waits in MPI_Recv for rank 7"));
 }
+
+#[test]
+fn a_message_for_later_does_not_hide_why_its_sender_waits() {
+    let receiver = with(recv_state(1, 7), |state| {
+        state.unexpected = vec![held(1, 8)];
+    });
+    assert_eq!(
+        reasons(vec![receiver, recv(2, 1), in_finalize()]),
+        [
+            "rank 2 is in MPI_Finalize; rank 1 waits for it in MPI_Recv, tag 1; rank 0 waits for \
+             rank 1 in MPI_Recv, tag 7"
+        ]
+    );
+}
