@@ -17,6 +17,9 @@ use super::{Occasion, Snapshot};
 /// The most reasons of a report.
 const REASONS_MAX: usize = 4;
 
+/// How many messages that nearly fit are looked into.
+const NEAR_MAX: usize = 64;
+
 /// How many edges the search for cycles follows.
 const SEARCH_MAX: usize = 4_000_000;
 
@@ -135,9 +138,10 @@ impl<'a> Search<'_, 'a> {
             self.explain(ranks.collect());
             self.reasons.push(Reason::Mixed(mixed));
         }
-        self.near(snapshot);
+        self.near(snapshot, true);
         self.ends(Nature::is_over, false);
         self.cycles();
+        self.near(snapshot, false);
         self.any_source(snapshot);
         self.ends(|nature| nature != Nature::Waits && !nature.is_over(), true);
         self.on_its_way(snapshot);
@@ -237,23 +241,54 @@ impl<'a> Search<'_, 'a> {
         !self.explained[rank as usize] && natures != (Nature::InFinalize, Nature::Waits)
     }
 
-    /// Messages that stuck receives nearly take.
-    fn near(&mut self, snapshot: &'a Snapshot) {
+    /// Messages that stuck receives nearly take. With `is_strict` their senders send no more unless
+    /// the receivers go on.
+    fn near(&mut self, snapshot: &'a Snapshot, is_strict: bool) {
+        let mut budget = NEAR_MAX;
         for wait in all(snapshot) {
             let (Operation::Receive(wanted) | Operation::Probe(wanted)) = wait.operation else {
                 continue;
             };
-            if self.is_full() || !self.is_stuck(wait.rank) {
+            if self.is_full() || budget == 0 || !self.is_stuck(wait.rank) {
                 continue;
             }
             let near = self.messages.near(wait.rank, wanted, self.communicators);
             let mut near = near.into_iter();
-            if let Some(near) = near.find(|near| near.difference != Difference::Room) {
-                let sender = near.sender.map(|sender| sender.rank);
-                self.explain(std::iter::once(wait.rank).chain(sender).collect());
-                self.reasons.push(Reason::Near(wait, near));
+            let Some(near) = near.find(|near| near.difference != Difference::Room) else {
+                continue;
+            };
+            budget -= 1;
+            if is_strict && !self.depends(near.source.world, wait.rank) {
+                continue;
+            }
+            let sender = near.sender.map(|sender| sender.rank);
+            self.explain(std::iter::once(wait.rank).chain(sender).collect());
+            self.reasons.push(Reason::Near(wait, near));
+        }
+    }
+
+    /// Returns true if a rank is over, or waits for another one, maybe through others.
+    fn depends(&self, rank: u32, on: u32) -> bool {
+        let rank = rank as usize;
+        let is_over = |node: usize| {
+            self.natures
+                .get(node)
+                .is_some_and(|nature| nature.is_over())
+        };
+        if rank >= self.natures.len() || is_over(rank) {
+            return true;
+        }
+        let mut seen = vec![false; self.graph.nodes.len()];
+        let mut nodes = vec![on as usize];
+        while let Some(node) = nodes.pop() {
+            if node == rank {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[node], true) && !is_over(node) {
+                nodes.extend(&self.graph.parents[node]);
             }
         }
+        false
     }
 
     /// Waits that end in ranks of some natures.
@@ -275,7 +310,8 @@ impl<'a> Search<'_, 'a> {
                 break;
             }
             let starts: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
-            let links = self.follow(starts.clone(), with_any);
+            let mut links = self.follow(starts.clone(), with_any);
+            links.retain(|link| ranks.binary_search(&link.wait.rank).is_err());
             if !links.is_empty() {
                 for rank in starts {
                     self.explained[rank] = true;

@@ -18,7 +18,7 @@ pub(super) struct Group {
     /// Sorted.
     pub(super) ranks: Vec<u32>,
     heads: Vec<Head>,
-    /// What stands below the heads.
+    /// What stands below them all.
     below: Vec<String>,
 }
 
@@ -31,24 +31,30 @@ struct Head {
     ms: Option<u64>,
     /// `, at solver.c:41 in exchange`.
     place: String,
+    /// What stands below it.
+    below: Vec<String>,
 }
 
 impl Group {
     pub(super) fn lines(&self) -> Vec<String> {
         let ranks = in_words(&self.ranks);
-        let heads = self.heads.iter().map(|head| {
+        let mut lines = Vec::new();
+        for head in &self.heads {
+            let Head { thread, what, .. } = head;
             let time = head.ms.map_or_else(String::new, duration);
-            format!("{ranks}{}: {}{time}{}", head.thread, head.what, head.place)
-        });
-        let below = self.below.iter().map(|line| format!("  {line}"));
-        let lines = heads.chain(below);
-        lines.map(|line| printable_line(&line)).collect()
+            lines.push(format!("{ranks}{thread}: {what}{time}{}", head.place));
+            lines.extend(head.below.iter().map(|line| format!("  {line}")));
+        }
+        lines.extend(self.below.iter().map(|line| format!("  {line}")));
+        lines.iter().map(|line| printable_line(line)).collect()
     }
 
     /// What ranks in the same state have in common: all words but the time.
     fn state(&self) -> String {
-        let heads = self.heads.iter();
-        let heads = heads.flat_map(|head| [&head.thread, &head.what, &head.place]);
+        let heads = self.heads.iter().flat_map(|head| {
+            let own = [&head.thread, &head.what, &head.place];
+            own.into_iter().chain(&head.below)
+        });
         let parts = heads.chain(&self.below).map(String::as_str);
         parts.collect::<Vec<_>>().join("\n")
     }
@@ -68,6 +74,7 @@ impl Head {
             what,
             ms: None,
             place: String::new(),
+            below: Vec::new(),
         }
     }
 }
@@ -168,7 +175,7 @@ impl Lines<'_, '_> {
             }
             Doing::Answered(state) => {
                 below = self.below(rank, state);
-                heads(state)
+                self.heads(rank, state)
             }
             Doing::BeforeInit => vec![Head::new("has not called MPI_Init".into())],
             Doing::Finalized => vec![Head::new("has finalized".into())],
@@ -189,16 +196,30 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// What stands below the lines of a rank that waits.
+    /// A line for each thread.
+    fn heads(&self, rank: u32, state: &RankState) -> Vec<Head> {
+        let count = waiting(state);
+        let threads = threads(state).iter().take(ITEMS_MAX).zip(1..);
+        let heads = threads.map(|(thread, number)| Head {
+            thread: match count {
+                1 => String::new(),
+                count => format!(", thread {number} of {count}"),
+            },
+            what: call(thread),
+            ms: Some(thread.blocked_ms),
+            place: at(thread).map_or_else(String::new, |at| format!(", at {at}")),
+            below: self.operations(rank, thread),
+        });
+        heads.collect()
+    }
+
+    /// What stands below the lines of the threads of a rank.
     fn below(&self, rank: u32, state: &RankState) -> Vec<String> {
         let mut lines = Vec::new();
-        for thread in threads(state).iter().take(ITEMS_MAX) {
-            self.operations(rank, thread, &mut lines);
-        }
-        let count = state.threads.len() as u64 + u64::from(state.threads_left_out);
-        if count > ITEMS_MAX as u64 {
-            let more = count - ITEMS_MAX as u64;
-            lines.push(format!("and {more} more threads that wait"));
+        match waiting(state) - threads(state).len().min(ITEMS_MAX) as u64 {
+            0 => (),
+            1 => lines.push("and 1 more thread that waits".into()),
+            more => lines.push(format!("and {more} more threads that wait")),
         }
         if state.may_go_on {
             lines.push("another thread computes".into());
@@ -208,7 +229,9 @@ impl Lines<'_, '_> {
         lines
     }
 
-    fn operations(&self, rank: u32, thread: &ThreadState, lines: &mut Vec<String>) {
+    /// What a thread waits for.
+    fn operations(&self, rank: u32, thread: &ThreadState) -> Vec<String> {
+        let mut lines = Vec::new();
         let is_direct = is_in_its_call(thread);
         for operation in operations(thread) {
             let wait = Wait {
@@ -216,17 +239,16 @@ impl Lines<'_, '_> {
                 thread,
                 operation,
             };
-            if let Some(line) = self.operation(wait, is_direct) {
-                lines.push(line);
-            }
-            if is_direct && let Some(line) = self.communicator(wait) {
-                lines.push(line);
+            lines.extend(self.operation(wait, is_direct));
+            if is_direct {
+                lines.extend(self.communicator(wait));
             }
         }
         match left_out(thread) {
             0 => (),
             more => lines.push(format!("and {more} more")),
         }
+        lines
     }
 
     /// What an operation waits for, unless the line of its call names it.
@@ -264,21 +286,20 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Which ranks have come to a collective, and which have not.
+    /// Which ranks have come to a collective, and which have not, as far as that is known.
     fn collective(&self, wait: Wait<'_>) -> Option<String> {
+        let Operation::Collective { name, .. } = wait.operation else {
+            return None;
+        };
         let meeting = Meeting::of(wait, &self.finding.communicators)?;
-        let attendance = self.attendance.get(&meeting)?;
-        match wait.operation {
-            Operation::Collective { .. } if meeting.form == Form::Blocking => {
-                Some(attendance.of_blocking())
-            }
-            Operation::Collective { name, .. } => {
-                let on = self.finding.name(meeting.communicator);
-                let (name, ranks) = (printable(name), attendance.of_request());
-                Some(format!("waits for {name} on {on}: {ranks}"))
-            }
-            _ => None,
+        let attendance = self.attendance.get(&meeting);
+        if meeting.form == Form::Blocking {
+            return attendance.map(Attendance::of_blocking);
         }
+        let on = self.finding.name(meeting.communicator);
+        let ranks = attendance.map(|ranks| format!(": {}", ranks.of_request()));
+        let ranks = ranks.unwrap_or_default();
+        Some(format!("waits for {} on {on}{ranks}", printable(name)))
     }
 
     /// Explains the communicator that the line of a call names.
@@ -373,26 +394,14 @@ impl Lines<'_, '_> {
     }
 }
 
+/// How many threads of a rank wait.
+fn waiting(state: &RankState) -> u64 {
+    (state.threads.len() as u64).saturating_add(state.threads_left_out.into())
+}
+
 /// Returns true if the arguments of the call are those of its only operation.
 fn is_in_its_call(thread: &ThreadState) -> bool {
     let is_on_requests = thread.call.starts_with("MPI_Wait") || thread.call.contains("endrecv");
     let is_alone = thread.operations.len() == 1 && thread.left_out == 0;
     is_alone && !is_on_requests && !thread.call.is_empty()
-}
-
-/// A line for each thread.
-fn heads(state: &RankState) -> Vec<Head> {
-    let listed = u32::try_from(state.threads.len()).unwrap_or(u32::MAX);
-    let count = listed.saturating_add(state.threads_left_out);
-    let threads = threads(state).iter().take(ITEMS_MAX).zip(1..);
-    let heads = threads.map(|(thread, number)| Head {
-        thread: match count {
-            1 => String::new(),
-            count => format!(", thread {number} of {count}"),
-        },
-        what: call(thread),
-        ms: Some(thread.blocked_ms),
-        place: at(thread).map_or_else(String::new, |at| format!(", at {at}")),
-    });
-    heads.collect()
 }

@@ -302,7 +302,8 @@ fn a_message_on_another_communicator_is_the_reason() {
     assert_eq!(
         reasons(ranks.clone()),
         [
-            "rank 0 waits in MPI_Recv for rank 2, tag 7; rank 2 (1 in \"halo\") has sent it tag 7 on \
+            "rank 0 waits in MPI_Recv for rank 2, tag 7; rank 2 (1 in \"halo\") has sent it tag 7 \
+             on \
           \"halo\", which nobody received"
         ]
     );
@@ -546,8 +547,8 @@ fn a_message_whose_receive_is_posted_is_on_its_way() {
     assert_eq!(
         reasons(vec![barrier(2), barrier(2)]),
         [
-            "all ranks have come to MPI_Barrier on MPI_COMM_WORLD, and it does not end: the network \
-          holds it up, or mpi-lite has an error"
+            "all ranks have come to MPI_Barrier on MPI_COMM_WORLD, and it does not end: the \
+          network holds it up, or mpi-lite has an error"
         ]
     );
 }
@@ -621,8 +622,8 @@ fn a_wait_for_any_is_not_stuck_while_one_can_come() {
     assert_eq!(
         any(computes()),
         [
-            "rank 2 computes; rank 0 waits for it in MPI_Waitany, tag 8; rank 1 waits for rank 0 in \
-          MPI_Recv, tag 1"
+            "rank 2 computes; rank 0 waits for it in MPI_Waitany, tag 8; rank 1 waits for rank 0 \
+          in MPI_Recv, tag 1"
         ]
     );
     assert_eq!(
@@ -687,8 +688,8 @@ fn a_rank_with_two_threads_is_stuck_if_both_are() {
     assert_eq!(
         reasons(two(receive(1, 8))),
         [
-            "rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv for rank 0, tag 1: \
-          nobody sends"
+            "rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv for rank 0, tag \
+          1: nobody sends"
         ]
     );
     assert_eq!(
@@ -1148,4 +1149,179 @@ fn the_report_of_many_long_lists_ends_with_a_count() {
     assert_eq!(lines.len(), LINES_MAX);
     assert!(lines.iter().any(|line| line.ends_with(" more lines")));
     assert!(lines.last().unwrap().starts_with("reason: "));
+}
+
+#[test]
+fn communicators_that_differ_are_the_reason() {
+    let sender = with(state(vec![thread("MPI_Ssend", vec![])]), |state| {
+        state.communicators.push(halo());
+        state.threads[0].operations = vec![Operation::Send {
+            context: HALO,
+            dest: peer(0),
+            tag: 7,
+            bytes: 4,
+            is_synchronous: true,
+        }];
+    });
+    let receiver = with(recv_state(2, 7), |state| state.communicators.push(halo()));
+    let mut ranks = vec![in_finalize(); 7];
+    ranks[0] = receiver;
+    ranks[2] = sender;
+    assert_eq!(
+        reasons(ranks.clone()),
+        [
+            "rank 2 waits in MPI_Ssend until rank 0 receives tag 7 on \"halo\"; rank 0 waits in \
+             MPI_Recv for rank 2, tag 7: the communicators differ"
+        ]
+    );
+    assert_eq!(
+        lines(ranks)[1],
+        "  nearly fits: the message from rank 2 (1 in \"halo\") is on \"halo\", not on \
+         MPI_COMM_WORLD"
+    );
+}
+
+#[test]
+fn groups_without_a_common_member_may_use_the_same_context() {
+    let half = |first: u32, begun| CommunicatorState {
+        context: HALO,
+        name: String::new(),
+        made: "MPI_Comm_split on MPI_COMM_WORLD".into(),
+        size: 2,
+        first,
+        members: Run::of([first, first + 2]),
+        begun,
+        begun_nonblocking: 0,
+    };
+    let barrier = |first| {
+        let operation = Operation::Collective {
+            context: HALO,
+            name: "MPI_Barrier".into(),
+            root: None,
+            number: 1,
+            is_blocking: true,
+        };
+        with(
+            state(vec![thread("MPI_Barrier", vec![operation])]),
+            |state| {
+                state.communicators.push(half(first, 1));
+            },
+        )
+    };
+    let late = with(state(vec![]), |state| {
+        state.communicators.push(half(1, 0));
+        state.last_call.clear();
+    });
+    let ranks = vec![barrier(0), barrier(1), in_finalize(), late];
+    assert_eq!(
+        report(&snapshot(ranks))[1..],
+        [
+            "rank 0: MPI_Barrier() for 12 s",
+            "  has come: rank 0; has not come: rank 2",
+            "  communicator 5: made by MPI_Comm_split on MPI_COMM_WORLD, 2 ranks: 0, 2",
+            "rank 1: MPI_Barrier() for 12 s",
+            "  has come: rank 1; has not come: rank 3",
+            "  communicator 5: made by MPI_Comm_split on MPI_COMM_WORLD, 2 ranks: 1, 3",
+            "rank 2: in MPI_Finalize for 12 s",
+            "rank 3: computes",
+            "reason: rank 2 is in MPI_Finalize; rank 0 waits for it in MPI_Barrier on \
+             communicator 5",
+            "reason: rank 3 computes; rank 1 waits for it in MPI_Barrier on communicator 5",
+        ]
+    );
+}
+
+#[test]
+fn a_persistent_collective_has_those_that_wait_in_it() {
+    let start = || meets(3, "MPI_Wait", collective("MPI_Ibarrier", None, 0), (0, 0));
+    let ranks = vec![start(), start(), in_finalize()];
+    assert_eq!(
+        report(&snapshot(ranks))[1..],
+        [
+            "ranks 0-1: MPI_Wait() for 12 s",
+            "  waits for MPI_Ibarrier on MPI_COMM_WORLD: ranks 0-1 have begun it, rank 2 has not",
+            "rank 2: in MPI_Finalize for 12 s",
+            "reason: rank 2 is in MPI_Finalize; ranks 0-1 wait for it in MPI_Wait (MPI_Ibarrier)",
+        ]
+    );
+}
+
+#[test]
+fn init_and_finalize_wait_for_all_ranks() {
+    let init = || waits("MPI_Init", vec![Operation::Job]);
+    let ranks = vec![init(), init(), Doing::BeforeInit];
+    assert_eq!(lines(ranks.clone())[0], "ranks 0-1: in MPI_Init for 12 s");
+    assert_eq!(
+        reasons(ranks),
+        ["rank 2 has not called MPI_Init; ranks 0-1 wait for it in MPI_Init"]
+    );
+    assert_eq!(
+        reasons(vec![in_finalize(), in_finalize(), computes()]),
+        ["rank 2 computes; ranks 0-1 wait for it in MPI_Finalize"]
+    );
+    let why = "the network holds it up, or mpi-lite has an error";
+    assert_eq!(
+        reasons(vec![in_finalize(), in_finalize()]),
+        [format!(
+            "all ranks have come to MPI_Finalize, and it does not end: {why}"
+        )]
+    );
+}
+
+#[test]
+fn a_rank_that_does_not_answer_may_have_come() {
+    assert_eq!(
+        lines(vec![barrier(3), silent('S', 0), computes()])[1],
+        "  has come: rank 0; has not come: rank 2; not known: rank 1"
+    );
+}
+
+#[test]
+fn the_lines_of_a_thread_stand_together() {
+    let threads = vec![
+        thread("MPI_Wait", vec![receive(1, 7)]),
+        thread("MPI_Wait", vec![receive(1, 8)]),
+    ];
+    let rank = with(state(threads), |state| {
+        state.threads_left_out = 3;
+        state.may_go_on = true;
+    });
+    let ranks = vec![rank, recv(0, 1)];
+    assert_eq!(
+        lines(ranks.clone())[..6],
+        [
+            "rank 0, thread 1 of 5: MPI_Wait() for 12 s",
+            "  waits for a message from rank 1, tag 7",
+            "rank 0, thread 2 of 5: MPI_Wait() for 12 s",
+            "  waits for a message from rank 1, tag 8",
+            "  and 3 more threads that wait",
+            "  another thread computes",
+        ]
+    );
+    assert_eq!(
+        reasons(ranks),
+        ["rank 0 computes in another thread; rank 1 waits for it in MPI_Recv, tag 1"]
+    );
+}
+
+#[test]
+fn a_report_has_four_reasons_at_most() {
+    let pairs = (0..20).map(|rank| recv(rank ^ 1, 0));
+    let reasons = reasons(pairs.collect());
+    assert_eq!(reasons.len(), 4);
+    assert!(reasons[3].starts_with("rank 6 waits in MPI_Recv for rank 7"));
+}
+
+#[test]
+fn a_message_for_later_does_not_hide_why_its_sender_waits() {
+    let receiver = with(recv_state(1, 7), |state| {
+        state.unexpected = vec![held(1, 8)];
+    });
+    assert_eq!(
+        reasons(vec![receiver, recv(2, 1), in_finalize()]),
+        [
+            "rank 2 is in MPI_Finalize; rank 1 waits for it in MPI_Recv, tag 1; rank 0 waits for \
+             rank 1 in MPI_Recv, tag 7"
+        ]
+    );
 }
