@@ -261,7 +261,8 @@ impl Channel {
                     self.paused_until = Some(Instant::now() + DESCRIPTORS_PAUSE);
                     return;
                 }
-                Err(_) => self.is_closed = true,
+                // The rank takes nothing more. What it has sent is still to be read.
+                Err(_) => self.outgoing.clear(),
             }
         }
     }
@@ -385,6 +386,19 @@ mod tests {
             "{text}"
         );
         assert!(channel.is_closed());
+    }
+
+    #[test]
+    fn what_a_rank_sent_before_its_end_is_read_though_it_takes_nothing_more() {
+        let (mut channel, mut rank) = pair();
+        let messages = [hello(), FromRank::Finalized];
+        for message in &messages {
+            rank.write_all(&protocol::encode(message).unwrap()).unwrap();
+        }
+        drop(rank);
+        channel.send(Outgoing::new(&ToRank::Refused("late".into())));
+        assert_eq!(channel.receive(&mut [0; 64]).unwrap(), messages);
+        assert!(!channel.has_outgoing());
     }
 
     #[test]
