@@ -29,8 +29,16 @@ impl Program for Caller {
         let kept = LIBRARY.last().arguments(&thread.call);
         let kept = kept.iter().flat_map(|line| line[1..].split(", "));
         let kept = kept.filter(|argument| !argument.is_empty());
-        let arguments = kept.map(str::to_owned).chain(own_communicator(thread));
-        thread.arguments = arguments.collect();
+        let mut arguments: Vec<String> = kept.map(str::to_owned).collect();
+        if arguments.is_empty() && is_recorded(&thread.call) {
+            // Another thread has entered a call since.
+            arguments = thread
+                .operations
+                .first()
+                .map_or_else(Vec::new, arguments_of);
+        }
+        arguments.extend(own_communicator(thread));
+        thread.arguments = arguments;
         thread.frames = frames;
         thread.python = python::line_of_this_thread().unwrap_or_default();
     }
@@ -60,6 +68,31 @@ impl Program for Caller {
     }
 }
 
+/// The arguments of a call that waits for this operation, as far as the engine knows them.
+fn arguments_of(operation: &Operation) -> Vec<String> {
+    let or_any = |value: Option<String>, any: &str| value.unwrap_or_else(|| any.to_owned());
+    match operation {
+        Operation::Receive(wanted) | Operation::Probe(wanted) => {
+            let source = wanted.source.map(|source| source.rank.to_string());
+            let tag = wanted.tag.map(|tag| tag.to_string());
+            let room = wanted.room.map(|room| format!("{room} bytes"));
+            let rest = [
+                format!("source={}", or_any(source, "MPI_ANY_SOURCE")),
+                format!("tag={}", or_any(tag, "MPI_ANY_TAG")),
+            ];
+            room.into_iter().chain(rest).collect()
+        }
+        Operation::Send {
+            dest, tag, bytes, ..
+        } => vec![
+            format!("{bytes} bytes"),
+            format!("dest={}", dest.rank),
+            format!("tag={tag}"),
+        ],
+        _ => Vec::new(),
+    }
+}
+
 /// The communicator of a call that waits for itself, not for requests of the program.
 fn own_communicator(thread: &ThreadState) -> Option<String> {
     let context = match thread.operations.first()? {
@@ -77,7 +110,7 @@ fn own_communicator(thread: &ThreadState) -> Option<String> {
     };
     let (name, _) = Names::get()?.find(Context(context))?;
     Some(match name.is_empty() {
-        true => "a communicator without a name".into(),
+        true => format!("communicator {context}"),
         false => name,
     })
 }

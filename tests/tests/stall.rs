@@ -322,7 +322,10 @@ fn receives() -> Vec<Deadlock> {
             "rank 0, thread ",
             ": MPI_Recv(count=1, MPI_INT, source=1, tag=1,",
         ])
-        .line(&["  waits for a message from rank 1, tag 1"])
+        .line(&[
+            "rank 0, thread ",
+            ": MPI_Recv(4 bytes, source=1, tag=1, MPI_COMM_WORLD)",
+        ])
         .over_ssh_too(),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mpi_lite::boot::state::{LISTED_MAX, Operation, RankState, ThreadState, Wanted};
+use mpi_lite::boot::state::{HeldMessage, LISTED_MAX, Operation, RankState, ThreadState, Wanted};
 
 use super::Doing;
 use super::analysis::Finding;
@@ -333,10 +333,21 @@ impl Lines<'_, '_> {
         Some(format!("{name}: {made}{size} ranks{members}"))
     }
 
+    /// Returns true if a message belongs to a collective in which its sender still waits.
+    fn is_of_a_wait(&self, rank: u32, held: &HeldMessage) -> bool {
+        let Finding {
+            messages,
+            communicators,
+            ..
+        } = self.finding;
+        messages.is_of_a_wait(rank, held, communicators)
+    }
+
     /// Messages that nobody received.
     fn held(&self, rank: u32, state: &RankState) -> Vec<String> {
         let listed = state.unexpected.iter().take(LISTED_MAX);
         let mut lines: Vec<String> = listed
+            .filter(|held| !self.is_of_a_wait(rank, held))
             .map(|held| {
                 let message = self.finding.message(rank, held, false);
                 format!("holds {message}, that nobody received")

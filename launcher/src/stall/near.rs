@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use mpi_lite::boot::state::{HeldMessage, LISTED_MAX, Operation, Peer, RankState, Wanted};
 
 use super::communicators::{Communicators, Id};
-use super::waits::{Wait, all};
+use super::waits::{Wait, all, operations, threads};
 use super::words::collective;
 use super::{Snapshot, communicators};
 
@@ -133,6 +133,34 @@ impl<'a> Messages<'a> {
         state.unexpected.iter().take(LISTED_MAX).find(|held| {
             let is_other = !held.collective.is_empty() && held.collective != own;
             is_other && communicators.id(wait.rank, held.context) == id
+        })
+    }
+
+    /// Returns true if a message that a rank holds belongs to a collective in which its sender still
+    /// waits.
+    pub(super) fn is_of_a_wait(
+        &self,
+        rank: u32,
+        held: &HeldMessage,
+        communicators: &Communicators<'_>,
+    ) -> bool {
+        let Some(state) = self.states.get(&held.source.world) else {
+            return false;
+        };
+        let id = communicators.id(rank, held.context);
+        threads(state).iter().any(|thread| {
+            operations(thread).iter().any(|operation| {
+                let rank = held.source.world;
+                let wait = Wait {
+                    rank,
+                    thread,
+                    operation,
+                };
+                let Operation::Collective { context, .. } = operation else {
+                    return false;
+                };
+                collective(wait) == held.collective && communicators.id(rank, *context) == id
+            })
         })
     }
 

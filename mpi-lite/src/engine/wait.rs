@@ -276,7 +276,9 @@ impl Engine {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let is_quiet = lane.begin_sleep();
         let answer = ready(lane);
-        if is_quiet && answer.is_none() && !self.has_due_tasks() {
+        // A question that is opened later rings.
+        let is_asked = self.waits.is_open();
+        if is_quiet && answer.is_none() && !is_asked && !self.has_due_tasks() {
             lane.delivery.counters.sleeps += 1;
             if LEADS {
                 lane.begin_sleep_of_leader(wake_at);

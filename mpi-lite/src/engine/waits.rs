@@ -115,6 +115,12 @@ impl Waits {
         since.checked_sub(1).map(Instant)
     }
 
+    /// Returns true if a question is open.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.question.load(Ordering::SeqCst) != 0
+    }
+
     /// Notes that something has come, or that the wait is over.
     #[inline]
     pub(super) fn end(&self, blockage: &mut Blockage) {
