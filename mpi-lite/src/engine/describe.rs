@@ -1,6 +1,8 @@
 //! What a lane holds, in the words of the boot protocol: unfinished operations, messages that
 //! nobody has received, communicators. Only for the report of a job that hangs.
 
+use std::collections::BTreeSet;
+
 use super::Engine;
 use super::delivery::Target;
 use super::envelope::{Envelope, RANK_BITS};
@@ -146,27 +148,19 @@ impl Engine {
         }
     }
 
-    /// Describes the communicators that the state names, and some others.
-    pub(super) fn add_communicators(&self, state: &mut RankState) {
+    /// The communicators that the state names, and some others.
+    pub(super) fn communicators(&self, lane: &Lane, state: &RankState) -> Vec<CommunicatorState> {
         let mut contexts = vec![Context::WORLD];
         let of_threads = state.threads.iter().flat_map(|thread| &thread.operations);
         contexts.extend(of_threads.filter_map(context_of).map(Context));
         let of_messages = state.unexpected.iter();
         contexts.extend(of_messages.map(|message| Context(message.context)));
-        let Some(found) = self.try_with(|lane| {
-            contexts.extend(lane.delivery.ports.contexts(COMMUNICATORS_MAX));
-            let mut seen = std::collections::BTreeSet::new();
-            contexts.retain(|context| seen.insert(*context));
-            contexts.truncate(COMMUNICATORS_MAX);
-            let described = contexts.iter().filter_map(|it| lane.communicator(*it));
-            described.collect()
-        }) else {
-            return;
-        };
-        state.communicators = found;
-        if let Some(program) = self.waits.program() {
-            program.name(&mut state.communicators);
-        }
+        contexts.extend(lane.delivery.ports.contexts(COMMUNICATORS_MAX));
+        let mut seen = BTreeSet::new();
+        contexts.retain(|context| seen.insert(*context));
+        contexts.truncate(COMMUNICATORS_MAX);
+        let described = contexts.iter().filter_map(|it| lane.communicator(*it));
+        described.collect()
     }
 }
 

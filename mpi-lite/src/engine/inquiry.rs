@@ -132,9 +132,7 @@ impl Inquiry {
         if now < open.until && !engine.have_all_answered() {
             return engine.call_followers();
         }
-        if let Some(state) = engine.close_question() {
-            self.open = None;
-            self.launcher.answer(open.question, state);
-        }
+        self.open = None;
+        self.launcher.answer(open.question, engine.close_question());
     }
 }

@@ -180,7 +180,7 @@ impl Engine {
                 Next::Sleep => {
                     wait.note_sleep();
                     self.note_blocked((lane, subject), &mut blockage, (since, waited));
-                    if let Some(answer) = self.sleep::<LEADS, _>(lane, since, ready) {
+                    if let Some(answer) = self.sleep::<LEADS, _>(lane, (since, blockage), ready) {
                         wait.end(&mut lane.history);
                         self.waits.end(&mut blockage);
                         return answer;
@@ -252,7 +252,7 @@ impl Engine {
     fn sleep<const LEADS: bool, T>(
         &self,
         lane: &mut Guard<'_, Lane>,
-        since: Instant,
+        (since, blockage): (Instant, Blockage),
         ready: &mut impl FnMut(&mut Lane) -> Option<T>,
     ) -> Option<T> {
         let more_at = lane
@@ -277,7 +277,7 @@ impl Engine {
         let is_quiet = lane.begin_sleep();
         let answer = ready(lane);
         // A question that is opened later rings.
-        let is_asked = self.waits.is_open();
+        let is_asked = self.waits.asks(blockage);
         if is_quiet && answer.is_none() && !is_asked && !self.has_due_tasks() {
             lane.delivery.counters.sleeps += 1;
             if LEADS {

@@ -104,6 +104,9 @@ pub(super) struct Waits {
     question: AtomicU32,
     /// The answers to it, by thread.
     answers: Mutex<Vec<(i32, ThreadState)>>,
+    /// What the lane held when the last of them answered: a thread that does not sleep keeps the
+    /// lane to itself.
+    held: Mutex<RankState>,
     program: OnceLock<&'static dyn Program>,
     name_of_tag: OnceLock<NameOfTag>,
 }
@@ -115,10 +118,11 @@ impl Waits {
         since.checked_sub(1).map(Instant)
     }
 
-    /// Returns true if a question is open.
+    /// Returns true if a question is open that a thread has not answered in its wait.
     #[inline]
-    pub(super) fn is_open(&self) -> bool {
-        self.question.load(Ordering::SeqCst) != 0
+    pub(super) fn asks(&self, blockage: Blockage) -> bool {
+        let question = self.question.load(Ordering::SeqCst);
+        question != 0 && question != blockage.answered
     }
 
     /// Notes that something has come, or that the wait is over.
@@ -184,13 +188,12 @@ impl Engine {
         blockage: Blockage,
         waited: Duration,
     ) -> Blockage {
-        let question = self.waits.question.load(Ordering::Relaxed);
-        if question == 0 || question == blockage.answered {
+        if !self.waits.asks(blockage) {
             return blockage;
         }
         self.describe((lane, subject), waited);
         Blockage {
-            answered: question,
+            answered: self.waits.question.load(Ordering::Relaxed),
             ..blockage
         }
     }
@@ -214,6 +217,11 @@ impl Engine {
             program.describe_call(&mut thread);
             name_own_collective(&mut thread);
         }
+        let mut held = self.describe_lane(lane);
+        held.threads.push(thread);
+        held.communicators = self.communicators(lane, &held);
+        let thread = held.threads.pop().unwrap_or_default();
+        *self.waits.held.lock() = held;
         self.waits.answers.lock().push((me, thread));
     }
 
@@ -231,17 +239,29 @@ impl Engine {
         if let (Some(program), Some(thread)) = (self.waits.program(), state.threads.first_mut()) {
             program.describe_call(thread);
         }
-        if let Some(held) = self.try_with(|lane| self.describe_lane(lane)) {
-            state.unexpected = held.unexpected;
-            state.unexpected_left_out = held.unexpected_left_out;
+        let described = self.try_with(|lane| {
+            let held = self.describe_lane(lane);
+            let communicators = self.communicators(lane, &held);
+            RankState {
+                communicators,
+                ..held
+            }
+        });
+        let held = described.unwrap_or_default();
+        state = RankState {
+            threads: state.threads,
+            ..held
+        };
+        if let Some(program) = self.waits.program() {
+            program.name(&mut state.communicators);
         }
-        self.add_communicators(&mut state);
         state
     }
 
     /// Opens a question: the threads that wait describe themselves.
     pub(super) fn ask(&self, question: u32) {
         self.waits.answers.lock().clear();
+        *self.waits.held.lock() = RankState::default();
         self.waits.question.store(question, Ordering::SeqCst);
         self.ring();
         self.call_followers();
@@ -261,21 +281,28 @@ impl Engine {
         followers.is_some_and(|followers| answers > followers)
     }
 
-    /// Closes the question. Returns what this process does, unless another thread keeps the lane.
-    pub(super) fn close_question(&self) -> Option<RankState> {
-        let mut state = self.try_with(|lane| self.describe_lane(lane))?;
+    /// Closes the question. Returns what this process does.
+    pub(super) fn close_question(&self) -> RankState {
         self.waits.question.store(0, Ordering::SeqCst);
         let mut answers = core::mem::take(&mut *self.waits.answers.lock());
+        let held = core::mem::take(&mut *self.waits.held.lock());
         answers.sort_by_key(|(_, thread)| core::cmp::Reverse(thread.blocked_ms));
         let waiting: Vec<i32> = answers.iter().map(|(id, _)| *id).collect();
-        state.threads = answers.into_iter().map(|(_, thread)| thread).collect();
+        let threads: Vec<_> = answers.into_iter().map(|(_, thread)| thread).collect();
+        let described = self.try_with(|lane| {
+            let mut state = self.describe_lane(lane);
+            state.threads.clone_from(&threads);
+            state.communicators = self.communicators(lane, &state);
+            state
+        });
+        let mut state = described.unwrap_or(RankState { threads, ..held });
         if let Some(program) = self.waits.program() {
+            program.name(&mut state.communicators);
             state.last_call = program.last_call();
             let has_others = !waiting.is_empty() && program.has_calling_threads();
             state.may_go_on = has_others && super::threads::may_go_on(&waiting);
         }
-        self.add_communicators(&mut state);
-        Some(state)
+        state
     }
 }
 
