@@ -66,7 +66,8 @@ impl Inquiry {
             launcher,
             open: None,
             reported: None,
-            has_more: false,
+            // What came with the end of Init may have been read already.
+            has_more: true,
             is_gone: false,
         }
     }
@@ -133,6 +134,7 @@ impl Inquiry {
             return engine.call_followers();
         }
         self.open = None;
+        self.has_more = true;
         self.launcher.answer(open.question, engine.close_question());
     }
 }
