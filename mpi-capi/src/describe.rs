@@ -117,7 +117,10 @@ fn own_communicator(thread: &ThreadState) -> Option<String> {
 
 /// The communicators of the program, by context. Another thread may hold their lock: then it is not
 /// waited for.
-struct Names(Vec<(Context, String, Option<(&'static str, Context)>)>);
+struct Names(Vec<Name>);
+
+/// Context and name of a communicator; the call that made it, and the context of its parent.
+type Name = (Context, String, Option<(&'static str, Context)>);
 
 impl Names {
     fn get() -> Option<Self> {

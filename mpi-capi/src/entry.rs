@@ -260,8 +260,9 @@ macro_rules! mpi {
             unsafe extern "C" fn profiled(
                 $($arg: <$ty as $crate::entry::Arg<$width>>::C),*
             ) -> core::ffi::c_int {
-                let record = ($($crate::record::keep::<$ty, $width>($arg),)*);
+                let record;
                 let call = if const { $crate::record::is_recorded(stringify!($symbol)) } {
+                    record = ($($crate::record::keep::<$ty, $width>($arg),)*);
                     $crate::raise::Call::enter_recorded(&SYMBOL, &record)
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)

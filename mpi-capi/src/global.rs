@@ -140,7 +140,7 @@ pub struct Library {
 /// The library's state. Everything else hangs on the `Process` in it.
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
-    last: Last::new(),
+    last: Last::nothing(),
     callback: AtomicU8::new(0),
     process: OnceLock::new(),
     ending: OnceLock::new(),

@@ -84,7 +84,7 @@ const RECORD: usize = 1;
 
 impl Last {
     /// Nothing was entered.
-    pub const fn new() -> Self {
+    pub const fn nothing() -> Self {
         Self(AtomicPtr::new(core::ptr::null_mut()))
     }
 

@@ -165,7 +165,7 @@ impl Client {
     }
 
     pub(super) fn descriptor(&self) -> std::io::Result<OwnedFd> {
-        Ok(self.stream.as_fd().try_clone_to_owned()?)
+        self.stream.as_fd().try_clone_to_owned()
     }
 
     pub(super) fn report(&mut self, counters: Vec<Counted>) -> Result<(), BootError> {
@@ -298,6 +298,7 @@ fn unexpected(message: &ToRank, during: &'static str) -> BootError {
     reason = "the other end of the channel is a thread"
 )]
 mod tests {
+    use std::io::Read as _;
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd, AsRawFd, OwnedFd};
     use std::thread;

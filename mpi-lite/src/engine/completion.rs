@@ -7,37 +7,12 @@ use std::cell::RefCell;
 use super::Engine;
 use super::lane::Lane;
 use super::lock::Guard;
-use super::operation::{Completion, Request};
+use super::operation::{Array, Completion, Request};
 use super::request::CompletionState;
 use super::waiters::Until;
 use super::waits::Subject;
 use crate::boot::state::EndsWith;
 use crate::error::{Cause, Result};
-
-/// The program's array of requests.
-pub trait Array: Copy {
-    /// How many there are.
-    fn count(self) -> usize;
-
-    /// The one at `index`.
-    fn at(self, index: usize) -> Option<Request>;
-
-    /// All of them.
-    #[inline]
-    fn iter(self) -> impl Iterator<Item = Option<Request>> {
-        (0..self.count()).map(move |index| self.at(index))
-    }
-}
-
-impl Array for &[Option<Request>] {
-    fn count(self) -> usize {
-        self.len()
-    }
-
-    fn at(self, index: usize) -> Option<Request> {
-        self[index]
-    }
-}
 
 /// Receives how each operation of an array ended, in the order of the requests.
 pub trait Tell {

@@ -168,13 +168,13 @@ impl Engine {
             None => std::thread::park(),
             Some(at) => std::thread::park_timeout(at.since(self.clock.now())),
         };
-        let until = |lane: &mut Lane| {
+        let until = |lane: &Lane| {
             let waited = self.clock.now().since(begin);
             blockage.set(self.describe_if_asked((lane, subject), blockage.get(), waited));
             until(lane)
         };
         waiters::wait(&mut lane, &until, ready, &park, |lane, mut ready| {
-            self.take_turns::<true, _, _, _>((lane, &subject), &mut ready, turn)
+            self.take_turns::<true, _, _>((lane, &subject), &mut ready, turn)
         })
     }
 }

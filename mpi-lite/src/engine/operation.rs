@@ -15,6 +15,31 @@ impl Request {
     pub const SENT: Self = Self(Key::NOTHING);
 }
 
+/// The program's array of requests.
+pub trait Array: Copy {
+    /// How many there are.
+    fn count(self) -> usize;
+
+    /// The one at `index`.
+    fn at(self, index: usize) -> Option<Request>;
+
+    /// All of them.
+    #[inline]
+    fn iter(self) -> impl Iterator<Item = Option<Request>> {
+        (0..self.count()).map(move |index| self.at(index))
+    }
+}
+
+impl Array for &[Option<Request>] {
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    fn at(self, index: usize) -> Option<Request> {
+        self[index]
+    }
+}
+
 /// The status of a finished operation. Source: MPI 5.0, 3.2.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {

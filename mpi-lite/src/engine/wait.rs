@@ -79,7 +79,7 @@ impl Engine {
             }
             None => {
                 let turn = Lane::turn_whole;
-                self.take_turns::<false, _, _, _>((&mut lane, &subject), &mut ready, turn)
+                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
             }
         }
     }
@@ -107,27 +107,22 @@ impl Engine {
             }
             None => {
                 let turn = Lane::turn_until;
-                self.take_turns::<false, _, _, _>((&mut lane, &subject), &mut ready, turn)
+                self.take_turns::<false, _, _>((&mut lane, &subject), &mut ready, turn)
             }
         }
     }
 
     /// Takes turns until `ready` returns something. `LEADS`: also for threads that follow (`lead`).
     #[inline(never)]
-    pub(super) fn take_turns<const LEADS: bool, T, Ready, Turn>(
+    pub(super) fn take_turns<const LEADS: bool, T, Ready: FnMut(&mut Lane) -> Option<T>>(
         &self,
         (lane, subject): (&mut Guard<'_, Lane>, &impl Fn(&Lane) -> Subject),
         ready: &mut Ready,
-        turn: Turn,
-    ) -> T
-    where
-        Ready: FnMut(&mut Lane) -> Option<T>,
-        Turn: Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
-    {
+        turn: impl Fn(&mut Lane, Instant, &mut Ready) -> (Progress, Option<T>),
+    ) -> T {
         let mut now = self.clock.now();
-        let mut begin = None;
-        let (mut wait, mut looks) = (Wait::default(), 0_u32);
-        let mut blockage = Blockage::default();
+        let (mut begin, mut looks) = (None, 0_u32);
+        let (mut wait, mut blockage) = (Wait::default(), Blockage::default());
         loop {
             if self.count_turn(lane) {
                 // Each turn of a busy program may end early, with its awaited message.
@@ -135,8 +130,7 @@ impl Engine {
             }
             let (progress, answer) = turn(lane, now, ready);
             if let Some(answer) = answer {
-                wait.end(&mut lane.history);
-                self.waits.end(&mut blockage);
+                self.end_wait(lane, wait, blockage);
                 return answer;
             }
             let has_advanced = self.advance_if_due(lane);
@@ -181,14 +175,19 @@ impl Engine {
                     wait.note_sleep();
                     self.note_blocked((lane, subject), &mut blockage, (since, waited));
                     if let Some(answer) = self.sleep::<LEADS, _>(lane, (since, blockage), ready) {
-                        wait.end(&mut lane.history);
-                        self.waits.end(&mut blockage);
+                        self.end_wait(lane, wait, blockage);
                         return answer;
                     }
                     now = self.clock.now();
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn end_wait(&self, lane: &mut Lane, wait: Wait, mut blockage: Blockage) {
+        wait.end(&mut lane.history);
+        self.waits.end(&mut blockage);
     }
 
     /// Counts a turn, so that the ticker stays away. Only the holder of the lane writes this count.

@@ -145,7 +145,7 @@ impl Waiters {
 /// returns when the thread is unparked, at that time at the latest, or earlier.
 pub(super) fn wait<L: Shared, T>(
     lane: &mut Guard<'_, L>,
-    until: &dyn Fn(&mut L) -> Until,
+    until: &dyn Fn(&L) -> Until,
     ready: Ready<'_, L, T>,
     park: &dyn Fn(Option<Instant>),
     lead: impl FnOnce(&mut Guard<'_, L>, Ready<'_, L, T>) -> T,

@@ -1,8 +1,7 @@
 //! What the threads of the program wait for, for the report of a job that hangs. Decision 0051.
 //!
-//! A thread that waits describes itself when it is asked: only it knows its call, and its stack is
-//! its own. The ticker asks, wakes it, and collects the answers. While nobody asks, a thread that
-//! has looked in vain for long, or is about to sleep, writes one word and reads another.
+//! While nobody asks (`question`), a thread that has looked in vain for long, or is about to sleep,
+//! writes one word and reads another.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -11,16 +10,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::Engine;
-use super::completion::Array;
 use super::lane::Lane;
 use super::matching::Pattern;
-use super::operation::Request;
+use super::operation::{Array, Request};
 use super::request::CompletionState;
-use super::waiters::Shared as _;
-use crate::boot::state::{
-    CommunicatorState, EndsWith, LISTED_MAX, Operation, RankState, THREADS_MAX, ThreadState,
-};
+use crate::boot::state::{CommunicatorState, EndsWith, LISTED_MAX, RankState, ThreadState};
 use crate::clock::Instant;
 use crate::ids::Context;
 
@@ -99,16 +93,16 @@ impl Subject {
 pub(super) struct Waits {
     /// Since when nothing has come for the thread that takes turns and has looked in vain for long;
     /// one nanosecond later, so that 0 is none.
-    since: AtomicU64,
+    pub(super) since: AtomicU64,
     /// The number of the question that is open; 0 is none.
-    question: AtomicU32,
+    pub(super) question: AtomicU32,
     /// The answers to it, by thread.
-    answers: Mutex<Vec<(i32, ThreadState)>>,
+    pub(super) answers: Mutex<Vec<(i32, ThreadState)>>,
     /// What the lane held when the last of them answered: a thread that does not sleep keeps the
     /// lane to itself.
-    held: Mutex<RankState>,
-    program: OnceLock<&'static dyn Program>,
-    name_of_tag: OnceLock<NameOfTag>,
+    pub(super) held: Mutex<RankState>,
+    pub(super) program: OnceLock<&'static dyn Program>,
+    pub(super) name_of_tag: OnceLock<NameOfTag>,
 }
 
 impl Waits {
@@ -149,178 +143,7 @@ impl Waits {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Blockage {
     /// The last question that it has answered.
-    answered: u32,
+    pub(super) answered: u32,
     /// It has written `Waits::since`.
-    is_noted: bool,
-}
-
-impl Engine {
-    /// Makes the engine's reports name calls and communicators by what `program` returns.
-    pub fn set_program(&self, program: &'static dyn Program) {
-        // The first one stays.
-        let _ = self.waits.program.set(program);
-    }
-
-    /// Makes the engine's reports name collectives.
-    pub fn name_collectives_by(&self, name: NameOfTag) {
-        let _ = self.waits.name_of_tag.set(name);
-    }
-
-    /// Notes that nothing has come for the thread that takes turns since then, which is so long
-    /// ago. Describes its wait if a question is open that it has not answered.
-    #[cold]
-    pub(super) fn note_blocked(
-        &self,
-        (lane, subject): (&Lane, Describe<'_>),
-        blockage: &mut Blockage,
-        (since, waited): (Instant, Duration),
-    ) {
-        blockage.is_noted = true;
-        self.waits.since.store(since.0 + 1, Ordering::Relaxed);
-        *blockage = self.describe_if_asked((lane, subject), *blockage, waited);
-    }
-
-    /// Describes the wait of this thread, for so long now, if a question is open that it has not
-    /// answered.
-    pub(super) fn describe_if_asked(
-        &self,
-        (lane, subject): (&Lane, Describe<'_>),
-        blockage: Blockage,
-        waited: Duration,
-    ) -> Blockage {
-        if !self.waits.asks(blockage) {
-            return blockage;
-        }
-        self.describe((lane, subject), waited);
-        Blockage {
-            answered: self.waits.question.load(Ordering::Relaxed),
-            ..blockage
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn describe(&self, (lane, subject): (&Lane, Describe<'_>), blocked: Duration) {
-        let me = rustix::thread::gettid().as_raw_nonzero().get();
-        let has_answered = |answers: &[(i32, ThreadState)]| {
-            answers.len() >= THREADS_MAX || answers.iter().any(|(thread, _)| *thread == me)
-        };
-        if has_answered(&self.waits.answers.lock()) {
-            return;
-        }
-        let mut thread = ThreadState {
-            blocked_ms: u64::try_from(blocked.as_millis()).unwrap_or(u64::MAX),
-            ..ThreadState::default()
-        };
-        self.describe_subject(lane, &subject(lane), &mut thread);
-        if let Some(program) = self.waits.program() {
-            program.describe_call(&mut thread);
-            name_own_collective(&mut thread);
-        }
-        let mut held = self.describe_lane(lane);
-        held.threads.push(thread);
-        held.communicators = self.communicators(lane, &held);
-        let thread = held.threads.pop().unwrap_or_default();
-        *self.waits.held.lock() = held;
-        self.waits.answers.lock().push((me, thread));
-    }
-
-    /// The time now.
-    #[must_use]
-    pub fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    /// What this process does while the calling thread waits for all others in `call`, since
-    /// `begin`.
-    #[must_use]
-    pub fn describe_fence(&self, call: &str, begin: Instant) -> RankState {
-        let mut state = RankState::waiting_for_all(call, self.clock.now().since(begin));
-        if let (Some(program), Some(thread)) = (self.waits.program(), state.threads.first_mut()) {
-            program.describe_call(thread);
-        }
-        let described = self.try_with(|lane| {
-            let held = self.describe_lane(lane);
-            let communicators = self.communicators(lane, &held);
-            RankState {
-                communicators,
-                ..held
-            }
-        });
-        let held = described.unwrap_or_default();
-        state = RankState {
-            threads: state.threads,
-            ..held
-        };
-        if let Some(program) = self.waits.program() {
-            program.name(&mut state.communicators);
-        }
-        state
-    }
-
-    /// Opens a question: the threads that wait describe themselves.
-    pub(super) fn ask(&self, question: u32) {
-        self.waits.answers.lock().clear();
-        *self.waits.held.lock() = RankState::default();
-        self.waits.question.store(question, Ordering::SeqCst);
-        self.ring();
-        self.call_followers();
-    }
-
-    /// Wakes the threads that follow another one, if the lane is free. They look, and sleep again.
-    pub(super) fn call_followers(&self) {
-        if self.is_threaded() {
-            self.try_with(|lane| lane.waiters().call_if(|_| true));
-        }
-    }
-
-    /// Returns true if each thread that sleeps in a wait has described itself.
-    pub(super) fn have_all_answered(&self) -> bool {
-        let answers = self.waits.answers.lock().len();
-        let followers = self.try_with(|lane| lane.waiters().followers());
-        followers.is_some_and(|followers| answers > followers)
-    }
-
-    /// Closes the question. Returns what this process does.
-    pub(super) fn close_question(&self) -> RankState {
-        self.waits.question.store(0, Ordering::SeqCst);
-        let mut answers = core::mem::take(&mut *self.waits.answers.lock());
-        let held = core::mem::take(&mut *self.waits.held.lock());
-        answers.sort_by_key(|(_, thread)| core::cmp::Reverse(thread.blocked_ms));
-        let waiting: Vec<i32> = answers.iter().map(|(id, _)| *id).collect();
-        let threads: Vec<_> = answers.into_iter().map(|(_, thread)| thread).collect();
-        let described = self.try_with(|lane| {
-            let mut state = self.describe_lane(lane);
-            state.threads.clone_from(&threads);
-            state.communicators = self.communicators(lane, &state);
-            state
-        });
-        let mut state = described.unwrap_or(RankState { threads, ..held });
-        if let Some(program) = self.waits.program() {
-            program.name(&mut state.communicators);
-            state.last_call = program.last_call();
-            let has_others = !waiting.is_empty() && program.has_calling_threads();
-            state.may_go_on = has_others && super::threads::may_go_on(&waiting);
-        }
-        state
-    }
-}
-
-/// A blocking collective has the name of the call that is in it.
-fn name_own_collective(thread: &mut ThreadState) {
-    let said = |argument: &String| argument.strip_prefix("root=")?.parse().ok();
-    let said_root = thread.arguments.iter().find_map(said);
-    for operation in &mut thread.operations {
-        if let Operation::Collective {
-            name,
-            root,
-            is_blocking: true,
-            ..
-        } = operation
-            && name.is_empty()
-        {
-            name.clone_from(&thread.call);
-            *root = root.or(said_root);
-        }
-    }
+    pub(super) is_noted: bool,
 }
