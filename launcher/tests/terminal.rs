@@ -72,7 +72,10 @@ fn a_quit_of_the_terminal_is_a_report_and_ends_no_rank() {
     child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
     let (code, text) = finish(child);
     assert_eq!(code, Some(130), "{text}");
-    assert!(text.contains("mpirun: what the ranks do\r\n"), "{text}");
+    assert!(
+        text.contains("mpirun: what the ranks do (SIGQUIT)\r\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -41,6 +41,10 @@ impl Group {
         let mut lines = Vec::new();
         for head in &self.heads {
             let Head { thread, what, .. } = head;
+            let what = match self.ranks.len() {
+                1 => what.clone(),
+                _ => in_plural(what),
+            };
             let time = head.ms.map_or_else(String::new, duration);
             lines.push(format!("{ranks}{thread}: {what}{time}{}", head.place));
             lines.extend(head.below.iter().map(|line| format!("  {line}")));
@@ -65,6 +69,21 @@ impl Group {
             head.ms = head.ms.min(other.ms);
         }
     }
+}
+
+/// What several ranks do, from the words for one.
+fn in_plural(what: &str) -> String {
+    const WORDS: [(&str, &str); 4] = [
+        ("has ", "have "),
+        ("is ", "are "),
+        ("does ", "do "),
+        ("computes", "compute"),
+    ];
+    let mut found = WORDS.iter().filter_map(|(one, several)| {
+        let rest = what.strip_prefix(one)?;
+        Some(format!("{several}{}", rest.replace("; its ", "; their ")))
+    });
+    found.next().unwrap_or_else(|| what.to_owned())
 }
 
 impl Head {
