@@ -20,13 +20,13 @@ pub struct Caller;
 
 impl Program for Caller {
     fn describe_call(&self, thread: &mut ThreadState) {
-        let (call, frames) = stack::callers();
+        let (running, frames) = stack::callers();
+        let kept = running.as_ref().and_then(|it| LIBRARY.last().arguments(it));
         // Without exported names, in a static library, what was entered last is the best guess.
         let last = || LIBRARY.last().called().map(|symbol| symbol.name.to_owned());
-        if let Some(call) = call.or_else(last) {
+        if let Some(call) = running.map(|running| running.name).or_else(last) {
             thread.call = call;
         }
-        let kept = LIBRARY.last().arguments(&thread.call);
         let kept = kept.iter().flat_map(|line| line[1..].split(", "));
         let kept = kept.filter(|argument| !argument.is_empty());
         let mut arguments: Vec<String> = kept.map(str::to_owned).collect();

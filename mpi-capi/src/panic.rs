@@ -51,10 +51,7 @@ impl Callback {
 #[inline]
 pub fn call_program<R>(what: Callback, call: impl FnOnce() -> R) -> R {
     let before = LIBRARY.callback.swap(what as u8 + 1, Ordering::Relaxed);
-    // The function may call MPI.
-    let entered = LIBRARY.last().get();
     let result = call();
-    LIBRARY.last().restore(entered);
     LIBRARY.callback.store(before, Ordering::Relaxed);
     result
 }

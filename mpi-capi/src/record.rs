@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::chapters;
 use crate::entry::{Arg, Symbol, is_in};
-use crate::stack;
+use crate::stack::Running;
 
 /// Appends the arguments of a record to a line.
 ///
@@ -102,19 +102,9 @@ impl Last {
         self.0.store(record.wrapping_add(RECORD), Ordering::Relaxed);
     }
 
-    /// The word itself, for [`Last::restore`].
-    pub fn get(&self) -> *mut u8 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Sets the word to what it was.
-    pub fn restore(&self, word: *mut u8) {
-        self.0.store(word, Ordering::Relaxed);
-    }
-
     /// The symbol that was entered last, if it keeps no records.
     pub fn called(&self) -> Option<&'static Symbol> {
-        let word = self.get();
+        let word = self.0.load(Ordering::Relaxed);
         if word.addr() & RECORD != 0 {
             return None;
         }
@@ -122,16 +112,18 @@ impl Last {
         unsafe { word.cast::<Symbol>().as_ref() }
     }
 
-    /// Shows the arguments of the call in which this thread is, if they were kept. `name` is that
-    /// of its function.
-    pub fn arguments(&self, name: &str) -> Option<String> {
-        let word = self.get();
+    /// Shows the arguments of the function that runs in this thread, if they were kept and no other
+    /// call was entered since.
+    pub fn arguments(&self, running: &Running) -> Option<String> {
+        let word = self.0.load(Ordering::Relaxed);
         let record = word.wrapping_sub(RECORD).cast_const();
-        let is_ours = word.addr() & RECORD != 0 && stack::is_above(record.addr());
+        let is_ours = word.addr() & RECORD != 0 && running.frame.contains(&record.addr());
+        let name = &*running.name;
         let entry = chapters::entry(name).filter(|_| is_ours && is_recorded(name))?;
         let mut line = String::from("(");
-        // SAFETY: the record is on the stack of this thread, above this frame. The thread is in the
-        // call that it entered last, so the record is whole, and one of this function.
+        // SAFETY: the record is in the frame of this function, which runs in this thread. The word
+        // was written by the function: what it calls has its frames elsewhere, and what ran before
+        // it was entered earlier.
         unsafe { (entry.show)(record, &mut line) };
         Some(line)
     }

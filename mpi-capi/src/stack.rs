@@ -1,4 +1,4 @@
-//! The stack of the calling thread: its bounds, and who called.
+//! The stack of the calling thread: who called, and in which MPI function it is.
 #![expect(
     unsafe_code,
     reason = "the unwinder and the dynamic linker are C functions"
@@ -6,6 +6,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use std::fs;
 use std::path::Path;
 
@@ -13,30 +14,6 @@ use mpi_lite::boot::state::{Address, FRAMES_MAX};
 
 /// The most frames that are looked at, those of this library included.
 const DEPTH_MAX: usize = 128;
-
-/// Returns true if the address is in a frame of this thread that called the calling one, directly
-/// or not.
-pub fn is_above(address: usize) -> bool {
-    let here = 0_u8;
-    let here = (&raw const here).addr();
-    address > here && bounds().is_some_and(|(start, bytes)| address.wrapping_sub(start) < bytes)
-}
-
-/// Start and bytes of this thread's stack.
-fn bounds() -> Option<(usize, usize)> {
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let (mut start, mut bytes) = (core::ptr::null_mut(), 0);
-    // SAFETY: the attributes are written by the first call if it returns 0, read by the second and
-    // released by the third.
-    unsafe {
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
-            return None;
-        }
-        let read = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut start, &raw mut bytes);
-        libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        (read == 0).then_some((start.addr(), bytes))
-    }
-}
 
 /// The state of the unwinder at a frame: known to the unwinder alone.
 #[repr(C)]
@@ -52,28 +29,33 @@ unsafe extern "C" {
     fn _Unwind_Backtrace(visit: Visit, data: *mut c_void) -> c_int;
     /// The address at which the frame goes on.
     fn _Unwind_GetIP(context: *mut UnwindContext) -> usize;
+    /// The stack pointer of the frame, at its last call.
+    fn _Unwind_GetCFA(context: *mut UnwindContext) -> usize;
 }
 
-/// Return addresses, the innermost first.
+/// Return addresses and stack pointers, the innermost first.
 struct Trace {
-    addresses: [usize; DEPTH_MAX],
+    frames: [(usize, usize); DEPTH_MAX],
     len: usize,
 }
 
 extern "C" fn visit(context: *mut UnwindContext, trace: *mut c_void) -> c_int {
-    // SAFETY: `addresses` passes a trace, and the unwinder a context that is valid for this call.
-    let (trace, address) = unsafe { (&mut *trace.cast::<Trace>(), _Unwind_GetIP(context)) };
+    // SAFETY: `trace` passes a trace, and the unwinder a context that is valid for this call.
+    let (trace, address, stack) = unsafe {
+        let trace = &mut *trace.cast::<Trace>();
+        (trace, _Unwind_GetIP(context), _Unwind_GetCFA(context))
+    };
     if trace.len == DEPTH_MAX || address == 0 {
         return 1;
     }
-    trace.addresses[trace.len] = address;
+    trace.frames[trace.len] = (address, stack);
     trace.len += 1;
     0
 }
 
 fn trace() -> Trace {
     let mut trace = Trace {
-        addresses: [0; DEPTH_MAX],
+        frames: [(0, 0); DEPTH_MAX],
         len: 0,
     };
     // SAFETY: `visit` takes what is passed here, and returns.
@@ -111,25 +93,42 @@ fn place(address: usize) -> Option<Place> {
     }
 }
 
+/// An MPI function that runs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Running {
+    /// `MPI_Recv`.
+    pub name: String,
+    /// The addresses of its frame on the stack.
+    pub frame: Range<usize>,
+}
+
 /// The MPI function in which the calling thread is, if it can be told, and the frames of the
 /// program that called it, the innermost first.
-pub fn callers() -> (Option<String>, Vec<Address>) {
+pub fn callers() -> (Option<Running>, Vec<Address>) {
     let trace = trace();
     let own = place((callers as fn() -> _ as *const c_void).addr()).map(|own| own.base);
-    let places: Vec<_> = trace.addresses[..trace.len]
+    let places: Vec<_> = trace.frames[..trace.len]
         .iter()
         // The call is before the address to which it returns.
-        .map(|address| (*address, place(address - 1)))
+        .map(|(address, stack)| (*address, *stack, place(address - 1)))
         .collect();
     let is_own = |place: &Option<Place>| place.as_ref().map(|place| place.base) == own;
-    let inner = places.iter().take_while(|(_, place)| is_own(place)).count();
-    let call = places[..inner].iter().rev().find_map(|(_, place)| {
+    let inner = places
+        .iter()
+        .take_while(|(.., place)| is_own(place))
+        .count();
+    let running = (0..inner).rev().find_map(|at| {
+        let (_, begin, place) = &places[at];
         let (name, _) = place.as_ref()?.function.as_ref()?;
-        mpi_name(name)
+        let (_, end, _) = places.get(at + 1)?;
+        Some(Running {
+            name: mpi_name(name)?,
+            frame: *begin..*end,
+        })
     });
     let frames = places[inner..].iter().take(FRAMES_MAX);
-    let frames = frames.filter_map(|(address, place)| Some(frame(*address, place.as_ref()?)));
-    (call, frames.collect())
+    let frames = frames.filter_map(|(address, _, place)| Some(frame(*address, place.as_ref()?)));
+    (running, frames.collect())
 }
 
 /// The name of an MPI function without the letter of its second name.
@@ -181,13 +180,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_frames_of_callers_are_above() {
-        let here = 0_u8;
-        let outer = (&raw const here).addr();
-        assert!(is_above(outer));
-        let boxed = Box::new(0_u8);
-        assert!(!is_above((&raw const *boxed).addr()));
-        assert!(!is_above(0));
+    fn outside_of_mpi_no_function_runs() {
+        let (running, _) = callers();
+        assert_eq!(running, None);
     }
 
     #[test]

@@ -228,6 +228,8 @@ impl Gather {
             }
             Report::Card { .. } => {
                 self.goes_on(place);
+                // A wait before this one has ended, though the rank may not have said so.
+                self.ranks[place].blocked_at = None;
                 self.ranks[place].carded_at = Some(now);
             }
             Report::Finalized { .. } => self.enter(place, Stage::Finalized),
@@ -543,6 +545,22 @@ mod tests {
         let seen = &snapshot.ranks[1];
         assert_eq!((seen.host.as_str(), seen.pid), ("n1", Some(4701)));
         assert!(matches!(seen.doing, Doing::Answered(_)), "{seen:?}");
+    }
+
+    #[test]
+    fn a_rank_that_finalizes_after_a_long_wait_waits_anew() {
+        let mut trial = Trial::new(2);
+        trial.block(1);
+        trial.pass(6 * S);
+        let card = ByteBuf::new();
+        trial.hear(Report::Card { rank: 1, card });
+        trial.block(0);
+        trial.pass(10 * S);
+        let question = trial.question();
+        trial.answer(0, question, waits_for(12_000));
+        trial.answer(1, question, waits_for(10_000));
+        let snapshot = trial.snapshot();
+        assert_eq!(snapshot.occasion, Occasion::Stall { seconds: 10 });
     }
 
     #[test]

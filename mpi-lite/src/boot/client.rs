@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde_bytes::ByteBuf;
 
 use super::protocol::{
@@ -36,6 +36,10 @@ pub struct Client {
     beside: Beside,
     assignment: Assignment,
     shared: Option<Shared>,
+    /// The question that has no answer yet.
+    question: Option<u32>,
+    /// Frames, or the rest of one, for which the socket had no room.
+    unsent: Vec<u8>,
     lost: bool,
 }
 
@@ -56,6 +60,8 @@ impl Client {
             beside: Beside::default(),
             assignment: super::Single::new().assignment().clone(),
             shared: None,
+            question: None,
+            unsent: Vec::new(),
             lost: false,
         };
         let version = env!("CARGO_PKG_VERSION").to_string();
@@ -110,6 +116,9 @@ impl Client {
         if card.len() > CARD_MAX {
             return Err(BootError::LongCard { bytes: card.len() });
         }
+        if let Some(question) = self.question {
+            self.describe(question, state())?;
+        }
         self.send(&FromRank::Card(ByteBuf::from(card)), during)?;
         let answer = loop {
             match self.receive(during)? {
@@ -129,26 +138,33 @@ impl Client {
     /// Reports that nothing has come for the program for this long.
     pub(super) fn blocked(&mut self, time: Duration) -> Result<(), BootError> {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.send(&FromRank::Blocked(ms), REPORT)
+        self.send_at_once(&FromRank::Blocked(ms))
     }
 
     /// Reports that the program goes on.
     pub(super) fn resumed(&mut self) -> Result<(), BootError> {
-        self.send(&FromRank::Resumed, REPORT)
+        self.send_at_once(&FromRank::Resumed)
     }
 
     /// Answers a question of the launcher.
     pub(super) fn describe(&mut self, question: u32, state: RankState) -> Result<(), BootError> {
         let state = Box::new(state.cut());
-        self.send(&FromRank::State { question, state }, REPORT)
+        self.question = None;
+        self.send_at_once(&FromRank::State { question, state })
     }
 
     /// Takes a question of the launcher that has come, without waiting. The launcher asks at any
     /// time between `Assigned` and `Finalized`.
     pub(super) fn question(&mut self) -> Asked {
+        if self.flush().is_err() {
+            return Asked::Gone;
+        }
         loop {
             match self.frames.pop() {
-                Ok(Some(ToRank::Describe(question))) => return Asked::Question(question),
+                Ok(Some(ToRank::Describe(question))) => {
+                    self.question = Some(question);
+                    return Asked::Question(question);
+                }
                 Ok(None) if self.lost => return Asked::Gone,
                 Ok(None) => {}
                 // The launcher ends the job.
@@ -205,13 +221,32 @@ impl Client {
     }
 
     fn send(&mut self, message: &FromRank, during: &'static str) -> Result<(), BootError> {
-        let frame = protocol::encode(message).map_err(|error| BootError::Unexpected {
-            what: error.to_string(),
-            during,
-        })?;
+        let mut bytes = mem::take(&mut self.unsent);
+        bytes.extend(encode(message, during)?);
         self.stream
-            .write_all(&frame)
+            .write_all(&bytes)
             .map_err(|error| self.failed(error, during))
+    }
+
+    /// Sends as much as there is room for; the rest goes with the next message. A launcher that is
+    /// stopped must not stop this process.
+    fn send_at_once(&mut self, message: &FromRank) -> Result<(), BootError> {
+        self.unsent.extend(encode(message, REPORT)?);
+        self.flush()
+    }
+
+    /// Sends what was left, as much as there is room for.
+    pub(super) fn flush(&mut self) -> Result<(), BootError> {
+        while !self.unsent.is_empty() {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match send(&self.stream, &self.unsent, flags) {
+                Ok(sent) => drop(self.unsent.drain(..sent)),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(self.failed(errno.into(), REPORT)),
+            }
+        }
+        Ok(())
     }
 
     fn receive(&mut self, during: &'static str) -> Result<ToRank, BootError> {
@@ -246,6 +281,13 @@ impl Client {
             _ => BootError::Io { during, error },
         }
     }
+}
+
+fn encode(message: &FromRank, during: &'static str) -> Result<Vec<u8>, BootError> {
+    protocol::encode(message).map_err(|error| BootError::Unexpected {
+        what: error.to_string(),
+        during,
+    })
 }
 
 /// Where the system lists the open descriptors of this process.
@@ -303,7 +345,7 @@ mod tests {
     use std::os::fd::{AsFd, AsRawFd, OwnedFd};
     use std::thread;
 
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
 
     use super::*;
 
@@ -359,6 +401,69 @@ mod tests {
         client.finalized().unwrap();
         drop(client);
         assert_eq!(thread.join().unwrap().last(), Some(&FromRank::Finalized));
+    }
+
+    fn cards() -> ToRank {
+        ToRank::Cards(vec![ByteBuf::new(), ByteBuf::new()])
+    }
+
+    fn in_finalize() -> RankState {
+        RankState::waiting_for_all("MPI_Finalize", Duration::from_secs(1))
+    }
+
+    #[test]
+    fn a_question_in_the_exchange_is_answered_there() {
+        let (stream, thread) = launcher(vec![assigned(), ToRank::Describe(3), cards()]);
+        let mut client = Client::over(stream).unwrap();
+        assert_eq!(client.exchange(b"a", &in_finalize).unwrap().len(), 2);
+        drop(client);
+        let state = Box::new(in_finalize());
+        let answer = FromRank::State { question: 3, state };
+        assert_eq!(thread.join().unwrap().last(), Some(&answer));
+    }
+
+    #[test]
+    fn a_question_before_the_exchange_that_has_no_answer_is_answered_there() {
+        let (stream, thread) = launcher(vec![assigned(), ToRank::Describe(7), cards()]);
+        let mut client = Client::over(stream).unwrap();
+        client.resumed().unwrap();
+        let asked = loop {
+            match client.question() {
+                Asked::Nothing => thread::yield_now(),
+                asked => break asked,
+            }
+        };
+        assert_eq!(asked, Asked::Question(7));
+        // The ticker ends before it has answered.
+        client.exchange(b"a", &in_finalize).unwrap();
+        drop(client);
+        let state = Box::new(in_finalize());
+        let answer = FromRank::State { question: 7, state };
+        assert!(thread.join().unwrap().contains(&answer));
+    }
+
+    #[test]
+    fn a_launcher_that_reads_nothing_stops_no_ticker() {
+        let (stream, _thread) = launcher(vec![assigned()]);
+        let mut client = Client::over(stream).unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        client.stream = ours;
+        const FRAMES: usize = 2000;
+        for question in 0..FRAMES as u32 {
+            client.describe(question, in_finalize()).unwrap();
+        }
+        let mut frames = Frames::default();
+        let mut bytes = [0; 1 << 16];
+        let mut heard = 0;
+        while heard < FRAMES {
+            client.flush().unwrap();
+            let length = theirs.read(&mut bytes).unwrap();
+            frames.push(&bytes[..length]);
+            while let Some(FromRank::State { question, .. }) = frames.pop().unwrap() {
+                assert_eq!(question as usize, heard);
+                heard += 1;
+            }
+        }
     }
 
     #[test]

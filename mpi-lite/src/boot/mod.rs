@@ -334,6 +334,8 @@ pub enum Asked {
     Question(u32),
     /// Nothing.
     Nothing,
+    /// Nobody knows: another thread speaks to the launcher.
+    Busy,
     /// Nothing, nor will anything come.
     Gone,
 }

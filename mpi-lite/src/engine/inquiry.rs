@@ -13,8 +13,10 @@ use crate::clock::Instant;
 /// A rank is blocked if nothing has come for its threads for this long.
 const BLOCKED: Duration = Duration::from_secs(2);
 
-/// The threads of a process have this long to describe themselves.
+/// The threads of a process have this long to describe themselves: threads that are not known to
+/// wait, and those that are. A machine that is busy wakes them late.
 const WINDOW: Duration = Duration::from_millis(300);
+const WINDOW_OF_BLOCKED: Duration = Duration::from_millis(700);
 
 /// Between two looks at the answers to a question.
 pub(super) const PACE: Duration = Duration::from_millis(10);
@@ -22,7 +24,7 @@ pub(super) const PACE: Duration = Duration::from_millis(10);
 /// Between two looks for a question of the launcher.
 pub(super) const LOOK: Duration = Duration::from_millis(200);
 
-/// The launcher, as the ticker reaches it. No function waits for it.
+/// The launcher, as the ticker reaches it. No function waits.
 pub trait Launcher: fmt::Debug + Send {
     /// Readable if something has come.
     fn descriptor(&self) -> BorrowedFd<'_>;
@@ -121,10 +123,15 @@ impl Inquiry {
         match self.launcher.take() {
             Asked::Question(question) => {
                 engine.ask(question);
-                let until = now.plus(WINDOW);
+                let is_blocked = engine.waits.since().is_some();
+                let until = now.plus(match is_blocked {
+                    true => WINDOW_OF_BLOCKED,
+                    false => WINDOW,
+                });
                 self.open = Some(Open { question, until });
             }
             Asked::Nothing => {}
+            Asked::Busy => self.has_more = true,
             Asked::Gone => self.is_gone = true,
         }
     }

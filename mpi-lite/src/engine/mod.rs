@@ -31,6 +31,8 @@ mod plan;
 mod ports;
 pub mod protocol;
 mod question;
+#[cfg(test)]
+mod question_tests;
 mod receive;
 mod request;
 mod room;

@@ -8,8 +8,11 @@ use rmpp_core::Config;
 use rmpp_core::sim::Faults;
 
 use super::matching::Pattern;
+use super::ports::Port;
+use super::waits::Subject;
 use super::*;
-use crate::clock::Instant;
+use crate::boot::state::{HeldMessage, Operation, Peer, ThreadState, Wanted};
+use crate::clock::{Clock, Instant};
 use crate::config::Settings;
 use crate::counters::Messages;
 use crate::data::{Area, Buffer};
@@ -575,4 +578,61 @@ fn messages_beyond_the_larger_budget_stay_with_their_sender() {
         );
     }
     assert!(!lane.delivery.taken.wants_room(), "it was told");
+}
+
+#[test]
+fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
+    let mut pair = Pair::new(Settings::default());
+    let members: std::sync::Arc<[_]> = [PeerId(0), PeerId(1)].into();
+    let ports = pair.lanes.each_mut().map(|lane| {
+        let members = std::sync::Arc::clone(&members);
+        lane.open_port(Context::WORLD, Port::Matching { members })
+    });
+    let (mut body, mut room) = ([5; 3000], [0; 100]);
+    let sent = pair.send(0, &mut body, Mode::Synchronous);
+    let pattern = Pattern {
+        tag: Some(8),
+        source: Some(0),
+        ..anything()
+    };
+    let received = pair.lanes[1].receive(ReceivePlan {
+        pattern: Some(pattern),
+        area: Buffer::of_bytes(&mut room).area().unwrap(),
+    });
+    pair.run(|lanes| lanes[1].survey().unexpected == 1);
+    let waits = [sent, received].map(|request| Subject::one(Some(request)));
+    let described = pair.lanes.into_iter().zip(&waits).map(|(lane, subject)| {
+        let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
+        let mut thread = ThreadState::default();
+        engine.with(|lane| engine.describe_subject(lane, subject, &mut thread));
+        let held = engine.with(|lane| engine.describe_lane(lane)).unexpected;
+        engine.with(Lane::close);
+        (thread.operations, held)
+    });
+    let peer = |rank| Peer { rank, world: rank };
+    let context = Context::WORLD.0;
+    let send = Operation::Send {
+        context,
+        dest: peer(1),
+        tag: 7,
+        bytes: 3000,
+        is_synchronous: true,
+    };
+    let receive = Operation::Receive(Wanted {
+        context,
+        source: Some(peer(0)),
+        tag: Some(8),
+        room: Some(100),
+    });
+    let held = HeldMessage {
+        context,
+        source: peer(0),
+        tag: 7,
+        bytes: 3000,
+        is_with_sender: true,
+        collective: String::new(),
+    };
+    let expected = [(vec![send], vec![]), (vec![receive], vec![held])];
+    assert!(described.eq(expected));
+    drop(ports);
 }

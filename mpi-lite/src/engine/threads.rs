@@ -13,7 +13,8 @@ const WAITS: [u64; 2] = [0, 9];
 /// waits for another thread of this process, without a limit of time, may not.
 pub(super) fn may_go_on(waiting: &[i32]) -> bool {
     let me = rustix::thread::gettid().as_raw_nonzero().get();
-    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+    let (Ok(threads), Ok(_)) = (fs::read_dir("/proc/self/task"), call_of(me)) else {
+        // The system does not show what they do.
         return true;
     };
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
@@ -21,11 +22,14 @@ pub(super) fn may_go_on(waiting: &[i32]) -> bool {
         .flatten()
         .filter_map(number)
         .filter(|thread| *thread != me && !waiting.contains(thread))
-        .any(|thread| {
-            let call = fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
-            // A thread that has just ended is no thread.
-            !call.is_ok_and(|call| waits_for_a_thread(&call))
-        })
+        // One that cannot be read any more has ended.
+        .filter_map(|thread| call_of(thread).ok())
+        .any(|call| !waits_for_a_thread(&call))
+}
+
+/// The system call in which a thread is, with its arguments.
+fn call_of(thread: i32) -> std::io::Result<String> {
+    fs::read_to_string(format!("/proc/self/task/{thread}/syscall"))
 }
 
 /// Returns true if a line of `/proc/.../syscall` is that of a thread that waits for a lock or a

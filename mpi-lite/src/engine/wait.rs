@@ -139,7 +139,7 @@ impl Engine {
                 lane.give_way();
             }
             let worked = progress == Progress::Delivered || has_advanced;
-            looks += 1;
+            looks = looks.wrapping_add(1);
             if worked || looks.is_multiple_of(LOOKS_PER_TIME) {
                 now = self.clock.now();
             }

@@ -39,7 +39,7 @@ impl Launcher for Channel {
 
     fn take(&mut self) -> Asked {
         let boot = self.boot.try_lock();
-        boot.map_or(Asked::Nothing, |mut boot| boot.question())
+        boot.map_or(Asked::Busy, |mut boot| boot.question())
     }
 
     fn blocked(&mut self, time: Duration) -> bool {
