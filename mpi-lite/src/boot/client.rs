@@ -298,6 +298,7 @@ fn unexpected(message: &ToRank, during: &'static str) -> BootError {
     reason = "the other end of the channel is a thread"
 )]
 mod tests {
+    use std::io::Read as _;
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd, AsRawFd, OwnedFd};
     use std::thread;

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::comm::{Communicator, Operation, Peers, drive, finish};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
-use crate::engine::{AtSite, Engine, Lane, Survey, WaitPolicy};
+use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
 use crate::error::{Cause, Result};
 use crate::memory::Scratch;
 use crate::transport::shm::tests::Dice;
@@ -211,7 +211,9 @@ pub(super) fn on_one_node(
                 let engine = Arc::clone(world.engine());
                 program(world);
                 // A message that nobody receives would keep this rank for ever.
-                engine.wait_until(|lane| (lane.survey() == Survey::default()).then_some(()));
+                let subject = |_: &Lane| Subject::Words("the end of all messages");
+                let is_empty = |lane: &mut Lane| lane.survey() == Survey::default();
+                engine.wait_until(subject, |lane| is_empty(lane).then_some(()));
                 done.send(()).expect("somebody waits for it");
             });
         }
