@@ -136,8 +136,8 @@ impl<'a> Messages<'a> {
         })
     }
 
-    /// Returns true if a message that a rank holds belongs to a collective in which its sender still
-    /// waits.
+    /// Returns true if a message that a rank holds belongs to a collective in which its sender
+    /// still waits.
     pub(super) fn is_of_a_wait(
         &self,
         rank: u32,

@@ -124,7 +124,10 @@ impl Unexpected {
     /// The message that this receive has matched, and that is not here as a whole.
     #[must_use]
     pub fn claimed_by(&self, request: Request) -> Option<&UnexpectedMessage> {
-        let is_its = |message: &&UnexpectedMessage| matches!(message.body, Body::Claimed(claimant, _) if claimant == request);
+        let is_its = |message: &&UnexpectedMessage| match message.body {
+            Body::Claimed(claimant, _) => claimant == request,
+            _ => false,
+        };
         let mut messages = self.messages.iter().map(|(_, message)| message);
         messages.find(is_its)
     }
