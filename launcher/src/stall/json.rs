@@ -1,43 +1,5 @@
 //! The report as JSON, for programs: one object, on one line.
-//!
-//! ```text
-//! occasion  "stall", "asked" (SIGQUIT) or "timeout"
-//! seconds   for how long no rank has gone on; of a stall alone
-//! ranks     by rank:
-//!   rank, host, pid           pid is null before the process is started
-//!   doing                     "waits", "computes", "computes_beside" (threads wait, another one
-//!                             computes), "in_finalize", "finalized", "ended", "before_init",
-//!                             "stopped", "runs" (it does not answer), "silent", "unknown"
-//!   process                   of one that does not answer: state, stopped_seconds, used_ms and
-//!                             waited_ms
-//!   last_call                 the MPI function that was called last; "" if it is not known
-//!   threads                   those that wait: call, arguments, blocked_seconds, ends_with ("all"
-//!                             or "any"), operations, operations_left_out, at, frames
-//!   threads_left_out
-//!   unexpected                messages that nobody received: communicator, source, tag, bytes,
-//!                             collective
-//!   unexpected_left_out
-//!   communicators             context, name, made, size, first, begun, begun_nonblocking
-//! collectives
-//!           those that a rank waits for: communicator, context, form ("blocking", "nonblocking",
-//!           "persistent"), number (0 of a persistent one), missing: the ranks that have not come
-//! groups    ranks in the same state: ranks, lines (as in the report)
-//! reasons   kind, ranks (those that wait, and those that they wait for), waits, sentence
-//!   waits                     rank, call, operation
-//!   kind "cycle"              each of the waits is for the next one
-//!   kind "near_match"         message: source, tag, communicator, bytes, difference ("tag",
-//!                             "communicator")
-//!   kind "different_collectives"
-//!                             communicator
-//!   kind "other_collective"   a rank holds a message of another collective than it waits in
-//!   kind "end"                ends: the ranks that do not come back; doing
-//!   kinds "any_source", "on_its_way" and "not_found"
-//! ```
-//!
-//! An operation has a kind: "receive" and "probe" (communicator, source, tag, room; null for any),
-//! "incoming" (communicator, source, tag, bytes, collective), "send" (communicator, dest, tag,
-//! bytes, synchronous), "collective" (communicator, name, root, number, blocking), "job" (Init or
-//! Finalize) and "other" (what). Ranks are those of `MPI_COMM_WORLD`.
+//! `docs/stall-json.md` has the fields.
 
 use mpi_lite::boot::state::{
     Address, COMMUNICATORS_MAX, EndsWith, HeldMessage, LISTED_MAX, Operation, RankState,

@@ -115,7 +115,7 @@ pub fn report(snapshot: &Snapshot) -> Vec<String> {
     lines
 }
 
-/// The same for programs: one JSON object, on one line. `json.rs` describes it.
+/// The report for programs: one JSON object, on one line. `docs/stall-json.md` has its fields.
 #[must_use]
 pub fn json(snapshot: &Snapshot) -> String {
     json::text(snapshot)
