@@ -322,8 +322,8 @@ fn receives() -> Vec<Deadlock> {
         Deadlock::new(
             "many_threads",
             2,
-            "rank 0 waits in MPI_Recv for rank 1, tag 1; \
-             rank 1 waits in MPI_Recv for rank 0, tag 1: nobody sends",
+            // More threads wait than a rank describes.
+            "no reason found: see the lines above",
         )
         .line(&["rank 0, thread 1 of 64: MPI_Recv"]),
         Deadlock::new(

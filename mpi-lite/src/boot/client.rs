@@ -165,7 +165,7 @@ impl Client {
     }
 
     pub(super) fn descriptor(&self) -> std::io::Result<OwnedFd> {
-        Ok(self.stream.as_fd().try_clone_to_owned()?)
+        self.stream.as_fd().try_clone_to_owned()
     }
 
     pub(super) fn report(&mut self, counters: Vec<Counted>) -> Result<(), BootError> {
