@@ -93,8 +93,8 @@ impl Source {
     }
 }
 
-/// Drops the frames of a library that is linked into the program, and names the call by the last of
-/// them. Without names nothing shows where the program begins.
+/// Drops the frames of a library that is linked into the program, and names the call by the first
+/// MPI function. All frames go if none has such a name: nothing shows where the program begins.
 fn leave_library(thread: &mut ThreadState) {
     if !std::mem::take(&mut thread.begins_inside) {
         return;
