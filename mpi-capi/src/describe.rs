@@ -20,26 +20,31 @@ pub struct Caller;
 
 impl Program for Caller {
     fn describe_call(&self, thread: &mut ThreadState) {
-        let (running, frames) = stack::callers();
-        let kept = running.as_ref().and_then(|it| LIBRARY.last().arguments(it));
+        let callers = stack::callers();
+        let running = callers.running.as_ref();
+        let kept = running.and_then(|running| LIBRARY.last().arguments(running));
         // Without exported names, in a static library, what was entered last is the best guess.
         let last = || LIBRARY.last().called().map(|symbol| symbol.name.to_owned());
-        if let Some(call) = running.map(|running| running.name).or_else(last) {
+        if let Some(call) = running.map(|running| running.name.clone()).or_else(last) {
             thread.call = call;
         }
         let kept = kept.iter().flat_map(|line| line[1..].split(", "));
         let kept = kept.filter(|argument| !argument.is_empty());
         let mut arguments: Vec<String> = kept.map(str::to_owned).collect();
-        if arguments.is_empty() && is_recorded(&thread.call) {
-            // Another thread has entered a call since.
+        // In a static library, the host finds the name of a recorded call.
+        let is_unnamed = callers.begin_inside && thread.call.is_empty();
+        let is_call_of_one = is_recorded(&thread.call) || is_unnamed;
+        if arguments.is_empty() && is_call_of_one {
+            // The record is not known, or another thread has entered a call since.
             arguments = thread
                 .operations
                 .first()
                 .map_or_else(Vec::new, arguments_of);
         }
-        arguments.extend(own_communicator(thread));
+        arguments.extend(own_communicator(thread, is_call_of_one));
         thread.arguments = arguments;
-        thread.frames = frames;
+        thread.frames = callers.frames;
+        thread.begins_inside = callers.begin_inside;
         thread.python = python::line_of_this_thread().unwrap_or_default();
     }
 
@@ -94,18 +99,16 @@ fn arguments_of(operation: &Operation) -> Vec<String> {
 }
 
 /// The communicator of a call that waits for itself, not for requests of the program.
-fn own_communicator(thread: &ThreadState) -> Option<String> {
+fn own_communicator(thread: &ThreadState, is_call_of_one: bool) -> Option<String> {
     let context = match thread.operations.first()? {
         Operation::Collective {
             context,
             is_blocking: true,
             ..
         } => *context,
-        Operation::Receive(wanted) | Operation::Probe(wanted) if is_recorded(&thread.call) => {
-            wanted.context
-        }
-        Operation::Incoming(message) if is_recorded(&thread.call) => message.context,
-        Operation::Send { context, .. } if is_recorded(&thread.call) => *context,
+        Operation::Receive(wanted) | Operation::Probe(wanted) if is_call_of_one => wanted.context,
+        Operation::Incoming(message) if is_call_of_one => message.context,
+        Operation::Send { context, .. } if is_call_of_one => *context,
         _ => return None,
     };
     let (name, _) = Names::get()?.find(Context(context))?;

@@ -192,7 +192,7 @@ impl Library {
     /// The name of the MPI function in which this thread is.
     pub fn running(&self) -> String {
         let called = || self.last.called().map(|symbol| symbol.name.to_owned());
-        let running = stack::callers().0.map(|running| running.name);
+        let running = stack::callers().running.map(|running| running.name);
         let call = running.or_else(called);
         call.unwrap_or_else(|| "no MPI function".into())
     }

@@ -102,21 +102,37 @@ pub struct Running {
     pub frame: Range<usize>,
 }
 
-/// The MPI function in which the calling thread is, if it can be told, and the frames of the
-/// program that called it, the innermost first.
-pub fn callers() -> (Option<Running>, Vec<Address>) {
+/// Who called, as far as the stack shows it.
+pub struct Callers {
+    /// The MPI function in which the calling thread is.
+    pub running: Option<Running>,
+    /// The frames of the program that called it, the innermost first.
+    pub frames: Vec<Address>,
+    /// The program is linked with the static library, so the first frames may be the library's.
+    pub begin_inside: bool,
+}
+
+/// Returns who called the library in this thread.
+pub fn callers() -> Callers {
     let trace = trace();
-    let own = place((callers as fn() -> _ as *const c_void).addr()).map(|own| own.base);
+    let base = |address| place(address).map(|place| place.base);
+    let own = base((callers as fn() -> _ as *const c_void).addr());
+    // SAFETY: `getauxval` has no conditions.
+    let program = base(unsafe { libc::getauxval(libc::AT_ENTRY) } as usize);
+    let begin_inside = own.is_some() && own == program;
     let places: Vec<_> = trace.frames[..trace.len]
         .iter()
         // The call is before the address to which it returns.
         .map(|(address, stack)| (*address, *stack, place(address - 1)))
         .collect();
     let is_own = |place: &Option<Place>| place.as_ref().map(|place| place.base) == own;
-    let inner = places
-        .iter()
-        .take_while(|(.., place)| is_own(place))
-        .count();
+    let inner = match begin_inside {
+        true => 0,
+        false => places
+            .iter()
+            .take_while(|(.., place)| is_own(place))
+            .count(),
+    };
     let running = (0..inner).rev().find_map(|at| {
         let (_, begin, place) = &places[at];
         let (name, _) = place.as_ref()?.function.as_ref()?;
@@ -128,7 +144,11 @@ pub fn callers() -> (Option<Running>, Vec<Address>) {
     });
     let frames = places[inner..].iter().take(FRAMES_MAX);
     let frames = frames.filter_map(|(address, _, place)| Some(frame(*address, place.as_ref()?)));
-    (running, frames.collect())
+    Callers {
+        running,
+        frames: frames.collect(),
+        begin_inside,
+    }
 }
 
 /// The name of an MPI function without the letter of its second name.
@@ -181,8 +201,7 @@ mod tests {
 
     #[test]
     fn outside_of_mpi_no_function_runs() {
-        let (running, _) = callers();
-        assert_eq!(running, None);
+        assert_eq!(callers().running, None);
     }
 
     #[test]

@@ -37,6 +37,8 @@ enum Build {
     Debug,
     /// C without it.
     Plain,
+    /// C with debug information and the static library.
+    Static,
     Python,
 }
 
@@ -102,6 +104,7 @@ impl Deadlock {
         match self.build {
             Build::Debug => vec![programs.hang.get(&["-g"]), name],
             Build::Plain => vec![programs.plain.get(&[]), name],
+            Build::Static => vec![programs.linked.get(&["-g", "-static-mpi"]), name],
             Build::Python => {
                 let library = prefix().join("lib/libmpi_abi.so");
                 vec!["python3".into(), c_source("tests/c/stall/hang.py"), library]
@@ -208,6 +211,12 @@ fn places() -> Vec<Deadlock> {
             .built(Build::Plain)
             .line(&[call, " at recv_recv+0x", " in stall.hang"])
             .over_ssh_too(),
+        Deadlock::new("recv_recv", 2, RECV_RECV)
+            .built(Build::Static)
+            .line(&[
+                "rank 0: MPI_Recv(4 bytes, source=1, tag=7, MPI_COMM_WORLD)",
+                &in_c,
+            ]),
         Deadlock::new("hang.py", 2, RECV_RECV)
             .built(Build::Python)
             .line(&[call, &in_python]),
@@ -310,6 +319,13 @@ fn receives() -> Vec<Deadlock> {
         )
         .line(&["ranks 1-3: MPI_Recv(count=1, MPI_INT, source=0, tag=1, MPI_COMM_WORLD)"])
         .over_ssh_too(),
+        Deadlock::new(
+            "many_threads",
+            2,
+            // More threads wait than a rank describes.
+            "no reason found: see the lines above",
+        )
+        .line(&["rank 0, thread 1 of 64: MPI_Recv"]),
         Deadlock::new(
             "threads",
             2,
@@ -668,6 +684,7 @@ impl Compiled {
 struct Programs {
     hang: Compiled,
     plain: Compiled,
+    linked: Compiled,
     slow: Compiled,
     server: OnceLock<SshServer>,
 }
@@ -677,6 +694,7 @@ impl Programs {
         Self {
             hang: Compiled::new("tests/c/stall/hang.c"),
             plain: Compiled::new("tests/c/stall/hang.c"),
+            linked: Compiled::new("tests/c/stall/hang.c"),
             slow: Compiled::new("tests/c/stall/slow.c"),
             server: OnceLock::new(),
         }
@@ -719,6 +737,7 @@ fn trials(programs: &Arc<Programs>) -> Vec<Trial> {
         for place in places_of(deadlock.is_over_ssh) {
             let kind = match deadlock.build {
                 Build::Plain => " without debug information",
+                Build::Static => " with the static library",
                 Build::Debug | Build::Python => "",
             };
             let name = format!("hang {}{kind} over {place}", deadlock.name);

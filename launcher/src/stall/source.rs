@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use mpi_lite::boot::state::{Address, FRAMES_MAX, RankState};
+use mpi_lite::boot::state::{Address, FRAMES_MAX, RankState, ThreadState};
 
 use super::module::{Place, look_up};
 
@@ -65,6 +65,7 @@ impl Source {
             for address in &mut thread.frames {
                 wanted.fill(address);
             }
+            leave_library(thread);
         }
     }
 
@@ -89,6 +90,26 @@ impl Source {
         {
             resume_unwind(panic);
         }
+    }
+}
+
+/// Drops the frames of a library that is linked into the program, and names the call by the first
+/// MPI function. All frames go if none has such a name: nothing shows where the program begins.
+fn leave_library(thread: &mut ThreadState) {
+    if !std::mem::take(&mut thread.begins_inside) {
+        return;
+    }
+    let mpi_name = |frame: &Address| {
+        let name = frame.function.strip_prefix('P').unwrap_or(&frame.function);
+        name.starts_with("MPI_").then(|| name.to_owned())
+    };
+    let mut entries = thread.frames.iter().enumerate();
+    match entries.find_map(|(depth, frame)| Some((depth, mpi_name(frame)?))) {
+        Some((depth, name)) => {
+            thread.frames.drain(..=depth);
+            thread.call = name;
+        }
+        None => thread.frames.clear(),
     }
 }
 

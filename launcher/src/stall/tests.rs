@@ -1006,6 +1006,7 @@ impl Dice {
             ends_with: ends_with[self.roll(2) as usize],
             operations: self.list(12, Dice::operation),
             left_out: self.roll(3).into(),
+            begins_inside: self.roll(2) > 0,
             frames: self.list(2, |dice| Address {
                 module: dice.words(),
                 offset: u64::MAX,

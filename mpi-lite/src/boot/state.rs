@@ -97,6 +97,9 @@ pub struct ThreadState {
     pub left_out: u64,
     /// Where the program called, the innermost frame first; frames of this library are left out.
     pub frames: Vec<Address>,
+    /// The first frames are those of this library: it is a part of the program's file, and only
+    /// the functions' names show where it ends.
+    pub begins_inside: bool,
     /// `file.py:12 in function`, if the thread runs a program in Python.
     pub python: String,
 }

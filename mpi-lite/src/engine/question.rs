@@ -62,16 +62,19 @@ impl Engine {
     #[inline(never)]
     fn describe(&self, (lane, subject): (&Lane, Describe<'_>), blocked: Duration) {
         let me = rustix::thread::gettid().as_raw_nonzero().get();
-        let has_answered = |answers: &[(i32, ThreadState)]| {
-            answers.len() >= THREADS_MAX || answers.iter().any(|(thread, _)| *thread == me)
-        };
-        if has_answered(&self.waits.answers.lock()) {
-            return;
-        }
         let mut thread = ThreadState {
             blocked_ms: u64::try_from(blocked.as_millis()).unwrap_or(u64::MAX),
             ..ThreadState::default()
         };
+        let mut answers = self.waits.answers.lock();
+        if answers.iter().any(|(answered, _)| *answered == me) {
+            return;
+        }
+        if answers.len() >= THREADS_MAX {
+            // It is only counted.
+            return answers.push((me, thread));
+        }
+        drop(answers);
         self.describe_subject(lane, &subject(lane), &mut thread);
         if let Some(program) = self.waits.program() {
             program.describe_call(&mut thread);
@@ -146,9 +149,11 @@ impl Engine {
         self.waits.question.store(0, Ordering::SeqCst);
         let mut answers = core::mem::take(&mut *self.waits.answers.lock());
         let held = core::mem::take(&mut *self.waits.held.lock());
-        answers.sort_by_key(|(_, thread)| core::cmp::Reverse(thread.blocked_ms));
         let waiting: Vec<i32> = answers.iter().map(|(id, _)| *id).collect();
+        answers.truncate(THREADS_MAX);
+        answers.sort_by_key(|(_, thread)| core::cmp::Reverse(thread.blocked_ms));
         let threads: Vec<_> = answers.into_iter().map(|(_, thread)| thread).collect();
+        let left_out = waiting.len() - threads.len();
         let described = self.try_with(|lane| {
             let mut state = self.describe_lane(lane);
             state.threads.clone_from(&threads);
@@ -156,6 +161,7 @@ impl Engine {
             state
         });
         let mut state = described.unwrap_or(RankState { threads, ..held });
+        state.threads_left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
         if let Some(program) = self.waits.program() {
             program.name(&mut state.communicators);
             state.last_call = program.last_call();

@@ -583,9 +583,9 @@ fn messages_beyond_the_larger_budget_stay_with_their_sender() {
 #[test]
 fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
     let mut pair = Pair::new(Settings::default());
-    let members: std::sync::Arc<[_]> = [PeerId(0), PeerId(1)].into();
+    let members: Arc<[_]> = [PeerId(0), PeerId(1)].into();
     let ports = pair.lanes.each_mut().map(|lane| {
-        let members = std::sync::Arc::clone(&members);
+        let members = Arc::clone(&members);
         lane.open_port(Context::WORLD, Port::Matching { members })
     });
     let (mut body, mut room) = ([5; 3000], [0; 100]);

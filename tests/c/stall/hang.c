@@ -458,6 +458,17 @@ static void threads(void)
     pthread_join(other, NULL);
 }
 
+static void many_threads(void)
+{
+    pthread_t others[64];
+    size_t i;
+
+    for (i = 0; i < 64; i++)
+        pthread_create(&others[i], NULL, thread, NULL);
+    for (i = 0; i < 64; i++)
+        pthread_join(others[i], NULL);
+}
+
 /* Ranks that do not wait. */
 
 static void stopped(void)
@@ -513,7 +524,7 @@ static const struct {
     NAMED(missing_in_gather), NAMED(bcast_and_ibcast), NAMED(barrier_and_ibarrier),
     NAMED(ibarrier_twice), NAMED(wrong_root), NAMED(gather_and_scatter), NAMED(other_order),
     NAMED(finalize_and_barrier), NAMED(finalize_and_receive), NAMED(chain_to_finalize),
-    NAMED(threads), NAMED(stopped), NAMED(computes), {"without_init", barrier},
+    NAMED(threads), NAMED(many_threads), NAMED(stopped), NAMED(computes), {"without_init", barrier},
 };
 
 int main(int argc, char **argv)
