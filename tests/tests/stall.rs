@@ -319,12 +319,18 @@ fn receives() -> Vec<Deadlock> {
         )
         .line(&["ranks 1-3: MPI_Recv(count=1, MPI_INT, source=0, tag=1, MPI_COMM_WORLD)"])
         .over_ssh_too(),
+    ]
+}
+
+fn threads() -> Vec<Deadlock> {
+    vec![
         Deadlock::new(
             "many_threads",
             2,
-            // More threads wait than a rank describes.
-            "no reason found: see the lines above",
+            "rank 0 waits in MPI_Recv for rank 1, tag 1; \
+             rank 1 waits in MPI_Recv for rank 0, tag 1: nobody sends",
         )
+        // More threads wait than a rank describes.
         .line(&["rank 0, thread 1 of 64: MPI_Recv"]),
         Deadlock::new(
             "threads",
@@ -726,6 +732,7 @@ fn trials(programs: &Arc<Programs>) -> Vec<Trial> {
         places(),
         unmatched_messages(),
         receives(),
+        threads(),
         sends(),
         requests(),
         missing_in_collectives(),

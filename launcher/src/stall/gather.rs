@@ -11,6 +11,11 @@ use crate::failure::printable;
 use crate::poll::earlier;
 use crate::wire::{Answer, Report};
 
+/// How often the ranks are asked again about a stall if one does not answer, and after how long. On
+/// a busy machine an answer may come late, and `--stall abort` ends the job.
+const RETRIES: u32 = 2;
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
 /// How long the answers of ranks on this host may take: their node answers for them after 1 s.
 const PATIENCE_HERE: Duration = Duration::from_millis(1500);
 
@@ -98,6 +103,15 @@ impl Rank {
         }
     }
 
+    /// Returns true if it has not answered, though it may be able to.
+    fn is_missing(&self) -> bool {
+        match &self.answer {
+            None | Some(Doing::Unknown) => true,
+            Some(Doing::Silent(process)) => process.stopped_ms.is_none(),
+            Some(_) => false,
+        }
+    }
+
     fn patience(&self) -> Duration {
         match self.is_here {
             true => PATIENCE_HERE,
@@ -125,6 +139,8 @@ pub struct Gather {
     stall_after: Option<Duration>,
     /// When to look for a stall at the earliest.
     look_at: Option<Instant>,
+    /// How often this stall was asked about in vain: a rank did not answer.
+    retries: u32,
     /// The number of the last question.
     number: u32,
     question: Option<Question>,
@@ -145,6 +161,7 @@ impl Gather {
             ranks: ranks.collect(),
             stall_after,
             look_at: None,
+            retries: 0,
             number: 0,
             question: None,
             asked: 0,
@@ -314,6 +331,7 @@ impl Gather {
 
     /// What the ranks were asked because of a stall is not a stall.
     fn void(&mut self) {
+        self.retries = 0;
         if let Some(question) = &mut self.question {
             question.is_void = true;
         }
@@ -357,6 +375,11 @@ impl Gather {
             }
             Wish::Stall if self.is_refuted(&question) => {
                 self.look_at = self.stall_after.map(|stall_after| now + stall_after);
+                return;
+            }
+            Wish::Stall if self.retries < RETRIES && self.ranks.iter().any(Rank::is_missing) => {
+                self.retries += 1;
+                self.look_at = Some(now + RETRY_AFTER);
                 return;
             }
             Wish::Stall => {
@@ -689,14 +712,24 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_does_not_answer_is_waited_for_a_little_and_one_elsewhere_longer() {
+    fn a_rank_that_does_not_answer_is_asked_again_and_waited_for_longer_if_it_is_elsewhere() {
         for (silent, patience) in [(0, PATIENCE_HERE), (1, PATIENCE_THERE)] {
-            let (mut trial, question) = Trial::stall(2);
-            trial.answer(1 - silent, question, waits_for(10_000));
-            assert_eq!(trial.gather.wake_at(), Some(trial.now + patience));
-            trial.pass(patience - Duration::from_millis(1));
-            assert_eq!(trial.steps(), []);
-            trial.now += Duration::from_millis(1);
+            let (mut trial, mut question) = Trial::stall(2);
+            let wait = |trial: &mut Trial, question| {
+                trial.answer(1 - silent, question, waits_for(100_000));
+                assert_eq!(trial.gather.wake_at(), Some(trial.now + patience));
+                trial.pass(patience - Duration::from_millis(1));
+                assert_eq!(trial.steps(), []);
+                trial.now += Duration::from_millis(1);
+            };
+            for _ in 0..RETRIES {
+                wait(&mut trial, question);
+                trial.gather.tick(trial.now);
+                assert_eq!(trial.steps(), []);
+                trial.pass(RETRY_AFTER);
+                question = trial.question();
+            }
+            wait(&mut trial, question);
             let snapshot = trial.snapshot();
             assert_eq!(snapshot.ranks[silent as usize].doing, Doing::Unknown);
         }
@@ -704,7 +737,9 @@ mod tests {
 
     #[test]
     fn an_answer_to_another_question_counts_for_nothing() {
-        let (mut trial, question) = Trial::stall(2);
+        let mut trial = Trial::new(2);
+        trial.gather.ask(trial.now);
+        let question = trial.question();
         for number in [0, question + 1, u32::MAX] {
             trial.answer(0, number, Answer::Ended);
         }

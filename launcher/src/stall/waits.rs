@@ -8,7 +8,7 @@ use super::collectives::{Form, Meeting};
 use super::communicators::{Communicators, Id, states};
 use super::graph::{Graph, Meaning};
 use super::near::Messages;
-use super::{Doing, RankSeen, Snapshot};
+use super::{Doing, Occasion, RankSeen, Snapshot};
 
 /// The most members of all the sets of ranks that are waited for together.
 const MEMBERS_MAX: usize = 2_000_000;
@@ -155,6 +155,11 @@ impl<'a> Builder<'_, 'a> {
                 shared.graph.nodes[rank as usize].children.push(node);
             }
             let listed = threads(state).len();
+            // In a stall those that are not listed do not go on either.
+            let is_stall = matches!(self.snapshot.occasion, Occasion::Stall { .. });
+            if is_stall {
+                continue;
+            }
             if state.threads_left_out > 0 || listed < state.threads.len() {
                 let settled = shared.settled;
                 shared.graph.nodes[rank as usize].children.push(settled);

@@ -90,7 +90,7 @@ fn wait_for(lock: &Lock<Lane>, count: u64) {
     let mut lane = lock.lock();
     if ready(&mut lane).is_none() {
         let park = |_: Option<Instant>| loom::thread::park();
-        let until = |_: &mut Lane| Until::Count(count);
+        let until = |_: &Lane| Until::Count(count);
         waiters::wait(&mut lane, &until, &mut ready, &park, lead);
     }
     assert!(lane.bytes.is(lane.finished));
