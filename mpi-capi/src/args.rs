@@ -218,7 +218,7 @@ fn check_sign(name: &'static str, value: i64, class: c_int) -> Result<()> {
 }
 
 /// Appends `name=value`, with the name of the constant where a negative value has one.
-fn show_number(value: i64, name: &str, line: &mut String) {
+pub fn show_number(value: i64, name: &str, line: &mut String) {
     let constant = match name {
         "source" | "dest" | "root" if value == i64::from(abi::MPI_ANY_SOURCE) => "MPI_ANY_SOURCE",
         "source" | "dest" | "root" if value == i64::from(abi::MPI_PROC_NULL) => "MPI_PROC_NULL",

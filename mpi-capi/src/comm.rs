@@ -1,5 +1,6 @@
 //! Communicators of C: mpi-lite's, and what C attaches to them.
 
+use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::attributes::{Attributes, Owner};
 use crate::errhandler;
 use crate::error::Result;
 use crate::global::LIBRARY;
+use crate::record::{Transfer, What};
 use crate::request;
 
 /// A communicator behind a handle.
@@ -136,8 +138,14 @@ impl CommObject {
     /// # Errors
     /// Those of `Communicator::send`.
     #[inline(always)]
-    pub fn send(&self, area: Area, dest: Rank, tag: Tag, mode: Mode) -> Result<()> {
-        Ok(self.lite.send(area, dest.dest(), tag.0, mode)?)
+    pub fn send(&self, (area, what): (Area, What), dest: Rank, tag: Tag, mode: Mode) -> Result<()> {
+        let mut place = MaybeUninit::uninit();
+        let note = || {
+            let transfer = Transfer::new(what, dest.0, tag.0);
+            LIBRARY.last().set_transfer(place.write(transfer));
+        };
+        let to = (dest.dest(), tag.0);
+        Ok(self.lite.send_noting(area, to, mode, note)?)
     }
 
     /// Starts a send.

@@ -11,7 +11,7 @@ use crate::abi;
 use crate::comm::CommObject;
 use crate::global::LIBRARY;
 use crate::python;
-use crate::record::is_recorded;
+use crate::record::shows_arguments;
 use crate::stack;
 
 /// The program that is linked with this library.
@@ -33,7 +33,7 @@ impl Program for Caller {
         let mut arguments: Vec<String> = kept.map(str::to_owned).collect();
         // In a static library, the host finds the name of a recorded call.
         let is_unnamed = callers.begin_inside && thread.call.is_empty();
-        let is_call_of_one = is_recorded(&thread.call) || is_unnamed;
+        let is_call_of_one = shows_arguments(&thread.call) || is_unnamed;
         if arguments.is_empty() && is_call_of_one {
             // The record is not known, or another thread has entered a call since.
             arguments = thread

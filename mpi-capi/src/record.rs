@@ -11,8 +11,11 @@
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::abi::Handle;
+use crate::args::{Count, show_number};
 use crate::chapters;
-use crate::entry::{Arg, Symbol, is_in};
+use crate::entry::{Arg, Small, Symbol, is_in};
+use crate::objects::Datatype;
 use crate::stack::Running;
 
 /// Appends the arguments of a record to a line.
@@ -34,13 +37,51 @@ pub fn keep<T: Arg<W>, W>(argument: T::C) -> Kept<T::C> {
     }
 }
 
-/// The functions that keep a record: those that may wait, and that have more arguments than
-/// addresses and a communicator.
+/// What a message is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct What {
+    count: i64,
+    datatype: Handle,
+}
+
+impl What {
+    /// So many elements of this datatype.
+    #[inline(always)]
+    pub fn of(count: Count, datatype: &Datatype) -> Self {
+        Self {
+            count: count.0,
+            datatype: datatype.handle,
+        }
+    }
+}
+
+/// The record of a blocking send. It is kept only when the call may wait: most calls do not, and
+/// what a send writes before its message delays the message.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    what: What,
+    dest: i32,
+    tag: i32,
+}
+
+impl Transfer {
+    /// The record of a transfer.
+    pub fn new(what: What, dest: i32, tag: i32) -> Self {
+        Self { what, dest, tag }
+    }
+
+    fn show(&self, line: &mut String) {
+        let What { count, datatype } = self.what;
+        show_number(count, "count", line);
+        <Datatype as Arg<Small>>::show(datatype, "datatype", line);
+        show_number(self.dest.into(), "dest", line);
+        show_number(self.tag.into(), "tag", line);
+    }
+}
+
+/// The functions that keep a record from their beginning: those that may wait, and that have more
+/// arguments than addresses and a communicator. Sends keep a [`Transfer`].
 const RECORDED: &[&str] = &[
-    "MPI_Send",
-    "MPI_Ssend",
-    "MPI_Bsend",
-    "MPI_Rsend",
     "MPI_Recv",
     "MPI_Mrecv",
     "MPI_Sendrecv",
@@ -63,7 +104,23 @@ const RECORDED: &[&str] = &[
     "MPI_Exscan",
 ];
 
-/// Returns true if calls of this function, or of its large-count twin, keep a record.
+/// The blocking sends and receives.
+const TRANSFERS: &[&str] = &[
+    "MPI_Send",
+    "MPI_Ssend",
+    "MPI_Bsend",
+    "MPI_Rsend",
+    "MPI_Recv",
+];
+
+/// Returns true if calls of this function, or of its large-count twin, show their arguments.
+pub fn shows_arguments(name: &str) -> bool {
+    let plain = name.strip_suffix("_c").unwrap_or(name);
+    is_recorded(name) || TRANSFERS.contains(&plain)
+}
+
+/// Returns true if calls of this function, or of its large-count twin, keep a record from their
+/// beginning.
 pub const fn is_recorded(name: &str) -> bool {
     let bytes = name.as_bytes();
     if let [plain @ .., b'_', b'c'] = bytes {
@@ -79,8 +136,11 @@ pub const fn is_recorded(name: &str) -> bool {
 #[derive(Debug)]
 pub struct Last(AtomicPtr<u8>);
 
-/// Bit of the word that names a record. Records and symbols lie at even addresses.
+/// Bits of the word that name a record, and the record of a transfer. Records and symbols lie at
+/// addresses that are multiples of four.
 const RECORD: usize = 1;
+const TRANSFER: usize = 2;
+const BITS: usize = RECORD | TRANSFER;
 
 impl Last {
     /// Nothing was entered.
@@ -102,10 +162,17 @@ impl Last {
         self.0.store(record.wrapping_add(RECORD), Ordering::Relaxed);
     }
 
+    /// Notes the record of a transfer that is about to wait.
+    pub fn set_transfer(&self, transfer: &Transfer) {
+        let record: *mut u8 = core::ptr::from_ref(transfer).cast_mut().cast();
+        self.0
+            .store(record.wrapping_add(TRANSFER), Ordering::Relaxed);
+    }
+
     /// The symbol that was entered last, if it keeps no records.
     pub fn called(&self) -> Option<&'static Symbol> {
         let word = self.0.load(Ordering::Relaxed);
-        if word.addr() & RECORD != 0 {
+        if word.addr() & BITS != 0 {
             return None;
         }
         // SAFETY: it is null or the address of a static symbol, stored by `set`.
@@ -116,15 +183,23 @@ impl Last {
     /// call was entered since.
     pub fn arguments(&self, running: &Running) -> Option<String> {
         let word = self.0.load(Ordering::Relaxed);
-        let record = word.wrapping_sub(RECORD).cast_const();
-        let is_ours = word.addr() & RECORD != 0 && running.frame.contains(&record.addr());
+        let kind = word.addr() & BITS;
+        let record = word.wrapping_sub(kind).cast_const();
+        if kind == 0 || !running.frame.contains(&record.addr()) {
+            return None;
+        }
         let name = &*running.name;
-        let entry = chapters::entry(name).filter(|_| is_ours && is_recorded(name))?;
         let mut line = String::from("(");
-        // SAFETY: the record is in the frame of this function, which runs in this thread. The word
-        // was written by the function: what it calls has its frames elsewhere, and what ran before
-        // it was entered earlier.
-        unsafe { (entry.show)(record, &mut line) };
+        if kind == TRANSFER {
+            // SAFETY: the record is in the frame of this function, which runs in this thread. The
+            // function has written the word: what it calls has its frames elsewhere, and what ran
+            // before it was entered earlier.
+            unsafe { &*record.cast::<Transfer>() }.show(&mut line);
+        } else {
+            let entry = chapters::entry(name).filter(|_| is_recorded(name))?;
+            // SAFETY: as above, and the record is one of this function.
+            unsafe { (entry.show)(record, &mut line) };
+        }
         Some(line)
     }
 }
@@ -135,7 +210,13 @@ mod tests {
 
     #[test]
     fn twins_with_large_counts_keep_records_as_well() {
-        assert!(is_recorded("MPI_Recv") && is_recorded("MPI_Recv_c"));
-        assert!(!is_recorded("MPI_Irecv") && !is_recorded("MPI_Wait") && !is_recorded("MPI_c"));
+        assert!(is_recorded("MPI_Bcast") && is_recorded("MPI_Bcast_c"));
+        assert!(shows_arguments("MPI_Recv") && shows_arguments("MPI_Recv_c"));
+        assert!(
+            !shows_arguments("MPI_Irecv")
+                && !is_recorded("MPI_Recv")
+                && !is_recorded("MPI_Wait")
+                && !is_recorded("MPI_c")
+        );
     }
 }

@@ -4,6 +4,7 @@ use mpi_lite::ids::Mode;
 
 use crate::abi;
 use crate::args::*;
+use crate::record::What;
 use crate::request;
 
 mpi! {
@@ -11,7 +12,8 @@ mpi! {
     fn MPI_Bsend | MPI_Bsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Buffered)
+        let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
+        comm.send(message, dest, tag, Mode::Buffered)
     }
 
     /// Prepares a buffered send. MPI 5.0, 3.9.
@@ -181,7 +183,8 @@ mpi! {
     fn MPI_Rsend | MPI_Rsend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Ready)
+        let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
+        comm.send(message, dest, tag, Mode::Ready)
     }
 
     /// Prepares a send in ready mode. MPI 5.0, 3.9.
@@ -196,7 +199,8 @@ mpi! {
     fn MPI_Send | MPI_Send_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Standard)
+        let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
+        comm.send(message, dest, tag, Mode::Standard)
     }
 
     /// Prepares a send in standard mode. MPI 5.0, 3.9.
@@ -246,7 +250,8 @@ mpi! {
     fn MPI_Ssend | MPI_Ssend_c(
         buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
     ) {
-        comm.send(buf.area(count, &datatype)?, dest, tag, Mode::Synchronous)
+        let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
+        comm.send(message, dest, tag, Mode::Synchronous)
     }
 
     /// Prepares a send in synchronous mode. MPI 5.0, 3.9.

@@ -53,8 +53,23 @@ impl Communicator {
     /// Source: MPI 5.0, 3.2.1.
     #[inline(always)]
     pub fn send(&self, area: Area, dest: Dest, tag: i32, mode: Mode) -> Result<()> {
+        self.send_noting(area, (dest, tag), mode, || ())
+    }
+
+    /// As [`Communicator::send`]. Calls `note` before it may wait.
+    ///
+    /// # Errors
+    /// As [`Communicator::isend`].
+    #[inline(always)]
+    pub fn send_noting(
+        &self,
+        area: Area,
+        (dest, tag): (Dest, i32),
+        mode: Mode,
+        note: impl FnOnce(),
+    ) -> Result<()> {
         let plan = self.send_plan(area, dest, tag, mode)?;
-        self.engine().send(&plan)
+        self.engine().send_noting(&plan, note)
     }
 
     /// Starts a receive into `area` of a message from `source` with `tag`.

@@ -206,11 +206,21 @@ impl Engine {
     /// As [`Lane::send`], and those of the operation.
     #[inline]
     pub fn send(&self, plan: &SendPlan) -> Result<()> {
+        self.send_noting(plan, || ())
+    }
+
+    /// As [`Engine::send`]. Calls `note` before it may wait.
+    ///
+    /// # Errors
+    /// As [`Engine::send`].
+    #[inline(always)]
+    pub fn send_noting(&self, plan: &SendPlan, note: impl FnOnce()) -> Result<()> {
         let mut lane = self.lane.lock();
         if lane.send_at_once(plan) {
             lane.flush();
             return Ok(());
         }
+        note();
         self.send_with_request(lane, plan)
     }
 
