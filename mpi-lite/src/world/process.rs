@@ -89,16 +89,16 @@ impl Process {
             lane.join(node);
         }
         let engine = Engine::new(lane, clock, policy).map_err(cannot(DESCRIPTORS))?;
+        let boot = Arc::new(Mutex::new(boot));
+        // Before the ranks go apart: a thread that is made later disturbs them.
+        let ticker = Mutex::new(Some(start_ticker(&engine, tick, &boot)?));
         let (world, own) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
         begin_apart(assignment.local_rank, assignment.local_size, lot);
         // The next Init of this rank, in another program, receives it again.
-        boot.forget_key();
+        boot.lock().forget_key();
         assignment.key.forget();
         scrub_stack();
-        let boot = Arc::new(Mutex::new(boot));
-        let ticker = start_ticker(&engine, tick, &boot)?;
-        let ticker = Mutex::new(Some(ticker));
         Ok(Self {
             boot,
             assignment,
