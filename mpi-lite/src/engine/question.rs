@@ -1,4 +1,4 @@
-//! The question what the threads of this process wait for, and their answers. Decision 0051.
+//! How the threads of this process are asked what they wait for, and their answers. Decision 0051.
 //!
 //! A thread that waits describes itself when it is asked: only it knows its call, and its stack is
 //! its own. The ticker asks, wakes it, and collects the answers.
