@@ -263,6 +263,9 @@ macro_rules! mpi {
                 let record;
                 let call = if const { $crate::record::is_recorded(stringify!($symbol)) } {
                     record = ($($crate::record::keep::<$ty, $width>($arg),)*);
+                    if const { $crate::record::is_reduction(stringify!($symbol)) } {
+                        $crate::global::LIBRARY.note_reduction(&SYMBOL);
+                    }
                     $crate::raise::Call::enter_recorded(&SYMBOL, &record)
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)

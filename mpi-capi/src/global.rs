@@ -5,7 +5,7 @@
 )]
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -26,7 +26,7 @@ use crate::errhandler::ErrhandlerObject;
 use crate::error::{Cause, Error, Result};
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
-use crate::panic;
+use crate::panic::{self, Callback};
 use crate::raise::{self, Handlings};
 use crate::record::Last;
 use crate::stack;
@@ -89,6 +89,8 @@ pub struct Library {
     stage: AtomicU8,
     /// What was entered last: what a panic or the report of a job that hangs names.
     last: Last,
+    /// The reduction that was entered last: it may call an operator of the program.
+    reduction: AtomicPtr<Symbol>,
     /// The function of the program that runs inside that call, from 1: `Callback`; 0 for none.
     pub callback: AtomicU8,
     /// The process, from `MPI_Init` on.
@@ -141,6 +143,7 @@ pub struct Library {
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
     last: Last::nothing(),
+    reduction: AtomicPtr::new(core::ptr::null_mut()),
     callback: AtomicU8::new(0),
     process: OnceLock::new(),
     ending: OnceLock::new(),
@@ -193,7 +196,8 @@ impl Library {
     pub fn running(&self) -> String {
         let called = || self.last.called().map(|symbol| symbol.name.to_owned());
         let running = stack::callers().running.map(|running| running.name);
-        let call = running.or_else(called);
+        // The static library exports no names.
+        let call = running.or_else(called).or_else(|| self.reduction());
         call.unwrap_or_else(|| "no MPI function".into())
     }
 
@@ -206,6 +210,22 @@ impl Library {
     #[inline]
     pub fn enter(&self, symbol: &'static Symbol) {
         self.last.set(symbol);
+    }
+
+    /// Notes the reduction that is entered.
+    #[inline]
+    pub fn note_reduction(&self, symbol: &'static Symbol) {
+        let symbol = core::ptr::from_ref(symbol).cast_mut();
+        self.reduction.store(symbol, Ordering::Relaxed);
+    }
+
+    /// The reduction that has called an operator of the program, which runs.
+    fn reduction(&self) -> Option<String> {
+        let runs = self.callback.load(Ordering::Relaxed) == Callback::Operator as u8 + 1;
+        let symbol = self.reduction.load(Ordering::Relaxed);
+        // SAFETY: it is null or the address of a static, stored by `note_reduction`.
+        let symbol = unsafe { symbol.as_ref() }.filter(|_| runs);
+        symbol.map(|symbol| symbol.name.to_owned())
     }
 
     /// Notes the call that is entered.

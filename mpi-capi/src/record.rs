@@ -115,21 +115,38 @@ const TRANSFERS: &[&str] = &[
 
 /// Returns true if calls of this function, or of its large-count twin, show their arguments.
 pub fn shows_arguments(name: &str) -> bool {
-    let plain = name.strip_suffix("_c").unwrap_or(name);
-    is_recorded(name) || TRANSFERS.contains(&plain)
+    is_recorded(name) || TRANSFERS.contains(&plain(name))
 }
 
 /// Returns true if calls of this function, or of its large-count twin, keep a record from their
 /// beginning.
 pub const fn is_recorded(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    if let [plain @ .., b'_', b'c'] = bytes {
-        return match core::str::from_utf8(plain) {
-            Ok(plain) => is_in(RECORDED, plain),
-            Err(_) => false,
-        };
+    is_in(RECORDED, plain(name))
+}
+
+/// The functions that keep a record and call operators of the program.
+const REDUCTIONS: &[&str] = &[
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Scan",
+    "MPI_Exscan",
+];
+
+/// Returns true if calls of this function, or of its large-count twin, call operators.
+pub const fn is_reduction(name: &str) -> bool {
+    is_in(REDUCTIONS, plain(name))
+}
+
+/// The name without the end of a large-count twin.
+const fn plain(name: &str) -> &str {
+    if let [plain @ .., b'_', b'c'] = name.as_bytes()
+        && let Ok(plain) = core::str::from_utf8(plain)
+    {
+        return plain;
     }
-    is_in(RECORDED, name)
+    name
 }
 
 /// What was entered last by any thread: a static symbol, or a record, whose address is one more.
