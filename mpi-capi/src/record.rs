@@ -104,14 +104,8 @@ const RECORDED: &[&str] = &[
     "MPI_Exscan",
 ];
 
-/// The blocking sends and receives.
-const TRANSFERS: &[&str] = &[
-    "MPI_Send",
-    "MPI_Ssend",
-    "MPI_Bsend",
-    "MPI_Rsend",
-    "MPI_Recv",
-];
+/// The blocking sends, which keep a [`Transfer`].
+const TRANSFERS: &[&str] = &["MPI_Send", "MPI_Ssend", "MPI_Bsend", "MPI_Rsend"];
 
 /// Returns true if calls of this function, or of its large-count twin, show their arguments.
 pub fn shows_arguments(name: &str) -> bool {
@@ -149,7 +143,7 @@ const fn plain(name: &str) -> &str {
     name
 }
 
-/// What was entered last by any thread: a static symbol, or a record, whose address is one more.
+/// What was entered last by any thread: a static symbol, or a record, with bits of its kind.
 #[derive(Debug)]
 pub struct Last(AtomicPtr<u8>);
 

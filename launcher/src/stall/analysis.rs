@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use mpi_lite::boot::state::{HeldMessage, Operation};
+use mpi_lite::boot::state::{HeldMessage, Operation, ThreadState};
 
 use super::collectives::{Meeting, Mixed, is_long, mixed};
 use super::communicators::Communicators;
@@ -51,6 +51,24 @@ pub(super) struct Link<'a> {
     pub(super) on: u32,
     /// All ranks that wait for the same set of ranks, and that set, if there is one.
     pub(super) set: Option<(Vec<u32>, Vec<u32>)>,
+}
+
+impl<'a> Link<'a> {
+    /// The operation of a rank's thread waits for the rank `on`.
+    fn new(
+        (rank, thread, operation): (u32, &'a ThreadState, &'a Operation),
+        on: usize,
+    ) -> Link<'a> {
+        Link {
+            wait: Wait {
+                rank,
+                thread,
+                operation,
+            },
+            on: u32::try_from(on).unwrap_or(u32::MAX),
+            set: None,
+        }
+    }
 }
 
 /// What a snapshot shows.
@@ -217,15 +235,7 @@ impl<'a> Search<'_, 'a> {
                         };
                         self.explained[rank as usize] = true;
                         queue.push_back((rank as usize, rank as usize, true));
-                        links.push(Link {
-                            wait: Wait {
-                                rank,
-                                thread,
-                                operation,
-                            },
-                            on: u32::try_from(on).unwrap_or(u32::MAX),
-                            set: None,
-                        });
+                        links.push(Link::new((rank, thread, operation), on));
                     }
                     _ => (),
                 }
@@ -382,15 +392,7 @@ impl<'a> Search<'_, 'a> {
             };
             for (child, operation) in node.children.iter().zip(operations(thread)) {
                 let mut add = |on: usize| {
-                    links.push(Link {
-                        wait: Wait {
-                            rank,
-                            thread,
-                            operation,
-                        },
-                        on: u32::try_from(on).unwrap_or(u32::MAX),
-                        set: None,
-                    });
+                    links.push(Link::new((rank, thread, operation), on));
                 };
                 match self.graph.nodes[*child].meaning {
                     Meaning::Rank => add(*child),

@@ -157,10 +157,8 @@ impl<'a> Builder<'_, 'a> {
             let listed = threads(state).len();
             // In a stall those that are not listed do not go on either.
             let is_stall = matches!(self.snapshot.occasion, Occasion::Stall { .. });
-            if is_stall {
-                continue;
-            }
-            if state.threads_left_out > 0 || listed < state.threads.len() {
+            let has_more = state.threads_left_out > 0 || listed < state.threads.len();
+            if has_more && !is_stall {
                 let settled = shared.settled;
                 shared.graph.nodes[rank as usize].children.push(settled);
             }

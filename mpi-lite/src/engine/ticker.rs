@@ -136,12 +136,12 @@ fn run(engine: &Engine, tick: Duration, mut inquiry: Option<Inquiry>) {
 
 /// The ticker of a process that has no peers: it only answers the launcher.
 fn run_alone(engine: &Engine, mut inquiry: Option<Inquiry>) {
+    let rests = Rests::new(ALONE);
     while !engine.is_closed.load(Ordering::SeqCst) {
         if let Some(inquiry) = &mut inquiry {
             inquiry.step(engine);
         }
-        let is_open = inquiry.as_ref().is_some_and(Inquiry::is_open);
-        look(engine, if is_open { PACE } else { ALONE }, inquiry.as_mut());
+        look(engine, rests.time(inquiry.as_ref()), inquiry.as_mut());
     }
 }
 
@@ -172,7 +172,7 @@ impl Rests {
 
     /// Returns true if the next rest is a look. A look costs as much as any other rest.
     fn is_to_look(&mut self) -> bool {
-        self.rests += 1;
+        self.rests = self.rests.wrapping_add(1);
         self.rests.is_multiple_of(self.every)
     }
 }
