@@ -12,7 +12,8 @@ use common::{Scratch, mpirun, unique_sleep, wait_for_sleepers, wait_until};
 fn on_a_terminal(arguments: &[&str]) -> Child {
     let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
     let words: Vec<String> = arguments.iter().map(quoted).collect();
-    let line = format!("{} {}", env!("CARGO_BIN_EXE_mpirun"), words.join(" "));
+    // The shell makes way: dash would end of the quit signal that mpirun answers.
+    let line = format!("exec {} {}", env!("CARGO_BIN_EXE_mpirun"), words.join(" "));
     let mut script = Command::new("script");
     script.args(["-q", "-e", "-c", &line, "/dev/null"]);
     script.env("MPILITE_SSH", common::fake_ssh());
