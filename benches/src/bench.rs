@@ -4,7 +4,6 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use mpi_lite_tests::{Job, Outcome, c_source};
@@ -187,7 +186,7 @@ impl Bench {
         let number = binaries.len();
         let binary = binaries.entry(key).or_insert_with(|| {
             let binary = self.fresh_file(&format!("{name}.{number}"));
-            compile(&who.compiler, name, &binary);
+            compile(who, name, &binary);
             binary
         });
         binary.clone()
@@ -291,8 +290,10 @@ fn key(who: &Contender, program: &Program) -> String {
     format!("{} {program:?}", who.name)
 }
 
-fn compile(compiler: &Path, name: &str, binary: &Path) {
-    let output = Command::new(compiler)
+fn compile(who: &Contender, name: &str, binary: &Path) {
+    let compiler = &who.compiler;
+    let output = who
+        .command(compiler)
         .args(["-O2", "-w", "-pthread", "-o"])
         .arg(binary)
         .arg(c_source(&format!("benches/c/{name}.c")))

