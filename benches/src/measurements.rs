@@ -17,7 +17,7 @@ pub enum Better {
 }
 
 /// The figures of one round, by contender and subject.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Round(BTreeMap<(String, String), f64>);
 
 impl Round {
@@ -122,7 +122,13 @@ impl Measurements {
     pub fn count(&self, who: &str, what: &str) -> (usize, usize) {
         let has_figure = |round: &&Round| round.get(who, what).is_some();
         let count = self.rounds.iter().filter(has_figure).count();
-        (count, self.rounds.len())
+        (count, self.rounds())
+    }
+
+    /// How many rounds there were.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.rounds.len()
     }
 
     /// The median over the rounds and between which bounds they lay.
@@ -140,6 +146,16 @@ impl Measurements {
     /// Something computed within each round, and its spread over those rounds that have it.
     pub fn spread(&self, of_round: impl Fn(&Round) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.rounds.iter().filter_map(of_round).collect())
+    }
+
+    /// Those rounds alone for which `keeps` is true.
+    #[must_use]
+    pub fn only(&self, keeps: impl Fn(&Round) -> bool) -> Self {
+        let rounds = self.rounds.iter().filter(|round| keeps(round));
+        Self {
+            rounds: rounds.cloned().collect(),
+            reasons: self.reasons.clone(),
+        }
     }
 
     /// `who` divided by the best of `others`, within each round.
@@ -229,6 +245,14 @@ mod tests {
         let reason = all.reason("ours", "8");
         assert_eq!(reason.as_deref(), Some("too slow, exit code 1"));
         assert_eq!(all.reason("theirs", "8"), None);
+    }
+
+    #[test]
+    fn some_of_the_rounds_can_stand_alone() {
+        let all = rounds(&[(1.0, 2.0), (10.0, 20.0), (100.0, 100.0)]);
+        let late = all.only(|round| round.get("ours", "8").is_some_and(|it| it > 5.0));
+        assert_eq!((late.rounds(), all.rounds()), (2, 3));
+        assert_eq!(late.median("theirs", "8"), Some(60.0));
     }
 
     #[test]

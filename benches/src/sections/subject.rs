@@ -5,11 +5,13 @@ use crate::contender::Contender;
 use crate::measurements::{Better, Measurements, Round, Spread, lines_of};
 use crate::plot::{LinePlot, Ticks};
 use crate::report::Report;
+use crate::table::{Table, short};
 
 use super::picture::line_plot;
 use super::{medians, ratios};
 
-/// The ways of `latency.c` to measure, in the order of its figures. A goal counts for the worst.
+/// The ways of `latency.c` to measure, in the order of its figures. A goal counts for the worst of
+/// those that its subject has.
 pub(super) const WAYS: &[&str] = &[
     "one buffer",
     "separate buffers",
@@ -200,9 +202,59 @@ impl Subject {
         }
     }
 
+    /// What `who` reaches in each way, beside the best of `others`: medians over the rounds of
+    /// figures, of the best figures, and of the ratios.
+    pub(super) fn beside_best(
+        &self,
+        title: String,
+        (who, others): (&str, &[&str]),
+        all: &Measurements,
+    ) -> Table {
+        let columns = self
+            .ways()
+            .iter()
+            .flat_map(|way| [*way, "best peer", "ratio"]);
+        let columns = std::iter::once("bytes").chain(columns);
+        let mut table = Table::new(title, columns.map(str::to_owned).collect());
+        for size in self.sizes {
+            let cells = |way: &&str| {
+                let what = self.what_in(size, way);
+                let best = all.spread(|round| round.best(others, &what, self.better));
+                let ratio = all.ratio(who, others, &what, self.better);
+                let spreads = [all.spread_of(who, &what), best, ratio];
+                spreads.map(|spread| short(spread.map(|spread| spread.median)))
+            };
+            table.row(
+                size.to_string(),
+                self.ways().iter().flat_map(cells).collect(),
+            );
+        }
+        table
+    }
+
+    /// The size that takes longest beside the next greater one, and the way: a ratio above 1 is a
+    /// message that takes longer than a greater one.
+    pub(super) fn least_monotone(&self, who: &str, all: &Measurements) -> Option<Worst> {
+        let ratio = |pair: &[u32], way: &'static str| {
+            let [less, more] = [pair[0], pair[1]].map(|size| self.what_in(size, way));
+            let ratio =
+                all.spread(|round| Some(round.get(who, &less)? / round.get(who, &more)?))?;
+            Some(Worst {
+                size: pair[0],
+                way,
+                ratio,
+            })
+        };
+        let pairs = self.sizes.windows(2);
+        pairs
+            .flat_map(|pair| self.ways().iter().filter_map(move |way| ratio(pair, way)))
+            .max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
+    }
+
     /// A line for each contender, without title.
     pub(super) fn line_plot(&self, contenders: &[Contender], all: &Measurements) -> LinePlot {
-        let way = if self.ways.is_empty() { "" } else { SHOWN };
+        let ways = self.ways();
+        let way = ways.iter().find(|way| **way == SHOWN).unwrap_or(&ways[0]);
         let what: Vec<String> = self.sizes.iter().map(|it| self.what_in(it, way)).collect();
         LinePlot {
             y: self.unit.to_owned(),
@@ -211,15 +263,19 @@ impl Subject {
     }
 }
 
+/// A size in words: `64 KiB`.
+pub(super) fn bytes(size: u32) -> String {
+    match size {
+        size if size >= 1 << 20 => format!("{} MiB", size >> 20),
+        size if size >= 1 << 10 => format!("{} KiB", size >> 10),
+        size => format!("{size} B"),
+    }
+}
+
 impl std::fmt::Display for Worst {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.size {
-            size if size >= 1 << 20 => write!(f, "{} MiB", size >> 20)?,
-            size if size >= 1 << 10 => write!(f, "{} KiB", size >> 10)?,
-            size => write!(f, "{size} B")?,
-        }
         let comma = if self.way.is_empty() { "" } else { ", " };
-        write!(f, "{comma}{}", self.way)
+        write!(f, "{}{comma}{}", bytes(self.size), self.way)
     }
 }
 
@@ -252,6 +308,38 @@ mod tests {
         };
         assert_eq!(worst(Better::Smaller), Some(("8 B".to_owned(), 2.0)));
         assert_eq!(worst(Better::Larger), Some(("1 B".to_owned(), 0.5)));
+    }
+
+    #[test]
+    fn a_size_that_takes_longer_than_the_next_greater_one_is_found() {
+        let subject = subject(Better::Smaller, &["a", "b"]);
+        let mut all = Measurements::default();
+        all.begin_round();
+        for (size, a, b) in [(1, 1.0, 1.0), (8, 1.0, 3.0), (64, 4.0, 2.0)] {
+            all.note("ours", &subject.what_in(size, "a"), a);
+            all.note("ours", &subject.what_in(size, "b"), b);
+        }
+        let worst = subject.least_monotone("ours", &all).expect("measured");
+        assert_eq!(
+            (worst.to_string(), worst.ratio.median),
+            ("8 B, b".to_owned(), 1.5)
+        );
+        assert_eq!(subject.least_monotone("theirs", &all), None);
+    }
+
+    #[test]
+    fn ours_stands_beside_the_best_of_each_round() {
+        let subject = subject(Better::Smaller, &["a", "b"]);
+        let all = two_ways(&subject);
+        let others: &[&str] = &["slow", "theirs"];
+        let table = subject.beside_best("title".to_owned(), ("ours", others), &all);
+        let text = table.to_string();
+        let row = text.lines().nth(2).unwrap_or_default();
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(
+            words,
+            ["1", "4.00", "2.00", "2.00", "1.00", "2.00", "0.500"]
+        );
     }
 
     /// Ours takes twice as long as the best in one way, half as long in the other.

@@ -5,6 +5,7 @@ mod collectives;
 mod depth;
 mod flood;
 mod idle;
+mod nearness;
 mod oversubscribed;
 mod start;
 mod threads;

@@ -1,15 +1,16 @@
 //! Latency, bandwidth and message rate of two ranks, beside what a cache line's way costs alone.
 
+use super::nearness::{LINE, between_looks, line, tell_apart};
 use super::{AUTO, gather, peers, program};
-use crate::bench::{Bench, Program};
-use crate::contender::{Contender, kernel};
+use crate::bench::Bench;
+use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
-use crate::measurements::{Better, Measurements, lines_of};
+use crate::measurements::{Better, Measurements, Spread};
 use crate::plot::{BarPlot, LinePlot, Plot};
 use crate::report::Report;
 use crate::sections::in_rounds_of;
 use crate::sections::picture::bar;
-use crate::sections::subject::{Subject, WAYS, Worst};
+use crate::sections::subject::{Subject, WAYS, Worst, bytes};
 
 /// What everybody sends through caches, and what is worth copying from both sides.
 const SHORT: [u32; 18] = [
@@ -27,6 +28,22 @@ const LATENCY: Subject = Subject {
     ],
     ways: WAYS,
 };
+/// The ways that goals are about: a buffer for sending and one for receiving, as in most programs.
+const UNTOUCHED: Subject = Subject {
+    ways: &[WAYS[1]],
+    ..LATENCY
+};
+const TOUCHED: Subject = Subject {
+    ways: &[WAYS[3]],
+    ..LATENCY
+};
+const BOTH: Subject = Subject {
+    ways: &[WAYS[1], WAYS[3]],
+    ..LATENCY
+};
+/// A size may take so many times what the next greater one takes: figures of equal sizes differ.
+const MONOTONE: f64 = 1.03;
+
 const BANDWIDTH: Subject = Subject {
     program: "bandwidth",
     unit: "16 in flight, MB/s",
@@ -38,38 +55,25 @@ const RATE: Subject = Subject {
     program: "rate",
     unit: "64 in flight, messages/s",
     better: Better::Larger,
-    sizes: &[8],
+    sizes: &[8, 1024, 65_536],
     ways: &[],
 };
 
-/// One cache line between the two cores, without MPI.
-const LINE: &str = "raw cache line";
-
-fn line() -> Contender {
-    kernel(LINE, "udp")
-}
-
-/// Nanoseconds of a cache line's way, now: it changes from minute to minute, since the virtual
-/// cores move about their host.
-fn probe(bench: &Bench) -> Option<f64> {
-    let output = bench.run(&line(), &Program::new("line_probe", &[])).ok()?;
-    Some(lines_of(&output).first()?.1[0])
-}
-
-/// The raw probe stands before and behind ours.
+/// A latency stands between two looks at the raw line; those about ours make the line's figure.
 fn measure(bench: &Bench, (subject, who): (&Subject, &Contender), all: &mut Measurements) {
     let words = subject.words();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     // Ranks that spin on one core, because somebody else has the other, are slow but not absent.
     let program = program(subject.program, 2, &words, 120);
-    let is_probed = subject.program == LATENCY.program && who.name == AUTO;
-    let look = || if is_probed { probe(bench) } else { None };
-    let before = look();
-    subject.run(bench, (who, &program), all);
-    if let (Some(before), Some(after)) = (before, look()) {
-        let middle_us = f64::midpoint(before, after) / 1e3;
+    if subject.program != LATENCY.program {
+        return subject.run(bench, (who, &program), all);
+    }
+    let line_ns = between_looks(bench, who, all, |all| {
+        subject.run(bench, (who, &program), all);
+    });
+    if let (AUTO, Some(ns)) = (who.name.as_str(), line_ns) {
         for way in WAYS {
-            all.note(LINE, &LATENCY.what_in(8, way), middle_us);
+            all.note(LINE, &LATENCY.what_in(8, way), ns / 1e3);
         }
     }
 }
@@ -85,6 +89,7 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     });
     let with_line = [&contenders[..], &[line()]].concat();
     LATENCY.tell(report, (&with_line, &how), &all);
+    tell_apart(report, (&BOTH, &contenders, &how), &all);
     BANDWIDTH.tell(report, (&contenders, &how), &all);
     RATE.tell(report, (&contenders, &how), &all);
     set_goals(report, &all, &peers(&contenders));
@@ -92,22 +97,16 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// Every goal of a latency counts for the worst way to measure it.
 fn set_goals(report: &mut Report, all: &Measurements, peers: &[&str]) {
     let mut goal = |what: &str, limit, measured| report.goal(Goal::new(what, limit, measured));
-    let worst = |sizes: &[u32]| LATENCY.worst((AUTO, peers), sizes, all);
-    let ratio = |worst: Option<Worst>| worst.map(|worst| worst.ratio);
-    let place = |worst: Option<Worst>| {
-        worst.map_or_else(|| "any size".to_owned(), |worst| worst.to_string())
-    };
-    let eight = worst(&[8]);
+    let eight = BOTH.worst((AUTO, peers), &[8], all);
     let what = format!("half round trip ({}) / best peer", place(eight));
     goal(&what, Limit::Most(0.75), ratio(eight));
-    // The touching of 8 bytes is no more than a nanosecond or two of it.
     let above = |way: &str| {
         let eight = LATENCY.what_in(8, way);
         all.spread(|round| Some((round.get(AUTO, &eight)? - round.get(LINE, &eight)?) * 1e3))
     };
+    // The touching of 8 bytes is no more than a nanosecond or two of it.
     goal(
         "8 B half round trip, ns above a raw cache line",
         Limit::Most(60.0),
@@ -115,21 +114,39 @@ fn set_goals(report: &mut Report, all: &Measurements, peers: &[&str]) {
             .filter_map(|way| above(way))
             .max_by(|a, b| a.median.total_cmp(&b.median)),
     );
-    let short = worst(&SHORT);
-    let what = format!("to 64 KiB, worst ({}) / best peer", place(short));
-    goal(&what, Limit::Most(1.0), ratio(short));
-    goal(
-        "0 B to 64 KiB, geometric mean / best peer",
-        Limit::Most(0.8),
-        LATENCY.mean((AUTO, peers), &SHORT, all),
-    );
-    for size in LONG {
-        let here = worst(&[size]);
-        let what = format!("half round trip ({}) / best peer", place(here));
-        goal(&what, Limit::Most(0.55), ratio(here));
+    for subject in [UNTOUCHED, TOUCHED] {
+        let beside = (AUTO, peers);
+        for (sizes, most) in [(&SHORT[..], 0.9), (&LONG[..], 1.0)] {
+            let worst = subject.worst(beside, sizes, all);
+            let what = format!("{}, worst ({}) / best peer", range(sizes), place(worst));
+            goal(&what, Limit::Most(most), ratio(worst));
+        }
+        let (sizes, way) = (subject.sizes, subject.ways[0]);
+        let what = format!("{}, {way}, geometric mean / best peer", range(sizes));
+        let mean = subject.mean(beside, sizes, all);
+        goal(&what, Limit::Most(0.7), mean);
+        let longer = subject.least_monotone(AUTO, all);
+        let what = format!("a size ({}) / the next greater one", place(longer));
+        goal(&what, Limit::Most(MONOTONE), ratio(longer));
     }
-    let rate = all.ratio(AUTO, peers, &RATE.what(8), Better::Larger);
-    goal("rate of 8 B messages / best peer", Limit::Least(1.15), rate);
+    for (size, least) in [(8, 1.15), (65_536, 1.1)] {
+        let rate = all.ratio(AUTO, peers, &RATE.what(size), Better::Larger);
+        let what = format!("rate of {} messages / best peer", bytes(size));
+        goal(&what, Limit::Least(least), rate);
+    }
+}
+
+fn ratio(worst: Option<Worst>) -> Option<Spread> {
+    worst.map(|worst| worst.ratio)
+}
+
+fn place(worst: Option<Worst>) -> String {
+    worst.map_or_else(|| "any size".to_owned(), |worst| worst.to_string())
+}
+
+fn range(sizes: &[u32]) -> String {
+    let ends = [sizes.first(), sizes.last()].map(|end| end.copied().unwrap_or_default());
+    format!("{} to {}", bytes(ends[0]), bytes(ends[1]))
 }
 
 fn draw(
@@ -139,13 +156,15 @@ fn draw(
     how: &str,
 ) {
     let how = format!("two ranks on one machine, {how}");
-    let latency = LinePlot {
-        title: "Latency over message size, one machine".to_owned(),
-        subtitle: format!("{how}, separate buffers; lower is better"),
-        y: "half round trip, µs".to_owned(),
-        ..LATENCY.line_plot(with_line, all)
-    };
-    report.plot("node-latency", Plot::Lines(latency));
+    for (name, subject) in [("", UNTOUCHED), ("-touched", TOUCHED)] {
+        let latency = LinePlot {
+            title: "Latency over message size, one machine".to_owned(),
+            subtitle: format!("{how}, {}; lower is better", subject.ways[0]),
+            y: "half round trip, µs".to_owned(),
+            ..subject.line_plot(with_line, all)
+        };
+        report.plot(format!("node-latency{name}"), Plot::Lines(latency));
+    }
     let bandwidth = LinePlot {
         title: "Bandwidth over message size, one machine".to_owned(),
         subtitle: format!("{how}; higher is better"),
@@ -174,5 +193,6 @@ mod tests {
     fn every_goal_is_about_a_size_that_is_measured() {
         let sizes: Vec<u32> = SHORT.iter().chain(&LONG).copied().collect();
         assert_eq!(sizes, LATENCY.sizes);
+        assert!([8, 65_536].iter().all(|size| RATE.sizes.contains(size)));
     }
 }
