@@ -42,14 +42,18 @@ static inline int is_enough(double since)
     return enough;
 }
 
-/* How many times the rounds, of which a part took so long, make a batch of BATCH_S. */
-static inline int times_for(double seconds, double part)
+/* How many rounds, each of which takes so long, make a batch: BATCH_S of them, but no fewer than
+ * `least`; fewer only where others use the cores so much that these would take ENOUGH_S. */
+static inline int rounds_for(double seconds, int least)
 {
-    double wanted = BATCH_S * part / (seconds > 1e-9 ? seconds : 1e-9);
-    int times = wanted > MOST_TIMES ? MOST_TIMES : wanted < 1 ? 1 : (int)wanted;
+    double wanted = BATCH_S / seconds, most = ENOUGH_S / seconds;
+    int count;
 
-    MPI_Bcast(&times, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return times;
+    wanted = wanted > (double)least * MOST_TIMES ? (double)least * MOST_TIMES : wanted;
+    wanted = wanted < least ? least : wanted;
+    count = wanted < most ? (int)wanted : most < 1 ? 1 : (int)most;
+    MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return count;
 }
 
 /* Memory of `bytes` bytes, all written: memory that was never written is one page of zeros, many
@@ -68,27 +72,29 @@ static inline char *allocate(int bytes)
 }
 
 /* Calls `batch` to warm up and BATCHES times to measure; returns the median time of a batch of
- * `rounds` rounds, in seconds. On a machine so busy that this takes long it makes fewer batches. */
+ * `rounds` rounds, in seconds. On a machine so busy that this takes long it makes fewer batches,
+ * and smaller ones. */
 static inline double measure(void (*batch)(char *buffer, int bytes, int rounds), int bytes,
                              int rounds)
 {
-    int count = 0, times, warm_up = rounds / 4 + 1;
+    int count = 0, of_batch, warm_up = rounds / 4 + 1;
     double start, since, seconds[BATCHES];
     char *buffer = allocate(bytes);
 
     batch(buffer, bytes, warm_up);
     start = MPI_Wtime();
     batch(buffer, bytes, warm_up);
-    times = times_for(MPI_Wtime() - start, (double)warm_up / rounds);
+    since = MPI_Wtime();
+    of_batch = rounds_for((since - start + 1e-9) / warm_up, rounds);
     since = MPI_Wtime();
     do {
         MPI_Barrier(MPI_COMM_WORLD);
         start = MPI_Wtime();
-        batch(buffer, bytes, rounds * times);
+        batch(buffer, bytes, of_batch);
         seconds[count++] = MPI_Wtime() - start;
     } while (!is_enough(since) && count < BATCHES);
     free(buffer);
-    return median(seconds, count) / times;
+    return median(seconds, count) / of_batch * rounds;
 }
 
 static inline void report_all(int bytes, const double *figures, int count)

@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,8 +26,8 @@ pub struct Program {
     pub threads: usize,
     /// The words of its command line.
     pub arguments: Vec<String>,
-    /// A program in front of the launcher, which starts it.
-    pub wrapper: Option<PathBuf>,
+    /// Words in front of the launcher: a program that starts it.
+    pub wrapper: Vec<OsString>,
     /// The network that it sees.
     pub place: Place,
     /// The longest that it may take.
@@ -42,7 +43,7 @@ impl Program {
             ranks: 2,
             threads: 1,
             arguments: arguments.to_vec(),
-            wrapper: None,
+            wrapper: Vec::new(),
             place: Place::Machine,
             limit: Duration::from_secs(60),
         }
@@ -200,9 +201,7 @@ impl Bench {
         for (name, value) in &who.variables {
             job = job.env(name, value);
         }
-        if let Some(wrapper) = &program.wrapper {
-            job = job.arg(wrapper);
-        }
+        job = job.args(&program.wrapper);
         if let Some(launcher) = &who.launcher {
             job = job
                 .arg(launcher)

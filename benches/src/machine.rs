@@ -59,8 +59,39 @@ pub fn version(peer: &Contender) -> String {
     format!("{}: {}", peer.name, peer.version().unwrap_or_else(missing))
 }
 
+/// The numbers of the cores that this process may use.
+pub(crate) fn allowed_cores() -> Vec<usize> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.map(|list| numbers_of(list.trim())).unwrap_or_default()
+}
+
+/// The numbers of a list as the kernel writes it: `0-2,5`.
+fn numbers_of(list: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
 /// How many cores this process may use.
 #[must_use]
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_cores_has_numbers_and_ranges() {
+        assert_eq!(numbers_of("0-2,5"), [0, 1, 2, 5]);
+        assert_eq!(numbers_of("3"), [3]);
+        assert_eq!(numbers_of(""), [0; 0]);
+        assert_eq!(allowed_cores().len(), cores());
+    }
 }

@@ -84,6 +84,11 @@ const SECTIONS: &[Section] = &[
         measure: Measure::Node(node::two_ranks),
     },
     Section {
+        name: "busy",
+        about: "two ranks on cores that others use too",
+        measure: Measure::Node(node::busy),
+    },
+    Section {
         name: "oversubscribed",
         about: "barrier, allreduce and farm, up to more ranks than cores",
         measure: Measure::Node(node::oversubscribed),

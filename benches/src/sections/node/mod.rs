@@ -1,6 +1,7 @@
 //! Ranks on one machine: everybody takes the transport that it chooses there itself, and mpi-lite
 //! is also measured over RMPP.
 
+mod busy;
 mod collectives;
 mod depth;
 mod flood;
@@ -11,6 +12,7 @@ mod start;
 mod threads;
 mod two_ranks;
 
+pub(super) use busy::run as busy;
 pub(super) use collectives::run as collectives;
 pub(super) use depth::run as depth;
 pub(super) use flood::run as flood;

@@ -22,7 +22,7 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     let how = bench.how(rounds);
     let all = in_rounds_of(rounds, (&RANKS, &contenders), |ranks, who, all| {
         let program = Program {
-            wrapper: Some(took.clone()),
+            wrapper: vec![took.clone().into()],
             ..program("start", *ranks, &[], 40)
         };
         let output = bench.run(who, &program);

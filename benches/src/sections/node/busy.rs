@@ -1,0 +1,183 @@
+//! Two ranks on cores that others use too: beside processes that compute on the same two cores, and
+//! both on one core. Each MPI is told that there are more threads than cores; nobody is bound to
+//! one core of the two but by itself.
+
+use std::process::{Child, Command, Stdio};
+
+use super::{AUTO, RMPP, gather, peers, program};
+use crate::bench::{Bench, Program};
+use crate::contender::Contender;
+use crate::goal::{Goal, Limit};
+use crate::machine;
+use crate::measurements::{Better, Measurements};
+use crate::report::Report;
+use crate::sections::subject::{Subject, WAYS, bytes};
+use crate::sections::{figure_after, in_rounds, medians, ratios};
+
+const LATENCY: Subject = Subject {
+    program: "latency",
+    unit: "half round trip, us",
+    better: Better::Smaller,
+    sizes: &[8, 1024, 65_536, 1_048_576],
+    ways: WAYS,
+};
+/// A buffer for sending and one for receiving, as in most programs.
+const WAY: &str = WAYS[1];
+const OPERATIONS: [&str; 3] = ["barrier", "bcast", "allreduce"];
+const BYTES: &str = "8";
+/// What the program of each measurement may take: ranks that spin lose whole slices of time.
+const LIMIT_S: u64 = 60;
+
+/// Who else uses the cores of the ranks.
+#[derive(Debug)]
+struct Case {
+    about: &'static str,
+    cores: usize,
+    others: usize,
+}
+
+const CASES: [Case; 3] = [
+    Case {
+        about: "beside 1 other process",
+        cores: 2,
+        others: 1,
+    },
+    Case {
+        about: "beside 8 other processes",
+        cores: 2,
+        others: 8,
+    },
+    Case {
+        about: "both ranks on one core",
+        cores: 1,
+        others: 0,
+    },
+];
+
+/// Processes that compute on these cores until they are dropped.
+#[derive(Debug)]
+struct Others(Vec<Child>);
+
+impl Others {
+    fn start(count: usize, cores: &str) -> Result<Self, String> {
+        // They end with us, however we end.
+        let words = ["--pdeathsig", "KILL", "taskset", "-c", cores, "sh", "-c"];
+        let mut others = Self(Vec::new());
+        for _ in 0..count {
+            let child = Command::new("setpriv")
+                .args(words)
+                .arg("while :; do :; done")
+                .stdin(Stdio::null())
+                .spawn()
+                .map_err(|error| format!("setpriv: {error}"))?;
+            others.0.push(child);
+        }
+        Ok(others)
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A program of two ranks on these cores. There are more threads than cores, since others compute.
+fn on(cores: &str, program: Program) -> Program {
+    Program {
+        threads: machine::cores() + 1,
+        wrapper: ["taskset", "-c", cores].map(Into::into).to_vec(),
+        ..program
+    }
+}
+
+fn measure(bench: &Bench, (cores, who): (&str, &Contender), all: &mut Measurements) {
+    let words = LATENCY.words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let latency = on(cores, program(LATENCY.program, 2, &words, LIMIT_S));
+    LATENCY.run(bench, (who, &latency), all);
+    let words = [&[BYTES], &OPERATIONS[..]].concat();
+    let output = bench.run(who, &on(cores, program("collective", 2, &words, LIMIT_S)));
+    for operation in OPERATIONS {
+        let us = figure_after(&output, &format!("{operation}: "));
+        all.enter(&who.name, operation, us);
+    }
+}
+
+/// What is shown: each row's name, and the name under which it was noted.
+fn rows() -> Vec<(String, String)> {
+    let latency = |size: &u32| {
+        let name = format!("half round trip, {}", bytes(*size));
+        (name, LATENCY.what_in(size, WAY))
+    };
+    let operation = |name: &str| (format!("{name}, {BYTES} B"), name.to_owned());
+    let latencies = LATENCY.sizes.iter().map(latency);
+    latencies.chain(OPERATIONS.map(operation)).collect()
+}
+
+pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(), String> {
+    let allowed = machine::allowed_cores();
+    let mut contenders = gather(bench, report);
+    contenders.retain(|who| who.name != RMPP);
+    let rounds = bench.options.rounds(3, 1);
+    let how = bench.how(rounds);
+    for case in &CASES {
+        let cores = allowed.get(..case.cores).ok_or("it needs two cores")?;
+        let cores = cores.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let cores = cores.join(",");
+        let others = Others::start(case.others, &cores)?;
+        let all = in_rounds(rounds, &contenders, |who, all| {
+            measure(bench, (&cores, who), all);
+        });
+        drop(others);
+        tell(report, (case, &contenders, &how), &all);
+    }
+    Ok(())
+}
+
+fn tell(
+    report: &mut Report,
+    (case, contenders, how): (&Case, &[Contender], &str),
+    all: &Measurements,
+) {
+    let (about, rows) = (case.about, rows());
+    let shown = (&rows[..], contenders);
+    let title = format!("two ranks {about}, us, {how}");
+    report.table(&medians(&title, "", shown, all));
+    let title = format!("two ranks {about} (below 1 is better)");
+    report.table(&ratios(&title, "", shown, all));
+    let peers = peers(contenders);
+    for (name, what) in &rows {
+        let ratio = all.ratio(AUTO, &peers, what, Better::Smaller);
+        let what = format!("{name}, {about} / best peer");
+        report.goal(Goal::new(what, Limit::Most(1.0), ratio));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn processes_compute_until_they_are_dropped() {
+        let core = machine::allowed_cores()[0].to_string();
+        let others = Others::start(2, &core).expect("setpriv");
+        let proc = |child: &Child, name: &str| format!("/proc/{}/{name}", child.id());
+        let paths: Vec<String> = others.0.iter().map(|it| proc(it, "comm")).collect();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let computes = |path: &String| fs::read_to_string(path).is_ok_and(|name| name == "sh\n");
+        while !paths.iter().all(computes) {
+            assert!(Instant::now() < deadline, "nothing computes");
+            std::thread::yield_now();
+        }
+        drop(others);
+        assert!(!paths.iter().any(|path| fs::exists(path).unwrap_or(true)));
+    }
+}
