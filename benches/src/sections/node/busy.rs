@@ -1,6 +1,6 @@
 //! Two ranks on cores that others use too: beside processes that compute on the same two cores, and
-//! both on one core. Each MPI is told that there are more threads than cores; nobody is bound to
-//! one core of the two but by itself.
+//! both ranks on one core. Each MPI gets its words for more threads than cores. This section binds
+//! no rank to a core of its own; an MPI that binds does so by itself.
 
 use std::process::{Child, Command, Stdio};
 
