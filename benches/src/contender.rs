@@ -282,9 +282,16 @@ fn open_mpi() -> Contender {
         compiler: "mpicc.openmpi".into(),
         launcher: Some("mpirun.openmpi".into()),
         words: &[],
-        // It yields then, which is its best; bound to a core each, two ranks would share one while
-        // the other core is free.
-        words_if_oversubscribed: &["--oversubscribe", "--bind-to", "none"],
+        // To yield is its best then, and by itself it does so only where its own ranks are too many.
+        // Bound to a core each, two ranks would share one while the other core is free.
+        words_if_oversubscribed: &[
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+        ],
         variables: allowed.map(|name| (name, "1".to_owned())).to_vec(),
     })
 }
@@ -313,7 +320,7 @@ fn intel_mpi(folder: &Path) -> Contender {
         compiler: folder.join("bin/mpicc"),
         launcher: Some(folder.join(LAUNCHER)),
         words: &[],
-        // It yields by itself where its own ranks are too many, not where others are.
+        // By itself it spins where its cores are busy with others.
         words_if_oversubscribed: &["-genv", "I_MPI_THREAD_YIELD", "2"],
         variables: vec![
             ("I_MPI_FABRICS", "shm".to_owned()),

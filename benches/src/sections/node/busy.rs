@@ -123,7 +123,7 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     let allowed = machine::allowed_cores();
     let mut contenders = gather(bench, report);
     contenders.retain(|who| who.name != RMPP);
-    let rounds = bench.options.rounds(3, 1);
+    let rounds = bench.options.rounds(5, 1);
     let how = bench.how(rounds);
     for case in &CASES {
         let cores = allowed.get(..case.cores).ok_or("it needs two cores")?;

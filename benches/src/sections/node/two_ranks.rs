@@ -126,7 +126,7 @@ fn set_goals(report: &mut Report, all: &Measurements, peers: &[&str]) {
         let mean = subject.mean(beside, sizes, all);
         goal(&what, Limit::Most(0.7), mean);
         let longer = subject.least_monotone(AUTO, all);
-        let what = format!("a size ({}) / the next greater one", place(longer));
+        let what = format!("{} / the next greater size", place(longer));
         goal(&what, Limit::Most(MONOTONE), ratio(longer));
     }
     for (size, least) in [(8, 1.15), (65_536, 1.1)] {
