@@ -282,8 +282,8 @@ fn open_mpi() -> Contender {
         compiler: "mpicc.openmpi".into(),
         launcher: Some("mpirun.openmpi".into()),
         words: &[],
-        // To yield is its best then, and by itself it does so only where its own ranks are too many.
-        // Bound to a core each, two ranks would share one while the other core is free.
+        // To yield is its best then, and by itself it does so only where its own ranks are too
+        // many. Bound to a core each, two ranks would share one while the other core is free.
         words_if_oversubscribed: &[
             "--oversubscribe",
             "--bind-to",
@@ -320,8 +320,8 @@ fn intel_mpi(folder: &Path) -> Contender {
         compiler: folder.join("bin/mpicc"),
         launcher: Some(folder.join(LAUNCHER)),
         words: &[],
-        // By itself it spins where its cores are busy with others.
-        words_if_oversubscribed: &["-genv", "I_MPI_THREAD_YIELD", "2"],
+        // By itself it spins where its cores are busy with others, and binds.
+        words_if_oversubscribed: &["-genv", "I_MPI_WAIT_MODE", "1", "-genv", "I_MPI_PIN", "0"],
         variables: vec![
             ("I_MPI_FABRICS", "shm".to_owned()),
             ("I_MPI_ROOT", folder.display().to_string()),
