@@ -1,6 +1,7 @@
 //! Two ranks on cores that others use too: beside processes that compute on the same two cores, and
-//! both ranks on one core. Each MPI gets its words for more threads than cores. This section binds
-//! no rank to a core of its own; an MPI that binds does so by itself.
+//! both ranks on one core. No MPI binds a rank to a core of its own. On one core each gets its
+//! words for more threads than cores: there it does best if it yields. Beside others it does not,
+//! since a rank that yields gives its time away to them.
 
 use std::process::{Child, Command, Stdio};
 
@@ -27,6 +28,14 @@ const OPERATIONS: [&str; 3] = ["barrier", "bcast", "allreduce"];
 const BYTES: &str = "8";
 /// What the program of each measurement may take: ranks that spin lose whole slices of time.
 const LIMIT_S: u64 = 60;
+
+/// Sets the variables by which the MPIs that bind ranks to cores leave it.
+const UNBOUND: [&str; 4] = [
+    "env",
+    "OMPI_MCA_hwloc_base_binding_policy=none",
+    "PRTE_MCA_hwloc_default_binding_policy=none",
+    "I_MPI_PIN=0",
+];
 
 /// Who else uses the cores of the ranks.
 #[derive(Debug)]
@@ -86,22 +95,27 @@ impl Drop for Others {
     }
 }
 
-/// A program of two ranks on these cores. There are more threads than cores, since others compute.
-fn on(cores: &str, program: Program) -> Program {
+/// A program of two ranks on these cores.
+fn on(cores: &[String], program: Program) -> Program {
+    let list = cores.join(",");
+    let wrapper = [&UNBOUND[..], &["taskset", "-c", &list]].concat();
+    let is_crowded = cores.len() < program.ranks;
     Program {
-        threads: machine::cores() + 1,
-        wrapper: ["taskset", "-c", cores].map(Into::into).to_vec(),
+        // One more than this machine has.
+        threads: if is_crowded { machine::cores() + 1 } else { 1 },
+        wrapper: wrapper.into_iter().map(Into::into).collect(),
         ..program
     }
 }
 
-fn measure(bench: &Bench, (cores, who): (&str, &Contender), all: &mut Measurements) {
+fn measure(bench: &Bench, (cores, who): (&[String], &Contender), all: &mut Measurements) {
     let words = LATENCY.words();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let latency = on(cores, program(LATENCY.program, 2, &words, LIMIT_S));
     LATENCY.run(bench, (who, &latency), all);
     let words = [&[BYTES], &OPERATIONS[..]].concat();
-    let output = bench.run(who, &on(cores, program("collective", 2, &words, LIMIT_S)));
+    let collective = on(cores, program("collective", 2, &words, LIMIT_S));
+    let output = bench.run(who, &collective);
     for operation in OPERATIONS {
         let us = figure_after(&output, &format!("{operation}: "));
         all.enter(&who.name, operation, us);
@@ -128,8 +142,7 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     for case in &CASES {
         let cores = allowed.get(..case.cores).ok_or("it needs two cores")?;
         let cores = cores.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let cores = cores.join(",");
-        let others = Others::start(case.others, &cores)?;
+        let others = Others::start(case.others, &cores.join(","))?;
         let all = in_rounds(rounds, &contenders, |who, all| {
             measure(bench, (&cores, who), all);
         });
@@ -164,6 +177,19 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+
+    #[test]
+    fn two_ranks_are_more_than_one_core_and_no_more_than_two() {
+        let on = |cores: &[&str]| {
+            let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
+            let program = on(&cores, program("latency", 2, &[], LIMIT_S));
+            let list = program.wrapper.last().cloned();
+            (list, program.ranks * program.threads > machine::cores())
+        };
+        let is_single = machine::cores() < 2;
+        assert_eq!(on(&["3"]), (Some("3".into()), true));
+        assert_eq!(on(&["0", "3"]), (Some("0,3".into()), is_single));
+    }
 
     #[test]
     fn processes_compute_until_they_are_dropped() {

@@ -7,6 +7,7 @@ use crate::contender::{Contender, kernel};
 use crate::measurements::{Measurements, Round, lines_of};
 use crate::report::Report;
 use crate::sections::subject::Subject;
+use crate::table::short;
 
 /// One cache line between the two cores, without MPI.
 pub(super) const LINE: &str = "raw cache line";
@@ -48,10 +49,16 @@ pub(super) fn between_looks(
     Some(f64::midpoint(looks[0], looks[1]))
 }
 
-/// All looks of a round.
-fn looks<'a>(round: &'a Round, contenders: &'a [Contender]) -> impl Iterator<Item = f64> + 'a {
-    let of = |who: &'a Contender| LOOKS.iter().filter_map(|what| round.get(&who.name, what));
-    contenders.iter().flat_map(of)
+/// All looks of a round, in nanoseconds.
+fn looks(round: &Round, contenders: &[Contender]) -> Vec<f64> {
+    let of = |who: &Contender| LOOKS.map(|what| round.get(&who.name, what));
+    contenders.iter().flat_map(of).flatten().collect()
+}
+
+/// The fastest look of all rounds.
+fn fastest(contenders: &[Contender], all: &Measurements) -> Option<f64> {
+    let of = |round: &Round| looks(round, contenders).into_iter().reduce(f64::min);
+    all.spread(of).map(|spread| spread.least)
 }
 
 /// How the cores stood in a round with these looks; nothing if they moved, or nobody looked.
@@ -66,10 +73,8 @@ fn nearness(looks: &[f64], fastest: f64) -> Option<Nearness> {
 
 /// The rounds in which the cores stood so from the first look to the last.
 fn rounds(stood: Nearness, contenders: &[Contender], all: &Measurements) -> Measurements {
-    let of = |round: &Round| looks(round, contenders).collect::<Vec<_>>();
-    let fastest = all.spread(|round| of(round).into_iter().reduce(f64::min));
-    let fastest = fastest.map_or(0.0, |spread| spread.least);
-    all.only(|round| nearness(&of(round), fastest) == Some(stood))
+    let fastest = fastest(contenders, all).unwrap_or_default();
+    all.only(|round| nearness(&looks(round, contenders), fastest) == Some(stood))
 }
 
 /// Ours beside the best peer in all rounds; and if the cores stood near in some rounds and far in
@@ -87,7 +92,8 @@ pub(super) fn tell_apart(
     report.table(&subject.beside_best(format!("{title}, {how}"), beside, all));
     let parts = [("near", Nearness::Near), ("far", Nearness::Far)];
     let parts = parts.map(|(name, stood)| (name, rounds(stood, contenders, all)));
-    report.line(&summary(&parts, all.rounds()));
+    let fastest = fastest(contenders, all);
+    report.line(&summary(&parts, all.rounds(), fastest));
     if parts.iter().all(|(_, part)| part.rounds() > 0) {
         for (name, part) in &parts {
             let title = format!("{title}, cores {name}, rounds: {}", part.rounds());
@@ -97,15 +103,16 @@ pub(super) fn tell_apart(
 }
 
 /// How many of these rounds are of each kind, in a line.
-fn summary(parts: &[(&str, Measurements)], rounds: usize) -> String {
+fn summary(parts: &[(&str, Measurements)], rounds: usize, fastest: Option<f64>) -> String {
     let told = parts.iter().map(|(_, part)| part.rounds()).sum::<usize>();
     let part = |(name, part): &(&str, Measurements)| format!("{name} in {}", part.rounds());
     let parts: Vec<String> = parts.iter().map(part).collect();
     format!(
-        "of {rounds} rounds the cores stood {}, and moved in {}; far: a cache line takes {FAR} \
-         times its fastest\n",
+        "of {rounds} rounds the cores stood {}, and moved in {}; near: all lines of a round below \
+         {FAR} times the fastest, {} ns\n",
         parts.join(", "),
-        rounds - told
+        rounds - told,
+        short(fastest)
     )
 }
 
@@ -141,10 +148,12 @@ mod tests {
         let parts = parts.map(|(name, stood)| (name, rounds(stood, &contenders, &all)));
         let far = &parts[1].1;
         assert_eq!(far.median("peer", LOOKS[1]), Some(155.0));
-        let line = summary(&parts, all.rounds());
+        let fastest = fastest(&contenders, &all);
+        let line = summary(&parts, all.rounds(), fastest);
         assert!(
             line.contains("3 rounds the cores stood near in 1, far in 1, and moved in 1"),
             "{line}"
         );
+        assert!(line.contains("40.0 ns"), "{line}");
     }
 }
