@@ -61,6 +61,7 @@ macro_rules! settings {
     (@type acks) => { Acks };
     (@type secure) => { Option<Secure> };
     (@type wait) => { Wait };
+    (@type across) => { CopyAcross };
     (@type ports) => { Option<PortRange> };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
@@ -70,6 +71,7 @@ macro_rules! settings {
     (@value acks $default:expr) => { Acks::Lazy };
     (@value secure $default:expr) => { None };
     (@value wait $default:expr) => { Wait::Auto };
+    (@value across $default:expr) => { CopyAcross::Measured };
     (@value ports $default:expr) => { None };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
@@ -79,6 +81,7 @@ macro_rules! settings {
     (@text acks $default:expr) => { $default };
     (@text secure $default:expr) => { $default };
     (@text wait $default:expr) => { $default };
+    (@text across $default:expr) => { $default };
     (@text ports $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
     (@show number $value:expr) => { Value::Number($value) };
@@ -89,6 +92,7 @@ macro_rules! settings {
     (@show switch $value:expr) => { Value::Text(if $value { "on" } else { "off" }.into()) };
     (@show acks $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
     (@show wait $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
+    (@show across $value:expr) => { Value::Text(format!("{:?}", $value).to_lowercase()) };
     (@show secure $value:expr) => {
         Value::Text($value.map_or_else(String::new, |secure| secure.to_string()))
     };
@@ -103,6 +107,7 @@ macro_rules! settings {
     (@parse acks $variable:literal, $text:expr) => { acks($variable, $text) };
     (@parse secure $variable:literal, $text:expr) => { secure($variable, $text).map(Some) };
     (@parse wait $variable:literal, $text:expr) => { wait($variable, $text) };
+    (@parse across $variable:literal, $text:expr) => { across($variable, $text) };
     (@parse ports $variable:literal, $text:expr) => { ports($variable, $text).map(Some) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
 }
@@ -114,6 +119,17 @@ pub enum Acks {
     Lazy,
     /// At once, with a packet for each message.
     Eager,
+}
+
+/// When a long message is copied straight from the memory of one process to that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyAcross {
+    /// Where that was measured to take less time than other ways.
+    Measured,
+    /// Wherever the system allows it.
+    Always,
+    /// Never.
+    Off,
 }
 
 /// How a rank waits.
@@ -225,8 +241,10 @@ settings! {
     gso: switch = "on", "MPILITE_GSO";
     /// `off`: never take several packets from the system as one train (UDP_GRO).
     gro: switch = "on", "MPILITE_GRO";
-    /// `off`: long messages between ranks of a node are never copied directly (process_vm_readv).
-    copy_across: switch = "on", "MPILITE_COPY_ACROSS";
+    /// Copies of long messages between ranks of a node straight from one memory to the other
+    /// (process_vm_readv). `measured`: where that takes less time than copies through shared
+    /// memory. `always`: wherever the system allows it. `off`: never.
+    copy_across: across = "measured", "MPILITE_COPY_ACROSS";
     /// Payload bytes of one RMPP packet, at most what the path carries without fragments.
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
     /// UDP ports, such as `40000-40100`: each rank binds a free one, so a host needs at least one
@@ -288,6 +306,17 @@ fn switch(variable: &str, text: &str) -> Result<bool, String> {
         "on" | "1" => Ok(true),
         "off" | "0" => Ok(false),
         other => Err(format!("{variable}={other:?} is neither on nor off")),
+    }
+}
+
+fn across(variable: &str, text: &str) -> Result<CopyAcross, String> {
+    match text.trim() {
+        "measured" | "on" | "1" => Ok(CopyAcross::Measured),
+        "always" => Ok(CopyAcross::Always),
+        "off" | "0" => Ok(CopyAcross::Off),
+        other => Err(format!(
+            "{variable}={other:?} is not measured, always or off"
+        )),
     }
 }
 

@@ -47,7 +47,7 @@ rmpp_core::tally! {
         pub bytes_read: Bytes,
         /// Bytes of long messages that this rank copied into the receiver's memory.
         pub bytes_written: Bytes,
-        /// Long messages that went through the ring, because they could not be copied directly.
+        /// Long messages that came to this rank in pieces through shared memory.
         pub long_asked: u64,
         /// Times that this rank woke another one.
         pub woken: u64,

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use mpi_lite::clock::Clock;
-use mpi_lite::config::Settings;
+use mpi_lite::config::{CopyAcross, Settings};
 use mpi_lite::data::{Area, Basic, Buffer, Datatype};
 use mpi_lite::engine::envelope::{Envelope, Flags};
 use mpi_lite::engine::matching::{Body, Buffered, Pattern, Posted, Unexpected, UnexpectedMessage};
@@ -336,7 +336,11 @@ impl LocalPeers {
                     allowed: [u64::MAX; 16],
                     most: u32::MAX,
                 },
-                copies_across,
+                copy_across: if copies_across {
+                    CopyAcross::Always
+                } else {
+                    CopyAcross::Off
+                },
             };
             let node = Arc::new(Node::join(access, 2).expect("a mapping"));
             let channel = Shm::new(Arc::clone(&node));

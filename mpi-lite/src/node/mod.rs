@@ -27,6 +27,7 @@ use segment::Segment;
 pub use segment::{RANKS_MAX, segment_bytes};
 use wakeup::{Wakeup, Watch};
 
+use crate::config::CopyAcross;
 use crate::ids::PeerId;
 
 /// What a rank needs to join the others of its node.
@@ -42,8 +43,8 @@ pub struct Access {
     pub me: u32,
     /// What this rank may use of the node.
     pub cores: Cores,
-    /// True if long messages may be copied straight from one process to the other.
-    pub copies_across: bool,
+    /// When long messages are copied straight from one process to the other.
+    pub copy_across: CopyAcross,
 }
 
 /// The node of a rank.
@@ -56,6 +57,7 @@ pub struct Node {
     peers: Vec<PeerId>,
     segment: Segment,
     wakeup: Wakeup,
+    copy_across: CopyAcross,
     /// Collectives without messages so far.
     epochs: Arc<AtomicU64>,
     /// A word that local peers read to find out whether they can read our memory.
@@ -87,7 +89,7 @@ impl Node {
             ranks,
             me,
             cores,
-            copies_across,
+            copy_across,
         } = access;
         let area = segment.area(me);
         let wakeup = Wakeup::new(area, Doorbells::new(doorbells, me), false);
@@ -97,7 +99,7 @@ impl Node {
         }
         let witness = Box::new(witness_word());
         let witness_at = core::ptr::from_ref(&*witness).expose_provenance() as u64;
-        if copies_across {
+        if copy_across != CopyAcross::Off {
             area.present(std::process::id(), (witness_at, *witness));
         }
         area.cores.write(&cores);
@@ -107,9 +109,16 @@ impl Node {
             peers: ranks.into_iter().map(PeerId::of_world_rank).collect(),
             segment,
             wakeup,
+            copy_across,
             epochs: Arc::default(),
             _witness: witness,
         }
+    }
+
+    /// Returns true if measurements decide how long messages travel. Where ranks share cores, a
+    /// measurement is one of the system's scheduler.
+    pub(crate) fn is_copy_measured(&self) -> bool {
+        self.copy_across == CopyAcross::Measured && !self.wakeup.is_oversubscribed()
     }
 
     /// This rank's local rank.

@@ -3,6 +3,7 @@
 //! ```text
 //!  area of rank 0 | area of rank 1 | ...      what all ranks may read
 //!  pair 0 -> 0    | pair 0 -> 1    | ...      one channel for each ordered pair
+//!  reply 0, 0     | reply 0, 1     | reply 1, 1 | ...   what two ranks pass to each other
 //!  place 0: slot of rank 0 | of rank 1 | ...   where communicators meet (`site`)
 //!  place 0: payloads of rank 0 | of rank 1 | ...   what does not fit a slot's line
 //!  exchange buffers of rank 0 | of rank 1 | ... what a rank exchanges with all others (`exchange`)
@@ -23,8 +24,8 @@ use crate::memory::Span;
 /// Most ranks of a node that share memory.
 pub const RANKS_MAX: u32 = 1024;
 
-/// Slots of a pair: with the lines before them they fill two pages.
-pub(crate) const SLOTS: usize = 124;
+/// Slots of a pair: with the line before them they fill two pages.
+pub(crate) const SLOTS: usize = 127;
 
 /// Words of a slot beside its sequence word.
 pub(crate) const WORDS: usize = 7;
@@ -32,12 +33,11 @@ pub(crate) const WORDS: usize = 7;
 /// Bytes of a pair's ring of bodies.
 pub(crate) const BODIES: usize = 1 << 18;
 
-/// The longest body that goes with a reply slot. Longer ones are quicker through the ring, where
-/// the receiver need not bring all of their lines from far.
-pub(crate) const REPLY_BYTES: usize = 2048;
+/// Bytes of the reply buffer of two ranks, which goes to and fro with their reply slot.
+pub(crate) const REPLY_BYTES: usize = 1 << 18;
 
-/// Long messages of a pair that both sides may copy at once.
-pub(crate) const TRANSFERS: usize = 3;
+/// Long messages of a pair that both sides may copy at once: they fill a page.
+pub(crate) const TRANSFERS: usize = 64;
 
 /// Places at which communicators meet. Each costs its ranks a bit in an agreement, and memory only
 /// once it is used.
@@ -83,6 +83,10 @@ pub(crate) struct Taken {
     pub(crate) slots: AtomicU64,
     /// Bytes of bodies, those that were skipped at the ring's end included.
     pub(crate) bytes: AtomicU64,
+    /// Bytes of requested messages that came in the reply buffer.
+    pub(crate) relayed: AtomicU64,
+    /// Classes of messages that the sender is to announce, a bit for each (`choice`).
+    pub(crate) announced: AtomicU64,
 }
 
 /// A long message that both sides copy.
@@ -104,15 +108,13 @@ pub(crate) struct Transfer {
 #[repr(C, align(4096))]
 pub(crate) struct Pair {
     pub(crate) taken: Taken,
-    pub(crate) transfers: [Transfer; TRANSFERS],
     pub(crate) slots: [Slot; SLOTS],
+    pub(crate) transfers: [Transfer; TRANSFERS],
     pub(crate) bodies: Bodies,
-    /// Used on the channel from the lower to the higher of two ranks, for both directions.
-    pub(crate) reply: Reply,
 }
 
-/// What two ranks pass to each other: a slot, and room for a short body. `reply_slot` decides which
-/// rank has it.
+/// What two ranks pass to each other: a slot, and a buffer for bodies. `reply_slot` decides which
+/// rank has them.
 #[repr(C, align(4096))]
 pub(crate) struct Reply {
     pub(crate) slot: Slot,
@@ -124,11 +126,13 @@ pub(crate) struct Reply {
 unsafe impl Sync for Reply {}
 
 impl Reply {
-    /// The first `bytes` bytes of the room for a body, or all.
-    pub(crate) fn body(&self, bytes: usize) -> Span {
-        assert!(bytes <= REPLY_BYTES, "within the room");
-        // SAFETY: within the room, which only the side that has the reply slot touches.
-        unsafe { Span::new(self.body.get().cast(), bytes) }
+    /// The `bytes` bytes at `at` of the buffer; `None` if they do not lie within it.
+    #[inline(always)]
+    pub(crate) fn part(&self, at: usize, bytes: usize) -> Option<Span> {
+        let is_within = at <= REPLY_BYTES && bytes <= REPLY_BYTES - at;
+        // SAFETY: within the buffer. Only the side that has the reply slot writes it. The other
+        // side reads what slots have named, before it has the reply slot itself.
+        is_within.then(|| unsafe { Span::new(self.body.get().cast::<u8>().add(at), bytes) })
     }
 }
 
@@ -317,7 +321,7 @@ impl Area {
     }
 }
 
-const _: () = assert!(size_of::<Pair>() == 8192 + BODIES + 4096 && size_of::<Area>() == 448);
+const _: () = assert!(size_of::<Pair>() == 8192 + 4096 + BODIES && size_of::<Area>() == 448);
 const _: () = assert!(
     size_of::<MemberSlot>() == (2 * AHEAD + 6) * 64
         && size_of::<Payloads>() == PAYLOADS * PAYLOAD_BYTES
@@ -328,9 +332,19 @@ const fn area_bytes(ranks: u32) -> u64 {
     (ranks as u64 * size_of::<Area>() as u64).next_multiple_of(4096)
 }
 
+/// Where the replies begin.
+const fn replies_at(ranks: u32) -> u64 {
+    area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
+}
+
+/// The number of the reply of two ranks, or of the replies of all ranks below `high`.
+const fn reply_number(low: u32, high: u32) -> u64 {
+    high as u64 * (high as u64 + 1) / 2 + low as u64
+}
+
 /// Where the slots begin.
 const fn slots_at(ranks: u32) -> u64 {
-    area_bytes(ranks) + ranks as u64 * ranks as u64 * size_of::<Pair>() as u64
+    replies_at(ranks) + reply_number(0, ranks) * size_of::<Reply>() as u64
 }
 
 /// Where the payloads begin.
@@ -427,6 +441,15 @@ impl Segment {
         let areas = area_bytes(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid pair.
         unsafe { &*self.base.0.add(areas).cast::<Pair>().add(number) }
+    }
+
+    /// What two ranks pass to each other.
+    pub(crate) fn reply(self, one: u32, other: u32) -> &'static Reply {
+        assert!(one < self.ranks && other < self.ranks, "ranks of this node");
+        let number = reply_number(one.min(other), one.max(other)) as usize;
+        let replies = replies_at(self.ranks) as usize;
+        // SAFETY: as above; any bytes are a valid reply.
+        unsafe { &*self.base.0.add(replies).cast::<Reply>().add(number) }
     }
 
     /// The index of local rank `rank` at `place`.

@@ -307,7 +307,7 @@ fn join_node(
         ranks: assignment.local_peers.clone(),
         me: assignment.local_rank,
         cores: cores(),
-        copies_across: settings.copy_across,
+        copy_across: settings.copy_across,
     };
     let node = Node::join(access, assignment.size);
     node.map(Some)

@@ -38,7 +38,7 @@ impl From<Landing> for How {
 enum Place {
     Sequence(u8),
     Word(u8, u8),
-    Taken(bool),
+    Taken(u8),
     Transfer(u8, u8),
     Area(u8),
     ReplySlot,
@@ -50,7 +50,7 @@ impl From<Place> for Target {
         match place {
             Place::Sequence(slot) => Self::Sequence(slot),
             Place::Word(slot, word) => Self::Word(slot, word),
-            Place::Taken(slots) => Self::Taken(slots),
+            Place::Taken(number) => Self::Taken(number),
             Place::Transfer(number, field) => Self::Transfer(number, field),
             Place::Area(field) => Self::Area(field),
             Place::ReplySlot => Self::ReplySlot,

@@ -19,6 +19,7 @@ use super::super::{
 use super::Shm;
 use super::ring::Header;
 use crate::clock::Instant;
+use crate::config::CopyAcross;
 use crate::memory::Span;
 use crate::node::segment::{Area, Pair, SLOTS, Segment, Slot, TRANSFERS, WORDS};
 use crate::node::{Access, Cores, Node, segment_bytes};
@@ -47,8 +48,9 @@ pub enum Target {
     Sequence(u8),
     /// A word of such a slot.
     Word(u8, u8),
-    /// How many slots the rank has taken, or how many bytes.
-    Taken(bool),
+    /// How many slots the rank has taken, how many bytes, how many of a requested message, or which
+    /// messages it wants announced.
+    Taken(u8),
     /// A word of a transfer on the channel to the rank.
     Transfer(u8, u8),
     /// A word of what the rank says of itself.
@@ -158,7 +160,7 @@ impl Rig {
                     allowed: core::array::from_fn(|word| u64::from(word == 0) << me),
                     most: 2,
                 },
-                copies_across: false,
+                copy_across: CopyAcross::Off,
             };
             Ok(Rank {
                 link: Shm::new(Arc::new(Node::on(segment, access, 2))),
@@ -227,20 +229,17 @@ impl Rig {
     pub fn write(&mut self, at: bool, target: Target, word: u64, is_change: bool) {
         let (me, other) = (u32::from(at), u32::from(!at));
         let (area, pair) = (self.segment.area(me), self.segment.pair(other, me));
-        let reply_slot = &self.segment.pair(0, 1).reply.slot;
+        let reply_slot = &self.segment.reply(0, 1).slot;
         let word_of = |slot: &Slot, number: u8| {
             change(&slot.words[usize::from(number) % WORDS], word, is_change);
         };
         match target {
             Target::Sequence(slot) => change(&slot_of(pair, slot).sequence, word, is_change),
             Target::Word(slot, number) => word_of(slot_of(pair, slot), number),
-            Target::Taken(slots) => {
+            Target::Taken(number) => {
                 let taken = &self.segment.pair(me, other).taken;
-                change(
-                    if slots { &taken.slots } else { &taken.bytes },
-                    word,
-                    is_change,
-                );
+                let words = [&taken.slots, &taken.bytes, &taken.relayed, &taken.announced];
+                change(words[usize::from(number) % words.len()], word, is_change);
             }
             Target::Transfer(number, field) => write_transfer(pair, (number, field), word),
             Target::Area(field) => write_area(area, field, word),

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Acquire;
 
 use super::super::{Landing, Sink};
 use super::Shm;
+use super::choice::Way;
 use super::header::{ALONE, Kind, NOWHERE};
 use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES, RegisteredWords};
 use super::transfer::{self, Copying, Origin, Progress, Side};
@@ -36,6 +37,7 @@ impl Shm {
             come: len,
             room: Room::Kept(body),
             source: None,
+            trial: None,
         });
         self.next_slot(from, None);
     }
@@ -43,7 +45,7 @@ impl Shm {
     /// Lands a message of which the first piece is in the ring, or all of it.
     #[inline(never)]
     pub(super) fn land_body(&mut self, from: u32, (header, len): (Header, u64), landing: Landing) {
-        let Some(piece) = self.inward[from as usize].ring.body(header) else {
+        let Some(piece) = self.inward[from as usize].ring.body(header, 0) else {
             unreachable!("`take_slot` has checked the length");
         };
         let bytes = header.bytes as u64;
@@ -58,6 +60,7 @@ impl Shm {
                     come: bytes,
                     room,
                     source: None,
+                    trial: None,
                 });
                 self.inward[from as usize].current = (bytes < len).then_some(index);
             }
@@ -81,6 +84,7 @@ impl Shm {
             come: 0,
             room,
             source: Some(source),
+            trial: None,
         });
         self.next_slot(from, None);
         if !is_later {
@@ -110,6 +114,7 @@ impl Shm {
                     come: len,
                     room: Room::Registered(words),
                     source: Some(source),
+                    trial: None,
                 });
             }
         }
@@ -158,17 +163,19 @@ impl Shm {
         let Some(source) = message.source else {
             return;
         };
-        let place = message.room.span().filter(|_| source.address != NOWHERE);
-        let Some(place) = place else {
-            self.ask(index);
-            return;
-        };
         let (from, bytes) = (message.from, message.len);
-        let outward = &mut self.outward[from as usize];
-        let Some(local_peer) = outward.reach().filter(|_| bytes > 0) else {
+        let place = message.room.span().filter(|_| source.address != NOWHERE);
+        let local_peer = self.outward[from as usize].reach();
+        let (Some(place), Some(local_peer)) = (place, local_peer.filter(|_| bytes > 0)) else {
             self.ask(index);
             return;
         };
+        let (way, trial) = self.inward[from as usize].begin_trial(bytes, &self.clock);
+        message.trial = trial;
+        if way == Way::Pieces {
+            self.ask(index);
+            return;
+        }
         let transfers = &self.inward[from as usize].pair.transfers;
         let transfer = transfers.get(source.transfer as usize);
         let origin = Origin {

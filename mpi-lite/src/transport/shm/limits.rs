@@ -1,9 +1,12 @@
 //! Limits of shared memory: lengths of messages and pieces, and how often a rank looks.
 
-use super::ring::PIECE_BYTES;
+use super::ring::{PIECE_BYTES, RELAY_PIECE_BYTES};
 
 /// The longest message that goes through the ring without being asked for.
 pub(super) const EAGER_BYTES: usize = PIECE_BYTES;
+
+/// The longest message that goes through the reply buffer without being asked for.
+pub(super) const EAGER_REPLY_BYTES: usize = 4 * RELAY_PIECE_BYTES;
 
 /// No process has more memory.
 pub(super) const LONGEST_BYTES: u64 = 1 << 47;
@@ -18,6 +21,9 @@ pub(super) const PIPELINED_BYTES: usize = 2048;
 
 /// Chunks of a long message that are copied before something else is looked at.
 pub(super) const CHUNKS_PER_TURN: usize = 2;
+
+/// Messages of which a sender looks whether they were asked for, if they cannot be copied across.
+pub(super) const WATCHED: usize = 3;
 
 /// A rank knocks after this many looks in vain for progress of a long message, some 50 us. It
 /// knocks again after twice as many looks.

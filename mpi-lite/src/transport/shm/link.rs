@@ -1,16 +1,19 @@
 //! The state of the channels to and from a local peer.
 
-use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, PIPELINED_BYTES};
+use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, EAGER_REPLY_BYTES, PIPELINED_BYTES};
 use super::message::Outgoing;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::super::{EnvelopeBytes, PeerId};
+use super::choice::{self, CHOICE_BYTES, Choice, Trial, Way};
 use super::header::{Kind, words_of};
 use super::local_peer::LocalPeer;
 use super::reply_slot::ReplySlot;
-use super::ring::{Consumer, Header, INLINE_BYTES, Producer, RegisteredWords};
+use super::ring::{Consumer, Header, INLINE_BYTES, Producer, RELAY_PIECE_BYTES, RegisteredWords};
 
+use crate::clock::Clock;
 use crate::memory::Span;
 use crate::node::segment::{Area, Pair, TRANSFERS};
 
@@ -32,6 +35,8 @@ pub(super) struct Outward {
     pub(super) pair: &'static Pair,
     ring: Producer,
     pub(super) must_fence: bool,
+    /// The longest message that goes through the ring unasked.
+    ring_most: usize,
     /// The local peer looks for messages of this rank.
     pub(super) is_known: bool,
     /// The local peer wrote nonsense: nothing is sent to it any more, and nothing is read from it.
@@ -42,8 +47,8 @@ pub(super) struct Outward {
     pub(super) waiting: VecDeque<u32>,
     /// Requested messages, which go piece by piece.
     pub(super) asked: VecDeque<u32>,
-    /// Transfers in use.
-    transfers: [bool; TRANSFERS],
+    /// Transfers in use, a bit for each.
+    transfers: u64,
     /// The local peer's memory, if the system copies from and to it; `None` until that was tried.
     reach: Option<Option<LocalPeer>>,
 }
@@ -53,11 +58,12 @@ impl Outward {
         area: &'static Area,
         pair: &'static Pair,
         reply_slot: Arc<ReplySlot>,
-        ranks: u32,
+        (ranks, ring_most): (u32, usize),
     ) -> Self {
         Self {
             area,
             pair,
+            ring_most,
             ring: Producer::new(pair, reply_slot, ranks),
             must_fence: true,
             is_known: false,
@@ -65,7 +71,7 @@ impl Outward {
             answers: VecDeque::new(),
             waiting: VecDeque::new(),
             asked: VecDeque::new(),
-            transfers: [false; TRANSFERS],
+            transfers: 0,
             reach: None,
         }
     }
@@ -85,10 +91,24 @@ impl Outward {
 
     /// Returns true if there is room for the next waiting message.
     pub(super) fn may_go_on(&mut self) -> bool {
+        if !self.asked.is_empty() && self.ring.may_relay() {
+            return self.ring.has_room_to_relay(RELAY_PIECE_BYTES);
+        }
         self.is_behind()
             && self
                 .ring
                 .has_room(EAGER_BYTES / PIPELINED_BYTES, EAGER_BYTES)
+    }
+
+    /// Returns true if a message of `bytes` bytes can go now without being asked for.
+    #[inline]
+    pub(super) fn is_short(&self, bytes: usize) -> bool {
+        if bytes <= CHOICE_BYTES {
+            return true;
+        }
+        let is_possible =
+            bytes <= self.ring_most || bytes <= EAGER_REPLY_BYTES && self.ring.fits_reply(bytes);
+        is_possible && self.pair.taken.announced.load(Relaxed) & choice::bit_of(bytes) == 0
     }
 
     /// Closes the channel: waiting messages are dropped.
@@ -110,7 +130,7 @@ impl Outward {
     #[inline]
     pub(super) fn push_message(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
         if body.len() > INLINE_BYTES {
-            return body.len() <= EAGER_BYTES && self.push_pieces(envelope, body);
+            return self.push_body(envelope, body);
         }
         let [context, tag] = words_of(envelope);
         let [first, second, third, fourth, fifth] = body.to_words();
@@ -129,6 +149,50 @@ impl Outward {
         let [first, second, third, fourth] = body.to_words();
         let words = [context, tag, name.into(), first, second, third, fourth];
         self.push_slot(Kind::Registered.header(body.len()), words)
+    }
+
+    /// Writes a message with a body, if there is room for all of it.
+    #[inline]
+    fn push_body(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
+        if !self.is_short(body.len()) {
+            return false;
+        }
+        if !self.ring.fits_reply(body.len()) {
+            return self.push_pieces(envelope, body);
+        }
+        if body.len() > RELAY_PIECE_BYTES {
+            return self.relay_pieces(envelope, body);
+        }
+        let [context, tag] = words_of(envelope);
+        let words = [context, tag, body.len() as u64];
+        self.ring.relay(Kind::Body as u8, body, words);
+        true
+    }
+
+    /// Writes a message to the reply buffer in pieces, if there is room for their slots.
+    fn relay_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
+        let len = body.len();
+        if !self.ring.has_room(len.div_ceil(RELAY_PIECE_BYTES) - 1, 0) {
+            return false;
+        }
+        let [context, tag] = words_of(envelope);
+        let mut kind = Kind::Body;
+        let mut at = 0;
+        while at < len {
+            let piece = body.part(at, RELAY_PIECE_BYTES);
+            let (from, next) = (at, at + piece.len());
+            let fill = |room: Span| {
+                room.copy_from(piece);
+            };
+            self.ring.relay_piece(
+                (kind as u8, from, piece.len()),
+                next == len,
+                [context, tag, len as u64],
+                fill,
+            );
+            (kind, at) = (Kind::More, next);
+        }
+        true
     }
 
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
@@ -185,6 +249,9 @@ impl Outward {
     /// Returns the length of the piece.
     pub(super) fn push_asked(&mut self, name: u32, message: &Outgoing) -> Option<usize> {
         let (at, len) = (message.gone, message.bytes());
+        if self.ring.may_relay() {
+            return self.relay_asked(name, message);
+        }
         let bytes = (len - at).min(asked_piece_bytes(len));
         let has_room = self.ring.has_room(1, bytes);
         has_room.then(|| {
@@ -195,16 +262,38 @@ impl Outward {
         })
     }
 
-    /// Takes a transfer that is free.
-    pub(super) fn take_transfer(&mut self) -> Option<u32> {
-        let free = self.transfers.iter().position(|is_taken| !is_taken)?;
-        self.transfers[free] = true;
-        self.pair.transfers[free].reset();
-        u32::try_from(free).ok()
+    /// Writes the next piece of such a message to the reply buffer, which this side has, if there is
+    /// room. A piece ends where the next one would begin if all went this way.
+    fn relay_asked(&mut self, name: u32, message: &Outgoing) -> Option<usize> {
+        let (at, len) = (message.gone, message.bytes());
+        let bytes = (len - at).min(RELAY_PIECE_BYTES - at % RELAY_PIECE_BYTES);
+        let has_room = self.ring.has_room_to_relay(bytes);
+        has_room.then(|| {
+            let piece = (Kind::Piece as u8, at, bytes);
+            let fill = |room: Span| {
+                message.body.read(at, room);
+            };
+            self.ring.count_relayed(bytes);
+            self.ring
+                .relay_piece(piece, at + bytes == len, [u64::from(name)], fill);
+            bytes
+        })
+    }
+
+    /// Takes a transfer that is free, if both sides are to copy a message of `bytes` bytes.
+    pub(super) fn take_transfer(&mut self, bytes: usize) -> Option<u32> {
+        if self.transfers != 0 && !choice::is_shared(bytes) {
+            return None;
+        }
+        const { assert!(TRANSFERS == u64::BITS as usize) };
+        let free = self.transfers.trailing_ones();
+        self.pair.transfers.get(free as usize)?.reset();
+        self.transfers |= 1 << free;
+        Some(free)
     }
 
     pub(super) fn free_transfer(&mut self, number: u32) {
-        self.transfers[number as usize] = false;
+        self.transfers &= !(1 << number);
     }
 
     /// The local peer's process, if its memory can be reached.
@@ -227,6 +316,8 @@ pub(super) struct Inward {
     pub(super) ring: Consumer,
     /// The message whose pieces come.
     pub(super) current: Option<u32>,
+    /// How long messages travel, if that is measured.
+    pub(super) choice: Option<Choice>,
 }
 
 impl Inward {
@@ -234,13 +325,50 @@ impl Inward {
         peer: PeerId,
         pair: &'static Pair,
         reply_slot: Arc<ReplySlot>,
-        ranks: u32,
+        (ranks, choice): (u32, Option<Choice>),
     ) -> Self {
         Self {
             peer,
             pair,
             ring: Consumer::new(pair, reply_slot, ranks),
             current: None,
+            choice,
+        }
+    }
+
+    /// Chooses the way of a message of `bytes` bytes that was announced and has its place.
+    pub(super) fn begin_trial(&mut self, bytes: u64, clock: &Clock) -> (Way, Option<Trial>) {
+        let Some(choice) = &mut self.choice else {
+            return (Way::Across, None);
+        };
+        if bytes <= CHOICE_BYTES as u64 {
+            return (Way::Pieces, None);
+        }
+        let (way, trial) = choice.begin(bytes, clock.now());
+        (way, Some(trial))
+    }
+
+    /// Ends a message whose way was chosen.
+    pub(super) fn end_trial(&mut self, bytes: u64, trial: Trial, clock: &Clock) {
+        if let Some(choice) = &mut self.choice {
+            choice.end(bytes, trial, clock.now());
+            self.store_announced();
+        }
+    }
+
+    /// Counts a message of `bytes` bytes that came in pieces without being asked for.
+    pub(super) fn count_eager(&mut self, bytes: u64) {
+        if let Some(choice) = &mut self.choice
+            && bytes > CHOICE_BYTES as u64
+        {
+            choice.count_eager(bytes);
+            self.store_announced();
+        }
+    }
+
+    fn store_announced(&mut self) {
+        if let Some(bits) = self.choice.as_mut().and_then(Choice::new_announced) {
+            self.pair.taken.announced.store(bits, Relaxed);
         }
     }
 
@@ -264,7 +392,7 @@ impl Inward {
         let bytes = header.bytes as u64;
         let is_whole = bytes > 0 && self.ring.word(ENVELOPE_WORDS) == bytes;
         let is_body = header.kind == Kind::Body as u8;
-        (is_body && is_whole).then(|| self.ring.body(header))?
+        (is_body && is_whole).then(|| self.ring.body(header, 0))?
     }
 
     /// Fills `place` with the start of the body in the slot.

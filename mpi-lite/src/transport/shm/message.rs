@@ -2,6 +2,7 @@
 
 use super::super::{EnvelopeBytes, Token};
 use super::body::Room;
+use super::choice::Trial;
 use crate::data::Area;
 
 /// A message on its way in that is not complete, or has not landed.
@@ -14,6 +15,8 @@ pub(super) struct Inbound {
     pub(super) room: Room,
     /// Where it is, if it does not come in pieces.
     pub(super) source: Option<Source>,
+    /// Its way was chosen, and is measured.
+    pub(super) trial: Option<Trial>,
 }
 
 /// Where the bytes of a long message are.

@@ -6,6 +6,7 @@
 //! system forbids that, it goes through the ring as well.
 
 mod body;
+mod choice;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod header;
@@ -22,6 +23,7 @@ mod sending;
 pub(crate) mod tests;
 mod transfer;
 
+use choice::{CHOICE_BYTES, Choice};
 use limits::{EAGER_BYTES, LONGEST_BYTES, LOOKS_BETWEEN_WORK};
 use message::{Inbound, Outgoing};
 use std::collections::VecDeque;
@@ -37,7 +39,7 @@ use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, PeerId, Progress, Refusal, Sink,
     Transport,
 };
-use crate::clock::Instant;
+use crate::clock::{Clock, Instant};
 use crate::counters::Shared;
 use crate::memory::Span;
 use crate::node::Node;
@@ -77,6 +79,7 @@ pub struct Shm {
     /// Bytes of long messages that this rank has copied, be it through the ring.
     moved: u64,
     counters: Shared,
+    clock: Clock,
 }
 
 impl Shm {
@@ -85,16 +88,21 @@ impl Shm {
     pub fn new(node: Arc<Node>) -> Self {
         let (me, segment) = (node.me(), node.segment());
         let count = segment.ranks();
-        let reply_slot = |other: u32| {
-            let pair = segment.pair(me.min(other), me.max(other));
-            ReplySlot::new(&pair.reply, me < other)
+        let reply_slot = |other: u32| ReplySlot::new(segment.reply(me, other), me < other);
+        // A sender that shares its core with the receiver had better be done with a message. One
+        // that has a core of its own can help to copy it.
+        let ring_most = if node.is_copy_measured() {
+            CHOICE_BYTES
+        } else {
+            EAGER_BYTES
         };
         let reply_slots: Vec<Arc<ReplySlot>> = (0..count).map(reply_slot).collect();
         let channels = (0..).zip(&reply_slots).map(|(other, reply_slot)| {
             let (area, out) = (segment.area(other), segment.pair(me, other));
-            let outward = Outward::new(area, out, Arc::clone(reply_slot), count);
+            let outward = Outward::new(area, out, Arc::clone(reply_slot), (count, ring_most));
             let (peer, pair) = (node.peers()[other as usize], segment.pair(other, me));
-            let inward = Inward::new(peer, pair, Arc::clone(reply_slot), count);
+            let choice = node.is_copy_measured().then(Choice::default);
+            let inward = Inward::new(peer, pair, Arc::clone(reply_slot), (count, choice));
             (outward, inward)
         });
         let (outward, inward) = channels.unzip();
@@ -118,6 +126,7 @@ impl Shm {
             looks: 0,
             moved: 0,
             counters: Shared::default(),
+            clock: Clock::start(),
         }
     }
 

@@ -5,9 +5,9 @@ use super::super::{Arrival, Incoming, Landing, Lost, Progress, Sink, Token};
 use super::Shm;
 use super::body::Room;
 use super::header::{Kind, envelope_of};
-use super::limits::{EAGER_BYTES, LONGEST_BYTES};
+use super::limits::{EAGER_REPLY_BYTES, LONGEST_BYTES};
 use super::message::Inbound;
-use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES};
+use super::ring::{Header, INLINE_BYTES, PIECE_BYTES, REGISTERED_BYTES};
 use crate::data::Area;
 use crate::memory::Span;
 use crate::slab::Slab;
@@ -149,6 +149,9 @@ impl Shm {
         };
         if makes_sense {
             let has_body = matches!(kind, Kind::More | Kind::Piece);
+            if kind == Kind::Piece {
+                self.inward[from as usize].ring.report_relayed(header);
+            }
             self.next_slot(from, has_body.then_some(header));
         }
         if makes_sense && kind == Kind::Piece {
@@ -180,13 +183,15 @@ impl Shm {
 
     pub(super) fn take_piece(&mut self, from: u32, index: u32, header: Header) -> bool {
         let bytes = header.bytes;
-        let inward = &mut self.inward[from as usize];
-        let piece = inward.ring.body(header);
         let message = self
             .incoming
             .get_mut(index)
             .filter(|message| message.from == from);
-        let (Some(piece), Some(message)) = (piece, message) else {
+        let Some(message) = message else {
+            return false;
+        };
+        let ring = &self.inward[from as usize].ring;
+        let Some(piece) = ring.body(header, message.come as usize) else {
             return false;
         };
         let is_awaited = message.source.is_none() && bytes as u64 <= message.len - message.come;
@@ -196,6 +201,9 @@ impl Shm {
         message.room.put(message.come as usize, piece);
         message.come += bytes as u64;
         self.moved += bytes as u64;
+        if header.kind == Kind::More as u8 && message.come == message.len {
+            self.inward[from as usize].count_eager(message.len);
+        }
         if message.come == message.len && !matches!(message.room, Room::Kept(_)) {
             self.finish_receiving(index);
         }
@@ -235,6 +243,9 @@ impl Shm {
         let message = self.incoming.remove(index).expect("it was being received");
         let inward = &mut self.inward[message.from as usize];
         inward.current = inward.current.filter(|&current| current != index);
+        if let Some(trial) = message.trial {
+            inward.end_trial(message.len, trial, &self.clock);
+        }
         self.events.push_back(Event::Arrived(Arrival(index)));
     }
 
@@ -274,7 +285,10 @@ impl Shm {
 /// Returns true if a message of `len` bytes can begin with `bytes` in the ring.
 fn makes_sense(kind: Kind, bytes: usize, len: u64) -> bool {
     match kind {
-        Kind::Body => bytes > 0 && bytes as u64 <= len && len <= EAGER_BYTES as u64,
+        Kind::Body => {
+            let is_piece = bytes > 0 && bytes <= PIECE_BYTES && bytes as u64 <= len;
+            is_piece && len <= EAGER_REPLY_BYTES as u64
+        }
         _ => bytes == 0 && len <= LONGEST_BYTES,
     }
 }

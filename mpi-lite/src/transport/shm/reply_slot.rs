@@ -1,9 +1,17 @@
-//! A slot that two ranks pass to each other, each time with their next message or note.
+//! A slot and a buffer that two ranks pass to each other, each time with their next message or
+//! note.
 //!
 //! A line of the ring crosses between the processors twice for each message: to the receiver, which
 //! reads it, and back to the sender, which writes it again in the next round. A side that replies
 //! in the line of the message has that line already. So the side that has the reply slot passes it
 //! with the next thing it writes, whatever that is. All else goes through the ring.
+//!
+//! The buffer has the bodies, up to some length, of what the side sends that has it. The lines of a
+//! body are then with the side that has read them, as the line of the slot is: a body of 16 KiB
+//! takes a third less than through the ring. A long body is written and read in pieces. All but the
+//! last have slots of the ring; the last one goes with the reply slot, which passes the buffer on.
+//! So a side reads, without having the reply slot, only what slots of the ring have named, and it
+//! has read that before it takes the reply slot.
 //!
 //! Passes are numbered, and the sides take turns by their parity. The line has the number of the
 //! last pass or of the one before. It also has the count of ring slots that were written before:
@@ -14,7 +22,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use crate::memory::Span;
-use crate::node::segment::{REPLY_BYTES, Reply, Slot};
+use crate::node::segment::{Reply, Slot};
 
 /// The upper half of the sequence word of pass `number`, behind `slots` slots of the ring. Half of
 /// it each: of the passes two come into question, of the slots as many as the ring has.
@@ -47,8 +55,9 @@ impl ReplySlot {
         self.passes.load(Relaxed)
     }
 
+    /// Returns true if this side has the reply slot and its buffer.
     #[inline(always)]
-    fn is_here(&self) -> bool {
+    pub(super) fn is_here(&self) -> bool {
         self.passes().is_multiple_of(2) == self.is_first
     }
 
@@ -65,10 +74,10 @@ impl ReplySlot {
         self.is_here().then_some(&self.reply.slot)
     }
 
-    /// Returns the room for a body, if it is short enough to go with the reply slot.
-    #[inline]
-    pub(super) fn room(&self, bytes: usize) -> Option<Span> {
-        (self.is_here() && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
+    /// Returns the `bytes` bytes at `at` of the buffer, if they lie within it.
+    #[inline(always)]
+    pub(super) fn part(&self, at: usize, bytes: usize) -> Option<Span> {
+        self.reply.part(at, bytes)
     }
 
     /// Passes the reply slot, once its words are written, behind `slots` slots of the ring. `says`
@@ -95,12 +104,6 @@ impl ReplySlot {
     #[inline(always)]
     fn is_reply(&self, slot: &'static Slot) -> bool {
         core::ptr::eq(slot, &self.reply.slot)
-    }
-
-    /// The body that came along with what was found in `slot`.
-    #[inline]
-    pub(super) fn brought(&self, slot: &'static Slot, bytes: usize) -> Option<Span> {
-        (self.is_reply(slot) && bytes <= REPLY_BYTES).then(|| self.reply.body(bytes))
     }
 
     /// Ends the use of `slot`. If it is the reply slot, this side has that now. Returns true if so.

@@ -18,12 +18,13 @@
     reason = "bodies lie in memory that another process shares"
 )]
 
+use core::num::NonZeroUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use super::reply_slot::ReplySlot;
 use crate::memory::Span;
-use crate::node::segment::{BODIES, Pair, SLOTS, Slot, WORDS};
+use crate::node::segment::{BODIES, Pair, REPLY_BYTES, SLOTS, Slot, WORDS};
 
 /// Bytes of a body that fits the slot, behind an envelope of two words.
 pub(super) const INLINE_BYTES: usize = (WORDS - 2) * 8;
@@ -48,14 +49,38 @@ const KIND_BITS: u32 = 32;
 pub(super) struct Header {
     /// One of the kinds of the level above, at most 255.
     pub(super) kind: u8,
-    /// Bytes, below 2^23: of what lies in the slot or in the ring of bodies.
+    /// Bytes, below 2^22: of what lies in the slot, in the ring of bodies or in the reply buffer.
     pub(super) bytes: usize,
-    /// The body lies at the start of the ring, wherever the one before it ended.
-    starts_over: bool,
+    /// Where the body lies.
+    place: Place,
 }
 
-/// Bit of a sequence word: [`Header::starts_over`].
-const STARTS_OVER: u32 = 1 << 31;
+/// Where a body lies, as bits of a sequence word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum Place {
+    /// In the ring, behind the one before it.
+    Next = 0,
+    /// At the start of the ring, wherever the one before it ended.
+    Start = 1 << 31,
+    /// In the reply buffer.
+    Reply = 1 << 30,
+}
+
+impl Place {
+    const BITS: u32 = Self::Start as u32 | Self::Reply as u32;
+
+    #[inline(always)]
+    fn of(says: u32) -> Self {
+        if says & Self::BITS == 0 {
+            Self::Next
+        } else if says & Self::Reply as u32 != 0 {
+            Self::Reply
+        } else {
+            Self::Start
+        }
+    }
+}
 
 impl Header {
     /// A slot of this kind with `bytes` bytes.
@@ -64,22 +89,27 @@ impl Header {
         Self {
             kind,
             bytes,
-            starts_over: false,
+            place: Place::Next,
         }
+    }
+
+    /// Returns true if the body lies in the reply buffer.
+    #[inline(always)]
+    pub(super) fn is_relayed(self) -> bool {
+        self.place == Place::Reply
     }
 
     #[inline]
     fn encode(self) -> u32 {
-        let start = if self.starts_over { STARTS_OVER } else { 0 };
-        u32::from(self.kind) | (self.bytes as u32) << 8 | start
+        u32::from(self.kind) | (self.bytes as u32) << 8 | self.place as u32
     }
 
     #[inline]
     fn decode(says: u32) -> Self {
         Self {
             kind: says as u8,
-            bytes: ((says & !STARTS_OVER) >> 8) as usize,
-            starts_over: says & STARTS_OVER != 0,
+            bytes: ((says & !Place::BITS) >> 8) as usize,
+            place: Place::of(says),
         }
     }
 }
@@ -103,6 +133,20 @@ pub(super) fn reach(ranks: u32) -> u64 {
     const LEAST: u64 = 16 * 1024;
     let most = BODIES as u64 / 2;
     (most * FEW / u64::from(ranks.max(1))).clamp(LEAST.min(most), most)
+}
+
+/// The longest piece that goes through the reply buffer: the receiver copies one while the next is
+/// written.
+pub(super) const RELAY_PIECE_BYTES: usize = REPLY_BYTES / 16;
+
+/// How much of the reply buffer is used between two of `ranks` ranks, in whole pieces. Its pages
+/// add up as those of the ring do.
+pub(super) fn relay_reach(ranks: u32) -> NonZeroUsize {
+    const FEW: usize = 4;
+    const PIECE: NonZeroUsize = NonZeroUsize::new(RELAY_PIECE_BYTES).expect("not 0");
+    let most = REPLY_BYTES * FEW / (ranks.max(1) as usize);
+    let pieces = most.min(REPLY_BYTES) / PIECE;
+    PIECE.saturating_mul(NonZeroUsize::new(pieces).unwrap_or(NonZeroUsize::MIN))
 }
 
 /// The next position at the start of the ring.
@@ -141,6 +185,10 @@ struct Position {
     /// position that it has last stored for the sender.
     known: u64,
     bytes_known: u64,
+    /// Bytes of requested messages that went through the reply buffer, and of which the receiver
+    /// has reported that it has taken them.
+    relayed: u64,
+    relayed_known: u64,
 }
 
 impl Position {
@@ -169,9 +217,11 @@ pub(super) struct Producer {
     reply_slot: Arc<ReplySlot>,
     /// See [`reach`].
     reach: u64,
+    /// See [`relay_reach`].
+    relay_reach: NonZeroUsize,
     position: Position,
-    /// The next body starts over.
-    starts_over: bool,
+    /// Where the next body of the ring lies.
+    next: Place,
 }
 
 impl Producer {
@@ -181,9 +231,38 @@ impl Producer {
             pair,
             reply_slot,
             reach: reach(ranks),
+            relay_reach: relay_reach(ranks),
             position: Position::default(),
-            starts_over: false,
+            next: Place::Next,
         }
+    }
+
+    /// Returns true if this side has the reply buffer, and a message of `bytes` bytes fits it.
+    #[inline(always)]
+    pub(super) fn fits_reply(&self, bytes: usize) -> bool {
+        bytes <= self.relay_reach.get() && self.reply_slot.is_here()
+    }
+
+    /// Returns true if this side has the reply buffer.
+    #[inline]
+    pub(super) fn may_relay(&self) -> bool {
+        self.reply_slot.is_here()
+    }
+
+    /// Returns true if there is room in the reply buffer for the next piece of a requested message,
+    /// and for its slot.
+    pub(super) fn has_room_to_relay(&mut self, bytes: usize) -> bool {
+        let reach = self.relay_reach.get() as u64;
+        let is_free =
+            |position: &Position| position.relayed + bytes as u64 <= position.relayed_known + reach;
+        if !is_free(&self.position) {
+            let taken = self.pair.taken.relayed.load(Acquire);
+            // Such numbers are ignored, as in `look`.
+            if taken <= self.position.relayed {
+                self.position.relayed_known = taken;
+            }
+        }
+        is_free(&self.position) && self.has_room(1, 0)
     }
 
     /// Returns true if there is room for `slots` slots, and for a body of `bytes` bytes in one
@@ -219,7 +298,7 @@ impl Producer {
         if position.bytes_known == position.bytes_at {
             position.bytes_at = next_start(position.bytes_at);
             position.bytes_known = position.bytes_at;
-            self.starts_over = true;
+            self.next = Place::Start;
         }
     }
 
@@ -256,20 +335,60 @@ impl Producer {
         words: [u64; COUNT],
         fill: impl FnOnce(Span),
     ) {
-        if let Some(room) = self.reply_slot.room(bytes) {
-            fill(room);
-            hand_on(room.address(), room.len());
-            return self.push(Header::new(kind, bytes), words);
-        }
         let (at, end) = stretch(self.position.bytes_at, bytes);
         self.position.bytes_at = end;
         fill(span(self.pair, at, bytes));
-        let starts_over = core::mem::take(&mut self.starts_over);
+        let place = core::mem::replace(&mut self.next, Place::Next);
         let header = Header {
-            starts_over,
+            place,
             ..Header::new(kind, bytes)
         };
         self.push(header, words);
+    }
+
+    /// Writes a body to the reply buffer, and passes it. Requires that `fits_reply` returned true
+    /// for it, and that it is no longer than a piece.
+    #[inline(always)]
+    pub(super) fn relay<const COUNT: usize>(&mut self, kind: u8, body: Span, words: [u64; COUNT]) {
+        let header = Header {
+            place: Place::Reply,
+            ..Header::new(kind, body.len())
+        };
+        if let Some(room) = self.reply_slot.part(0, body.len()) {
+            room.copy_from(body);
+            if room.len() <= HAND_ON_MOST {
+                hand_on(room.address(), room.len());
+            }
+        }
+        self.push(header, words);
+    }
+
+    /// Writes a piece of a message to the reply buffer, `at` bytes behind the start of the message.
+    /// The last one passes the reply buffer. Requires that `fits_reply` returned true for all of
+    /// the message, or `has_room_to_relay` for this piece.
+    pub(super) fn relay_piece<const COUNT: usize>(
+        &mut self,
+        (kind, at, bytes): (u8, usize, usize),
+        is_last: bool,
+        words: [u64; COUNT],
+        fill: impl FnOnce(Span),
+    ) {
+        let header = Header {
+            place: Place::Reply,
+            ..Header::new(kind, bytes)
+        };
+        let room = self.reply_slot.part(at % self.relay_reach, bytes);
+        fill(room.unwrap_or(Span::EMPTY));
+        if is_last {
+            self.push(header, words);
+        } else {
+            self.push_to_ring(header, words);
+        }
+    }
+
+    /// Counts a piece of a requested message in the reply buffer.
+    pub(super) fn count_relayed(&mut self, bytes: usize) {
+        self.position.relayed += bytes as u64;
     }
 
     /// Writes the next slot, for a message without a body in the ring. Requires that `has_room`
@@ -278,24 +397,33 @@ impl Producer {
     /// costs ten instructions.
     #[inline(always)]
     pub(super) fn push<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
-        const { assert!(COUNT <= WORDS) };
-        let write = |slot: &Slot| {
-            for (place, word) in slot.words.iter().zip(words) {
-                place.store(word, Relaxed);
-            }
-        };
         if let Some(slot) = self.reply_slot.slot() {
-            write(slot);
+            write(slot, words);
             self.reply_slot.pass(self.position.at, header.encode());
             hand_on_slot(slot);
         } else {
-            let slot = &self.pair.slots[self.position.index];
-            write(slot);
-            slot.sequence
-                .store(sequence(self.position.at, header.encode()), Release);
-            hand_on_slot(slot);
-            self.position.step();
+            self.push_to_ring(header, words);
         }
+    }
+
+    /// Writes the next slot of the ring.
+    #[inline(always)]
+    fn push_to_ring<const COUNT: usize>(&mut self, header: Header, words: [u64; COUNT]) {
+        let slot = &self.pair.slots[self.position.index];
+        write(slot, words);
+        slot.sequence
+            .store(sequence(self.position.at, header.encode()), Release);
+        hand_on_slot(slot);
+        self.position.step();
+    }
+}
+
+/// Writes the words of a slot.
+#[inline(always)]
+fn write<const COUNT: usize>(slot: &Slot, words: [u64; COUNT]) {
+    const { assert!(COUNT <= WORDS) };
+    for (place, word) in slot.words.iter().zip(words) {
+        place.store(word, Relaxed);
     }
 }
 
@@ -315,6 +443,10 @@ fn fetch_ahead(pair: &Pair, index: usize) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = slot;
 }
+
+/// The longest body of which the sender moves the lines on. Where processors follow the hint, the
+/// receiver reads a longer one faster out of the sender's own cache.
+const HAND_ON_MOST: usize = 1024;
 
 /// Moves lines that the other side reads next out of this processor's own caches, to a cache that
 /// both share. A hint: other processors ignore it.
@@ -349,6 +481,7 @@ pub(super) struct Consumer {
     pair: &'static Pair,
     reply_slot: Arc<ReplySlot>,
     reach: u64,
+    relay_reach: NonZeroUsize,
     position: Position,
     /// Where `peek` has found something.
     slot: &'static Slot,
@@ -361,6 +494,7 @@ impl Consumer {
             pair,
             reply_slot,
             reach: reach(ranks),
+            relay_reach: relay_reach(ranks),
             position: Position::default(),
             slot: &pair.slots[0],
         }
@@ -399,30 +533,35 @@ impl Consumer {
         self.slot.words[number].load(Relaxed)
     }
 
-    /// The body in the ring that belongs to the slot.
+    /// The body that belongs to the slot: a piece of a message, `at` bytes behind its start.
     #[inline]
-    pub(super) fn body(&self, header: Header) -> Option<Span> {
+    pub(super) fn body(&self, header: Header, at: usize) -> Option<Span> {
         if header.bytes > PIECE_BYTES {
             return None;
         }
-        if let Some(span) = self.relayed(header) {
-            return Some(span);
+        if header.is_relayed() {
+            return self.reply_slot.part(at % self.relay_reach, header.bytes);
         }
         let (at, _) = self.stretch(header);
         Some(span(self.pair, at, header.bytes))
     }
 
-    /// The body, if it came with the reply slot.
-    #[inline]
-    fn relayed(&self, header: Header) -> Option<Span> {
-        self.reply_slot.brought(self.slot, header.bytes)
+    /// Reports to the sender that a piece of a requested message is taken out of the reply buffer.
+    pub(super) fn report_relayed(&mut self, header: Header) {
+        if header.is_relayed() {
+            self.position.relayed += header.bytes as u64;
+            self.pair
+                .taken
+                .relayed
+                .store(self.position.relayed, Release);
+        }
     }
 
     #[inline]
     fn stretch(&self, header: Header) -> (u64, u64) {
         let at = self.position.bytes_at;
         stretch(
-            if header.starts_over {
+            if header.place == Place::Start {
                 next_start(at)
             } else {
                 at
@@ -434,7 +573,7 @@ impl Consumer {
     /// Frees the slot, and its body in the ring. Returns true if that was reported to the sender.
     #[inline(always)]
     pub(super) fn take(&mut self, body: Option<Header>) -> bool {
-        let body = body.filter(|&header| self.relayed(header).is_none());
+        let body = body.filter(|header| !header.is_relayed());
         if !self.reply_slot.keep(self.slot) {
             hand_on_slot(self.slot);
             self.position.step();

@@ -3,12 +3,12 @@
 use super::super::sink::Event;
 use super::super::{EnvelopeBytes, Outbound, PeerId, Refusal};
 use super::Shm;
+use super::choice::CHOICE_BYTES;
 use super::header::{ALONE, Kind, NOWHERE, words_of};
-use super::limits::EAGER_BYTES;
+use super::limits::WATCHED;
 use super::message::Outgoing;
 use super::ring::REGISTERED_BYTES;
 use crate::memory::Span;
-use crate::node::segment::TRANSFERS;
 
 /// What was written to a local peer and not yet made known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,7 +129,7 @@ impl Shm {
         let outward = &mut self.outward[message.to as usize];
         let (envelope, len) = (message.envelope, message.bytes());
         let span = message.body.span();
-        let is_short = !message.needs_match && len <= EAGER_BYTES && !outward.area.is_full();
+        let is_short = !message.needs_match && outward.is_short(len) && !outward.area.is_full();
         if let Some(body) = span.filter(|_| is_short) {
             let went = outward.push_message(&envelope, body);
             if went {
@@ -147,8 +147,8 @@ impl Shm {
             // Its body is not here any more; but a synchronous send waits for its match.
             return went.then_some(message.needs_match);
         }
-        if span.is_some() && len > EAGER_BYTES && message.transfer.is_none() {
-            message.transfer = outward.take_transfer();
+        if span.is_some() && len > CHOICE_BYTES && message.transfer.is_none() {
+            message.transfer = outward.take_transfer(len);
         }
         let name = u64::from(index) | u64::from(message.transfer.unwrap_or(ALONE)) << 32;
         let [context, tag] = words_of(&envelope);
@@ -161,7 +161,7 @@ impl Shm {
             message.is_told = true;
             // Each watched message is looked at in each turn: a few are enough to wake a receiver
             // that computes.
-            let is_watched = span.is_none() && self.shared.len() < TRANSFERS;
+            let is_watched = span.is_none() && self.shared.len() < WATCHED;
             if message.transfer.is_some() || is_watched {
                 self.shared.push(index);
             }

@@ -21,8 +21,9 @@ use super::header::Kind;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
 use crate::clock::Instant;
+use crate::config::CopyAcross;
 use crate::memory::Span;
-use crate::node::segment::{Area, BODIES, PARKED, Pair, SLOTS, Segment};
+use crate::node::segment::{Area, BODIES, PARKED, Pair, Reply, SLOTS, Segment};
 use crate::node::site::{About, SiteId};
 use crate::node::{Access, Cores, Node, segment_bytes};
 
@@ -36,7 +37,12 @@ pub(in super::super) fn local_peers(count: u32, copies_across: bool) -> Vec<Shm>
 
 /// `count` ranks that share memory, and cores if `is_oversubscribed`.
 pub(crate) fn oversubscribed(count: u32, copies_across: bool, is_oversubscribed: bool) -> Vec<Shm> {
-    local_peers_in(&memory(count), count, (copies_across, is_oversubscribed))
+    let copy_across = if copies_across {
+        CopyAcross::Always
+    } else {
+        CopyAcross::Off
+    };
+    local_peers_in(&memory(count), count, (copy_across, is_oversubscribed))
 }
 
 /// Memory for `count` ranks.
@@ -53,7 +59,7 @@ fn memory(count: u32) -> OwnedFd {
 fn local_peers_in(
     memory: &OwnedFd,
     count: u32,
-    (copies_across, is_oversubscribed): (bool, bool),
+    (copy_across, is_oversubscribed): (CopyAcross, bool),
 ) -> Vec<Shm> {
     let segment = cfg!(miri).then(|| Segment::alone(count));
     let doorbells: Vec<_> = (0..count)
@@ -71,7 +77,7 @@ fn local_peers_in(
             allowed: core::array::from_fn(|word| if word == 1 { 1 << (me % 64) } else { 0 }),
             most: 3,
         },
-        copies_across,
+        copy_across,
     };
     let link = |me| {
         let mut node = match segment {
@@ -214,7 +220,8 @@ fn receive(end: &mut End) -> (Vec<Vec<u8>>, bool) {
 fn a_channel_with_little_on_it_touches_little_more_than_its_reach() {
     for ranks in [2, 16, 40] {
         let memory = memory(ranks);
-        let mut links = listening(local_peers_in(&memory, ranks, (false, false)));
+        let access = (CopyAcross::Off, false);
+        let mut links = listening(local_peers_in(&memory, ranks, access));
         let touched = || fstat(&memory).unwrap().st_blocks * 512;
         let before = touched();
         for number in 0..1000 {
@@ -238,7 +245,9 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
     const MESSAGES: u64 = if cfg!(miri) { 12 } else { 300 };
     for seed in 1..=SEEDS {
         let mut dice = Dice(seed);
-        let mut links = ends(2, seed % 2 == 0);
+        let copies = [CopyAcross::Always, CopyAcross::Off, CopyAcross::Measured];
+        let copies = copies[seed as usize % 3];
+        let mut links = listening(local_peers_in(&memory(2), 2, (copies, false)));
         let mut bodies: Vec<_> = (0..MESSAGES)
             .map(|number| body(number, dice.len()))
             .collect();
@@ -278,18 +287,18 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
 }
 
 /// Writes nonsense somewhere into a channel, or into what the rank at its end says of itself.
-fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
+fn corrupt((pair, reply): (&Pair, &Reply), area: &Area, dice: &mut Dice) {
     let word = match dice.roll(3) {
         0 => dice.roll(u64::MAX),
         1 => dice.roll(70),
         _ => 1 << dice.roll(64),
     };
     let slot = match dice.roll(25) {
-        24 => &pair.reply.slot,
+        24 => &reply.slot,
         number => &pair.slots[number as usize],
     };
     let transfer = &pair.transfers[dice.roll(3) as usize];
-    match dice.roll(18) {
+    match dice.roll(20) {
         0 => pair.taken.slots.store(word, Relaxed),
         1 => pair.taken.bytes.store(word, Relaxed),
         2 => transfer.claims.store(word, Relaxed),
@@ -300,6 +309,8 @@ fn corrupt(pair: &Pair, area: &Area, dice: &mut Dice) {
         7 => area.needs_fence.store(word, Relaxed),
         8 => area.process.store(word, Relaxed),
         9 => area.witness_at.store(word, Relaxed),
+        18 => pair.taken.relayed.store(word, Relaxed),
+        19 => pair.taken.announced.store(word, Relaxed),
         // The kind or the length of a slot whose turn it may be.
         10..=12 => {
             slot.sequence.fetch_xor(word & u64::from(u32::MAX), Relaxed);
@@ -324,7 +335,8 @@ fn nonsense_in_the_memory_ends_in_a_lost_local_peer_or_in_wrong_bytes_never_out_
             if dice.roll(2) == 0 {
                 let to = dice.roll(2) as u32;
                 let segment = links[0].segment;
-                corrupt(segment.pair(1 - to, to), segment.area(to), &mut dice);
+                let channel = (segment.pair(1 - to, to), segment.reply(0, 1));
+                corrupt(channel, segment.area(to), &mut dice);
             }
             if dice.roll(4) == 0 {
                 lost += u64::from(receive(&mut links[1]).1);

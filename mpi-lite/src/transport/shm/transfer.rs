@@ -17,7 +17,7 @@ use crate::memory::Span;
 use crate::node::segment::Transfer;
 
 /// Bytes of the shortest chunk, and of the longest.
-const CHUNK_MIN: usize = 32 << 10;
+const CHUNK_MIN: usize = 16 << 10;
 const CHUNK_MAX: usize = 512 << 10;
 
 /// A message is cut into about this many chunks, one for each side: each costs a system call, and a

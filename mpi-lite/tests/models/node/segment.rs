@@ -8,7 +8,8 @@ use crate::sync::{AtomicU32, AtomicU64, Role};
 pub(crate) const SLOTS: usize = 8;
 pub(crate) const WORDS: usize = 3;
 pub(crate) const BODIES: usize = 1024;
-pub(crate) const REPLY_BYTES: usize = 64;
+/// Pieces in it are of a line each.
+pub(crate) const REPLY_BYTES: usize = 16 * 64;
 
 /// As many as ranks with cores of their own have.
 pub(crate) const AHEAD: usize = 2;
@@ -47,8 +48,9 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn body(&self, bytes: usize) -> Span {
-        Span::at(self.body.as_ptr().addr() as u64, bytes)
+    pub(crate) fn part(&self, at: usize, bytes: usize) -> Option<Span> {
+        let start = self.body.as_ptr().addr() as u64;
+        (at + bytes <= REPLY_BYTES).then(|| Span::at(start + at as u64, bytes))
     }
 }
 
@@ -56,6 +58,7 @@ impl Reply {
 pub(crate) struct Taken {
     pub(crate) slots: AtomicU64,
     pub(crate) bytes: AtomicU64,
+    pub(crate) relayed: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -93,6 +96,7 @@ impl Pair {
             taken: Taken {
                 slots: AtomicU64::new(Role::Taken),
                 bytes: AtomicU64::new(Role::Taken),
+                relayed: AtomicU64::new(Role::Taken),
             },
             slots: from_fn(|_| Slot::new()),
             bodies: Bodies([0; BODIES]),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::reply_slot::ReplySlot;
-use super::ring::{Consumer, Header, Producer};
-use crate::memory::Memory;
+use super::ring::{Consumer, Header, Producer, RELAY_PIECE_BYTES};
+use crate::memory::{Memory, Span};
 use crate::node::segment::Pair;
 use crate::sync::{Bug, Role, check, interrupted, is_planted};
 
@@ -23,29 +23,51 @@ fn send(ring: &mut Producer, bodies: &[usize], first: u64) {
         let words = [number + 3];
         if bytes == 0 {
             ring.push(Header::new(kind(number), 0), words);
-        } else {
-            let source = Memory::at(SOURCES, bytes.next_multiple_of(64), 64).span();
-            source.fill(number + 7);
+            continue;
+        }
+        let source = Memory::at(SOURCES, bytes.next_multiple_of(64), 64).span();
+        source.fill(number + 7);
+        if !ring.fits_reply(bytes) {
             ring.push_body(kind(number), source.part(0, bytes), words);
+            continue;
+        }
+        for at in (0..bytes).step_by(RELAY_PIECE_BYTES) {
+            let piece = source.part(at, RELAY_PIECE_BYTES);
+            let (place, is_last) = (at, at + piece.len() == bytes);
+            let fill = |room: Span| {
+                room.copy_from(piece);
+            };
+            ring.relay_piece((kind(number), place, piece.len()), is_last, words, fill);
         }
     }
 }
 
 fn receive(ring: &mut Consumer, bodies: &[usize], first: u64) {
     for (number, &bytes) in (first..).zip(bodies) {
-        let seen = loop {
-            match ring.peek() {
-                Some(seen) => break seen,
-                None => loom::thread::yield_now(),
+        let mut come = 0;
+        loop {
+            let seen = next(ring);
+            assert_eq!((seen.kind, ring.word(0)), (kind(number), number + 3));
+            if bytes > 0 {
+                let body = ring.body(seen, come).expect("a body that fits");
+                assert!(body.is(number + 7), "bytes of another message");
             }
-        };
-        assert_eq!((seen.kind, seen.bytes), (kind(number), bytes));
-        assert_eq!(ring.word(0), number + 3);
-        if bytes > 0 {
-            let body = ring.body(seen).expect("a body that fits");
-            assert!(body.is(number + 7), "bytes of another message");
+            ring.take((bytes > 0).then_some(seen));
+            come += seen.bytes;
+            if come == bytes {
+                break;
+            }
         }
-        ring.take((bytes > 0).then_some(seen));
+    }
+}
+
+/// Waits for the next slot.
+fn next(ring: &mut Consumer) -> Header {
+    loop {
+        match ring.peek() {
+            Some(seen) => return seen,
+            None => loom::thread::yield_now(),
+        }
     }
 }
 
@@ -107,8 +129,9 @@ fn bodies_are_overwritten_only_when_they_are_read() {
         Bug::StoresRelaxed(Role::Taken),
         Bug::LoadsRelaxed(Role::Taken),
     ];
-    // From the middle of the ring on the sender starts over, if all is read.
-    check(&bugs, || pass(&[128, 128, 128, 128, 64, 64]));
+    // The first body goes with the reply slot. From the middle of the ring on the sender starts over,
+    // if all is read.
+    check(&bugs, || pass(&[64, 128, 128, 128, 128, 64, 64]));
 }
 
 #[test]
@@ -120,4 +143,62 @@ fn the_owner_of_the_reply_slot_overwrites_only_what_it_has_read() {
     ];
     // The second message of each round goes through the ring.
     check(&bugs, || talk(&[64, 0], 2));
+}
+
+#[test]
+fn pieces_in_the_reply_buffer_are_read_before_the_buffer_comes_back() {
+    let bugs = [
+        Bug::StoresRelaxed(Role::Sequence),
+        Bug::LoadsRelaxed(Role::Sequence),
+    ];
+    // The first piece has a slot of the ring; the second one passes the buffer.
+    check(&bugs, || talk(&[2 * RELAY_PIECE_BYTES], 2));
+}
+
+/// A requested message of `pieces` pieces goes through a reply buffer in which one has room.
+fn answer_request(pieces: usize) {
+    const RANKS_OF_ONE_PIECE: u32 = 64;
+    let pair = Pair::leak();
+    let sender = move || {
+        let reply_slot = ReplySlot::new(&pair.reply, true);
+        let mut ring = Producer::new(pair, reply_slot, RANKS_OF_ONE_PIECE);
+        let source = Memory::at(SOURCES, RELAY_PIECE_BYTES, 64).span();
+        for number in 0..pieces {
+            while !ring.has_room_to_relay(RELAY_PIECE_BYTES) {
+                loom::thread::yield_now();
+            }
+            source.fill(number as u64 + 7);
+            let piece = (1, number * RELAY_PIECE_BYTES, RELAY_PIECE_BYTES);
+            let fill = |room: Span| {
+                room.copy_from(source);
+            };
+            ring.count_relayed(RELAY_PIECE_BYTES);
+            ring.relay_piece(piece, number + 1 == pieces, [0], fill);
+        }
+    };
+    let sender = loom::thread::spawn(move || interrupted(sender));
+    let reply_slot = ReplySlot::new(&pair.reply, false);
+    let mut ring = Consumer::new(pair, reply_slot, RANKS_OF_ONE_PIECE);
+    for number in 0..pieces {
+        let seen = next(&mut ring);
+        let body = ring.body(seen, number * RELAY_PIECE_BYTES);
+        assert!(
+            body.expect("a body that fits").is(number as u64 + 7),
+            "bytes of another piece"
+        );
+        ring.report_relayed(seen);
+        ring.take(Some(seen));
+    }
+    sender.join().expect("it ends");
+}
+
+#[test]
+fn a_piece_of_a_requested_message_is_overwritten_only_when_it_is_read() {
+    let bugs = [
+        Bug::StoresRelaxed(Role::Sequence),
+        Bug::LoadsRelaxed(Role::Sequence),
+        Bug::StoresRelaxed(Role::Taken),
+        Bug::LoadsRelaxed(Role::Taken),
+    ];
+    check(&bugs, || answer_request(3));
 }

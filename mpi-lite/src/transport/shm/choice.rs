@@ -1,0 +1,269 @@
+//! How a long message travels: copied across (`transfer`), or in pieces through the reply buffer.
+//!
+//! Which one takes less time depends on the processor, on where the two cores lie, and on what the
+//! program does with its buffers. A copy across touches each byte once; but if the program changes
+//! its buffers, the lines cross between the cores in both ways, and no table can know that. So the
+//! receiver measures. For each class of lengths it tries both ways in turn, now and then, and takes
+//! the cheaper one until the next trial. Messages of the two shortest classes need not be requested
+//! if they come in pieces: the receiver stores in the channel for which of them it prefers a copy
+//! across, and the sender announces those.
+//!
+//! Only messages that are under way alone are measured, from the time at which their place is
+//! known to the time at which they are there. The least of a few measurements counts: others may
+//! have waited for a busy core.
+
+use crate::clock::Instant;
+
+/// How a long message travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Both sides copy it from one memory to the other.
+    Across,
+    /// The sender writes it to shared memory in pieces.
+    Pieces,
+}
+
+impl Way {
+    fn other(self) -> Self {
+        match self {
+            Self::Across => Self::Pieces,
+            Self::Pieces => Self::Across,
+        }
+    }
+}
+
+/// Messages of similar lengths.
+#[derive(Debug)]
+struct Class {
+    /// Its longest messages.
+    most: u64,
+    /// The way before anything is measured.
+    first: Way,
+    /// What the program pays, in percent, when it uses a buffer again that was copied across: its
+    /// lines are in both caches then.
+    after_across: u64,
+    /// Both sides copy a message of several that go across at once. If it is shorter, the receiver
+    /// copies it alone: half of the lines would be written by one core and read by the other.
+    is_shared: bool,
+}
+
+/// The classes, by length. Measured on two processors: see decision 0052.
+const CLASSES: [Class; 8] = {
+    const fn class(kib: u64, first: Way, after_across: u64, is_shared: bool) -> Class {
+        let most = if kib == 0 { u64::MAX } else { kib << 10 };
+        Class {
+            most,
+            first,
+            after_across,
+            is_shared,
+        }
+    }
+    [
+        class(32, Way::Pieces, 70, false),
+        class(64, Way::Pieces, 100, false),
+        class(128, Way::Pieces, 150, false),
+        class(256, Way::Pieces, 150, false),
+        class(512, Way::Pieces, 100, true),
+        class(1024, Way::Across, 25, true),
+        class(2048, Way::Across, 0, true),
+        class(0, Way::Across, 0, true),
+    ]
+};
+
+/// Classes whose messages go unasked if they go in pieces.
+const EAGER_CLASSES: usize = 2;
+
+/// A message of at most so many bytes belongs to no class: it always goes in pieces, or whole.
+pub(super) const CHOICE_BYTES: usize = 16 << 10;
+
+/// Messages of a class from one trial to the next.
+const PERIOD: u32 = 128;
+
+/// Messages of a trial that go one way, and how many of them are not measured: the caches are as
+/// the way before has left them.
+const RUN: u32 = 4;
+const UNMEASURED: u32 = 2;
+
+/// Copies across in a row that take longer than pieces would, until the class goes in pieces again.
+const SLOW_MOST: u32 = 4;
+
+/// The class of a message of `bytes` bytes.
+fn class_of(bytes: u64) -> usize {
+    let place = CLASSES.iter().position(|class| bytes <= class.most);
+    place.unwrap_or(CLASSES.len() - 1)
+}
+
+/// The bit of the class of a message of `bytes` bytes in what a receiver stores in the channel.
+pub(super) fn bit_of(bytes: usize) -> u64 {
+    1 << class_of(bytes as u64)
+}
+
+/// Returns true if both sides copy a message of `bytes` bytes, of several that go across at once.
+pub(super) fn is_shared(bytes: usize) -> bool {
+    CLASSES[class_of(bytes as u64)].is_shared
+}
+
+/// What is known of a class.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    way: Way,
+    /// Messages since the last trial began.
+    count: u32,
+    /// The least time of a message in this trial, in nanoseconds for each MiB.
+    across: u64,
+    pieces: u64,
+    /// Copies across in a row that have taken longer than pieces would.
+    slow: u32,
+}
+
+/// The choice for one channel, at its receiver.
+#[derive(Debug)]
+pub(super) struct Choice {
+    classes: [Known; CLASSES.len()],
+    /// Messages that were begun.
+    begun: u64,
+    /// Messages that are under way.
+    under_way: u32,
+    /// What the receiver has stored last: see `announced`.
+    stored: u64,
+}
+
+/// A message that is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    way: Way,
+    begun: u64,
+    is_alone: bool,
+    since: Instant,
+}
+
+impl Class {
+    /// What a copy across costs that takes so long.
+    fn cost_across(&self, rate: u64) -> u64 {
+        rate.saturating_mul(100 + self.after_across) / 100
+    }
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        let classes = CLASSES.each_ref().map(|class| Known {
+            way: class.first,
+            count: 0,
+            across: u64::MAX,
+            pieces: u64::MAX,
+            slow: 0,
+        });
+        Self {
+            classes,
+            begun: 0,
+            under_way: 0,
+            stored: 0,
+        }
+    }
+}
+
+impl Choice {
+    /// Begins a message of `bytes` bytes that was announced: the way that it takes.
+    /// One of several goes across: the reply buffer serves one message at a time.
+    pub(super) fn begin(&mut self, bytes: u64, now: Instant) -> (Way, Trial) {
+        let is_alone = self.under_way == 0;
+        let way = if is_alone {
+            self.classes[class_of(bytes)].next()
+        } else {
+            Way::Across
+        };
+        self.begun += 1;
+        self.under_way += 1;
+        let trial = Trial {
+            way,
+            begun: self.begun,
+            is_alone,
+            since: now,
+        };
+        (way, trial)
+    }
+
+    /// Ends a message of `bytes` bytes.
+    pub(super) fn end(&mut self, bytes: u64, trial: Trial, now: Instant) {
+        self.under_way -= 1;
+        let number = class_of(bytes);
+        let known = &mut self.classes[number];
+        if trial.is_alone && trial.begun == self.begun {
+            let took = now.0.saturating_sub(trial.since.0);
+            let rate = (u128::from(took) << 20) / u128::from(bytes.max(1));
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+            known.note(trial.way, rate, &CLASSES[number]);
+        }
+    }
+
+    /// Counts a message of `bytes` bytes that came unasked.
+    pub(super) fn count_eager(&mut self, bytes: u64) {
+        let known = &mut self.classes[class_of(bytes)];
+        if known.count >= 2 * RUN {
+            known.count += 1;
+        }
+    }
+
+    /// The classes of which the sender is to announce messages, a bit for each; `None` if they are
+    /// the same as the last time.
+    pub(super) fn new_announced(&mut self) -> Option<u64> {
+        let bits = self.announced();
+        (core::mem::replace(&mut self.stored, bits) != bits).then_some(bits)
+    }
+
+    fn announced(&self) -> u64 {
+        let bits = (0..EAGER_CLASSES).filter(|&class| {
+            let known = &self.classes[class];
+            known.way == Way::Across || known.count < 2 * RUN || known.count >= PERIOD
+        });
+        bits.fold(0, |bits, class| bits | 1 << class)
+    }
+}
+
+impl Known {
+    /// The way of the next message. First comes a trial: a run of messages each way.
+    fn next(&mut self) -> Way {
+        if self.count >= PERIOD {
+            (self.count, self.across, self.pieces) = (0, u64::MAX, u64::MAX);
+        }
+        let count = self.count;
+        self.count += 1;
+        if (RUN..2 * RUN).contains(&count) {
+            self.way.other()
+        } else {
+            self.way
+        }
+    }
+
+    /// Notes how long the last message took.
+    fn note(&mut self, way: Way, rate: u64, class: &Class) {
+        if self.count > 2 * RUN {
+            self.watch(way, class.cost_across(rate));
+            return;
+        }
+        if (self.count - 1) % RUN >= UNMEASURED {
+            let least = match way {
+                Way::Across => &mut self.across,
+                Way::Pieces => &mut self.pieces,
+            };
+            *least = rate.min(*least);
+        }
+        if self.count == 2 * RUN && self.across.max(self.pieces) < u64::MAX {
+            self.way = if class.cost_across(self.across) < self.pieces {
+                Way::Across
+            } else {
+                Way::Pieces
+            };
+        }
+    }
+
+    /// Looks whether copies across still cost less than pieces: the program may use its buffers in
+    /// another way than during the trial.
+    fn watch(&mut self, way: Way, cost: u64) {
+        let is_slow = way == Way::Across && cost >= self.pieces;
+        self.slow = if is_slow { self.slow + 1 } else { 0 };
+        if self.slow == SLOW_MOST {
+            self.way = Way::Pieces;
+        }
+    }
+}
