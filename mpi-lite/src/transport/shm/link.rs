@@ -262,8 +262,8 @@ impl Outward {
         })
     }
 
-    /// Writes the next piece of such a message to the reply buffer, which this side has, if there is
-    /// room. A piece ends where the next one would begin if all went this way.
+    /// Writes the next piece of such a message to the reply buffer, which this side has, if there
+    /// is room. A piece ends where the next one would begin if all went this way.
     fn relay_asked(&mut self, name: u32, message: &Outgoing) -> Option<usize> {
         let (at, len) = (message.gone, message.bytes());
         let bytes = (len - at).min(RELAY_PIECE_BYTES - at % RELAY_PIECE_BYTES);

@@ -19,6 +19,7 @@ mod receiving;
 mod reply_slot;
 mod ring;
 mod sending;
+mod sequence;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transfer;

@@ -7,6 +7,8 @@ mod reply_slot;
 #[path = "../../../src/transport/shm/ring.rs"]
 #[allow(dead_code, reason = "the models do not use all of it")]
 mod ring;
+#[path = "../../../src/transport/shm/sequence.rs"]
+mod sequence;
 #[path = "../../../src/transport/shm/transfer.rs"]
 #[allow(dead_code, reason = "the models do not use all of it")]
 mod transfer;

@@ -129,8 +129,8 @@ fn bodies_are_overwritten_only_when_they_are_read() {
         Bug::StoresRelaxed(Role::Taken),
         Bug::LoadsRelaxed(Role::Taken),
     ];
-    // The first body goes with the reply slot. From the middle of the ring on the sender starts over,
-    // if all is read.
+    // The first body goes with the reply slot. From the middle of the ring on the sender starts
+    // over, if all is read.
     check(&bugs, || pass(&[64, 128, 128, 128, 128, 64, 64]));
 }
 
