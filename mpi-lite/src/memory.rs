@@ -5,6 +5,7 @@
 //! and written here.
 #![expect(unsafe_code, reason = "the user's buffers are raw addresses")]
 
+use core::ops::Range;
 use std::alloc::{self, Layout};
 use std::io::{IoSlice, IoSliceMut};
 
@@ -360,17 +361,108 @@ impl Origin {
     }
 }
 
-/// Runs of bytes, each as far from the one before as the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stripe {
-    /// Displacement of the first run.
+/// Elements of equal layout, each as far from the one before as the next. An element is one run of
+/// bytes, or several.
+#[derive(Clone, Copy, Debug)]
+pub struct Stripe<'a> {
+    /// Displacement of the first element.
     pub at: i64,
-    /// Bytes of a run, not 0.
-    pub len: u64,
-    /// Bytes from the start of a run to that of the next.
+    /// Where the runs of an element start, from the place of the element on; at least one.
+    pub places: &'a [i64],
+    /// How long they are.
+    pub lengths: Lengths<'a>,
+    /// Bytes from the start of an element to that of the next.
     pub step: i64,
-    /// Runs.
+    /// Elements.
     pub count: u64,
+}
+
+/// The bytes of each run of an element.
+#[derive(Clone, Copy, Debug)]
+pub enum Lengths<'a> {
+    /// All runs are equally long, and not empty.
+    Even(u64),
+    /// Each run ends so many bytes of data behind a common start, and none is empty.
+    Ends {
+        /// Bytes of data from the common start to the first run.
+        before: u64,
+        /// Bytes of data from the common start to the end of each run.
+        ends: &'a [u64],
+    },
+}
+
+impl<'a> Stripe<'a> {
+    /// Bytes of data in an element.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match self.lengths {
+            Lengths::Even(len) => len * self.places.len() as u64,
+            Lengths::Ends { before, ends } => ends.last().map_or(0, |end| end - before),
+        }
+    }
+
+    /// Returns how many runs of an element end within its first `bytes` bytes, and their bytes.
+    #[must_use]
+    pub fn runs_within(&self, bytes: u64) -> (usize, u64) {
+        match self.lengths {
+            Lengths::Even(len) => {
+                let runs = (bytes / len).min(self.places.len() as u64);
+                (runs as usize, runs * len)
+            }
+            Lengths::Ends { before, ends } => {
+                let runs = ends.partition_point(|end| end - before <= bytes);
+                (runs, self.start(runs))
+            }
+        }
+    }
+
+    /// Bytes of an element before its run `index`.
+    fn start(&self, index: usize) -> u64 {
+        match self.lengths {
+            Lengths::Even(len) => index as u64 * len,
+            Lengths::Ends { before, ends } => {
+                let last = index.checked_sub(1);
+                last.map_or(0, |last| ends[last] - before)
+            }
+        }
+    }
+
+    /// Bytes of run `index`.
+    #[must_use]
+    pub fn run_len(&self, index: usize) -> u64 {
+        match self.lengths {
+            Lengths::Even(len) => len,
+            Lengths::Ends { before, ends } => ends[index] - before - self.start(index),
+        }
+    }
+
+    /// The displacement and the bytes of each run, element by element.
+    pub fn runs(self) -> impl Iterator<Item = (i64, u64)> + 'a {
+        (0..self.count as i64).flat_map(move |number| {
+            let at = self.at + number * self.step;
+            (0..self.places.len()).map(move |run| (at + self.places[run], self.run_len(run)))
+        })
+    }
+
+    /// The runs `range` of the element `number`, which is the only one then.
+    #[must_use]
+    pub fn runs_of(&self, number: u64, range: Range<usize>) -> Self {
+        let lengths = match self.lengths {
+            Lengths::Even(_) => self.lengths,
+            Lengths::Ends { before, ends } => Lengths::Ends {
+                before: before + self.start(range.start),
+                ends: &ends[range.clone()],
+            },
+        };
+        Self {
+            at: self.at + number as i64 * self.step,
+            places: &self.places[range],
+            lengths,
+            step: 0,
+            count: 1,
+        }
+    }
 }
 
 /// Which way bytes go between runs and one stretch of memory.
@@ -385,49 +477,140 @@ pub enum Way {
 impl Origin {
     /// Copies between the runs of `stripe` and `packed`, where they lie one behind the other, as
     /// far as that goes. Returns the bytes copied.
-    pub fn copy(&self, stripe: Stripe, packed: Span, way: Way) -> usize {
-        let len = usize::try_from(stripe.len).unwrap_or(usize::MAX);
-        let whole = (packed.len / len).min(usize::try_from(stripe.count).unwrap_or(usize::MAX));
-        // Short runs are most of the work where there are any: known lengths need no call.
-        match len {
-            4 => self.copy_runs(stripe, (4, whole), packed, way),
-            8 => self.copy_runs(stripe, (8, whole), packed, way),
-            12 => self.copy_runs(stripe, (12, whole), packed, way),
-            16 => self.copy_runs(stripe, (16, whole), packed, way),
-            24 => self.copy_runs(stripe, (24, whole), packed, way),
-            32 => self.copy_runs(stripe, (32, whole), packed, way),
-            64 => self.copy_runs(stripe, (64, whole), packed, way),
-            _ => self.copy_runs(stripe, (len, whole), packed, way),
+    pub fn copy(&self, stripe: Stripe<'_>, packed: Span, way: Way) -> usize {
+        match way {
+            Way::Out => self.copy_stripe::<true>(stripe, packed),
+            Way::Into => self.copy_stripe::<false>(stripe, packed),
         }
-        let done = whole * len;
-        if done == packed.len || whole as u64 == stripe.count {
+    }
+
+    fn copy_stripe<const OUT: bool>(&self, stripe: Stripe<'_>, packed: Span) -> usize {
+        let size = stripe.size();
+        let whole = (packed.len as u64 / size).min(stripe.count);
+        self.copy_whole::<OUT>(
+            Stripe {
+                count: whole,
+                ..stripe
+            },
+            packed,
+        );
+        let done = (whole * size) as usize;
+        if done == packed.len || whole == stripe.count {
             return done;
         }
-        // A part of the next one.
-        let rest = packed.part(done, len);
-        let run = self.at(stripe.at + whole as i64 * stripe.step, rest.len);
-        match way {
-            Way::Out => rest.copy_from(run),
-            Way::Into => run.copy_from(rest),
-        };
+        // A part of the next element, whose last run may be a part too.
+        let rest = packed.tail(done);
+        let (runs, bytes) = stripe.runs_within(rest.len as u64);
+        self.copy_whole::<OUT>(stripe.runs_of(whole, 0..runs), rest);
+        let rest = rest.tail(bytes as usize);
+        if rest.len > 0 {
+            let place = stripe.at + whole as i64 * stripe.step + stripe.places[runs];
+            // SAFETY: the run has more bytes than `rest`.
+            unsafe { copy_run::<OUT>(self.point(place), rest.addr, rest.len) };
+        }
         packed.len
     }
 
-    /// Copies runs of which all bytes are there.
+    /// Copies elements of which all bytes are there.
+    fn copy_whole<const OUT: bool>(&self, stripe: Stripe<'_>, packed: Span) {
+        // Short runs are most of the work where there are any: known lengths need no call.
+        match stripe.lengths {
+            Lengths::Even(4) => self.copy_even::<OUT>(stripe, 4, packed),
+            Lengths::Even(8) => self.copy_even::<OUT>(stripe, 8, packed),
+            Lengths::Even(12) => self.copy_even::<OUT>(stripe, 12, packed),
+            Lengths::Even(16) => self.copy_even::<OUT>(stripe, 16, packed),
+            Lengths::Even(24) => self.copy_even::<OUT>(stripe, 24, packed),
+            Lengths::Even(32) => self.copy_even::<OUT>(stripe, 32, packed),
+            Lengths::Even(64) => self.copy_even::<OUT>(stripe, 64, packed),
+            Lengths::Even(len) => self.copy_even::<OUT>(stripe, len as usize, packed),
+            Lengths::Ends { before, ends } => {
+                self.copy_uneven::<OUT>(stripe, (before, ends), packed);
+            }
+        }
+    }
+
     #[inline(always)]
-    fn copy_runs(&self, stripe: Stripe, (len, count): (usize, usize), packed: Span, way: Way) {
-        for number in 0..count {
-            let run = self.point(stripe.at + number as i64 * stripe.step);
-            // SAFETY: `packed` holds `count` runs; the runs are part of the buffer, whose creator
-            // vouched for all its bytes. Overlap is allowed.
+    fn copy_even<const OUT: bool>(&self, stripe: Stripe<'_>, len: usize, packed: Span) {
+        let mut packed = packed.addr;
+        let mut one = |place: i64| {
+            // SAFETY: `packed` holds all runs; they are part of the buffer, whose creator vouched
+            // for all its bytes.
             unsafe {
-                let packed = packed.addr.add(number * len);
-                match way {
-                    Way::Out => core::ptr::copy(run, packed, len),
-                    Way::Into => core::ptr::copy(packed, run, len),
+                copy_run::<OUT>(self.point(place), packed, len);
+                packed = packed.add(len);
+            }
+        };
+        let elements = (0..stripe.count as i64).map(|number| stripe.at + number * stripe.step);
+        if let [place] = *stripe.places {
+            elements.for_each(|at| one(at + place));
+        } else {
+            elements.for_each(|at| stripe.places.iter().for_each(|place| one(at + place)));
+        }
+    }
+
+    fn copy_uneven<const OUT: bool>(
+        &self,
+        stripe: Stripe<'_>,
+        (before, ends): (u64, &[u64]),
+        packed: Span,
+    ) {
+        let mut packed = packed.addr;
+        for number in 0..stripe.count as i64 {
+            let (at, mut start) = (stripe.at + number * stripe.step, before);
+            for (place, &end) in stripe.places.iter().zip(ends) {
+                let len = (end - start) as usize;
+                start = end;
+                // SAFETY: as in `copy_even`.
+                unsafe {
+                    copy_run::<OUT>(self.point(at + place), packed, len);
+                    packed = packed.add(len);
                 }
             }
         }
+    }
+}
+
+/// Copies a run, which is not empty. For a short one there is no call: its first and its last
+/// bytes, which overlap, are all read before they are written. A program that passes the same
+/// memory twice gets wrong data, but not undefined behaviour here.
+///
+/// # Safety
+/// Both addresses must have `len` bytes.
+#[inline(always)]
+unsafe fn copy_run<const OUT: bool>(run: *mut u8, packed: *mut u8, len: usize) {
+    let (from, to) = if OUT { (run, packed) } else { (packed, run) };
+    // SAFETY: both have `len` bytes, by the caller's word, of which no part is longer.
+    unsafe {
+        match len {
+            0..=3 => {
+                let places = [0, len / 2, len - 1];
+                let bytes = places.map(|place| from.add(place).read());
+                for (place, byte) in places.into_iter().zip(bytes) {
+                    to.add(place).write(byte);
+                }
+            }
+            4..=7 => copy_ends::<[u8; 4]>(from, to, len),
+            8..=15 => copy_ends::<[u8; 8]>(from, to, len),
+            16..=31 => copy_ends::<[u8; 16]>(from, to, len),
+            32..=64 => copy_ends::<[u8; 32]>(from, to, len),
+            _ => core::ptr::copy(from, to, len),
+        }
+    }
+}
+
+/// Copies the first and the last bytes of `len`, as many of each as a `T` has.
+///
+/// # Safety
+/// Both addresses must have `len` bytes, and a `T` no more.
+#[inline(always)]
+unsafe fn copy_ends<T: Copy>(from: *mut u8, to: *mut u8, len: usize) {
+    let last = len - size_of::<T>();
+    // SAFETY: all within `len` bytes; a part may lie anywhere.
+    unsafe {
+        let first_part = from.cast::<T>().read_unaligned();
+        let last_part = from.add(last).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(first_part);
+        to.add(last).cast::<T>().write_unaligned(last_part);
     }
 }
 
