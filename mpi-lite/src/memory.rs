@@ -479,9 +479,28 @@ impl Origin {
     /// far as that goes. Returns the bytes copied.
     pub fn copy(&self, stripe: Stripe<'_>, packed: Span, way: Way) -> usize {
         match way {
+            _ if self.is_null() => self.copy_absolute(stripe, packed, way),
             Way::Out => self.copy_stripe::<true>(stripe, packed),
             Way::Into => self.copy_stripe::<false>(stripe, packed),
         }
+    }
+
+    /// Copies run by run: each may lie in memory of its own.
+    #[cold]
+    fn copy_absolute(&self, stripe: Stripe<'_>, packed: Span, way: Way) -> usize {
+        let mut done = 0;
+        for (place, len) in stripe.runs() {
+            let rest = packed.part(done, usize::try_from(len).unwrap_or(usize::MAX));
+            let run = self.at(place, rest.len);
+            done += match way {
+                Way::Out => rest.copy_from(run),
+                Way::Into => run.copy_from(rest),
+            };
+            if done == packed.len {
+                break;
+            }
+        }
+        done
     }
 
     fn copy_stripe<const OUT: bool>(&self, stripe: Stripe<'_>, packed: Span) -> usize {
@@ -506,7 +525,7 @@ impl Origin {
         if rest.len > 0 {
             let place = stripe.at + whole as i64 * stripe.step + stripe.places[runs];
             // SAFETY: the run has more bytes than `rest`.
-            unsafe { copy_run::<OUT>(self.point(place), rest.addr, rest.len) };
+            unsafe { copy_run::<OUT>(self.0.wrapping_offset(place as isize), rest.addr, rest.len) };
         }
         packed.len
     }
@@ -536,7 +555,7 @@ impl Origin {
             // SAFETY: `packed` holds all runs; they are part of the buffer, whose creator vouched
             // for all its bytes.
             unsafe {
-                copy_run::<OUT>(self.point(place), packed, len);
+                copy_run::<OUT>(self.0.wrapping_offset(place as isize), packed, len);
                 packed = packed.add(len);
             }
         };
@@ -556,13 +575,14 @@ impl Origin {
     ) {
         let mut packed = packed.addr;
         for number in 0..stripe.count as i64 {
-            let (at, mut start) = (stripe.at + number * stripe.step, before);
+            let at = stripe.at + number * stripe.step;
+            let (base, mut start) = (self.0.wrapping_offset(at as isize), before);
             for (place, &end) in stripe.places.iter().zip(ends) {
                 let len = (end - start) as usize;
                 start = end;
                 // SAFETY: as in `copy_even`.
                 unsafe {
-                    copy_run::<OUT>(self.point(at + place), packed, len);
+                    copy_run::<OUT>(base.wrapping_offset(*place as isize), packed, len);
                     packed = packed.add(len);
                 }
             }
@@ -589,28 +609,43 @@ unsafe fn copy_run<const OUT: bool>(run: *mut u8, packed: *mut u8, len: usize) {
                     to.add(place).write(byte);
                 }
             }
-            4..=7 => copy_ends::<[u8; 4]>(from, to, len),
-            8..=15 => copy_ends::<[u8; 8]>(from, to, len),
-            16..=31 => copy_ends::<[u8; 16]>(from, to, len),
-            32..=64 => copy_ends::<[u8; 32]>(from, to, len),
+            4..=7 => copy_ends::<u32, 1>(from, to, len),
+            8..=15 => copy_ends::<u64, 1>(from, to, len),
+            16..=31 => copy_ends::<Wide, 1>(from, to, len),
+            32..=64 => copy_ends::<Wide, 2>(from, to, len),
             _ => core::ptr::copy(from, to, len),
         }
     }
 }
 
-/// Copies the first and the last bytes of `len`, as many of each as a `T` has.
+/// Sixteen bytes that are copied at once.
+#[cfg(target_arch = "x86_64")]
+type Wide = core::arch::x86_64::__m128i;
+#[cfg(not(target_arch = "x86_64"))]
+type Wide = u128;
+
+/// Copies the first and the last bytes of `len`, as many of each as `COUNT` values have.
 ///
 /// # Safety
-/// Both addresses must have `len` bytes, and a `T` no more.
+/// Both addresses must have `len` bytes, and `COUNT` values no more.
 #[inline(always)]
-unsafe fn copy_ends<T: Copy>(from: *mut u8, to: *mut u8, len: usize) {
-    let last = len - size_of::<T>();
-    // SAFETY: all within `len` bytes; a part may lie anywhere.
+unsafe fn copy_ends<T: Copy, const COUNT: usize>(from: *mut u8, to: *mut u8, len: usize) {
+    let last = len - COUNT * size_of::<T>();
+    // SAFETY: all within `len` bytes; a value may lie anywhere.
     unsafe {
-        let first_part = from.cast::<T>().read_unaligned();
-        let last_part = from.add(last).cast::<T>().read_unaligned();
-        to.cast::<T>().write_unaligned(first_part);
-        to.add(last).cast::<T>().write_unaligned(last_part);
+        let read = |at: usize| {
+            let values = from.add(at).cast::<T>();
+            core::array::from_fn::<T, COUNT, _>(|number| values.add(number).read_unaligned())
+        };
+        let write = |at: usize, parts: [T; COUNT]| {
+            let values = to.add(at).cast::<T>();
+            for (number, part) in parts.into_iter().enumerate() {
+                values.add(number).write_unaligned(part);
+            }
+        };
+        let (first_parts, last_parts) = (read(0), read(last));
+        write(0, first_parts);
+        write(last, last_parts);
     }
 }
 
