@@ -601,20 +601,42 @@ unsafe fn copy_run<const OUT: bool>(run: *mut u8, packed: *mut u8, len: usize) {
     let (from, to) = if OUT { (run, packed) } else { (packed, run) };
     // SAFETY: both have `len` bytes, by the caller's word, of which no part is longer.
     unsafe {
-        match len {
-            0..=3 => {
-                let places = [0, len / 2, len - 1];
-                let bytes = places.map(|place| from.add(place).read());
-                for (place, byte) in places.into_iter().zip(bytes) {
-                    to.add(place).write(byte);
-                }
+        if len >= 16 {
+            match len {
+                ..32 => copy_ends::<Wide, 1>(from, to, len),
+                ..=64 => copy_ends::<Wide, 2>(from, to, len),
+                ..=MIDDLE_BYTES => copy_middle(from, to, len),
+                _ => core::ptr::copy(from, to, len),
             }
-            4..=7 => copy_ends::<u32, 1>(from, to, len),
-            8..=15 => copy_ends::<u64, 1>(from, to, len),
-            16..=31 => copy_ends::<Wide, 1>(from, to, len),
-            32..=64 => copy_ends::<Wide, 2>(from, to, len),
-            _ => core::ptr::copy(from, to, len),
+        } else if len >= 8 {
+            copy_ends::<u64, 1>(from, to, len);
+        } else if len >= 4 {
+            copy_ends::<u32, 1>(from, to, len);
+        } else {
+            let places = [0, len / 2, len - 1];
+            let bytes = places.map(|place| from.add(place).read());
+            for (place, byte) in places.into_iter().zip(bytes) {
+                to.add(place).write(byte);
+            }
         }
+    }
+}
+
+/// A call is as good for longer runs.
+const MIDDLE_BYTES: usize = 1024;
+
+/// Copies a run of more than 64 bytes.
+///
+/// # Safety
+/// Both addresses must have `len` bytes.
+#[inline(always)]
+unsafe fn copy_middle(from: *mut u8, to: *mut u8, len: usize) {
+    // SAFETY: the parts start within `len - 64` bytes, and each has 64.
+    unsafe {
+        for at in (0..len - 64).step_by(64) {
+            copy_ends::<Wide, 2>(from.add(at), to.add(at), 64);
+        }
+        copy_ends::<Wide, 2>(from.add(len - 64), to.add(len - 64), 64);
     }
 }
 
