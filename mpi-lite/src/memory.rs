@@ -551,19 +551,25 @@ impl Origin {
     #[inline(always)]
     fn copy_even<const OUT: bool>(&self, stripe: Stripe<'_>, len: usize, packed: Span) {
         let mut packed = packed.addr;
-        let mut one = |place: i64| {
-            // SAFETY: `packed` holds all runs; they are part of the buffer, whose creator vouched
-            // for all its bytes.
-            unsafe {
-                copy_run::<OUT>(self.0.wrapping_offset(place as isize), packed, len);
-                packed = packed.add(len);
-            }
-        };
-        let elements = (0..stripe.count as i64).map(|number| stripe.at + number * stripe.step);
+        let mut element = self.0.wrapping_offset(stripe.at as isize);
+        // SAFETY, of both loops: `packed` holds all runs; they are part of the buffer, whose creator
+        // vouched for all its bytes.
         if let [place] = *stripe.places {
-            elements.for_each(|at| one(at + place));
-        } else {
-            elements.for_each(|at| stripe.places.iter().for_each(|place| one(at + place)));
+            element = element.wrapping_offset(place as isize);
+            for _ in 0..stripe.count {
+                unsafe { copy_run::<OUT>(element, packed, len) };
+                packed = packed.wrapping_add(len);
+                element = element.wrapping_offset(stripe.step as isize);
+            }
+            return;
+        }
+        for _ in 0..stripe.count {
+            for place in stripe.places {
+                let run = element.wrapping_offset(*place as isize);
+                unsafe { copy_run::<OUT>(run, packed, len) };
+                packed = packed.wrapping_add(len);
+            }
+            element = element.wrapping_offset(stripe.step as isize);
         }
     }
 
@@ -605,7 +611,6 @@ unsafe fn copy_run<const OUT: bool>(run: *mut u8, packed: *mut u8, len: usize) {
             match len {
                 ..32 => copy_ends::<Wide, 1>(from, to, len),
                 ..=64 => copy_ends::<Wide, 2>(from, to, len),
-                ..=MIDDLE_BYTES => copy_middle(from, to, len),
                 _ => core::ptr::copy(from, to, len),
             }
         } else if len >= 8 {
@@ -619,24 +624,6 @@ unsafe fn copy_run<const OUT: bool>(run: *mut u8, packed: *mut u8, len: usize) {
                 to.add(place).write(byte);
             }
         }
-    }
-}
-
-/// A call is as good for longer runs.
-const MIDDLE_BYTES: usize = 1024;
-
-/// Copies a run of more than 64 bytes.
-///
-/// # Safety
-/// Both addresses must have `len` bytes.
-#[inline(always)]
-unsafe fn copy_middle(from: *mut u8, to: *mut u8, len: usize) {
-    // SAFETY: the parts start within `len - 64` bytes, and each has 64.
-    unsafe {
-        for at in (0..len - 64).step_by(64) {
-            copy_ends::<Wide, 2>(from.add(at), to.add(at), 64);
-        }
-        copy_ends::<Wide, 2>(from.add(len - 64), to.add(len - 64), 64);
     }
 }
 
