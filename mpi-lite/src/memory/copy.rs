@@ -260,8 +260,8 @@ impl Origin {
 /// shorter ones, and longer ones hide the wait for their first lines.
 const PREFETCHED: RangeInclusive<usize> = 65..=2048;
 
-/// Asks for the cache lines of `len` bytes, to write them. They need not exist. A read would be
-/// asked for with less, but lines that another process has read would have to be asked for twice.
+/// Asks for the cache lines of `len` bytes, to write them. They need not exist. To ask for reading
+/// is not enough: the lines of shared memory that another process has read would be fetched twice.
 #[inline(always)]
 fn prefetch_lines(first: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
