@@ -8,7 +8,7 @@ use core::ffi::c_void;
 
 use mpi_lite::coll::Input;
 use mpi_lite::data::{Area, Buffer};
-use mpi_lite::memory::Origin;
+use mpi_lite::memory::{Origin, Span};
 
 use crate::abi;
 use crate::args::{
@@ -91,71 +91,56 @@ impl RecvPtr {
 }
 
 impl SendPtr {
-    /// Takes `len` bytes at `position` of the `size` bytes here. Also returns where they end.
+    /// Returns the `len` bytes at `position` of the `size` bytes here, and where they end.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if there are not `len` bytes.
-    pub fn take(self, size: u64, position: u64, len: u64) -> Result<(Vec<u8>, i64)> {
-        let end = end_within(self.0.is_null(), (size, position), len, |room| {
+    pub fn packed(self, size: u64, position: u64, len: u64) -> Result<(Span, i64)> {
+        within(self.0.cast_mut(), (size, position), len, |room| {
             Cause::NothingToUnpack {
                 need: len,
                 room,
                 size,
                 position,
             }
-        })?;
-        if len == 0 {
-            return Ok((Vec::new(), end));
-        }
-        // SAFETY: the caller passed `size` bytes, of which these are a part.
-        let bytes = unsafe {
-            core::slice::from_raw_parts(self.0.cast::<u8>().add(position as usize), len as usize)
-        };
-        Ok((bytes.to_vec(), end))
+        })
     }
 }
 
 impl RecvPtr {
-    /// Puts bytes at `position` of the `size` bytes here. Returns where they end.
+    /// Returns the room for `len` bytes at `position` of the `size` bytes here, and where it ends.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if it is null, `MPI_ERR_ARG` if they do not fit.
-    pub fn put(self, size: u64, position: u64, bytes: &[u8]) -> Result<i64> {
-        let need = bytes.len() as u64;
-        let end = end_within(self.0.is_null(), (size, position), need, |room| {
-            Cause::NoRoomToPack {
-                need,
-                room,
-                size,
-                position,
-            }
-        })?;
-        if !bytes.is_empty() {
-            // SAFETY: the caller passed room for `size` bytes, of which these are a part.
-            unsafe {
-                let place = self.0.cast::<u8>().add(position as usize);
-                place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-            }
-        }
-        Ok(end)
+    pub fn room(self, size: u64, position: u64, len: u64) -> Result<(Span, i64)> {
+        within(self.0, (size, position), len, |room| Cause::NoRoomToPack {
+            need: len,
+            room,
+            size,
+            position,
+        })
     }
 }
 
-/// Where `len` bytes at `position` of `size` end; `short` is the error for so few bytes left.
-fn end_within(
-    is_null: bool,
+/// The `len` bytes at `position` of the `size` bytes at `address`, and where they end; `short` is
+/// the error for so few bytes left.
+fn within(
+    address: *mut c_void,
     (size, position): (u64, u64),
     len: u64,
     short: impl Fn(u64) -> Cause,
-) -> Result<i64> {
-    if is_null && len > 0 {
+) -> Result<(Span, i64)> {
+    if address.is_null() && len > 0 {
         return Err(mpi_lite::error::Cause::NullBuffer.into());
     }
     let room = size.saturating_sub(position);
     if len > room {
         return Err(short(room).into());
     }
-    Ok((position + len).cast_signed())
+    let first = address.cast::<u8>().wrapping_add(position as usize);
+    // SAFETY: the caller passed `size` bytes, of which these are a part.
+    let span = unsafe { Span::new(first, len as usize) };
+    Ok((span, (position + len).cast_signed()))
 }
 
 /// Blocks of one memory, one per process.
@@ -363,8 +348,8 @@ mod tests {
     #[test]
     fn packed_bytes_that_do_not_fit_are_told_without_a_message() {
         let mut room = [0_u8; 6];
-        let packing = RecvPtr((&raw mut room).cast()).put(6, 2, &[1; 8]);
-        let unpacking = SendPtr((&raw const room).cast()).take(6, 2, 8);
+        let packing = RecvPtr((&raw mut room).cast()).room(6, 2, 8);
+        let unpacking = SendPtr((&raw const room).cast()).packed(6, 2, 8);
         let errors = [
             (packing.unwrap_err(), "outbuf is too short"),
             (unpacking.unwrap_err(), "inbuf is too short"),

@@ -1,4 +1,4 @@
-//! The only file that touches the user's memory.
+//! The only file, with `memory/copy.rs`, that touches the user's memory.
 //!
 //! A [`Span`] is an address and a length that the program promised to leave alone until the
 //! operation completes (MPI 5.0, 3.7.2). Everything above and below moves spans; bytes are read
@@ -9,6 +9,10 @@ use std::alloc::{self, Layout};
 use std::io::{IoSlice, IoSliceMut};
 
 use crate::error::{Cause, Error, Result};
+
+mod copy;
+
+pub use copy::{Lengths, Stripe, Way};
 
 /// A range of the user's memory, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -356,77 +360,6 @@ impl Origin {
             core::ptr::with_exposed_provenance_mut(displacement as usize)
         } else {
             self.0.wrapping_offset(displacement as isize)
-        }
-    }
-}
-
-/// Runs of bytes, each as far from the one before as the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stripe {
-    /// Displacement of the first run.
-    pub at: i64,
-    /// Bytes of a run, not 0.
-    pub len: u64,
-    /// Bytes from the start of a run to that of the next.
-    pub step: i64,
-    /// Runs.
-    pub count: u64,
-}
-
-/// Which way bytes go between runs and one stretch of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Out of the runs (packing).
-    Out,
-    /// Into them (unpacking).
-    Into,
-}
-
-impl Origin {
-    /// Copies between the runs of `stripe` and `packed`, where they lie one behind the other, as
-    /// far as that goes. Returns the bytes copied.
-    pub fn copy(&self, stripe: Stripe, packed: Span, way: Way) -> usize {
-        let len = usize::try_from(stripe.len).unwrap_or(usize::MAX);
-        let whole = (packed.len / len).min(usize::try_from(stripe.count).unwrap_or(usize::MAX));
-        // Short runs are most of the work where there are any: known lengths need no call.
-        match len {
-            4 => self.copy_runs(stripe, (4, whole), packed, way),
-            8 => self.copy_runs(stripe, (8, whole), packed, way),
-            12 => self.copy_runs(stripe, (12, whole), packed, way),
-            16 => self.copy_runs(stripe, (16, whole), packed, way),
-            24 => self.copy_runs(stripe, (24, whole), packed, way),
-            32 => self.copy_runs(stripe, (32, whole), packed, way),
-            64 => self.copy_runs(stripe, (64, whole), packed, way),
-            _ => self.copy_runs(stripe, (len, whole), packed, way),
-        }
-        let done = whole * len;
-        if done == packed.len || whole as u64 == stripe.count {
-            return done;
-        }
-        // A part of the next one.
-        let rest = packed.part(done, len);
-        let run = self.at(stripe.at + whole as i64 * stripe.step, rest.len);
-        match way {
-            Way::Out => rest.copy_from(run),
-            Way::Into => run.copy_from(rest),
-        };
-        packed.len
-    }
-
-    /// Copies runs of which all bytes are there.
-    #[inline(always)]
-    fn copy_runs(&self, stripe: Stripe, (len, count): (usize, usize), packed: Span, way: Way) {
-        for number in 0..count {
-            let run = self.point(stripe.at + number as i64 * stripe.step);
-            // SAFETY: `packed` holds `count` runs; the runs are part of the buffer, whose creator
-            // vouched for all its bytes. Overlap is allowed.
-            unsafe {
-                let packed = packed.addr.add(number * len);
-                match way {
-                    Way::Out => core::ptr::copy(run, packed, len),
-                    Way::Into => core::ptr::copy(packed, run, len),
-                }
-            }
         }
     }
 }

@@ -9,6 +9,7 @@ use mpi_lite_tests::{Job, Outcome, Scratch, c_source, compile, source_root, tool
 const MEASURING: &[(&str, usize, &[&str], usize)] = &[
     ("latency", 2, &["0", "8"], 4),
     ("vectors", 2, &["both", "65536"], 1),
+    ("pack", 1, &["structure", "65536"], 2),
     ("bandwidth", 2, &["1024"], 1),
     ("rate", 2, &["8"], 1),
     ("roundtrips", 2, &["8", "0.05"], 3),
@@ -124,10 +125,12 @@ fn measuring_programs_print_their_figures() {
 #[test]
 fn an_unknown_case_of_gaps_is_a_usage_error() {
     let scratch = Scratch::new("benches-case");
-    let job = Job::mpirun(2).arg(build("vectors", &scratch));
-    let outcome = job.args(["middle", "65536"]).run().expect_code(1);
-    let outcome = outcome.expect_stderr("not 'middle'");
-    assert!(figures(&outcome.stdout).is_empty(), "{}", outcome.report());
+    for (name, ranks) in [("vectors", 2), ("pack", 1)] {
+        let job = Job::mpirun(ranks).arg(build(name, &scratch));
+        let outcome = job.args(["middle", "65536"]).run().expect_code(1);
+        let outcome = outcome.expect_stderr("not 'middle'");
+        assert!(figures(&outcome.stdout).is_empty(), "{}", outcome.report());
+    }
 }
 
 #[test]

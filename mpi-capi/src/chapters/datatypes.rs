@@ -1,6 +1,7 @@
 //! Chapter 5, datatypes: making them, asking them, packing.
 
 use mpi_lite::data::{self, Block};
+use mpi_lite::memory::Way;
 
 use crate::abi;
 use crate::args::*;
@@ -26,8 +27,10 @@ mpi! {
         position: InOut<Count>, comm: Comm
     ) {
         let _ = comm;
-        let packed = inbuf.of(incount, &datatype)?.pack();
-        position.set(outbuf.put(outsize.get(), position.value.get(), &packed)?)
+        let buffer = inbuf.of(incount, &datatype)?;
+        let (room, end) = outbuf.room(outsize.get(), position.value.get(), buffer.bytes()?)?;
+        buffer.copy(0, room, Way::Out);
+        position.set(end)
     }
 
     fn MPI_Pack_external | MPI_Pack_external_c(
@@ -218,8 +221,8 @@ mpi! {
     ) {
         let _ = comm;
         let buffer = outbuf.of(outcount, &datatype)?;
-        let (packed, end) = inbuf.take(insize.get(), position.value.get(), buffer.bytes()?)?;
-        buffer.unpack(&packed);
+        let (packed, end) = inbuf.packed(insize.get(), position.value.get(), buffer.bytes()?)?;
+        buffer.copy(0, packed, Way::Into);
         position.set(end)
     }
 

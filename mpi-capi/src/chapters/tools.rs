@@ -374,8 +374,10 @@ mpi! {
 
     /// Gives a counter another value, in this session. MPI 5.0, 15.3.7.
     fn MPI_T_pvar_write(session: PvarSession, handle: PvarHandle, buf: SendPtr) {
-        let (bytes, _) = buf.take(8, 0, 8)?;
-        let value = u64::from_ne_bytes(bytes.try_into().expect("eight bytes were taken"));
+        let (span, _) = buf.packed(8, 0, 8)?;
+        let mut bytes = [0; 8];
+        span.read_into(&mut bytes);
+        let value = u64::from_ne_bytes(bytes);
         tools()?.act(session.0, handle.0, Act::Set(value))
     }
 
@@ -448,5 +450,8 @@ fn list(places: &[usize], len: Length, indices: OutInts) -> Result<()> {
 
 /// Writes the value of a variable.
 fn put(buf: RecvPtr, bytes: &[u8]) -> Result<()> {
-    buf.put(bytes.len() as u64, 0, bytes).map(drop)
+    let len = bytes.len() as u64;
+    let (room, _) = buf.room(len, 0, len)?;
+    room.write(0, bytes);
+    Ok(())
 }

@@ -79,15 +79,15 @@ impl Scattered {
         } = &self.buffer;
         let (mut left, end) = (len, runs.len() + most);
         layout::stripes(datatype, *count, from as u64, |stripe| {
-            for number in 0..stripe.count as i64 {
+            stripe.runs().all(|(place, bytes)| {
                 if left == 0 || runs.len() == end {
                     return false;
                 }
-                let bytes = left.min(stripe.len as usize);
-                runs.push(origin.at(stripe.at + number * stripe.step, bytes));
+                let bytes = left.min(bytes as usize);
+                runs.push(origin.at(place, bytes));
                 left -= bytes;
-            }
-            true
+                true
+            })
         });
         left == 0
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::basic::Basic;
-use super::layout::{Bounds, List, Range, Shape};
+use super::layout::{Bounds, List, Range, Runs, Shape};
 use crate::error::{Cause, Result};
 
 /// The deepest tree of datatypes: walking it is recursive, and the stack is finite.
@@ -43,6 +43,8 @@ pub struct Derived {
     size: u64,
     /// The data is one run of bytes without gap, in the order of the type map.
     dense: bool,
+    /// The runs of an element, if they are several and yet few.
+    runs: Option<Runs>,
     base: Option<Basic>,
     alignment: u64,
     /// Its bounds were given by the program, so that no padding is added (`resized`).
@@ -171,13 +173,19 @@ impl Datatype {
             return Err(Cause::Datatype("datatypes are nested more than 512 deep").into());
         }
         let bounded = shape.items().any(Self::is_bounded);
+        let bounds = shape.bounds().filter(Bounds::are_possible);
+        let bounds = bounds.ok_or(TOO_LARGE)?;
+        let size = shape.size().ok_or(TOO_LARGE)?;
+        let dense = shape.is_dense();
         Ok(Derived {
-            bounds: shape
-                .bounds()
-                .filter(Bounds::are_possible)
-                .ok_or(TOO_LARGE)?,
-            size: shape.size().ok_or(TOO_LARGE)?,
-            dense: shape.is_dense(),
+            bounds,
+            size,
+            dense,
+            runs: if dense || size == 0 {
+                None
+            } else {
+                Runs::of(&shape)
+            },
             base: shape.base(),
             alignment: shape.items().map(Self::alignment).max().unwrap_or(1),
             bounded,
@@ -357,6 +365,14 @@ impl Datatype {
             Self::Basic(Basic::ShortInt) => false,
             Self::Basic(_) => true,
             Self::Derived(derived) => derived.dense,
+        }
+    }
+
+    /// The runs of an element, if it was found that they are several and yet few.
+    pub(super) fn runs(&self) -> Option<&Runs> {
+        match self {
+            Self::Basic(_) => None,
+            Self::Derived(derived) => derived.runs.as_ref(),
         }
     }
 

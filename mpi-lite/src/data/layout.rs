@@ -2,7 +2,7 @@
 
 use super::basic::Basic;
 use super::datatype::{Block, Datatype};
-use crate::memory::Stripe;
+use crate::memory::{Lengths, Stripe};
 
 /// A range of displacements: start and end.
 pub(super) type Range = (i64, i64);
@@ -197,6 +197,112 @@ impl Shape {
     }
 }
 
+/// The runs of bytes of one element, in the order of the type map: its tree without branches.
+#[derive(Debug)]
+pub(super) struct Runs {
+    places: Vec<i64>,
+    /// Bytes of data up to the end of each run.
+    ends: Vec<u64>,
+    /// The bytes of each if all are equally long. They have no `ends` then.
+    even: Option<u64>,
+    /// Where a run would continue the last one.
+    next: Option<i64>,
+}
+
+impl Runs {
+    /// The runs of an element of this shape; `None` if they are more than a few, for what the
+    /// shape holds itself, or if it is one run. Stripes of many elements are as good there.
+    pub(super) fn of(shape: &Shape) -> Option<Self> {
+        const FEW: usize = 64;
+        let mut runs = Self {
+            places: Vec::new(),
+            ends: Vec::new(),
+            even: None,
+            next: None,
+        };
+        match shape {
+            Shape::Strided {
+                count,
+                stride,
+                blocklength,
+                item,
+            } => {
+                let count = (*count <= FEW as u64).then_some(*count as i64)?;
+                (0..count).try_for_each(|index| {
+                    let place = index * stride;
+                    runs.add_elements(item, (place, *blocklength), FEW)
+                })?;
+            }
+            Shape::Listed(list) => {
+                let most = FEW + 4 * list.blocks.len();
+                list.blocks.iter().try_for_each(|block| {
+                    let elements = (block.displacement, block.count);
+                    runs.add_elements(&block.datatype, elements, most)
+                })?;
+            }
+        }
+        (runs.places.len() > 1).then(|| runs.finished())
+    }
+
+    /// Adds the runs of elements; `None` if they would be more than `most`.
+    fn add_elements(
+        &mut self,
+        item: &Datatype,
+        (at, count): (i64, u64),
+        most: usize,
+    ) -> Option<()> {
+        stripes(item, count, 0, |stripe| {
+            stripe.runs().all(|(place, len)| {
+                self.add(at + place, len);
+                self.places.len() <= most
+            })
+        })
+        .then_some(())
+    }
+
+    /// Adds a run, or makes the last one longer if the new one continues it.
+    fn add(&mut self, place: i64, len: u64) {
+        let end = self.ends.last().copied().unwrap_or(0);
+        if self.next == Some(place) {
+            self.ends.pop();
+        } else {
+            self.places.push(place);
+        }
+        self.ends.push(end + len);
+        self.next = Some(place + len as i64);
+    }
+
+    fn finished(mut self) -> Self {
+        let (first, runs) = (self.ends[0], self.ends.len() as u64);
+        let mut multiples = (1..=runs).map(|number| number * first);
+        if multiples.by_ref().eq(self.ends.iter().copied()) {
+            self.even = Some(first);
+            self.ends.clear();
+        }
+        self.places.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self
+    }
+
+    /// `count` such elements.
+    fn repeated(&self, at: i64, step: i64, count: u64) -> Stripe<'_> {
+        let lengths = match self.even {
+            Some(len) => Lengths::Even(len),
+            None => Lengths::Ends {
+                before: 0,
+                ends: &self.ends,
+            },
+        };
+        Stripe {
+            at,
+            places: &self.places,
+            lengths,
+            step,
+            count,
+        }
+    }
+}
+
 /// Returns true if `count` elements are one run of bytes.
 pub(super) fn is_run(item: &Datatype, count: u64) -> bool {
     item.is_dense() && (count <= 1 || item.is_contiguous())
@@ -208,13 +314,13 @@ pub(super) fn stripes(
     item: &Datatype,
     count: u64,
     skip: u64,
-    mut sink: impl FnMut(Stripe) -> bool,
+    mut sink: impl FnMut(Stripe<'_>) -> bool,
 ) -> bool {
     walk(item, (0, count), skip, &mut sink)
 }
 
 /// The walk behind [`stripes`]: elements `at` a displacement, and how many.
-fn walk<F: FnMut(Stripe) -> bool>(
+fn walk<F: FnMut(Stripe<'_>) -> bool>(
     item: &Datatype,
     (at, count): (i64, u64),
     skip: u64,
@@ -232,12 +338,14 @@ fn walk<F: FnMut(Stripe) -> bool>(
             size
         };
         let all = Stripe {
-            at: at + item.true_lower_bound(),
-            len,
             step: extent,
             count: count * size / len,
+            ..Stripe::run(at + item.true_lower_bound(), len)
         };
         return all.skip(skip, sink);
+    }
+    if let Some(runs) = item.runs() {
+        return runs.repeated(at, extent, count).skip(skip, sink);
     }
     let (first, mut skip) = (skip / size, skip % size);
     (first..count).all(|index| {
@@ -246,7 +354,7 @@ fn walk<F: FnMut(Stripe) -> bool>(
     })
 }
 
-fn walk_one<F: FnMut(Stripe) -> bool>(
+fn walk_one<F: FnMut(Stripe<'_>) -> bool>(
     item: &Datatype,
     at: i64,
     mut skip: u64,
@@ -269,12 +377,14 @@ fn walk_one<F: FnMut(Stripe) -> bool>(
             }
             if is_run(item, *blocklength) {
                 let all = Stripe {
-                    at: at + item.true_lower_bound(),
-                    len,
                     step: *stride,
                     count: *count,
+                    ..Stripe::run(at + item.true_lower_bound(), len)
                 };
                 return all.skip(skip, sink);
+            }
+            if let (1, Some(runs)) = (*blocklength, item.runs()) {
+                return runs.repeated(at, *stride, *count).skip(skip, sink);
             }
             let first = skip / len;
             skip %= len;
@@ -294,7 +404,12 @@ fn walk_one<F: FnMut(Stripe) -> bool>(
     }
 }
 
-fn walk_basic<F: FnMut(Stripe) -> bool>(basic: Basic, at: i64, skip: u64, sink: &mut F) -> bool {
+fn walk_basic<F: FnMut(Stripe<'_>) -> bool>(
+    basic: Basic,
+    at: i64,
+    skip: u64,
+    sink: &mut F,
+) -> bool {
     match basic.machine().pair() {
         None => Stripe::run(at, basic.size()).skip(skip, sink),
         Some((first, second, gap)) => {
@@ -305,30 +420,46 @@ fn walk_basic<F: FnMut(Stripe) -> bool>(basic: Basic, at: i64, skip: u64, sink: 
     }
 }
 
-impl Stripe {
+impl Stripe<'_> {
     fn run(at: i64, len: u64) -> Self {
         Self {
             at,
-            len,
+            places: &[0],
+            lengths: Lengths::Even(len),
             step: 0,
             count: 1,
         }
     }
 
-    /// Gives what is left without the first `skip` bytes to `sink`, in one or two parts.
-    fn skip<F: FnMut(Self) -> bool>(mut self, skip: u64, sink: &mut F) -> bool {
-        let (first, skip) = (skip / self.len, skip % self.len);
+    /// Gives what is left without the first `skip` bytes to `sink`, in up to four parts.
+    fn skip<F: FnMut(Stripe<'_>) -> bool>(mut self, skip: u64, sink: &mut F) -> bool {
+        let size = self.size();
+        let (first, skip) = (skip / size, skip % size);
         if first >= self.count {
             return true;
         }
         self.at += first as i64 * self.step;
         self.count -= first;
         if skip > 0 {
-            let run = Self::run(self.at + skip as i64, self.len - skip);
+            let goes_on = self.first_without(skip, sink);
             self.at += self.step;
             self.count -= 1;
-            return sink(run) && (self.count == 0 || sink(self));
+            return goes_on && (self.count == 0 || sink(self));
         }
         sink(self)
+    }
+
+    /// Gives what is left of the first element without `skip` bytes of it to `sink`.
+    fn first_without<F: FnMut(Stripe<'_>) -> bool>(&self, skip: u64, sink: &mut F) -> bool {
+        let (mut runs, before) = self.runs_within(skip);
+        let cut = skip - before;
+        if cut > 0 {
+            let place = self.at + self.places[runs] + cut as i64;
+            if !sink(Stripe::run(place, self.run_len(runs) - cut)) {
+                return false;
+            }
+            runs += 1;
+        }
+        runs == self.places.len() || sink(self.runs_of(0, runs..self.places.len()))
     }
 }

@@ -376,3 +376,122 @@ fn committing_is_seen_by_every_clone() {
     assert!(clone.is_committed() && clone.is_same(&datatype));
     assert!(clone.duplicate().unwrap().is_committed());
 }
+/// Elements that are runs of `(place, bytes)`, `step` bytes apart, and their type map.
+fn runs_of(runs: &[(i64, u64)], step: i64) -> Both {
+    let byte: Datatype = Basic::Byte.into();
+    let blocks: Vec<_> = runs.iter().map(|&(at, len)| (len, at)).collect();
+    let naive = Naive {
+        map: runs.to_vec(),
+        bounds: Some((0, step)),
+    };
+    let datatype = byte.hindexed(&blocks).unwrap().resized(0, step).unwrap();
+    (datatype, naive)
+}
+
+/// Packs and unpacks the `bytes` bytes of data from byte `from` on, and compares with the type map;
+/// bytes beside them stay as they are.
+fn check_piece((datatype, naive): &Both, count: u64, (from, bytes): (usize, usize)) {
+    let (first, len) = datatype.occupied(count).unwrap();
+    let mut memory: Vec<u8> = (0..len).map(|x| (x * 7 + x / 256) as u8).collect();
+    let places = &places(naive, count, -first)[from..from + bytes];
+    let expected: Vec<u8> = places.iter().map(|&place| memory[place]).collect();
+    let buffer = over(Span::of(&mut memory), first, count, datatype);
+    let mut packed = vec![0xEE; bytes + 2];
+    let room = Span::of(&mut packed[1..=bytes]);
+    assert_eq!(buffer.copy(from as u64, room, Way::Out), bytes);
+    assert_eq!(packed[1..=bytes], expected[..]);
+    assert_eq!((packed[0], packed[bytes + 1]), (0xEE, 0xEE));
+
+    let message: Vec<u8> = (0..bytes).map(|x| (x % 250 + 1) as u8).collect();
+    let mut expected = vec![0; len];
+    for (&place, &byte) in places.iter().zip(&message) {
+        expected[place] = byte;
+    }
+    memory.fill(0);
+    let buffer = over(Span::of(&mut memory), first, count, datatype);
+    let done = buffer.copy(from as u64, Span::of_read(&message), Way::Into);
+    assert_eq!((done, memory), (bytes, expected));
+}
+
+/// Pieces that begin and end at the borders of runs, beside them and in their middle.
+fn check_pieces(both: &Both, count: u64) {
+    let all = (both.0.size() * count) as usize;
+    let size = both.0.size() as usize;
+    let some = [
+        0,
+        1,
+        size / 2,
+        size - 1,
+        size,
+        size + 1,
+        all / 2,
+        all - 1,
+        all,
+    ];
+    for from in some {
+        for end in some.into_iter().filter(|&end| end >= from && end <= all) {
+            check_piece(both, count, (from, end - from));
+        }
+    }
+}
+
+#[test]
+fn runs_of_every_length_and_stride_follow_the_type_map() {
+    let most = if cfg!(miri) { 20 } else { 130 };
+    for len in (1..=most).chain([1023, 1024, 1025]) {
+        let far = len as i64 + 3;
+        for step in [far, -far, 2 * len as i64 + 1] {
+            check_pieces(&runs_of(&[(0, len)], step), 5);
+        }
+        // Two equal runs in an element, in each order, and unequal ones.
+        check_pieces(&runs_of(&[(0, len), (far, len)], 3 * far), 3);
+        check_pieces(&runs_of(&[(far, len), (0, len)], -3 * far), 3);
+        check_pieces(
+            &runs_of(&[(1, len), (far + 5, 1), (far + 7, 9)], 2 * far + 30),
+            3,
+        );
+    }
+}
+
+#[test]
+fn the_runs_of_many_blocks_are_copied_from_any_byte_on() {
+    let count = if cfg!(miri) { 12 } else { 100 };
+    let runs: Vec<_> = (0..count)
+        .map(|at| (at * 90, at as u64 * 7 % 80 + 1))
+        .collect();
+    let both = runs_of(&runs, count * 90);
+    let all = 2 * both.0.size() as usize;
+    for from in (0..all).step_by(all / 40) {
+        for bytes in [1, 30, 200] {
+            check_piece(&both, 2, (from, bytes.min(all - from)));
+        }
+    }
+}
+
+#[test]
+fn vectors_in_vectors_follow_the_type_map() {
+    // Short ones become lists of runs; those of 65 blocks do not.
+    for inner in [2, 3, 64, 65] {
+        let column = vector((int(), Naive::of(Basic::Int)), inner, 1, 2);
+        check_pieces(&vector(column.clone(), 3, 1, 2), 1);
+        check_pieces(&vector(column.clone(), 2, 2, -3), 2);
+        check_pieces(&vector(vector(column, 2, 1, 2), 2, 1, 3), 1);
+    }
+}
+
+#[test]
+fn runs_at_absolute_addresses_may_lie_in_memory_of_their_own() {
+    let mut memory = [vec![1u8; 3], vec![2; 70], vec![3; 9]];
+    let blocks: Vec<_> = memory
+        .iter_mut()
+        .map(|part| {
+            let address = part.as_mut_ptr().expose_provenance() as i64;
+            (part.len() as u64, address)
+        })
+        .collect();
+    let absolute = Datatype::from(Basic::Byte).hindexed(&blocks).unwrap();
+    let buffer = Buffer::at(Origin::NULL, 1, absolute);
+    assert_eq!(buffer.pack(), memory.concat());
+    assert_eq!(buffer.unpack(&[7; 80]), 80);
+    assert_eq!(memory.concat(), [vec![7; 80], vec![3; 2]].concat());
+}
