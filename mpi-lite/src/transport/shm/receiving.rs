@@ -143,16 +143,21 @@ impl Shm {
                 Ok(index) => self.take_piece(from, index, header),
                 Err(_) => false,
             },
-            Kind::Ask => self.hear_ask(from, first, second),
-            Kind::Done => self.hear_done(from, first),
+            Kind::Ask | Kind::Done => {
+                // Before the answer: this side may have the reply buffer by now.
+                self.next_slot(from, None);
+                return match kind {
+                    Kind::Ask => self.hear_ask(from, first, second),
+                    _ => self.hear_done(from, first),
+                };
+            }
             Kind::Short | Kind::Body | Kind::Long | Kind::Registered => false,
         };
         if makes_sense {
-            let has_body = matches!(kind, Kind::More | Kind::Piece);
             if kind == Kind::Piece {
                 self.inward[from as usize].ring.report_relayed(header);
             }
-            self.next_slot(from, has_body.then_some(header));
+            self.next_slot(from, Some(header));
         }
         if makes_sense && kind == Kind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
