@@ -258,6 +258,23 @@ impl Span {
         change(unsafe { core::slice::from_raw_parts_mut(self.addr, self.len) })
     }
 
+    /// Has the lines of the span brought into the cache, as a hint.
+    #[inline]
+    pub fn fetch(&self) {
+        const LINE: usize = 64;
+        for at in (0..self.len).step_by(LINE) {
+            let line = self.addr.wrapping_add(at);
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: a hint, which reads nothing.
+            unsafe {
+                use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T1>(line.cast_const().cast());
+            }
+            #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+            let _ = line;
+        }
+    }
+
     /// Copies the overlapping prefix of `from` into this span. Returns the bytes copied.
     pub fn copy_from(&self, from: Self) -> usize {
         let len = self.len.min(from.len);

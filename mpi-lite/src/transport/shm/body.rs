@@ -30,4 +30,16 @@ impl Room {
             Self::Registered(_) => {}
         }
     }
+
+    /// Puts a long piece that another core has written. Its lines are fetched while those before
+    /// them are copied: the processor alone looks less far ahead.
+    pub(super) fn put_from_afar(&mut self, at: usize, piece: Span) {
+        const BLOCK: usize = 2048;
+        const AHEAD: usize = 2 * BLOCK;
+        piece.part(0, AHEAD).fetch();
+        for from in (0..piece.len()).step_by(BLOCK) {
+            piece.part(from + AHEAD, BLOCK).fetch();
+            self.put(at + from, piece.part(from, BLOCK));
+        }
+    }
 }

@@ -59,11 +59,11 @@ const CLASSES: [Class; 8] = {
         }
     }
     [
-        class(32, Way::Pieces, 70, false),
-        class(64, Way::Pieces, 100, false),
-        class(128, Way::Pieces, 150, false),
-        class(256, Way::Pieces, 150, false),
-        class(512, Way::Pieces, 100, true),
+        class(32, Way::Pieces, 50, false),
+        class(64, Way::Pieces, 70, false),
+        class(128, Way::Pieces, 100, false),
+        class(256, Way::Pieces, 100, false),
+        class(512, Way::Pieces, 80, true),
         class(1024, Way::Across, 25, true),
         class(2048, Way::Across, 0, true),
         class(0, Way::Across, 0, true),

@@ -203,7 +203,11 @@ impl Shm {
         if !is_awaited || bytes == 0 {
             return false;
         }
-        message.room.put(message.come as usize, piece);
+        if header.is_relayed() {
+            message.room.put_from_afar(message.come as usize, piece);
+        } else {
+            message.room.put(message.come as usize, piece);
+        }
         message.come += bytes as u64;
         self.moved += bytes as u64;
         if header.kind == Kind::More as u8 && message.come == message.len {

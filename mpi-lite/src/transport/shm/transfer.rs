@@ -40,6 +40,14 @@ impl Cut {
         }
     }
 
+    /// How the receiver cuts a message that it copies alone.
+    fn alone(bytes: usize) -> Self {
+        Self {
+            bytes,
+            chunk: CHUNK_MAX,
+        }
+    }
+
     pub(super) fn chunks(self) -> u32 {
         u32::try_from(self.bytes.div_ceil(self.chunk)).unwrap_or(u32::MAX)
     }
@@ -182,7 +190,7 @@ impl Copying {
             transfer.bytes.store(bytes as u64, Relaxed);
             transfer.place.store(place.address(), Release);
         }
-        let cut = Cut::of(bytes);
+        let cut = transfer.map_or_else(|| Cut::alone(bytes), |_| Cut::of(bytes));
         Self {
             origin,
             place,
