@@ -72,11 +72,18 @@ fn a_machine_without_a_network_is_enough() {
 }
 
 #[test]
-fn ranks_that_may_not_reach_into_each_other_exchange_long_messages_all_the_same() {
-    for program in ["point_to_point/sizes", "datatype/long_gaps"] {
-        let scratch = Scratch::new("no_copies");
+fn long_messages_are_right_whichever_way_they_travel() {
+    let programs = [
+        "point_to_point/sizes",
+        "point_to_point/page_ends",
+        "datatype/long_gaps",
+    ];
+    for program in programs {
+        let scratch = Scratch::new("ways");
         let binary = build(&format!("tests/c/{program}.c"), &scratch);
-        let job = Job::mpirun(2).env("MPILITE_COPY_ACROSS", "off");
-        drop(job.arg(&binary).run().expect_code(0));
+        for way in ["measured", "always", "off"] {
+            let job = Job::mpirun(2).env("MPILITE_COPY_ACROSS", way);
+            drop(job.arg(&binary).run().expect_code(0));
+        }
     }
 }

@@ -267,3 +267,126 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nanoseconds of a message, by way.
+    type Cost = fn(Way) -> u64;
+
+    /// A receiver of messages of `bytes` bytes, one after the other.
+    struct Receiver {
+        choice: Choice,
+        bytes: u64,
+        now: u64,
+    }
+
+    impl Receiver {
+        fn new(bytes: u64) -> Self {
+            Self {
+                choice: Choice::default(),
+                bytes,
+                now: 0,
+            }
+        }
+
+        fn receive(&mut self, cost: Cost) -> Way {
+            let (way, trial) = self.choice.begin(self.bytes, Instant(self.now));
+            self.now += cost(way);
+            self.choice.end(self.bytes, trial, Instant(self.now));
+            way
+        }
+
+        /// How many of `count` messages go across.
+        fn across(&mut self, count: u32, cost: Cost) -> u32 {
+            let is_across = |way| u32::from(way == Way::Across);
+            (0..count).map(|_| is_across(self.receive(cost))).sum()
+        }
+    }
+
+    const ACROSS_IS_CHEAP: Cost = |way| if way == Way::Across { 10_000 } else { 100_000 };
+    const ACROSS_IS_DEAR: Cost = |way| if way == Way::Across { 99_000 } else { 100_000 };
+
+    const LENGTHS: [u64; 8] = [
+        20_000,
+        65_536,
+        70_000,
+        262_144,
+        300_000,
+        1_000_000,
+        2_000_000,
+        1 << 26,
+    ];
+
+    #[test]
+    fn each_class_takes_the_cheaper_way_and_tries_the_other_one_now_and_then() {
+        for bytes in LENGTHS {
+            let mut receiver = Receiver::new(bytes);
+            receiver.across(2 * RUN, ACROSS_IS_CHEAP);
+            let across = receiver.across(PERIOD - 2 * RUN, ACROSS_IS_CHEAP);
+            assert_eq!(across, PERIOD - 2 * RUN, "{bytes} bytes");
+            assert_eq!(receiver.across(2 * RUN, ACROSS_IS_CHEAP), RUN, "a trial");
+        }
+    }
+
+    #[test]
+    fn a_copy_across_that_saves_little_is_dear_for_a_buffer_that_is_changed() {
+        let mut receiver = Receiver::new(65_536);
+        receiver.across(2 * RUN, ACROSS_IS_DEAR);
+        assert_eq!(receiver.across(PERIOD - 2 * RUN, ACROSS_IS_DEAR), 0);
+        // Nothing is gained by pieces that are longer than caches.
+        let mut receiver = Receiver::new(8 << 20);
+        receiver.across(2 * RUN, ACROSS_IS_DEAR);
+        assert_eq!(receiver.across(10, ACROSS_IS_DEAR), 10);
+    }
+
+    #[test]
+    fn copies_across_end_soon_when_they_become_dear() {
+        let mut receiver = Receiver::new(65_536);
+        receiver.across(2 * RUN + 10, ACROSS_IS_CHEAP);
+        assert_eq!(receiver.across(20, ACROSS_IS_DEAR), SLOW_MOST);
+    }
+
+    #[test]
+    fn a_single_message_that_waits_for_a_core_changes_nothing() {
+        let mut receiver = Receiver::new(65_536);
+        receiver.across(2 * RUN + 10, ACROSS_IS_CHEAP);
+        receiver.receive(|_| 1_000_000_000);
+        assert_eq!(receiver.across(10, ACROSS_IS_CHEAP), 10);
+    }
+
+    #[test]
+    fn of_several_messages_at_once_all_but_the_first_go_across_and_none_is_measured() {
+        let mut choice = Choice::default();
+        for round in 0..100 {
+            let now = Instant(round * 1000);
+            let trials: Vec<_> = (0..5).map(|_| choice.begin(65_536, now)).collect();
+            let ways: Vec<Way> = trials.iter().map(|&(way, _)| way).collect();
+            assert_eq!(ways[1..], [Way::Across; 4]);
+            for (_, trial) in trials {
+                choice.end(65_536, trial, Instant(round * 1000 + 1));
+            }
+        }
+        let known = choice.classes[class_of(65_536)];
+        assert_eq!((known.across, known.pieces), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn short_classes_are_announced_in_trials_and_while_copies_across_are_cheaper() {
+        let mut receiver = Receiver::new(65_536);
+        let bit = bit_of(65_536);
+        let announced = |receiver: &Receiver| receiver.choice.announced() & bit != 0;
+        assert!(announced(&receiver));
+        receiver.across(2 * RUN, ACROSS_IS_DEAR);
+        assert!(!announced(&receiver));
+        for _ in 2 * RUN..PERIOD {
+            assert!(!announced(&receiver));
+            receiver.choice.count_eager(65_536);
+        }
+        assert!(announced(&receiver), "the next trial");
+        receiver.across(2 * RUN + 1, ACROSS_IS_CHEAP);
+        assert!(announced(&receiver));
+        assert_eq!(bit_of(1 << 20) & receiver.choice.announced(), 0);
+    }
+}
