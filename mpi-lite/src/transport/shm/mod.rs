@@ -1,9 +1,11 @@
 //! The transport between ranks of one node: shared memory.
 //!
-//! A short message is one cache line, written once. A longer one goes through a ring of bytes, in
-//! pieces, so that both sides copy at the same time. A long one stays where it is until it has
-//! landed. Then both sides copy it straight from one memory to the other (`transfer`). If the
-//! system forbids that, it goes through the ring as well.
+//! A short message is one cache line, written once. A longer one goes through the reply buffer, or
+//! through a ring of bytes if the other side has that; in pieces, so that both sides copy at the
+//! same time. A long one stays where it is until it has landed. Then both sides copy it straight
+//! from one memory to the other (`transfer`), or the receiver requests it in pieces. It measures
+//! which of the two takes less time (`choice`). If the system forbids copies, all comes in pieces.
+//! Decision 0052 has a table.
 
 mod body;
 mod choice;
