@@ -204,6 +204,18 @@ impl Choice {
         }
     }
 
+    /// Counts a message of `bytes` bytes that was announced, but goes in pieces anyway: one side's
+    /// memory has gaps. To announce such a message costs more than a slow copy across.
+    pub(super) fn count_scattered(&mut self, bytes: u64) {
+        self.begun += 1;
+        let class = class_of(bytes);
+        if class < EAGER_CLASSES {
+            let known = &mut self.classes[class];
+            let way = known.next();
+            known.watch(way, u64::MAX);
+        }
+    }
+
     /// The classes of which the sender is to announce messages, a bit for each; `None` if they are
     /// the same as the last time.
     pub(super) fn new_announced(&mut self) -> Option<u64> {
@@ -224,7 +236,8 @@ impl Known {
     /// The way of the next message. First comes a trial: a run of messages each way.
     fn next(&mut self) -> Way {
         if self.count >= PERIOD {
-            (self.count, self.across, self.pieces) = (0, u64::MAX, u64::MAX);
+            (self.count, self.slow) = (0, 0);
+            (self.across, self.pieces) = (u64::MAX, u64::MAX);
         }
         let count = self.count;
         self.count += 1;
@@ -388,5 +401,70 @@ mod tests {
         receiver.across(2 * RUN + 1, ACROSS_IS_CHEAP);
         assert!(announced(&receiver));
         assert_eq!(bit_of(1 << 20) & receiver.choice.announced(), 0);
+    }
+
+    const BYTES: u64 = CLASSES[0].most;
+
+    fn is_announced(choice: &Choice) -> bool {
+        choice.announced() & bit_of(BYTES as usize) != 0
+    }
+
+    /// Passes `count` messages that were announced; a copy across takes `across`. Returns the ways
+    /// that they went.
+    fn pass(choice: &mut Choice, count: u32, across: u64) -> Vec<Way> {
+        let one = |_| {
+            let (way, trial) = choice.begin(BYTES, Instant(0));
+            let took = if way == Way::Across { across } else { 1000 };
+            choice.end(BYTES, trial, Instant(took));
+            way
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// A choice that has measured that copies across are cheap.
+    fn choice_across() -> Choice {
+        let mut choice = Choice::default();
+        let _ = pass(&mut choice, 2 * RUN, 10);
+        assert_eq!(pass(&mut choice, 1, 10), [Way::Across]);
+        choice
+    }
+
+    #[test]
+    fn a_few_slow_copies_across_end_them_in_each_period() {
+        let mut choice = Choice::default();
+        for period in 0..3 {
+            let _ = pass(&mut choice, 2 * RUN, 10);
+            let ways = pass(&mut choice, SLOW_MOST, 100_000);
+            assert!(ways.iter().all(|&way| way == Way::Across), "{ways:?}");
+            assert!(!is_announced(&choice), "period {period}");
+            while !is_announced(&choice) {
+                choice.count_eager(BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn scattered_messages_go_unasked_soon_and_for_most_of_each_period() {
+        for mut choice in [Choice::default(), choice_across()] {
+            let mut announced = 0;
+            for _ in 0..10 * PERIOD {
+                if is_announced(&choice) {
+                    choice.count_scattered(BYTES);
+                    announced += 1;
+                } else {
+                    choice.count_eager(BYTES);
+                }
+            }
+            assert!(announced <= 11 * 2 * RUN, "{announced} were announced");
+        }
+    }
+
+    #[test]
+    fn a_scattered_message_among_others_does_not_end_copies_across() {
+        let mut choice = choice_across();
+        for _ in 0..PERIOD / 4 {
+            choice.count_scattered(BYTES);
+            assert_eq!(pass(&mut choice, 1, 10), [Way::Across]);
+        }
     }
 }

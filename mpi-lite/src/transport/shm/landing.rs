@@ -167,7 +167,7 @@ impl Shm {
         let place = message.room.span().filter(|_| source.address != NOWHERE);
         let local_peer = self.outward[from as usize].reach();
         let (Some(place), Some(local_peer)) = (place, local_peer.filter(|_| bytes > 0)) else {
-            self.ask(index);
+            self.ask_unmeasured(index, local_peer.is_some());
             return;
         };
         let (way, trial) = self.inward[from as usize].begin_trial(bytes, &self.clock);
@@ -186,6 +186,20 @@ impl Shm {
         };
         let copying = Copying::begin(origin, bytes, place, transfer);
         self.copying.push_back((index, copying));
+    }
+
+    /// Asks for a message that cannot be copied across: the system does not copy at all, or one
+    /// side's memory has gaps.
+    #[cold]
+    fn ask_unmeasured(&mut self, index: u32, is_scattered: bool) {
+        let message = self.incoming.get(index).expect("it was being received");
+        let (inward, bytes) = (&mut self.inward[message.from as usize], message.len);
+        if is_scattered {
+            inward.count_scattered(bytes);
+        } else {
+            inward.stop_measuring();
+        }
+        self.ask(index);
     }
 
     /// Asks for a message that the system does not copy: it comes in pieces.

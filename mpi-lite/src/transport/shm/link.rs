@@ -366,6 +366,24 @@ impl Inward {
         }
     }
 
+    /// Counts a message of `bytes` bytes that was announced, but goes in pieces since one side's
+    /// memory has gaps.
+    pub(super) fn count_scattered(&mut self, bytes: u64) {
+        if let Some(choice) = &mut self.choice
+            && bytes > CHOICE_BYTES as u64
+        {
+            choice.count_scattered(bytes);
+            self.store_announced();
+        }
+    }
+
+    /// Ends the measurements: the system does not copy across. Nothing is announced for them.
+    pub(super) fn stop_measuring(&mut self) {
+        if self.choice.take().is_some() {
+            self.pair.taken.announced.store(0, Relaxed);
+        }
+    }
+
     fn store_announced(&mut self) {
         if let Some(bits) = self.choice.as_mut().and_then(Choice::new_announced) {
             self.pair.taken.announced.store(bits, Relaxed);

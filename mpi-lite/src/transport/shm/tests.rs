@@ -17,6 +17,7 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use super::super::told::{self, Told};
 use super::super::{Arrival, ENVELOPE_BYTES, Landing, Outbound, PeerId, Token, Transport};
 use super::Shm;
+use super::choice::CHOICE_BYTES;
 use super::header::Kind;
 use super::ring::{REGISTERED_BYTES, reach};
 use super::transfer::Cut;
@@ -187,6 +188,49 @@ impl End {
         Some(told)
     }
 
+    /// Takes in what is there. Some messages are held, and some that were held land.
+    fn take_turn(&mut self, dice: &mut Dice, held: &mut Vec<(Arrival, usize)>) -> Vec<Vec<u8>> {
+        let mut whole = Vec::new();
+        if dice.roll(2) == 0 {
+            for (arrival, len) in core::mem::take(held) {
+                self.land(arrival, len, &mut whole);
+            }
+        }
+        while dice.roll(50) > 0 {
+            let mut buffer = None;
+            let told = told::next(&mut self.link, Instant::ZERO, |message| {
+                let len = message.len as usize;
+                if dice.roll(4) == 0 {
+                    held.push((message.arrival, len));
+                    return Landing::Later;
+                }
+                let room = buffer.insert(vec![0; len]);
+                Landing::Into(Span::of(room).into())
+            });
+            match told {
+                Some(Told::Arriving(message)) if message.is_whole => whole.extend(buffer),
+                Some(Told::Arriving(message)) => {
+                    let coming = buffer.map(|room| (message.arrival.0, room));
+                    self.coming.extend(coming);
+                }
+                Some(Told::Arrived(arrival)) => whole.extend(self.coming.remove(&arrival.0)),
+                Some(Told::Sent(_)) => {}
+                Some(Told::Lost) => panic!("a local peer is lost"),
+                None => break,
+            }
+        }
+        whole
+    }
+
+    /// Returns true if it sleeps now, since there is nothing that it could do.
+    fn sleeps(&mut self) -> bool {
+        let sleeps = self.link.wake_at().is_none() && self.link.begin_sleep();
+        if !sleeps {
+            self.link.end_sleep();
+        }
+        sleeps
+    }
+
     /// A message lands that was held.
     fn land(&mut self, arrival: Arrival, len: usize, whole: &mut Vec<Vec<u8>>) {
         let mut room = vec![0; len];
@@ -284,6 +328,134 @@ fn messages_of_all_lengths_come_whole_however_the_sides_take_turns() {
             links.iter_mut().for_each(|link| drop(receive(link)));
         }
     }
+}
+
+/// A rank that sends, receives and sleeps at random.
+struct Talker {
+    end: End,
+    /// What it sends, and to which rank.
+    bodies: Vec<(u32, Vec<u8>)>,
+    sent: usize,
+    come: Vec<Vec<u8>>,
+    held: Vec<(Arrival, usize)>,
+    is_asleep: bool,
+}
+
+impl Talker {
+    fn is_stuck(&self) -> bool {
+        self.is_asleep && !is_rung(&self.end)
+    }
+
+    fn take_turn(&mut self, dice: &mut Dice) {
+        if self.is_stuck() {
+            return;
+        }
+        if core::mem::take(&mut self.is_asleep) {
+            self.end.end_sleep();
+        }
+        for _ in 0..dice.roll(6) {
+            if let Some((to, body)) = self.bodies.get_mut(self.sent) {
+                send(&mut self.end, *to, self.sent as u64, body);
+                self.sent += 1;
+            }
+        }
+        if dice.roll(8) == 0 {
+            self.end.push_back(dice.roll(3) == 0);
+        }
+        if dice.roll(2) == 0 {
+            let whole = self.end.take_turn(dice, &mut self.held);
+            self.come.extend(whole);
+        }
+        if self.sent == self.bodies.len() && self.held.is_empty() {
+            self.is_asleep = self.end.sleeps();
+        }
+    }
+}
+
+/// Ranks that have something for each other. Of many ranks, three talk: the reply buffer is short
+/// between many.
+fn talkers(seed: u64, dice: &mut Dice) -> Vec<Talker> {
+    const MESSAGES: u64 = 60;
+    let copies = [CopyAcross::Always, CopyAcross::Off, CopyAcross::Measured];
+    let access = (copies[seed as usize % 3], seed.is_multiple_of(4));
+    let count = [2, 3, 64][dice.roll(3) as usize];
+    let links = local_peers_in(&memory(count), count, access);
+    let talking = u64::from(count.min(3));
+    let talker = |(me, end)| Talker {
+        end,
+        bodies: (0..MESSAGES)
+            .map(|number| {
+                let to = (me + 1 + dice.roll(talking - 1)) % talking;
+                (to as u32, body(number * 3 + me, dice.len()))
+            })
+            .collect(),
+        sent: 0,
+        come: Vec::new(),
+        held: Vec::new(),
+        is_asleep: false,
+    };
+    (0..talking).zip(listening(links)).map(talker).collect()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it has no poll")]
+fn nobody_sleeps_for_ever_while_messages_go_all_ways() {
+    for seed in 1..=60 {
+        let mut dice = Dice(seed);
+        let mut talkers = talkers(seed, &mut dice);
+        let count = |talkers: &[Talker], of: fn(&Talker) -> usize| -> usize {
+            talkers.iter().map(of).sum()
+        };
+        let all = count(&talkers, |talker| talker.bodies.len());
+        let mut turns = 0;
+        while count(&talkers, |talker| talker.come.len()) < all {
+            turns += 1;
+            assert!(turns < 1_000_000, "seed {seed}: nothing moves any more");
+            assert!(
+                !talkers.iter().all(Talker::is_stuck),
+                "seed {seed}: all sleep"
+            );
+            let next = dice.roll(talkers.len() as u64) as usize;
+            talkers[next].take_turn(&mut dice);
+        }
+        let mut sent = vec![Vec::new(); talkers.len()];
+        for (to, body) in talkers.iter_mut().flat_map(|talker| &mut talker.bodies) {
+            sent[*to as usize].push(core::mem::take(body));
+        }
+        for (mut sent, talker) in sent.into_iter().zip(&mut talkers) {
+            sent.sort();
+            talker.come.sort();
+            assert!(sent == talker.come, "seed {seed}: bytes differ");
+        }
+    }
+}
+
+/// Sends as many messages that need not be requested, one by one. Returns how many were announced.
+fn announced_of(links: &mut [End], count: u64) -> u64 {
+    let before = links[0].counters().long_sent;
+    for number in 0..count {
+        let mut body = body(number, CHOICE_BYTES + 1);
+        send(&mut links[0], 1, number * 5 + 1, &mut body);
+        let mut come = Vec::new();
+        while come.is_empty() {
+            come = receive(&mut links[1]).0;
+            assert!(!receive(&mut links[0]).1);
+        }
+        assert!(come == [body], "message {number}");
+        // The reply buffer goes back.
+        send(&mut links[1], 0, 1, &mut [1]);
+        while receive(&mut links[0]).0.is_empty() {}
+    }
+    links[0].counters().long_sent - before
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn nothing_is_announced_to_be_measured_where_copies_across_are_impossible() {
+    let mut links = listening(local_peers_in(&memory(2), 2, (CopyAcross::Measured, false)));
+    links[0].segment.area(0).process.store(0, Relaxed);
+    let announced = announced_of(&mut links, 300);
+    assert!(announced <= 2, "{announced} of 300");
 }
 
 /// Writes nonsense somewhere into a channel, or into what the rank at its end says of itself.
