@@ -430,6 +430,26 @@ fn nobody_sleeps_for_ever_while_messages_go_all_ways() {
     }
 }
 
+#[test]
+fn a_requested_message_goes_through_the_reply_buffer_from_its_first_byte_on() {
+    const BYTES: usize = 100_000;
+    let mut links = ends(2, false);
+    for round in 0..4 {
+        let from = round % 2;
+        let mut sent = body(round as u64, BYTES);
+        send(&mut links[from], 1 - from as u32, 1, &mut sent);
+        let mut come = Vec::new();
+        while come.is_empty() {
+            come = receive(&mut links[1 - from]).0;
+            assert!(!receive(&mut links[from]).1);
+        }
+        assert!(come == [sent], "round {round}");
+        let pair = links[from].outward[1 - from].pair;
+        let relayed = pair.taken.relayed.load(Relaxed);
+        assert_eq!(relayed, (BYTES * (round / 2 + 1)) as u64, "round {round}");
+    }
+}
+
 /// Sends as many messages that need not be requested, one by one. Returns how many were announced.
 fn announced_of(links: &mut [End], count: u64) -> u64 {
     let before = links[0].counters().long_sent;
