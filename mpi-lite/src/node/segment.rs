@@ -371,12 +371,34 @@ pub(crate) struct Segment {
     ranks: u32,
 }
 
-/// Where the memory begins.
+/// Where the memory and its parts begin.
 #[derive(Debug)]
-struct Base(*mut u8);
+struct Base {
+    areas: *mut u8,
+    pairs: *mut u8,
+    replies: *mut u8,
+    slots: *mut u8,
+    payloads: *mut u8,
+    exchange: *mut u8,
+}
 
-// SAFETY: an address; everything reached through it is atomic, or handed over by atomics.
+// SAFETY: addresses; everything reached through them is atomic, or handed over by atomics.
 unsafe impl Sync for Base {}
+
+impl Base {
+    /// The parts of the memory of `ranks` ranks at `start`.
+    fn leak(start: *mut u8, ranks: u32) -> &'static Self {
+        let at = |offset: u64| start.wrapping_add(offset as usize);
+        Box::leak(Box::new(Self {
+            areas: start,
+            pairs: at(area_bytes(ranks)),
+            replies: at(replies_at(ranks)),
+            slots: at(slots_at(ranks)),
+            payloads: at(bags_at(ranks)),
+            exchange: at(exchange_at(ranks)),
+        }))
+    }
+}
 
 impl Segment {
     /// Maps `memory` for as long as the process lives. To unmap it earlier would be safe only if no
@@ -406,7 +428,7 @@ impl Segment {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = Box::leak(Box::new(Base(base.cast())));
+        let base = Base::leak(base.cast(), ranks);
         Ok(Self { base, ranks })
     }
 
@@ -417,7 +439,7 @@ impl Segment {
         let layout = std::alloc::Layout::from_size_align(bytes, 4096).expect("a few ranks");
         // SAFETY: there are more than no bytes; nobody frees them.
         let base = unsafe { std::alloc::alloc_zeroed(layout) };
-        let base = Box::leak(Box::new(Base(base)));
+        let base = Base::leak(base, ranks);
         Self { base, ranks }
     }
 
@@ -431,25 +453,23 @@ impl Segment {
         assert!(rank < self.ranks, "a rank of this node");
         // SAFETY: within the mapping (checked by `map`), which is never undone; aligned, because it
         // begins with a page; any bytes are a valid area.
-        unsafe { &*self.base.0.cast::<Area>().add(rank as usize) }
+        unsafe { &*self.base.areas.cast::<Area>().add(rank as usize) }
     }
 
     /// The channel from local rank `from` to local rank `to`.
     pub(crate) fn pair(self, from: u32, to: u32) -> &'static Pair {
         assert!(from < self.ranks && to < self.ranks, "ranks of this node");
         let number = from as usize * self.ranks as usize + to as usize;
-        let areas = area_bytes(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid pair.
-        unsafe { &*self.base.0.add(areas).cast::<Pair>().add(number) }
+        unsafe { &*self.base.pairs.cast::<Pair>().add(number) }
     }
 
     /// What two ranks pass to each other.
     pub(crate) fn reply(self, one: u32, other: u32) -> &'static Reply {
         assert!(one < self.ranks && other < self.ranks, "ranks of this node");
         let number = reply_number(one.min(other), one.max(other)) as usize;
-        let replies = replies_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid reply.
-        unsafe { &*self.base.0.add(replies).cast::<Reply>().add(number) }
+        unsafe { &*self.base.replies.cast::<Reply>().add(number) }
     }
 
     /// The index of local rank `rank` at `place`.
@@ -461,17 +481,15 @@ impl Segment {
     /// The slot of local rank `rank` at `place`.
     pub(crate) fn slot(self, place: u32, rank: u32) -> &'static MemberSlot {
         let number = self.at_place(place, rank);
-        let slots = slots_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid slot.
-        unsafe { &*self.base.0.add(slots).cast::<MemberSlot>().add(number) }
+        unsafe { &*self.base.slots.cast::<MemberSlot>().add(number) }
     }
 
     /// The payloads of local rank `rank` at `place`.
     pub(crate) fn payloads(self, place: u32, rank: u32) -> &'static Payloads {
         let number = self.at_place(place, rank);
-        let payloads = bags_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are valid payloads.
-        unsafe { &*self.base.0.add(payloads).cast::<Payloads>().add(number) }
+        unsafe { &*self.base.payloads.cast::<Payloads>().add(number) }
     }
 
     /// The send buffer of local rank `rank`.
@@ -491,9 +509,8 @@ impl Segment {
 
     fn exchange_buffer(self, number: usize) -> &'static ExchangeBuffer {
         assert!(number < (2 + PLACES as usize) * self.ranks as usize);
-        let start = exchange_at(self.ranks) as usize;
         // SAFETY: as above; any bytes are a valid buffer.
-        unsafe { &*self.base.0.add(start).cast::<ExchangeBuffer>().add(number) }
+        unsafe { &*self.base.exchange.cast::<ExchangeBuffer>().add(number) }
     }
 }
 

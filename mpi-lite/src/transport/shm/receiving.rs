@@ -159,10 +159,6 @@ impl Shm {
             }
             self.next_slot(from, Some(header));
         }
-        if makes_sense && kind == Kind::Ask {
-            // With the slot, this side has the reply buffer: the message goes through that.
-            self.hurry(from);
-        }
         if makes_sense && kind == Kind::Piece {
             self.asking.retain(|&(asked, _)| asked != from);
             // More of them may wait for room with a sender that computes.
@@ -232,6 +228,7 @@ impl Shm {
             return false;
         }
         self.outward[from as usize].asked.push_back(index);
+        self.hurry(from);
         true
     }
 
