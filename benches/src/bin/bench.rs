@@ -5,4 +5,5 @@ use mpi_lite_benches::{Bench, Options, Report, sections};
 fn main() {
     let bench = Bench::new(Options::from_environment());
     sections::alone(&bench, &mut Report::default());
+    sections::ways(&bench, &mut Report::default());
 }

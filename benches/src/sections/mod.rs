@@ -11,6 +11,7 @@ mod speed;
 mod strays;
 mod subject;
 
+pub use node::ways;
 pub use speed::alone;
 
 use crate::bench::{Bench, Missing};

@@ -11,6 +11,7 @@ mod oversubscribed;
 mod start;
 mod threads;
 mod two_ranks;
+mod ways;
 
 pub(super) use busy::run as busy;
 pub(super) use collectives::run as collectives;
@@ -21,6 +22,7 @@ pub(super) use oversubscribed::run as oversubscribed;
 pub(super) use start::run as start;
 pub(super) use threads::run as threads;
 pub(super) use two_ranks::run as two_ranks;
+pub use ways::ways;
 
 use std::time::Duration;
 
