@@ -279,7 +279,7 @@ settings! {
     /// the core at each look; `block` sleeps at once.
     wait: wait = "auto", "MPILITE_WAIT";
     /// Microseconds that a waiting rank stays awake before it sleeps; 0: it sleeps at once.
-    spin_us: optional = "1000", "MPILITE_SPIN_US";
+    spin_us: optional = "10000; 1000 where ranks share cores", "MPILITE_SPIN_US";
     /// Seconds without any answer after which a peer counts as lost; 0: never.
     lost_s: number = 120, "MPILITE_LOST_S";
     /// `on` or `1`: in `MPI_Finalize` each rank writes a line to standard error with the number of

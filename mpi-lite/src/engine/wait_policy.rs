@@ -34,6 +34,10 @@ pub struct WaitPolicy {
 const TURN_OF_A_WAITER: Duration = Duration::from_micros(20);
 const ROUND_OF_WAITERS: Duration = Duration::from_millis(1);
 
+/// A waiter with a core of its own outlasts a process that has the core of the awaited rank for a
+/// time slice. If it slept, it would lose its own core to another process for as long.
+const SEVERAL_TIME_SLICES: Duration = Duration::from_millis(10);
+
 /// The system looks for idle cores at each of its ticks, every 1 to 10 ms.
 const BALANCE: Duration = Duration::from_millis(10);
 
@@ -77,8 +81,11 @@ impl WaitPolicy {
         let is_oversubscribed = local > cores;
         let sharers = sharers(local, cores);
         Self {
-            // A blocked rank sleeps after its first millisecond.
-            awake: Duration::from_millis(1),
+            awake: if is_oversubscribed {
+                ROUND_OF_WAITERS
+            } else {
+                SEVERAL_TIME_SLICES
+            },
             // Even then two ranks may happen to share a core: they must not spin against each
             // other.
             spin: if is_oversubscribed {
@@ -242,8 +249,16 @@ mod tests {
     fn a_long_wait_sleeps() {
         let history = WaitHistory::default();
         for ranks in 1..100 {
-            assert_eq!(next(&WaitPolicy::of(ranks, 2), &history, LONG), Next::Sleep);
+            let policy = WaitPolicy::of(ranks, 2);
+            assert_eq!(next(&policy, &history, SEVERAL_TIME_SLICES), Next::Sleep);
         }
+    }
+
+    #[test]
+    fn a_waiter_with_a_core_of_its_own_outlasts_a_time_slice_of_the_awaited_rank_s_core() {
+        let (policy, history) = (WaitPolicy::of(2, 2), WaitHistory::default());
+        let time_slice = Duration::from_millis(4);
+        assert_eq!(next(&policy, &history, time_slice), Next::Yield);
     }
 
     #[test]
