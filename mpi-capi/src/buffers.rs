@@ -51,6 +51,11 @@ impl OutAddress {
 }
 
 impl SendPtr {
+    #[inline(always)]
+    fn address(self) -> *mut c_void {
+        self.0.cast_mut()
+    }
+
     /// `count` elements to send from here.
     ///
     /// # Errors
@@ -71,6 +76,11 @@ impl SendPtr {
 }
 
 impl RecvPtr {
+    #[inline(always)]
+    fn address(self) -> *mut c_void {
+        self.0
+    }
+
     /// Room for `count` elements here.
     ///
     /// # Errors
@@ -159,8 +169,19 @@ macro_rules! collective_buffers {
     ($($name:ident)*) => {$(
         impl $name {
             /// Returns true if it is `MPI_IN_PLACE`.
+            #[inline]
             pub fn is_in_place(self) -> bool {
                 self.0.addr() == abi::MPI_IN_PLACE
+            }
+
+            /// `count` elements here. The operation that takes them checks whether they can be.
+            ///
+            /// # Errors
+            /// `MPI_ERR_BUFFER` if it is `MPI_IN_PLACE`; `MPI_ERR_TYPE`.
+            #[inline(always)]
+            pub fn all(self, count: Count, datatype: &Datatype) -> Result<Buffer> {
+                let datatype = datatype.committed()?.clone();
+                Ok(Buffer::at(origin(self.address())?, count.get(), datatype))
             }
 
             /// What this process gives; in place, count and datatype are not looked at.
@@ -184,7 +205,7 @@ macro_rules! collective_buffers {
                 if self.is_in_place() && is_root {
                     return Ok(Input::InPlace);
                 }
-                Ok(Input::Buffer(self.of(count.get()?, &datatype.get()?)?))
+                Ok(Input::Buffer(self.all(count.get()?, &datatype.get()?)?))
             }
 
             /// The blocks of one datatype, displaced by its extent.
@@ -194,7 +215,7 @@ macro_rules! collective_buffers {
             pub fn blocks(self, blocks: Blocks, datatype: &Datatype) -> Result<Vec<Buffer>> {
                 let block = |place: usize| {
                     let count = LateCount(blocks.counts.get(place)?).get()?;
-                    let first = self.of(count, datatype)?;
+                    let first = self.all(count, datatype)?;
                     Ok(first.part(blocks.displs.get(place)?, count.get()))
                 };
                 (0..blocks.processes as usize).map(block).collect()
@@ -208,7 +229,7 @@ macro_rules! collective_buffers {
                 let block = |place: usize| {
                     let count = LateCount(blocks.counts.get(place)?).get()?;
                     let datatype = LateDatatype::of_array(datatypes.get(place)?).get()?;
-                    let first = self.of(count, &datatype)?;
+                    let first = self.all(count, &datatype)?;
                     let origin = first.origin().moved(blocks.displs.get(place)?);
                     Ok(Buffer::at(origin, count.get(), first.datatype().clone()))
                 };

@@ -387,7 +387,75 @@ macro_rules! values {
     };
 }
 
-pub(crate) use {mpi, values};
+/// Makes the C symbols of collective operations: of each the blocking, the nonblocking and the
+/// persistent function. An entry has one body, which reads the arguments and returns the operation
+/// as a value, in three forms that C names differently.
+///
+/// Source: MPI 5.0, 6.12 and 6.13: the nonblocking function has an `MPI_Request *` behind the
+/// arguments of the blocking one, the persistent one an `MPI_Info` before that.
+macro_rules! collectives {
+    ($(
+        $(#[$doc:meta])*
+        $blocking:ident $(| $blocking_c:ident)?,
+        $nonblocking:ident $(| $nonblocking_c:ident)?,
+        $persistent:ident $(| $persistent_c:ident)?
+        => fn $read:ident($($arg:ident: $ty:ty,)* ..., $comm:ident)
+        -> $value:ty $body:block
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+            fn $read($($arg: $ty,)* $comm: &Comm) -> $crate::error::Result<$value> $body
+        )*
+
+        /// Functions that return when the operation is over.
+        pub mod blocking {
+            use super::*;
+
+            $crate::entry::mpi! {$(
+                $(#[$doc])*
+                fn $blocking $(| $blocking_c)? ($($arg: $ty,)* $comm: Comm) {
+                    Ok($comm.lite.run(&$read($($arg,)* &$comm)?)?)
+                }
+            )*}
+        }
+
+        /// Functions that start an operation.
+        pub mod nonblocking {
+            use super::*;
+
+            $crate::entry::mpi! {$(
+                $(#[$doc])*
+                fn $nonblocking $(| $nonblocking_c)? (
+                    $($arg: $ty,)* $comm: Comm, request: Out<Request>
+                ) {
+                    let started = $comm.lite.start($read($($arg,)* &$comm)?)?;
+                    request.set($crate::request::handle_of(started))
+                }
+            )*}
+        }
+
+        /// Functions that prepare an operation, to be started any number of times.
+        pub mod persistent {
+            use super::*;
+
+            $crate::entry::mpi! {$(
+                $(#[$doc])*
+                fn $persistent $(| $persistent_c)? (
+                    $($arg: $ty,)* $comm: Comm, info: Info, request: Out<Request>
+                ) {
+                    // No hint is known.
+                    let _ = info;
+                    let planned = $comm.lite.plan($read($($arg,)* &$comm)?)?;
+                    request.set($crate::request::handle_of(planned))
+                }
+            )*}
+        }
+    };
+}
+
+pub(crate) use {collectives, mpi, values};
 
 #[cfg(test)]
 mod tests {

@@ -81,6 +81,10 @@ pub enum Cause {
     /// A null address with something to send or receive.
     #[error("the buffer is NULL but the message is not empty")]
     NullBuffer,
+
+    /// Memory was given twice; in the words of the C arguments.
+    #[error("{0}")]
+    Overlap(&'static str),
     /// A message longer than the buffer of the receive.
     #[error("a message of {len} bytes does not fit the receive buffer of {room} bytes")]
     Truncate {
@@ -236,7 +240,10 @@ impl Cause {
             Self::Tag(_) => Class::Tag,
             Self::Count { .. } => Class::Count,
             Self::NoMemory { .. } => Class::NoMem,
-            Self::NullBuffer | Self::BufferFull { .. } | Self::BufferAttach(_) => Class::Buffer,
+            Self::NullBuffer
+            | Self::Overlap(_)
+            | Self::BufferFull { .. }
+            | Self::BufferAttach(_) => Class::Buffer,
             Self::Truncate { .. }
             | Self::GivenUp {
                 is_truncated: true, ..

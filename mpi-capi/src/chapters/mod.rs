@@ -5,8 +5,6 @@ use crate::entry::Entry;
 pub mod abi;
 pub mod caching;
 pub mod collective;
-pub mod collective_nonblocking;
-pub mod collective_persistent;
 pub mod communicators;
 pub mod completion;
 pub mod datatypes;
@@ -68,9 +66,10 @@ pub const CHAPTERS: &[Chapter] = &[
         "Datatypes: functions that return a value",
         datatypes::VALUES,
     ),
-    Chapter::new(6, "Collective communication", collective::TABLE),
-    Chapter::new(6, "Nonblocking collectives", collective_nonblocking::TABLE),
-    Chapter::new(6, "Persistent collectives", collective_persistent::TABLE),
+    Chapter::new(6, "Collective communication", collective::blocking::TABLE),
+    Chapter::new(6, "Nonblocking collectives", collective::nonblocking::TABLE),
+    Chapter::new(6, "Persistent collectives", collective::persistent::TABLE),
+    Chapter::new(6, "Reduction operators", collective::TABLE),
     Chapter::new(7, "Groups", groups::TABLE),
     Chapter::new(7, "Communicators", communicators::TABLE),
     Chapter::new(7, "Caching", caching::TABLE),

@@ -1,91 +1,117 @@
 //! Gathering to all processes. Source: MPI 5.0, 6.7.
 
-use super::buffers::{Input, keep, lay_down, one_per_process, parts};
+use super::buffers::{
+    Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fits, keep, lay_down, parts,
+};
 use super::choose::{self, Spread};
+use super::collective::{Begun, Collective};
 use super::exchange;
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Gathering to all.
-impl Communicator {
-    /// Collects the `send` of all in the `receive` of all, which counts elements *per process*. In
-    /// place, the own block lies in `receive` already.
-    ///
-    /// # Errors
-    /// `Cause::Truncate` if a block is longer than its place; `Cause::Count`,
-    /// `Cause::NullBuffer`, `Cause::Lost`.
-    ///
-    /// Source: MPI 5.0, 6.7.
-    pub fn allgather(&self, send: &Input, receive: &Buffer) -> Result<()> {
-        finish(allgather(&self.within(Operation::Allgather), send, receive))
-    }
-
-    /// Like [`Communicator::allgather`], with one place per process (`MPI_Allgatherv`).
-    ///
-    /// # Errors
-    /// As for [`Communicator::allgather`]; `Cause::Argument` if there is not one per process.
-    ///
-    /// Source: MPI 5.0, 6.7.
-    pub fn allgatherv(&self, send: &Input, receive: &[Buffer]) -> Result<()> {
-        let peers = self.within(Operation::Allgatherv);
-        finish(allgatherv(&peers, send, receive))
-    }
+/// Collects a block of each process at all of them.
+///
+/// The [cause](crate::error::Cause) of an error is `Truncate` if the own block is longer than its
+/// place, `Count` or `NullBuffer`.
+///
+/// Source: MPI 5.0, 6.7.
+#[derive(Clone, Debug)]
+pub struct Allgather {
+    /// The block of this process. In place, it lies in `receive` already.
+    pub send: Input,
+    /// The first place; it counts elements *per process*. The others follow.
+    pub receive: Buffer,
 }
 
-/// Gathers equal blocks: `receive` counts elements per process.
-pub(super) fn allgather(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &Buffer,
-) -> Begun<impl Future<Output = Result<()>>> {
-    let places = parts(receive, peers.all())?;
-    send.check()?;
-    if let Input::Buffer(own) = send {
-        keep(own, &places[peers.here()])?;
+impl Collective for Allgather {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Allgather)
     }
-    let bytes = receive.bytes()?;
-    let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
-        choose::spread(bytes, peers.all(), nearness)
-    });
-    match (choice, peers.at_site()) {
-        (Spread::All, Some(at_site)) => exchange::allgather_by_all(at_site, &places)?,
-        (Spread::Last, Some(at_site)) => exchange::allgather_by_last(at_site, &places)?,
-        _ => {
-            return Ok(Some(async move {
-                match choice {
-                    Spread::Ring => ring(peers, &places).await,
-                    _ => doubling(peers, &places).await,
-                }
-            }));
+
+    #[inline]
+    fn check(&self, members: Members) -> Result<()> {
+        check_blocks(&self.receive, members.all)?;
+        check_fits(&self.send, &self.receive)?;
+        let places = Given::Equal(&self.receive, members.all as u32);
+        places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let places = parts(&self.receive, peers.all());
+        if let Input::Buffer(own) = &self.send {
+            keep(own, &places[peers.here()])?;
         }
+        let bytes = self.receive.bytes()?;
+        let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
+            choose::spread(bytes, peers.all(), nearness)
+        });
+        match (choice, peers.at_site()) {
+            (Spread::All, Some(at_site)) => exchange::allgather_by_all(at_site, &places)?,
+            (Spread::Last, Some(at_site)) => exchange::allgather_by_last(at_site, &places)?,
+            _ => {
+                return Ok(Some(async move {
+                    match choice {
+                        Spread::Ring => ring(peers, &places).await,
+                        _ => doubling(peers, &places).await,
+                    }
+                }));
+            }
+        }
+        Ok(None)
     }
-    Ok(None)
 }
 
-/// Gathers blocks of different sizes: one place per process.
-pub(super) fn allgatherv(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &[Buffer],
-) -> Begun<impl Future<Output = Result<()>>> {
-    let places = one_per_process(receive, peers.all())?;
-    send.check()?;
-    if let Input::Buffer(own) = send {
-        keep(own, &places[peers.here()])?;
+/// Collects blocks of different lengths at all processes.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Allgather`], and `Argument` if there is
+/// not one place per process.
+///
+/// Source: MPI 5.0, 6.7.
+#[derive(Clone, Debug)]
+pub struct Allgatherv {
+    /// The block of this process. In place, it lies in `receive` already.
+    pub send: Input,
+    /// A place for each process.
+    pub receive: Vec<Buffer>,
+}
+
+impl Collective for Allgatherv {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Allgatherv)
     }
-    let mut total = 0_u64;
-    for place in places {
-        total = total.saturating_add(place.bytes()?);
+
+    fn check(&self, members: Members) -> Result<()> {
+        check_each(&self.receive, members.all)?;
+        check_fits(&self.send, &self.receive[members.here])?;
+        let places = Given::Each(&self.receive);
+        places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
     }
-    let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
-        choose::spread_unequal(total, peers.all(), nearness)
-    });
-    if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
-        exchange::allgather_by_last(at_site, places)?;
-        return Ok(None);
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let places = &self.receive;
+        if let Input::Buffer(own) = &self.send {
+            keep(own, &places[peers.here()])?;
+        }
+        let mut total = 0_u64;
+        for place in places {
+            total = total.saturating_add(place.bytes()?);
+        }
+        let choice = choose::unless_without_buffers(peers, Spread::Last, |nearness| {
+            choose::spread_unequal(total, peers.all(), nearness)
+        });
+        if let (Spread::Last, Some(at_site)) = (choice, peers.at_site()) {
+            exchange::allgather_by_last(at_site, places)?;
+            return Ok(None);
+        }
+        Ok(Some(ring(peers, places)))
     }
-    Ok(Some(ring(peers, places)))
 }
 
 /// In step s each process passes on the block that began s processes before it.

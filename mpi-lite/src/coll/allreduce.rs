@@ -1,75 +1,81 @@
 //! Reduction to all processes. Source: MPI 5.0, 6.9.6.
 
-use super::buffers::{Input, check_counts, keep, split};
+use super::buffers::{Input, keep, split};
 use super::choose::{self, Reduction, nearness};
-
+use super::collective::{Begun, Collective};
 use super::partial::{Partial, fold};
-
+use super::reduce::check_operands;
 use super::{allgather, shared};
-use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::{Buffer, Op};
-use crate::engine::Request;
 use crate::error::Result;
 
-/// Reduction to all.
-impl Communicator {
-    /// Reduces like [`Communicator::reduce`], with the result in the `receive` of all.
-    ///
-    /// # Errors
-    /// As for [`Communicator::reduce`], but for the root.
-    ///
-    /// Source: MPI 5.0, 6.9.6.
-    pub fn allreduce(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        let peers = self.within(Operation::Allreduce);
-        finish(allreduce(&peers, send, receive, op))
+/// Reduces the elements with the same index in the `send` of all into the `receive` of all:
+/// `receive[i] = send_0[i] op send_1[i] op …`, in the order of the ranks if the operator does not
+/// commute.
+///
+/// The [cause](crate::error::Cause) of an error is `Op` if the operator is not defined for the
+/// datatype, `Argument` if the counts differ, `Count` or `NullBuffer`.
+///
+/// Source: MPI 5.0, 6.9.6.
+#[derive(Clone, Debug)]
+pub struct Allreduce {
+    /// The elements of this process. In place, they lie in `receive`.
+    pub send: Input,
+    /// Where the result goes.
+    pub receive: Buffer,
+    /// The operator.
+    pub op: Op,
+}
+
+impl Collective for Allreduce {
+    #[inline]
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Allreduce)
     }
 
-    /// Makes a persistent allreduce, not started. The buffers must stay valid until the request is
-    /// freed, and untouched while it is active. Collective: returns when all processes have called
-    /// this.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allreduce`]; `Cause::Mismatch` if another process called something
-    /// else.
-    ///
-    /// Source: MPI 5.0, 6.13.8.
-    pub fn allreduce_init(&self, send: Input, receive: Buffer, op: Op) -> Result<Request> {
-        drop(allreduce(&self.beside(), &send, &receive, &op)?);
-        let call = Call::of_all(Operation::Allreduce);
-        self.plan(call, op.calls_program(), move |peers: TaskPeers| {
-            let (send, receive, op) = (send.clone(), receive.clone(), op.clone());
-            async move { go_on(allreduce(&peers, &send, &receive, &op)).await }
-        })
+    #[inline]
+    fn calls_program(&self) -> bool {
+        self.op.calls_program()
+    }
+
+    #[inline]
+    fn check(&self, _members: Members) -> Result<()> {
+        check_operands(&self.send, &self.receive, &self.op)
+    }
+
+    #[inline]
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        allreduce(peers, self.send.or(&self.receive), &self.receive, &self.op)
     }
 }
 
 /// Reduces the elements of all into the `receive` of all.
-pub(super) fn allreduce(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &Buffer,
-    op: &Op,
-) -> Begun<impl Future<Output = Result<()>>> {
-    op.check(receive.datatype())?;
-    let bytes = receive.check()?;
-    send.check()?;
-    let own = send.or(receive);
-    check_counts(&own, receive)?;
+#[inline]
+pub(super) fn allreduce<'a, P: Peers>(
+    peers: &'a P,
+    own: &'a Buffer,
+    receive: &'a Buffer,
+    op: &'a Op,
+) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
     if own.count() == 0 {
         return Ok(None);
     }
-    let vector = (own.count(), bytes, op.is_commutative());
+    let vector = (own.count(), receive.bytes()?, op.is_commutative());
     let choice = choose::reduction(vector, peers.all(), nearness(peers));
     match (choice, peers.at_site()) {
-        (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, &own, receive, op)?,
-        (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, &own, receive, op)?,
+        (Reduction::All, Some(at_site)) => shared::allreduce_by_all(at_site, own, receive, op)?,
+        (Reduction::Last, Some(at_site)) => shared::allreduce_by_last(at_site, own, receive, op)?,
         _ => {
             return Ok(Some(async move {
                 if choice == Reduction::Ring {
-                    keep(&own, receive)?;
+                    keep(own, receive)?;
                     return ring(peers, receive, op).await;
                 }
-                doubling(peers, &own, receive, op).await
+                doubling(peers, own, receive, op).await
             }));
         }
     }

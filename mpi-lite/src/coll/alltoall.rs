@@ -1,95 +1,126 @@
 //! Exchange between all processes. Source: MPI 5.0, 6.8.
 
-use super::buffers::{Input, keep, lay_down, one_per_process, parts};
+use super::buffers::{
+    Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fits, keep, lay_down, parts,
+};
 use super::choose::{self, Exchange, Nearness, nearness};
-
+use super::collective::{Begun, Collective};
 use super::exchange;
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Exchange between all.
-impl Communicator {
-    /// Sends block r of `send` to rank r and receives rank r's block for this process into block r
-    /// of `receive`. Both count elements *per process*.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allgather`].
-    ///
-    /// Source: MPI 5.0, 6.8.
-    pub fn alltoall(&self, send: &Input, receive: &Buffer) -> Result<()> {
-        finish(alltoall(&self.within(Operation::Alltoall), send, receive))
+/// Sends block r of `send` to rank r, and receives rank r's block for this process into block r of
+/// `receive`.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Allgather`](super::Allgather).
+///
+/// Source: MPI 5.0, 6.8.
+#[derive(Clone, Debug)]
+pub struct Alltoall {
+    /// The first block; it counts elements *per process*. The others follow. In place, they lie in
+    /// `receive`.
+    pub send: Input,
+    /// The first place, in the same way.
+    pub receive: Buffer,
+}
+
+impl Collective for Alltoall {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Alltoall)
     }
 
-    /// Exchanges like [`Communicator::alltoall`], with one buffer per process on each side, for
-    /// `MPI_Alltoallv` and `MPI_Alltoallw`. `None` as `send` is in place.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allgatherv`].
-    ///
-    /// Source: MPI 5.0, 6.8.
-    pub fn alltoallw(&self, send: Option<&[Buffer]>, receive: &[Buffer]) -> Result<()> {
-        let peers = self.within(Operation::Alltoallv);
-        finish(alltoallw(&peers, send, receive))
+    #[inline]
+    fn check(&self, members: Members) -> Result<()> {
+        check_blocks(&self.receive, members.all)?;
+        if let Input::Buffer(own) = &self.send {
+            check_blocks(own, members.all)?;
+        }
+        check_fits(&self.send, &self.receive)?;
+        let places = Given::Equal(&self.receive, members.all as u32);
+        places.refuse_overlap(Given::by(&self.send, members.all), SEND_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * peers.all() as u64);
+        let (own, receive) = (self.send.or(&self.receive), &self.receive);
+        let (blocks, places) = (parts(own, peers.all()), parts(receive, peers.all()));
+        let bytes = own.bytes()?;
+        let choice = choose::unless_without_buffers(peers, Exchange::Last, |nearness| {
+            choose::exchange(bytes, peers.all(), nearness)
+        });
+        match (choice, peers.at_site()) {
+            (Exchange::All, Some(at_site)) => {
+                exchange::alltoall_by_all(at_site, &whole(own), &places)?;
+            }
+            (Exchange::Last, Some(at_site)) => {
+                exchange::alltoall_by_last(at_site, &whole(own), &whole(receive))?;
+            }
+            _ => {
+                return Ok(Some(async move {
+                    match (choice, &self.send) {
+                        (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
+                        (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
+                        (_, Input::InPlace) => in_place(peers, &places).await,
+                    }
+                }));
+            }
+        }
+        Ok(None)
     }
 }
 
-/// Exchanges equal blocks: both buffers count elements per process.
-pub(super) fn alltoall(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &Buffer,
-) -> Begun<impl Future<Output = Result<()>>> {
-    let places = parts(receive, peers.all())?;
-    let whole = |blocks: &Buffer| blocks.part(0, blocks.count() * peers.all() as u64);
-    let own = send.or(receive);
-    // Checks the product that `whole` needs.
-    let blocks = parts(&own, peers.all())?;
-    let bytes = own.bytes()?;
-    let choice = choose::unless_without_buffers(peers, Exchange::Last, |nearness| {
-        choose::exchange(bytes, peers.all(), nearness)
-    });
-    match (choice, peers.at_site()) {
-        (Exchange::All, Some(at_site)) => {
-            exchange::alltoall_by_all(at_site, &whole(&own), &places)?;
-        }
-        (Exchange::Last, Some(at_site)) => {
-            exchange::alltoall_by_last(at_site, &whole(&own), &whole(receive))?;
-        }
-        _ => {
-            return Ok(Some(async move {
-                match (choice, send) {
-                    (Exchange::Hops, _) => hops(peers, &blocks, &places).await,
-                    (_, Input::Buffer(_)) => pairwise(peers, &blocks, &places).await,
-                    (_, Input::InPlace) => in_place(peers, &places).await,
-                }
-            }));
-        }
-    }
-    Ok(None)
+/// Exchanges blocks of different lengths and datatypes: one for each process on each side.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Allgatherv`](super::Allgatherv).
+///
+/// Source: MPI 5.0, 6.8, `MPI_Alltoallv` and `MPI_Alltoallw`.
+#[derive(Clone, Debug)]
+pub struct Alltoallw {
+    /// A block for each process. `None`: they lie in `receive`.
+    pub send: Option<Vec<Buffer>>,
+    /// A place for each process.
+    pub receive: Vec<Buffer>,
 }
 
-/// Exchanges blocks of different sizes and datatypes: one buffer per process on each side. `None`
-/// as send side is in place.
-pub(super) fn alltoallw<'a>(
-    peers: &impl Peers,
-    send: Option<&'a [Buffer]>,
-    receive: &'a [Buffer],
-) -> Begun<impl Future<Output = Result<()>>> {
-    let places = one_per_process(receive, peers.all())?;
-    let own = one_per_process(send.unwrap_or(receive), peers.all())?;
-    if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())
-        && at_site.site().has_exchange_buffers()
-        && exchange::alltoallw_by_last(at_site, own, places)?
-    {
-        return Ok(None);
+impl Collective for Alltoallw {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Alltoallv)
     }
-    Ok(Some(async move {
-        match send {
-            Some(_) => pairwise(peers, own, places).await,
-            None => in_place(peers, places).await,
+
+    fn check(&self, members: Members) -> Result<()> {
+        check_each(&self.receive, members.all)?;
+        let Some(send) = &self.send else {
+            return Ok(());
+        };
+        check_each(send, members.all)?;
+        let own = Input::Buffer(send[members.here].clone());
+        check_fits(&own, &self.receive[members.here])?;
+        Given::Each(&self.receive).refuse_overlap(Some(Given::Each(send)), SEND_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let places = &self.receive;
+        let own = self.send.as_ref().unwrap_or(places);
+        if let (Nearness::Oversubscribed, Some(at_site)) = (nearness(peers), peers.at_site())
+            && at_site.site().has_exchange_buffers()
+            && exchange::alltoallw_by_last(at_site, own, places)?
+        {
+            return Ok(None);
         }
-    }))
+        Ok(Some(async move {
+            match self.send {
+                Some(_) => pairwise(peers, own, places).await,
+                None => in_place(peers, places).await,
+            }
+        }))
+    }
 }
 
 /// In step s each process sends to the one s after it and receives from the one s before it.

@@ -2,56 +2,58 @@
 
 use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
+use super::collective::{Begun, Collective};
 use super::tree::lowest_bit;
 use super::{allgather, scatter, shared};
-use crate::comm::{Begun, Call, Communicator, Operation, Peers, TaskPeers, finish, go_on};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::Buffer;
-use crate::engine::Request;
 use crate::error::Result;
 
-/// Broadcast.
-impl Communicator {
-    /// Gives everybody what the root has in `buffer`; all buffers hold the same data in bytes.
-    /// Returns when this process's buffer may be used.
-    ///
-    /// # Errors
-    /// `Cause::Root`, `Cause::Count`, `Cause::NullBuffer`; `Cause::Truncate` if the root's
-    /// message is longer; `Cause::Lost`.
-    ///
-    /// Source: MPI 5.0, 6.4.
-    pub fn bcast(&self, buffer: &Buffer, root: i32) -> Result<()> {
-        let peers = self.within_rooted(Operation::Bcast, root);
-        finish(broadcast(&peers, buffer, root))
+/// Gives everybody what the root has in `buffer`; all buffers hold the same data in bytes.
+///
+/// The [cause](crate::error::Cause) of an error is `Root`, `Count` or `NullBuffer`.
+///
+/// Source: MPI 5.0, 6.4.
+#[derive(Clone, Debug)]
+pub struct Bcast {
+    /// What the root gives, and where the others get it.
+    pub buffer: Buffer,
+    /// The rank of the root.
+    pub root: i32,
+}
+
+impl Collective for Bcast {
+    #[inline]
+    fn call(&self) -> Call {
+        Call::rooted(Operation::Bcast, self.root)
     }
 
-    /// Starts a broadcast. The buffer stays valid and untouched until the request completes, with
-    /// `Cause::Truncate` if the root's message is longer, `Cause::Lost` if a process is gone.
-    ///
-    /// # Errors
-    /// `Cause::Root`, `Cause::Count`, `Cause::NullBuffer`: nothing was started.
-    ///
-    /// Source: MPI 5.0, 6.12.2.
-    pub fn ibcast(&self, buffer: Buffer, root: i32) -> Result<Request> {
-        drop(broadcast(&self.beside(), &buffer, root)?);
-        let call = Call::rooted(Operation::Bcast, root);
-        Ok(self.start(call, false, move |peers: TaskPeers| async move {
-            go_on(broadcast(&peers, &buffer, root)).await
-        }))
+    #[inline]
+    fn check(&self, members: Members) -> Result<()> {
+        members.is_root(self.root)?;
+        self.buffer.check().map(drop)
+    }
+
+    #[inline]
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        broadcast(peers, &self.buffer, self.root as usize)
     }
 }
 
 /// Sends the root's `buffer` to all.
-pub(super) fn broadcast(
-    peers: &impl Peers,
-    buffer: &Buffer,
-    root: i32,
-) -> Begun<impl Future<Output = Result<()>>> {
-    let root = peers.check_root(root)?;
-    let bytes = buffer.check()?;
+#[inline]
+pub(super) fn broadcast<'a, P: Peers>(
+    peers: &'a P,
+    buffer: &'a Buffer,
+    root: usize,
+) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
     if peers.all() == 1 {
         return Ok(None);
     }
-    let choice = choose::broadcast(bytes, peers.all(), nearness(peers));
+    let choice = choose::broadcast(buffer.bytes()?, peers.all(), nearness(peers));
     if let (Broadcast::Site, Some(at_site)) = (choice, peers.at_site()) {
         shared::broadcast(at_site, buffer, root)?;
         return Ok(None);

@@ -15,19 +15,12 @@ pub enum Input {
 }
 
 impl Input {
-    /// Checks the buffer, if there is one.
-    pub(super) fn check(&self) -> Result<()> {
-        match self {
-            Self::Buffer(buffer) => buffer.check().map(|_| ()),
-            Self::InPlace => Ok(()),
-        }
-    }
-
     /// Returns the buffer, or `place`.
-    pub(super) fn or(&self, place: &Buffer) -> Buffer {
+    #[inline]
+    pub(super) fn or<'a>(&'a self, place: &'a Buffer) -> &'a Buffer {
         match self {
-            Self::Buffer(buffer) => buffer.clone(),
-            Self::InPlace => place.clone(),
+            Self::Buffer(buffer) => buffer,
+            Self::InPlace => place,
         }
     }
 
@@ -42,22 +35,50 @@ impl Input {
     }
 }
 
+/// Says that memory was given twice.
+pub(super) const SEND_IN_PLACE: Cause = Cause::Overlap(
+    "sendbuf and recvbuf overlap: pass MPI_IN_PLACE as sendbuf, or memory of its own",
+);
+
+/// Says that memory was given twice, in a call whose result may stay in place.
+pub(super) const RECEIVE_IN_PLACE: Cause = Cause::Overlap(
+    "sendbuf and recvbuf overlap: pass MPI_IN_PLACE as recvbuf, or memory of its own",
+);
+
 /// The blocks of a buffer argument.
 #[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+pub(super) enum Given<'a> {
     /// Equal blocks that lie side by side: the first one, and how many there are.
     Equal(&'a Buffer, u32),
     /// One for each process.
     Each(&'a [Buffer]),
 }
 
-impl Given<'_> {
+impl<'a> Given<'a> {
+    /// What this process gives, as `number` blocks side by side, if it is not in place.
+    #[inline]
+    pub(super) fn by(input: &'a Input, number: usize) -> Option<Self> {
+        match input {
+            Input::Buffer(buffer) => Some(Self::Equal(buffer, number as u32)),
+            Input::InPlace => None,
+        }
+    }
+
+    /// Refuses memory that is given twice. Source: MPI 5.0, 2.3.
+    #[inline]
+    pub(super) fn refuse_overlap(self, given: Option<Given<'_>>, why: Cause) -> Result<()> {
+        match given {
+            Some(given) if given.overlaps(self) => Err(why.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns true if a byte belongs to both arguments. It compares two ranges if the arguments
     /// lie apart. Of data with gaps it compares only the first byte of each block, so that it never
     /// refuses columns that interleave.
     #[must_use]
     #[inline]
-    pub fn overlaps(self, other: Self) -> bool {
+    pub(super) fn overlaps(self, other: Self) -> bool {
         if let (Self::Equal(one, ones), Self::Equal(two, twos)) = (self, other)
             && let (Some(one), Some(two)) = (one.addresses(ones), two.addresses(twos))
         {
@@ -133,27 +154,57 @@ pub(super) fn at_root<T>(argument: Option<T>) -> Result<T> {
 }
 
 /// Checks that there is one buffer per process, as the calls with counts per process need.
-pub(super) fn one_per_process(buffers: &[Buffer], size: usize) -> Result<&[Buffer]> {
+pub(super) fn check_each(buffers: &[Buffer], size: usize) -> Result<()> {
     if buffers.len() != size {
         return Err(Cause::Argument("there must be one buffer per process").into());
     }
     buffers
         .iter()
-        .try_for_each(|buffer| buffer.check().map(|_| ()))?;
-    Ok(buffers)
+        .try_for_each(|buffer| buffer.check().map(drop))
+}
+
+/// Checks the blocks that begin with `first`: as many elements for each of `size` processes.
+#[inline]
+pub(super) fn check_blocks(first: &Buffer, size: usize) -> Result<()> {
+    let count = first.count();
+    let total = count.checked_mul(size as u64).ok_or(Cause::Count {
+        count,
+        size: first.datatype().size(),
+    })?;
+    first.part(0, total).check().map(drop)
+}
+
+/// Checks what this process gives, and that it fits into its place.
+#[inline]
+pub(super) fn check_fits(own: &Input, place: &Buffer) -> Result<()> {
+    match own {
+        Input::Buffer(own) => fits(own.check()?, place.bytes()?),
+        Input::InPlace => Ok(()),
+    }
+}
+
+/// Checks where this process's block goes, and that the block fits.
+pub(super) fn check_room(place: &Input, block: &Buffer) -> Result<()> {
+    match place {
+        Input::Buffer(place) => fits(block.bytes()?, place.check()?),
+        Input::InPlace => Ok(()),
+    }
+}
+
+#[inline]
+fn fits(len: u64, room: u64) -> Result<()> {
+    if len > room {
+        return Err(Cause::Truncate { len, room }.into());
+    }
+    Ok(())
 }
 
 /// Returns the parts of `all`, `all.count()` elements for each of `size` processes, in rank order.
-pub(super) fn parts(all: &Buffer, size: usize) -> Result<Vec<Buffer>> {
+pub(super) fn parts(all: &Buffer, size: usize) -> Vec<Buffer> {
     let count = all.count();
-    let total = count.checked_mul(size as u64).ok_or(Cause::Count {
-        count,
-        size: all.datatype().size(),
-    })?;
-    all.part(0, total).check()?;
-    Ok((0..size as u64)
+    (0..size as u64)
         .map(|rank| all.part((rank * count) as i64, count))
-        .collect())
+        .collect()
 }
 
 /// Splits `whole` into `size` parts whose lengths differ by one element at most.
@@ -179,10 +230,7 @@ pub(super) fn keep(own: &Buffer, place: &Buffer) -> Result<()> {
 
 /// Unpacks a block into its place.
 pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
-    let (len, room) = (bytes.len() as u64, place.bytes()?);
-    if len > room {
-        return Err(Cause::Truncate { len, room }.into());
-    }
+    fits(bytes.len() as u64, place.bytes()?)?;
     place.unpack(bytes);
     Ok(())
 }

@@ -1,74 +1,105 @@
 //! Gathering to one process. Source: MPI 5.0, 6.5.
 
-use super::buffers::{Input, at_root, keep, lay_down, one_per_process, parts};
+use super::buffers::{
+    Given, Input, SEND_IN_PLACE, at_root, check_blocks, check_each, check_fits, keep, lay_down,
+    parts,
+};
 use super::choose::{self, Rooted};
+use super::collective::{Begun, Collective};
 use super::tree::lowest_bit;
-
-use crate::comm::{Communicator, Operation, Peers, drive};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Gathering to one process.
-impl Communicator {
-    /// Collects the `send` of all at the root. `receive`, which only the root gives, counts
-    /// elements *per process*: the block of rank r starts r counts on. The root may send in place.
-    ///
-    /// # Errors
-    /// The [cause](crate::error::Cause) is `Root`; `Argument` if an argument of the root is
-    /// missing; `Truncate` if a block is longer than its place; `Count`, `NullBuffer` or `Lost`.
-    ///
-    /// Source: MPI 5.0, 6.5.
-    pub fn gather(&self, send: &Input, receive: Option<&Buffer>, root: i32) -> Result<()> {
-        let peers = self.within_rooted(Operation::Gather, root);
-        drive(gather(&peers, send, receive, root))
+/// Collects a block of each process at the root.
+///
+/// The [cause](crate::error::Cause) of an error is `Root`, `Argument` if an argument of the root is
+/// missing, `Truncate` if the own block is longer than its place, `Count` or `NullBuffer`.
+///
+/// Source: MPI 5.0, 6.5.
+#[derive(Clone, Debug)]
+pub struct Gather {
+    /// The block of this process. The root's may lie in place.
+    pub send: Input,
+    /// Of the root alone: the first place, which counts elements *per process*. The others follow.
+    pub receive: Option<Buffer>,
+    /// The rank of the root.
+    pub root: i32,
+}
+
+impl Collective for Gather {
+    fn call(&self) -> Call {
+        Call::rooted(Operation::Gather, self.root)
     }
 
-    /// Like [`Communicator::gather`], with one place per process at the root (`MPI_Gatherv`).
-    ///
-    /// # Errors
-    /// As for [`Communicator::gather`].
-    ///
-    /// Source: MPI 5.0, 6.5.
-    pub fn gatherv(&self, send: &Input, receive: Option<&[Buffer]>, root: i32) -> Result<()> {
-        let peers = self.within_rooted(Operation::Gatherv, root);
-        drive(gatherv(&peers, send, receive, root))
+    fn check(&self, members: Members) -> Result<()> {
+        if !members.is_root(self.root)? {
+            return self.send.required()?.check().map(drop);
+        }
+        let receive = at_root(self.receive.as_ref())?;
+        check_blocks(receive, members.all)?;
+        check_fits(&self.send, receive)?;
+        let places = Given::Equal(receive, members.all as u32);
+        places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let root = self.root as usize;
+        let places = self.receive.as_ref().filter(|_| peers.here() == root);
+        let places = places.map(|receive| parts(receive, peers.all()));
+        let own = own_block(peers, &self.send, places.as_deref())?;
+        let choice = choose::rooted(own.bytes()?, peers.all());
+        Ok(Some(async move {
+            match choice {
+                Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
+                Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
+            }
+        }))
     }
 }
 
-/// Gathers equal blocks: `receive` counts elements per process.
-pub(super) async fn gather(
-    peers: &impl Peers,
-    send: &Input,
-    receive: Option<&Buffer>,
-    root: i32,
-) -> Result<()> {
-    let root = peers.check_root(root)?;
-    let places = match peers.here() == root {
-        true => Some(parts(at_root(receive)?, peers.all())?),
-        false => None,
-    };
-    let own = own_block(peers, send, places.as_deref())?;
-    match choose::rooted(own.check()?, peers.all()) {
-        Rooted::Tree => tree(peers, &own, places.as_deref(), root).await,
-        Rooted::Direct => direct(peers, &own, places.as_deref(), root).await,
-    }
+/// Collects blocks of different lengths at the root.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Gather`].
+///
+/// Source: MPI 5.0, 6.5.
+#[derive(Clone, Debug)]
+pub struct Gatherv {
+    /// The block of this process. The root's may lie in place.
+    pub send: Input,
+    /// Of the root alone: a place for each process.
+    pub receive: Option<Vec<Buffer>>,
+    /// The rank of the root.
+    pub root: i32,
 }
 
-/// Gathers blocks of different sizes: one place per process.
-pub(super) async fn gatherv(
-    peers: &impl Peers,
-    send: &Input,
-    receive: Option<&[Buffer]>,
-    root: i32,
-) -> Result<()> {
-    let root = peers.check_root(root)?;
-    let places = match peers.here() == root {
-        true => Some(one_per_process(at_root(receive)?, peers.all())?),
-        false => None,
-    };
-    let own = own_block(peers, send, places)?;
-    own.check()?;
-    direct(peers, &own, places, root).await
+impl Collective for Gatherv {
+    fn call(&self) -> Call {
+        Call::rooted(Operation::Gatherv, self.root)
+    }
+
+    fn check(&self, members: Members) -> Result<()> {
+        if !members.is_root(self.root)? {
+            return self.send.required()?.check().map(drop);
+        }
+        let receive = at_root(self.receive.as_ref())?;
+        check_each(receive, members.all)?;
+        check_fits(&self.send, &receive[members.here])?;
+        Given::Each(receive).refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let root = self.root as usize;
+        let places = self.receive.as_deref().filter(|_| peers.here() == root);
+        let own = own_block(peers, &self.send, places)?;
+        Ok(Some(async move { direct(peers, &own, places, root).await }))
+    }
 }
 
 /// Returns the block that this process gives. At the root it may lie in place.

@@ -1,11 +1,16 @@
 //! Collective operations. They use point-to-point messages in the communicator's second context.
 //! Small ones of ranks that share memory use no messages (`shared`).
 //!
-//! Each file holds one operation: its algorithms, written against `Peers`, and its method of
-//! `Communicator`. `choose` chooses the algorithms.
+//! Each file holds one operation: the value that names it with its arguments, and its algorithms,
+//! written against `Peers`. `choose` chooses the algorithms. [`Communicator::run`],
+//! [`Communicator::start`] and [`Communicator::plan`] carry an operation out.
 //!
 //! Every process of the communicator must make the same collective calls in the same order with
-//! fitting arguments. A call returns when this process's part is done.
+//! fitting arguments.
+//!
+//! [`Communicator::run`]: crate::comm::Communicator::run
+//! [`Communicator::start`]: crate::comm::Communicator::start
+//! [`Communicator::plan`]: crate::comm::Communicator::plan
 //!
 //! Source: MPI 5.0, chapter 6.
 
@@ -16,6 +21,7 @@ mod barrier;
 mod bcast;
 mod buffers;
 mod choose;
+mod collective;
 mod exchange;
 mod gather;
 mod partial;
@@ -26,8 +32,18 @@ mod scatter;
 mod shared;
 mod tree;
 
-pub use buffers::{Given, Input};
-pub use reduce::reduce_local;
+pub use allgather::{Allgather, Allgatherv};
+pub use allreduce::Allreduce;
+pub use alltoall::{Alltoall, Alltoallw};
+pub use barrier::Barrier;
+pub use bcast::Bcast;
+pub use buffers::Input;
+pub use collective::Collective;
+pub use gather::{Gather, Gatherv};
+pub use reduce::{Reduce, reduce_local};
+pub use reduce_scatter::{ReduceScatter, ReduceScatterBlock};
+pub use scan::{Exscan, Scan};
+pub use scatter::{Scatter, Scatterv};
 
 #[cfg(test)]
 mod shared_tests;

@@ -1,71 +1,97 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
-use super::buffers::{Input, at_root, check_counts};
+use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
+use super::collective::{Begun, Collective};
 use super::partial::{Partial, fold};
 use super::shared;
 use super::tree::lowest_bit;
-
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
-use crate::error::Result;
+use crate::error::{Cause, Result};
 
-/// Reduction to one process.
-impl Communicator {
-    /// Reduces the elements with the same index in the `send` of all into `receive` at the root:
-    /// `receive[i] = send_0[i] op send_1[i] op …`, in the order of the ranks if the operator does
-    /// not commute. Only the root gives `receive`, of as many elements, and may send in place.
-    ///
-    /// # Errors
-    /// The [cause](crate::error::Cause) is `Root`; `Op` if the operator is not defined for the
-    /// datatype; `Argument` if the counts differ or an argument of the root is missing; `Count`,
-    /// `NullBuffer` or `Lost`.
-    ///
-    /// Source: MPI 5.0, 6.9.1.
-    pub fn reduce(&self, send: &Input, receive: Option<&Buffer>, op: &Op, root: i32) -> Result<()> {
-        let peers = self.within_rooted(Operation::Reduce, root);
-        finish(reduce(&peers, send, receive, op, root))
+/// Reduces like [`Allreduce`](super::Allreduce), with the result at the root.
+///
+/// The [cause](crate::error::Cause) of an error is as there, `Root`, and `Argument` if an argument
+/// of the root is missing.
+///
+/// Source: MPI 5.0, 6.9.1.
+#[derive(Clone, Debug)]
+pub struct Reduce {
+    /// The elements of this process. The root's may lie in place.
+    pub send: Input,
+    /// Of the root alone: where the result goes, as many elements.
+    pub receive: Option<Buffer>,
+    /// The operator.
+    pub op: Op,
+    /// The rank of the root.
+    pub root: i32,
+}
+
+impl Collective for Reduce {
+    #[inline]
+    fn call(&self) -> Call {
+        Call::rooted(Operation::Reduce, self.root)
+    }
+
+    #[inline]
+    fn calls_program(&self) -> bool {
+        self.op.calls_program()
+    }
+
+    #[inline]
+    fn check(&self, members: Members) -> Result<()> {
+        if members.is_root(self.root)? {
+            let receive = at_root(self.receive.as_ref())?;
+            return check_operands(&self.send, receive, &self.op);
+        }
+        let own = self.send.required()?;
+        own.check()?;
+        self.op.check(own.datatype())
+    }
+
+    #[inline]
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let root = self.root as usize;
+        let place = self.receive.as_ref().filter(|_| peers.here() == root);
+        let own = match place {
+            Some(place) => self.send.or(place),
+            None => self.send.required()?,
+        };
+        let op = &self.op;
+        if own.count() == 0 {
+            return Ok(None);
+        }
+        if let Some(at_site) = where_to_meet(peers, own)? {
+            shared::reduce(at_site, own, place, (op, root))?;
+            return Ok(None);
+        }
+        Ok(Some(async move {
+            let result = by_messages(peers, own, place, (op, root)).await?;
+            match (result, place) {
+                (Some(result), Some(place)) => result.settle(place),
+                _ => Ok(()),
+            }
+        }))
     }
 }
 
-/// Reduces the elements of all into `receive` at the root.
-pub(super) fn reduce(
-    peers: &impl Peers,
-    send: &Input,
-    receive: Option<&Buffer>,
-    op: &Op,
-    root: i32,
-) -> Begun<impl Future<Output = Result<()>>> {
-    let root = peers.check_root(root)?;
-    let is_root = peers.here() == root;
-    let (own, place);
-    if is_root {
-        let receive = at_root(receive)?;
-        receive.check()?;
-        own = send.or(receive);
-        check_counts(&own, receive)?;
-        place = Some(receive);
-    } else {
-        own = send.required()?.clone();
-        place = None;
+/// Checks the operands of a reduction and where its result goes.
+#[inline]
+pub(super) fn check_operands(send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
+    op.check(receive.datatype())?;
+    receive.check()?;
+    if let Input::Buffer(own) = send {
+        own.check()?;
+        check_counts(own, receive)?;
+        let given = Some(Given::Equal(own, 1));
+        return Given::Equal(receive, 1).refuse_overlap(given, SEND_IN_PLACE);
     }
-    own.check()?;
-    op.check(own.datatype())?;
-    if own.count() == 0 {
-        return Ok(None);
-    }
-    if let Some(at_site) = where_to_meet(peers, &own)? {
-        shared::reduce(at_site, &own, place, (op, root))?;
-        return Ok(None);
-    }
-    Ok(Some(async move {
-        let result = by_messages(peers, &own, place, (op, root)).await?;
-        match (result, place) {
-            (Some(result), Some(place)) => result.settle(place),
-            _ => Ok(()),
-        }
-    }))
+    Ok(())
 }
 
 /// Returns the result at the root. Returns nothing elsewhere, or if there is nothing to reduce.
@@ -74,7 +100,6 @@ pub(super) async fn to_root(
     own: &Buffer,
     (op, root): (&Op, usize),
 ) -> Result<Option<Partial>> {
-    op.check(own.datatype())?;
     if own.count() == 0 {
         return Ok(None);
     }
@@ -154,6 +179,9 @@ async fn binomial(
     Ok(None)
 }
 
+const LOCAL_OVERLAP: Cause =
+    Cause::Overlap("inbuf and inoutbuf overlap: pass memory of its own as inbuf");
+
 /// `inout[i] = input[i] op inout[i]`, without any communication.
 ///
 /// # Errors
@@ -166,6 +194,8 @@ pub fn reduce_local(input: &Buffer, inout: &Buffer, op: &Op) -> Result<()> {
     input.check()?;
     inout.check()?;
     check_counts(input, inout)?;
+    let given = Some(Given::Equal(input, 1));
+    Given::Equal(inout, 1).refuse_overlap(given, LOCAL_OVERLAP)?;
     let left = Partial::copy_of(input)?;
     fold(left.buffer(), inout, op)
 }

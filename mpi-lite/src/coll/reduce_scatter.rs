@@ -1,85 +1,149 @@
 //! Reduction whose result is scattered. Source: MPI 5.0, 6.10.
 
-use super::buffers::Input;
+use super::buffers::{Given, Input, SEND_IN_PLACE};
+use super::collective::{Begun, Collective};
 use super::partial::Partial;
 use super::{reduce, scatter};
-use crate::comm::{Communicator, Operation, Peers, drive};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
-/// Reduction whose result is scattered.
-impl Communicator {
-    /// Reduces like [`Communicator::allreduce`] and gives rank r the `counts[r]` elements that
-    /// follow those of the lower ranks. `send` has as many elements as the sum of the counts.
-    /// `receive` has the own count. If the input is in place, `receive` has all, and the result
-    /// replaces its start.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allreduce`]; [`Cause::Argument`] if there is not one count per
-    /// process.
-    ///
-    /// Source: MPI 5.0, 6.10.2.
-    pub fn reduce_scatter(
-        &self,
-        send: &Input,
-        receive: &Buffer,
-        counts: &[u64],
-        op: &Op,
-    ) -> Result<()> {
-        let peers = self.within(Operation::ReduceScatter);
-        drive(reduce_scatter(&peers, send, receive, counts, op))
+/// Reduces like [`Allreduce`](super::Allreduce) and gives rank r the `counts[r]` elements that
+/// follow those of the lower ranks.
+///
+/// The [cause](crate::error::Cause) of an error is as there, and `Argument` if there is not one
+/// count per process.
+///
+/// Source: MPI 5.0, 6.10.2.
+#[derive(Clone, Debug)]
+pub struct ReduceScatter {
+    /// As many elements as the sum of the counts. In place, they lie in `receive`.
+    pub send: Input,
+    /// Where the own part goes. In place, it replaces the beginning.
+    pub receive: Buffer,
+    /// The elements of each process's part.
+    pub counts: Vec<u64>,
+    /// The operator.
+    pub op: Op,
+}
+
+/// Reduces and scatters the result, `count` elements for each process.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Allreduce`](super::Allreduce).
+///
+/// Source: MPI 5.0, 6.10.1.
+#[derive(Clone, Debug)]
+pub struct ReduceScatterBlock {
+    /// `count` elements for each process. In place, they lie in `receive`.
+    pub send: Input,
+    /// Where the own part goes. In place, it replaces the beginning.
+    pub receive: Buffer,
+    /// The elements of each process's part.
+    pub count: u64,
+    /// The operator.
+    pub op: Op,
+}
+
+impl Collective for ReduceScatter {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::ReduceScatter)
     }
 
-    /// Reduces and scatters the result, `count` elements for each process.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allreduce`].
-    ///
-    /// Source: MPI 5.0, 6.10.1.
-    pub fn reduce_scatter_block(
-        &self,
-        send: &Input,
-        receive: &Buffer,
-        count: u64,
-        op: &Op,
-    ) -> Result<()> {
-        let counts = vec![count; self.size() as usize];
-        let peers = self.within(Operation::ReduceScatterBlock);
-        drive(reduce_scatter(&peers, send, receive, &counts, op))
+    fn calls_program(&self) -> bool {
+        self.op.calls_program()
+    }
+
+    fn check(&self, members: Members) -> Result<()> {
+        if self.counts.len() != members.all {
+            return Err(Cause::Argument("there must be one count per process").into());
+        }
+        let total = self
+            .counts
+            .iter()
+            .try_fold(0u64, |sum, &count| sum.checked_add(count));
+        let own = self.counts[members.here];
+        check(&self.send, &self.receive, (total, own), &self.op)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let own = self.send.or(&self.receive);
+        let counts = self.counts.clone();
+        Ok(Some(reduce_scatter(
+            peers,
+            own,
+            (&self.receive, counts),
+            &self.op,
+        )))
     }
 }
 
-/// Reduces vectors and gives each process its part: `counts[rank]` elements to each rank, in rank
-/// order. `receive` holds this process's part. With `MPI_IN_PLACE` it holds the whole vector, and
-/// the part replaces its start.
-pub(super) async fn reduce_scatter(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &Buffer,
-    counts: &[u64],
-    op: &Op,
-) -> Result<()> {
-    op.check(receive.datatype())?;
-    if counts.len() != peers.all() {
-        return Err(Cause::Argument("there must be one count per process").into());
+impl Collective for ReduceScatterBlock {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::ReduceScatterBlock)
     }
+
+    fn calls_program(&self) -> bool {
+        self.op.calls_program()
+    }
+
+    fn check(&self, members: Members) -> Result<()> {
+        let total = self.count.checked_mul(members.all as u64);
+        check(&self.send, &self.receive, (total, self.count), &self.op)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let own = self.send.or(&self.receive);
+        let counts = vec![self.count; peers.all()];
+        Ok(Some(reduce_scatter(
+            peers,
+            own,
+            (&self.receive, counts),
+            &self.op,
+        )))
+    }
+}
+
+/// Checks the buffers: `total` elements in all, or too many to be counted, of which `own` are this
+/// process's.
+fn check(send: &Input, receive: &Buffer, (total, own): (Option<u64>, u64), op: &Op) -> Result<()> {
+    op.check(receive.datatype())?;
     let too_many = Cause::Count {
         count: u64::MAX,
         size: receive.datatype().size(),
     };
-    let total = counts
-        .iter()
-        .try_fold(0u64, |sum, &count| sum.checked_add(count));
     let whole = send.or(receive).part(0, total.ok_or(too_many)?);
     whole.check()?;
-    let own = receive.part(0, counts[peers.here()]);
-    own.check()?;
+    let place = receive.part(0, own);
+    place.check()?;
+    let given = match send {
+        Input::Buffer(_) => Some(Given::Equal(&whole, 1)),
+        Input::InPlace => None,
+    };
+    Given::Equal(&place, 1).refuse_overlap(given, SEND_IN_PLACE)
+}
+
+/// Reduces vectors and gives each process its part: `counts[rank]` elements to each rank, in rank
+/// order. The part goes to the start of `receive`.
+pub(super) async fn reduce_scatter(
+    peers: &impl Peers,
+    own: &Buffer,
+    (receive, counts): (&Buffer, Vec<u64>),
+    op: &Op,
+) -> Result<()> {
+    let whole = own.part(0, counts.iter().sum());
+    let place = receive.part(0, counts[peers.here()]);
     let result = reduce::to_root(peers, &whole, (op, 0)).await?;
-    let blocks = result.as_ref().map(|result| blocks_of(result, counts));
+    let blocks = result.as_ref().map(|result| blocks_of(result, &counts));
     if whole.count() == 0 {
         return Ok(());
     }
-    scatter::direct(peers, &own, blocks.as_deref(), 0).await
+    scatter::direct(peers, &place, blocks.as_deref(), 0).await
 }
 
 /// The part of each process in the result.

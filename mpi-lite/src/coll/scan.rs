@@ -1,119 +1,133 @@
 //! Prefix reductions. Source: MPI 5.0, 6.11.
 
-use super::buffers::{Input, check_counts, keep};
+use super::buffers::{Input, keep};
 use super::choose::{self, Prefix, nearness};
+use super::collective::{Begun, Collective};
 use super::partial::Partial;
-
+use super::reduce::check_operands;
 use super::shared;
-use crate::comm::{Begun, Communicator, Operation, Peers, finish};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
-/// Prefix reductions.
-impl Communicator {
-    /// Reduces the elements of all ranks up to this one into `receive`.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allreduce`].
-    ///
-    /// Source: MPI 5.0, 6.11.1.
-    pub fn scan(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        finish(scan(&self.within(Operation::Scan), send, receive, op))
+/// Reduces the elements of all ranks up to this one.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Allreduce`](super::Allreduce).
+///
+/// Source: MPI 5.0, 6.11.1.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// The elements of this process. In place, they lie in `receive`.
+    pub send: Input,
+    /// Where the result goes.
+    pub receive: Buffer,
+    /// The operator.
+    pub op: Op,
+}
+
+/// Reduces the elements of all ranks below this one. At rank 0 `receive` stays as it is.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Allreduce`](super::Allreduce).
+///
+/// Source: MPI 5.0, 6.11.2.
+#[derive(Clone, Debug)]
+pub struct Exscan {
+    /// The elements of this process. In place, they lie in `receive`.
+    pub send: Input,
+    /// Where the result goes.
+    pub receive: Buffer,
+    /// The operator.
+    pub op: Op,
+}
+
+impl Collective for Scan {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Scan)
     }
 
-    /// Reduces the elements of all ranks below this one into `receive`, which stays as it is at
-    /// rank 0.
-    ///
-    /// # Errors
-    /// As for [`Communicator::allreduce`].
-    ///
-    /// Source: MPI 5.0, 6.11.2.
-    pub fn exscan(&self, send: &Input, receive: &Buffer, op: &Op) -> Result<()> {
-        let peers = self.within(Operation::Exscan);
-        finish(exscan(&peers, send, receive, op))
+    fn calls_program(&self) -> bool {
+        self.op.calls_program()
+    }
+
+    #[inline]
+    fn check(&self, _members: Members) -> Result<()> {
+        check_operands(&self.send, &self.receive, &self.op)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
+        if is_done(peers, Operation::Scan, own, result)? {
+            return Ok(None);
+        }
+        Ok(Some(scan(peers, own, &self.receive, &self.op)))
     }
 }
 
-/// Reduces the elements of ranks `0..=here` into `receive`.
-pub(super) fn scan(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &Buffer,
-    op: &Op,
-) -> Begun<impl Future<Output = Result<()>>> {
-    let begun = begin(peers, Operation::Scan, send, (receive, op))?;
-    Ok(begun.map(|own| scan_by_messages(peers, own, receive, op)))
+impl Collective for Exscan {
+    fn call(&self) -> Call {
+        Call::of_all(Operation::Exscan)
+    }
+
+    fn calls_program(&self) -> bool {
+        self.op.calls_program()
+    }
+
+    #[inline]
+    fn check(&self, _members: Members) -> Result<()> {
+        check_operands(&self.send, &self.receive, &self.op)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let (own, result) = (self.send.or(&self.receive), (&self.receive, &self.op));
+        if is_done(peers, Operation::Exscan, own, result)? {
+            return Ok(None);
+        }
+        Ok(Some(exscan(peers, own, &self.receive, &self.op)))
+    }
 }
 
-async fn scan_by_messages(
+/// Reduces in shared memory if the processes can. Returns true if nothing is left to be done.
+fn is_done(
     peers: &impl Peers,
-    own: Buffer,
-    receive: &Buffer,
-    op: &Op,
-) -> Result<()> {
-    match lower_ranks(peers, &own, op).await? {
+    kind: Operation,
+    own: &Buffer,
+    result: (&Buffer, &Op),
+) -> Result<bool> {
+    if own.count() == 0 {
+        return Ok(true);
+    }
+    let choice = choose::prefix(own.bytes()?, peers.all(), nearness(peers));
+    match (choice, peers.at_site()) {
+        (Prefix::All, Some(at_site)) => shared::prefix_by_all(at_site, kind, own, result)?,
+        (Prefix::Last, Some(at_site)) => shared::prefix_by_last(at_site, kind, own, result)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+async fn scan(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
+    match lower_ranks(peers, own, op).await? {
         Some(lower) => {
-            let mut result = Partial::copy_of(&own)?;
+            let mut result = Partial::copy_of(own)?;
             result.fold_left(&lower, op)?;
             receive.copy_from(result.buffer())?;
         }
-        None => keep(&own, receive)?,
+        None => keep(own, receive)?,
     }
     Ok(())
 }
 
-/// Reduces the elements of ranks `0..here` into `receive`, which stays as it is at rank 0.
-pub(super) fn exscan(
-    peers: &impl Peers,
-    send: &Input,
-    receive: &Buffer,
-    op: &Op,
-) -> Begun<impl Future<Output = Result<()>>> {
-    let begun = begin(peers, Operation::Exscan, send, (receive, op))?;
-    Ok(begun.map(|own| exscan_by_messages(peers, own, receive, op)))
-}
-
-async fn exscan_by_messages(
-    peers: &impl Peers,
-    own: Buffer,
-    receive: &Buffer,
-    op: &Op,
-) -> Result<()> {
-    if let Some(lower) = lower_ranks(peers, &own, op).await? {
+async fn exscan(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
+    if let Some(lower) = lower_ranks(peers, own, op).await? {
         receive.copy_from(lower.buffer())?;
     }
     Ok(())
-}
-
-/// Checks the arguments, and reduces in shared memory if the processes can. Returns what must be
-/// reduced by messages.
-fn begin(
-    peers: &impl Peers,
-    kind: Operation,
-    send: &Input,
-    result: (&Buffer, &Op),
-) -> Result<Option<Buffer>> {
-    let (receive, op) = result;
-    let Some(own) = prepare(send, receive, op)? else {
-        return Ok(None);
-    };
-    let choice = choose::prefix(own.bytes()?, peers.all(), nearness(peers));
-    match (choice, peers.at_site()) {
-        (Prefix::All, Some(at_site)) => shared::prefix_by_all(at_site, kind, &own, result)?,
-        (Prefix::Last, Some(at_site)) => shared::prefix_by_last(at_site, kind, &own, result)?,
-        _ => return Ok(Some(own)),
-    }
-    Ok(None)
-}
-
-/// Checks the arguments. Returns `None` if there is nothing to do.
-fn prepare(send: &Input, receive: &Buffer, op: &Op) -> Result<Option<Buffer>> {
-    op.check(receive.datatype())?;
-    receive.check()?;
-    send.check()?;
-    let own = send.or(receive);
-    check_counts(&own, receive)?;
-    Ok((own.count() > 0).then_some(own))
 }
 
 /// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the

@@ -1,74 +1,104 @@
 //! Scattering from one process. Source: MPI 5.0, 6.6.
 
-use super::buffers::{Input, at_root, keep, lay_down, one_per_process, parts};
+use super::buffers::{
+    Given, Input, RECEIVE_IN_PLACE, at_root, check_blocks, check_each, check_room, keep, lay_down,
+    parts,
+};
 use super::choose::{self, Rooted};
+use super::collective::{Begun, Collective};
 use super::tree::lowest_bit;
-
-use crate::comm::{Communicator, Operation, Peers, drive};
+use crate::comm::{Call, Members, Operation, Peers};
 use crate::data::Buffer;
 use crate::error::Result;
 
-/// Scattering from one process.
-impl Communicator {
-    /// Gives each process its block of the root's `send`, which only the root gives and which
-    /// counts elements *per process*. At the root `receive` may be in place: its block stays.
-    ///
-    /// # Errors
-    /// As for [`Communicator::gather`].
-    ///
-    /// Source: MPI 5.0, 6.6.
-    pub fn scatter(&self, send: Option<&Buffer>, receive: &Input, root: i32) -> Result<()> {
-        let peers = self.within_rooted(Operation::Scatter, root);
-        drive(scatter(&peers, send, receive, root))
+/// Gives each process its block of the root's.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Gather`](super::Gather).
+///
+/// Source: MPI 5.0, 6.6.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    /// Of the root alone: the first block, which counts elements *per process*. The others follow.
+    pub send: Option<Buffer>,
+    /// Where the block of this process goes. The root's may stay in place.
+    pub receive: Input,
+    /// The rank of the root.
+    pub root: i32,
+}
+
+impl Collective for Scatter {
+    fn call(&self) -> Call {
+        Call::rooted(Operation::Scatter, self.root)
     }
 
-    /// Like [`Communicator::scatter`], with one block per process at the root (`MPI_Scatterv`).
-    ///
-    /// # Errors
-    /// As for [`Communicator::gather`].
-    ///
-    /// Source: MPI 5.0, 6.6.
-    pub fn scatterv(&self, send: Option<&[Buffer]>, receive: &Input, root: i32) -> Result<()> {
-        let peers = self.within_rooted(Operation::Scatterv, root);
-        drive(scatterv(&peers, send, receive, root))
+    fn check(&self, members: Members) -> Result<()> {
+        if !members.is_root(self.root)? {
+            return self.receive.required()?.check().map(drop);
+        }
+        let send = at_root(self.send.as_ref())?;
+        check_blocks(send, members.all)?;
+        check_room(&self.receive, send)?;
+        let blocks = Given::Equal(send, members.all as u32);
+        blocks.refuse_overlap(Given::by(&self.receive, 1), RECEIVE_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let root = self.root as usize;
+        let blocks = self.send.as_ref().filter(|_| peers.here() == root);
+        let blocks = blocks.map(|send| parts(send, peers.all()));
+        let own = own_place(peers, &self.receive, blocks.as_deref())?;
+        let choice = choose::rooted(own.bytes()?, peers.all());
+        Ok(Some(async move {
+            match choice {
+                Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
+                Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
+            }
+        }))
     }
 }
 
-/// Scatters equal blocks: `send` counts elements per process. At the root `receive` may be in
-/// place: its block stays where it is.
-pub(super) async fn scatter(
-    peers: &impl Peers,
-    send: Option<&Buffer>,
-    receive: &Input,
-    root: i32,
-) -> Result<()> {
-    let root = peers.check_root(root)?;
-    let blocks = match peers.here() == root {
-        true => Some(parts(at_root(send)?, peers.all())?),
-        false => None,
-    };
-    let own = own_place(peers, receive, blocks.as_deref())?;
-    match choose::rooted(own.check()?, peers.all()) {
-        Rooted::Tree => tree(peers, &own, blocks.as_deref(), root).await,
-        Rooted::Direct => direct(peers, &own, blocks.as_deref(), root).await,
-    }
+/// Gives each process its block, of different lengths.
+///
+/// The [cause](crate::error::Cause) of an error is as for [`Gather`](super::Gather).
+///
+/// Source: MPI 5.0, 6.6.
+#[derive(Clone, Debug)]
+pub struct Scatterv {
+    /// Of the root alone: a block for each process.
+    pub send: Option<Vec<Buffer>>,
+    /// Where the block of this process goes. The root's may stay in place.
+    pub receive: Input,
+    /// The rank of the root.
+    pub root: i32,
 }
 
-/// Scatters blocks of different sizes: one per process.
-pub(super) async fn scatterv(
-    peers: &impl Peers,
-    send: Option<&[Buffer]>,
-    receive: &Input,
-    root: i32,
-) -> Result<()> {
-    let root = peers.check_root(root)?;
-    let blocks = match peers.here() == root {
-        true => Some(one_per_process(at_root(send)?, peers.all())?),
-        false => None,
-    };
-    let own = own_place(peers, receive, blocks)?;
-    own.check()?;
-    direct(peers, &own, blocks, root).await
+impl Collective for Scatterv {
+    fn call(&self) -> Call {
+        Call::rooted(Operation::Scatterv, self.root)
+    }
+
+    fn check(&self, members: Members) -> Result<()> {
+        if !members.is_root(self.root)? {
+            return self.receive.required()?.check().map(drop);
+        }
+        let send = at_root(self.send.as_ref())?;
+        check_each(send, members.all)?;
+        check_room(&self.receive, &send[members.here])?;
+        Given::Each(send).refuse_overlap(Given::by(&self.receive, 1), RECEIVE_IN_PLACE)
+    }
+
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a> {
+        let root = self.root as usize;
+        let blocks = self.send.as_deref().filter(|_| peers.here() == root);
+        let own = own_place(peers, &self.receive, blocks)?;
+        Ok(Some(async move { direct(peers, &own, blocks, root).await }))
+    }
 }
 
 /// Returns where this process's block goes. At the root it may stay in place.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use super::tests::on_one_node;
+use super::tests::{allgather, allreduce, alltoall, bcast, exscan, on_one_node, reduce, scan};
 use super::*;
 use crate::comm::Communicator;
 use crate::data::{Area, Basic, Buffer, Datatype, Op, UserOp};
@@ -115,7 +115,7 @@ impl Walker {
         let longest = [1, 6, 7, 500, 700][self.steps.roll(5) as usize];
         let len = self.steps.roll(longest + 1) as usize;
         match self.steps.roll(15) {
-            0 | 1 => comm.barrier().unwrap(),
+            0 | 1 => comm.run(&Barrier).unwrap(),
             2 | 3 => self.allreduce(&comm, len),
             4 | 5 => self.bcast(&comm, root, len),
             6 | 7 => self.reduce(&comm, root, len),
@@ -144,7 +144,8 @@ impl Walker {
     fn scan(&self, comm: &Communicator, len: usize) {
         let mut own = bytes_of(&brought(self.me, self.step, len));
         let own = pairs(&mut own);
-        comm.scan(&Input::InPlace, &own, &composition()).unwrap();
+        comm.run(&scan(Input::InPlace, &own, &composition()))
+            .unwrap();
         let expected = self.expected_of(comm, comm.rank() + 1, len);
         assert_eq!(own.pack(), bytes_of(&expected.unwrap()));
     }
@@ -154,7 +155,7 @@ impl Walker {
         let mut room = own.clone();
         let result = pairs(&mut room);
         let own = Input::Buffer(pairs(&mut own));
-        comm.exscan(&own, &result, &composition()).unwrap();
+        comm.run(&exscan(own, &result, &composition())).unwrap();
         let expected = self.expected_of(comm, comm.rank(), len);
         let untouched = || brought(self.me, self.step, len);
         assert_eq!(result.pack(), bytes_of(&expected.unwrap_or_else(untouched)));
@@ -163,7 +164,7 @@ impl Walker {
     fn allreduce(&self, comm: &Communicator, len: usize) {
         let mut own = bytes_of(&brought(self.me, self.step, len));
         let own = pairs(&mut own);
-        comm.allreduce(&Input::InPlace, &own, &composition())
+        comm.run(&allreduce(Input::InPlace, &own, &composition()))
             .unwrap();
         assert_eq!(own.pack(), bytes_of(&self.expected(comm, len)));
     }
@@ -175,7 +176,7 @@ impl Walker {
         let is_root = comm.rank() == root;
         let own = Input::Buffer(pairs(&mut own));
         let receive = is_root.then_some(&result);
-        comm.reduce(&own, receive, &composition(), root as i32)
+        comm.run(&reduce(own, receive, &composition(), root as i32))
             .unwrap();
         assert!(!is_root || result.pack() == bytes_of(&self.expected(comm, len)));
     }
@@ -183,7 +184,7 @@ impl Walker {
     fn bcast(&self, comm: &Communicator, root: u32, len: usize) {
         let from = comm.group().members()[root as usize].0;
         let mut room = bytes_of(&brought(self.me, self.step, len));
-        comm.bcast(&Buffer::of_bytes(&mut room), root as i32)
+        comm.run(&bcast(&Buffer::of_bytes(&mut room), root as i32))
             .unwrap();
         assert_eq!(room, bytes_of(&brought(from, self.step, len)));
     }
@@ -193,7 +194,7 @@ impl Walker {
         let mut room = vec![0; own.len() * comm.size() as usize];
         let place = Buffer::of_bytes(&mut room).part(0, own.len() as u64);
         let own = Input::Buffer(Buffer::of_bytes(&mut own));
-        comm.allgather(&own, &place).unwrap();
+        comm.run(&allgather(own, &place)).unwrap();
         let all = comm.group().members().iter();
         let expected = all.flat_map(|&peer| bytes_of(&brought(peer.0, self.step, len)));
         assert_eq!(room, expected.collect::<Vec<_>>());
@@ -213,7 +214,7 @@ impl Walker {
         let mut room = letters(&|other| (self.me, other));
         let block = room.len() as u64 / u64::from(comm.size());
         let place = Buffer::of_bytes(&mut room).part(0, block);
-        comm.alltoall(&Input::InPlace, &place).unwrap();
+        comm.run(&alltoall(Input::InPlace, &place)).unwrap();
         assert_eq!(room, letters(&|other| (other, self.me)));
     }
 
@@ -240,8 +241,11 @@ impl Walker {
         let buffers = |all: &mut [Vec<u8>]| -> Vec<Buffer> {
             all.iter_mut().map(|one| Buffer::of_bytes(one)).collect()
         };
-        comm.alltoallw(Some(&buffers(&mut own)), &buffers(&mut room))
-            .unwrap();
+        comm.run(&Alltoallw {
+            send: Some(buffers(&mut own)),
+            receive: buffers(&mut room),
+        })
+        .unwrap();
         assert_eq!(room, expected);
     }
 
@@ -255,7 +259,7 @@ impl Walker {
         let to = Dest::Rank(((rank + 1) % size) as i32);
         let receive = comm.irecv(Area::of_bytes(&mut room), source, TagSelector::Tag(3));
         let send = comm.isend(Area::of_bytes(&mut own), to, 3, Mode::Standard);
-        comm.barrier().unwrap();
+        comm.run(&Barrier).unwrap();
         for request in [receive, send] {
             comm.engine().wait(Some(request.unwrap())).unwrap();
         }
@@ -307,11 +311,11 @@ fn places_are_used_again_but_not_before_all_have_left_them() {
                     std::thread::yield_now();
                 }
                 let mut word = [round as u8, comm.rank() as u8];
-                comm.bcast(&Buffer::of_bytes(&mut word), 0).unwrap();
+                comm.run(&bcast(&Buffer::of_bytes(&mut word), 0)).unwrap();
                 assert_eq!(word, [round as u8, 0]);
                 drop(comm);
                 let pair = world.split(Some(world.rank().min(1)), 0).unwrap().unwrap();
-                pair.barrier().unwrap();
+                pair.run(&Barrier).unwrap();
             }
         });
     }
@@ -324,11 +328,11 @@ fn a_communicator_without_a_place_uses_messages() {
         let met = all.iter().filter(|comm| comm.at_site().is_some()).count();
         assert_eq!(met, 63);
         for comm in &all {
-            comm.barrier().unwrap();
+            comm.run(&Barrier).unwrap();
         }
         drop(all);
         // Both have left: the first one to come may not know it yet.
-        world.barrier().unwrap();
+        world.run(&Barrier).unwrap();
         assert!(world.dup().unwrap().at_site().is_some());
     });
 }
@@ -346,7 +350,9 @@ fn a_root_does_not_write_over_what_others_have_still_to_read() {
                 let is_root = world.rank() == round / 50 % 3;
                 let mut room = vec![if is_root { round as u8 } else { 0 }; len];
                 let root = (round / 50 % 3) as i32;
-                world.bcast(&Buffer::of_bytes(&mut room), root).unwrap();
+                world
+                    .run(&bcast(&Buffer::of_bytes(&mut room), root))
+                    .unwrap();
                 assert!(room.iter().all(|&byte| byte == round as u8));
             }
         });
@@ -357,7 +363,7 @@ fn a_root_does_not_write_over_what_others_have_still_to_read() {
 fn a_longer_broadcast_than_the_buffer_is_an_error() {
     on_one_node(2, false, &|world| {
         let mut room = vec![1; if world.rank() == 0 { 100 } else { 10 }];
-        let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
+        let outcome = world.run(&bcast(&Buffer::of_bytes(&mut room), 0));
         if world.rank() == 1 {
             let error = outcome.unwrap_err();
             assert!(matches!(
@@ -395,15 +401,15 @@ fn what_fits_no_buffer_goes_in_several_epochs() {
             let (_all, all) = room(&vec![0; SIZE * COUNT * 4]);
             let send = Input::Buffer(of_one(&own));
             let before = world.at_site().unwrap().site().site_id().last;
-            world.alltoall(&send, &of_one(&all)).unwrap();
+            world.run(&alltoall(send.clone(), &of_one(&all))).unwrap();
             let epochs = world.at_site().unwrap().site().site_id().last - before;
             assert_eq!(epochs, 2, "80,000 bytes in buffers of 65,536");
             assert_eq!(all.pack(), letters(&|other| (other, me)));
-            world.alltoall(&Input::InPlace, &of_one(&own)).unwrap();
+            world.run(&alltoall(Input::InPlace, &of_one(&own))).unwrap();
             assert_eq!(own.pack(), letters(&|other| (other, me)), "in place");
             let mine = own.part((me * COUNT) as i64, COUNT as u64);
             world
-                .allgather(&Input::Buffer(mine), &of_one(&all))
+                .run(&allgather(Input::Buffer(mine), &of_one(&all)))
                 .unwrap();
             assert_eq!(all.pack(), letters(&|other| (other, other)));
         });
@@ -423,7 +429,12 @@ fn blocks_that_fit_no_buffer_go_as_messages() {
                 all.iter_mut().map(|one| Buffer::of_bytes(one)).collect()
             };
             let (send, receive) = (buffers(&mut own), buffers(&mut room));
-            world.alltoallw(Some(&send), &receive).unwrap();
+            world
+                .run(&Alltoallw {
+                    send: Some(send),
+                    receive,
+                })
+                .unwrap();
             let is_right =
                 |(from, block): (usize, &Vec<u8>)| block.iter().all(|&it| it == from as u8);
             assert!(room.iter().enumerate().all(is_right));
@@ -438,14 +449,14 @@ fn longer_blocks_than_their_places_are_an_error_everywhere() {
             let (mut own, mut room) = ([1; 30], [0; 27]);
             let send = Input::Buffer(Buffer::of_bytes(&mut own).part(0, 10));
             let place = Buffer::of_bytes(&mut room).part(0, 9);
-            let error = world.alltoall(&send, &place).unwrap_err();
+            let error = world.run(&alltoall(send.clone(), &place)).unwrap_err();
             let expected = Cause::Truncate { len: 10, room: 9 };
             assert_eq!(
                 error.cause(),
                 &expected,
                 "oversubscribed: {is_oversubscribed}"
             );
-            world.barrier().unwrap();
+            world.run(&Barrier).unwrap();
         });
     }
 }
@@ -458,7 +469,7 @@ fn different_collectives_at_a_time_are_an_error() {
             let mut room = [0; 8];
             let len = if world.rank() == 0 { 8 } else { 4 };
             let part = Buffer::of_bytes(&mut room[..len]);
-            let outcome = world.allreduce(&Input::InPlace, &part, &Op::Bor);
+            let outcome = world.run(&allreduce(Input::InPlace, &part, &Op::Bor));
             wrong.fetch_add(usize::from(outcome.is_err()), Ordering::SeqCst);
         });
         assert_eq!(wrong.load(Ordering::SeqCst), 2, "somebody did not notice");
@@ -475,19 +486,19 @@ fn two_roots_of_a_broadcast_are_named_at_the_next_epoch() {
                 let me = world.rank() as i32;
                 let mut room = [0; 8];
                 let all = Buffer::of_bytes(&mut room);
-                world.bcast(&all, me).unwrap();
+                world.run(&bcast(&all, me)).unwrap();
                 let mut wide = [0; 16];
                 let part = Buffer::of_bytes(&mut wide).part(0, 8);
                 let outcome = match next {
-                    "barrier" => world.barrier(),
-                    "allreduce" => world.allreduce(&Input::InPlace, &all, &Op::Bor),
+                    "barrier" => world.run(&Barrier),
+                    "allreduce" => world.run(&allreduce(Input::InPlace, &all, &Op::Bor)),
                     "reduce" => {
                         let receive = (me == 0).then_some(&part);
                         let own = Input::Buffer(all.clone());
-                        world.reduce(&own, receive, &Op::Bor, 0)
+                        world.run(&reduce(own, receive, &Op::Bor, 0))
                     }
-                    "bcast" => world.bcast(&all, 0),
-                    _ => world.allgather(&Input::Buffer(all.clone()), &part),
+                    "bcast" => world.run(&bcast(&all, 0)),
+                    _ => world.run(&allgather(Input::Buffer(all.clone()), &part)),
                 };
                 if let Err(error) = outcome {
                     let text = error.to_string();
@@ -523,7 +534,7 @@ fn a_sleeping_member_notices_that_the_root_of_a_long_broadcast_sends_nothing() {
                 sleeper.send(Arc::clone(world.engine())).unwrap();
             }
             let mut room = vec![0; if is_root { 100 } else { 100_000 }];
-            let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
+            let outcome = world.run(&bcast(&Buffer::of_bytes(&mut room), 0));
             assert_eq!(outcome.is_ok(), is_root);
         });
     }
@@ -540,7 +551,7 @@ fn a_broadcast_that_is_short_at_its_root_and_long_elsewhere_ends() {
                 // One of them finds it out, which ends a job; here the others are told one by one.
                 let is_last = world.rank() as usize == size - 1;
                 if is_root || is_last || size == 2 {
-                    let outcome = world.bcast(&Buffer::of_bytes(&mut room), 0);
+                    let outcome = world.run(&bcast(&Buffer::of_bytes(&mut room), 0));
                     if let Err(error) = outcome {
                         let text = error.to_string();
                         assert!(text.contains("MPI_Bcast(root 0)"), "{text}");

@@ -11,11 +11,11 @@ use rmpp_core::sim::Faults;
 
 use super::*;
 use crate::clock::{Clock, Instant};
-use crate::comm::{Call, Communicator, Operation, TaskPeers, go_on};
+use crate::comm::Communicator;
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{Completion, Engine, Lane, Request, WaitPolicy};
-use crate::error::Cause;
+use crate::error::{Cause, Result};
 use crate::transport::shm::tests::Dice;
 use crate::transport::sim::Air;
 use crate::transport::{Link, Loopback, PeerId, Progress};
@@ -97,17 +97,14 @@ fn ints(bytes: &mut [u8]) -> Buffer {
     Buffer::at(all.origin(), bytes.len() as u64 / 4, Basic::Int.into())
 }
 
+fn start_bcast(world: &Communicator, buffer: Buffer, root: i32) -> Result<Request> {
+    world.start(Bcast { buffer, root })
+}
+
 /// A nonblocking allreduce in place.
 fn start_allreduce(world: &Communicator, buffer: &Buffer, op: &Op) -> Request {
-    let (buffer, op) = (buffer.clone(), op.clone());
-    let call = Call::of_all(Operation::Allreduce);
-    world.start(
-        call,
-        op.calls_program(),
-        move |peers: TaskPeers| async move {
-            go_on(allreduce::allreduce(&peers, &Input::InPlace, &buffer, &op)).await
-        },
-    )
+    let (send, receive, op) = (Input::InPlace, buffer.clone(), op.clone());
+    world.start(Allreduce { send, receive, op }).unwrap()
 }
 
 /// More than are active at a time, of several kinds and lengths, each process at its own speed.
@@ -129,12 +126,12 @@ fn many_at_a_time_do_not_take_each_others_messages() {
             for (at, room) in rooms.iter_mut().enumerate() {
                 let root = at % size;
                 let request = match at % 3 {
-                    0 => comm.ibarrier(),
+                    0 => comm.start(Barrier).unwrap(),
                     1 => {
                         if rank != root {
                             room.fill(0);
                         }
-                        comm.ibcast(Buffer::of_bytes(room), root as i32).unwrap()
+                        start_bcast(comm, Buffer::of_bytes(room), root as i32).unwrap()
                     }
                     _ => start_allreduce(comm, &ints(room), &Op::Sum),
                 };
@@ -182,16 +179,16 @@ fn tasks_that_wait_for_a_lost_process_fail_and_their_buffers_are_free() {
     let mut room = [0; 5000];
     let (comm, buffer) = (&world.comms[0], Buffer::of_bytes(&mut room));
     let requests = [
-        (0, comm.ibarrier()),
-        (0, comm.ibcast(buffer, 1).unwrap()),
-        (0, comm.ibarrier()),
+        (0, comm.start(Barrier).unwrap()),
+        (0, start_bcast(comm, buffer, 1).unwrap()),
+        (0, comm.start(Barrier).unwrap()),
     ];
     for ended in world.run(&requests) {
         let error = ended.error.expect("the other process is lost");
         assert!(matches!(error.cause(), Cause::Lost { rank: 1, .. }));
     }
     // What begins now need not wait for that.
-    let ended = world.run(&[(0, comm.ibarrier())]);
+    let ended = world.run(&[(0, comm.start(Barrier).unwrap())]);
     assert!(ended[0].error.is_some());
     assert_eq!(world.engine(0).with(|lane| lane.survey().posted), 0);
 }
@@ -200,8 +197,8 @@ fn tasks_that_wait_for_a_lost_process_fail_and_their_buffers_are_free() {
 fn different_nonblocking_collectives_are_an_error_that_names_both_calls() {
     let world = World::new(2, 1);
     let mut room = [0; 4];
-    let barrier = world.comms[0].ibarrier();
-    let bcast = world.comms[1].ibcast(Buffer::of_bytes(&mut room), 0);
+    let barrier = world.comms[0].start(Barrier).unwrap();
+    let bcast = start_bcast(&world.comms[1], Buffer::of_bytes(&mut room), 0);
     let ended = world.run(&[(1, bcast.unwrap())]);
     let error = ended[0].error.as_ref().expect("they differ").to_string();
     let words = "rank 1 of the communicator called MPI_Ibcast(root 0) but rank 0 called \
@@ -216,8 +213,8 @@ fn an_active_collective_is_neither_cancelled_nor_freed() {
     let world = World::new(2, 1);
     let refused = Err(Cause::Irrevocable.into());
     let requests = [
-        (0, world.comms[0].ibarrier()),
-        (1, world.comms[1].ibarrier()),
+        (0, world.comms[0].start(Barrier).unwrap()),
+        (1, world.comms[1].start(Barrier).unwrap()),
     ];
     for (rank, request) in requests {
         world.engine(rank).with(|lane| {
@@ -234,8 +231,8 @@ fn an_active_collective_is_neither_cancelled_nor_freed() {
 fn a_persistent_collective_runs_as_often_as_it_is_started_and_is_freed_between() {
     let world = World::new(1, 1);
     let (comm, mut room) = (&world.comms[0], [0; 4]);
-    let send = Input::InPlace;
-    let request = comm.allreduce_init(send, ints(&mut room), Op::Sum).unwrap();
+    let (send, receive, op) = (Input::InPlace, ints(&mut room), Op::Sum);
+    let request = comm.plan(Allreduce { send, receive, op }).unwrap();
     let engine = world.engine(0);
     for value in 1..=3_i32 {
         ints(&mut room).unpack(&value.to_ne_bytes());
@@ -255,9 +252,10 @@ fn a_persistent_collective_runs_as_often_as_it_is_started_and_is_freed_between()
 fn wrong_arguments_start_nothing() {
     let world = World::new(2, 1);
     let (comm, mut room) = (&world.comms[0], [0; 8]);
-    let refused = comm.ibcast(Buffer::of_bytes(&mut room), 2);
+    let refused = start_bcast(comm, Buffer::of_bytes(&mut room), 2);
     assert_eq!(refused, Err(Cause::Root { root: 2, size: 2 }.into()));
-    let refused = comm.allreduce_init(Input::InPlace, ints(&mut room), Op::Minloc);
+    let (send, receive, op) = (Input::InPlace, ints(&mut room), Op::Minloc);
+    let refused = comm.plan(Allreduce { send, receive, op });
     assert!(matches!(refused.unwrap_err().cause(), Cause::Op { .. }));
     assert_eq!(world.engine(0).with(|lane| lane.survey().requests), 0);
 }

@@ -2,16 +2,19 @@
 //! waits until it is received, so an algorithm that leans on buffering hangs, and is found out.
 //! Then the same over shared memory, where small ones take other ways.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::buffers::parts;
+use super::collective::finish;
 use super::*;
 use crate::clock::Clock;
-use crate::comm::{Communicator, Operation, Peers, drive, finish};
+use crate::comm::{Call, Communicator, Members, Operation, Peers, drive};
 use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
@@ -29,16 +32,16 @@ const STUCK: Duration = Duration::from_secs(300);
 struct Member {
     rank: usize,
     data_to: Vec<Sender<Vec<u8>>>,
-    data_from: Vec<Receiver<Vec<u8>>>,
+    data_from: Vec<Mutex<Receiver<Vec<u8>>>>,
     taken_to: Vec<Sender<()>>,
-    taken_from: Vec<Receiver<()>>,
+    taken_from: Vec<Mutex<Receiver<()>>>,
     /// How many messages it has sent.
-    sent: Cell<usize>,
+    sent: AtomicUsize,
 }
 
 impl Member {
     fn put(&self, to: usize, buffer: &Buffer) {
-        self.sent.set(self.sent.get() + 1);
+        self.sent.fetch_add(1, Ordering::Relaxed);
         self.data_to[to]
             .send(buffer.pack())
             .expect("its thread runs");
@@ -46,6 +49,7 @@ impl Member {
 
     fn wait_taken(&self, to: usize) {
         self.taken_from[to]
+            .lock()
             .recv_timeout(STUCK)
             .expect("a receive must follow");
     }
@@ -68,6 +72,7 @@ impl Peers for Member {
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         let bytes = self.data_from[from]
+            .lock()
             .recv_timeout(STUCK)
             .expect("a send must follow");
         assert_eq!(
@@ -98,40 +103,35 @@ impl Peers for Process {
     fn here(&self) -> usize {
         match self {
             Self::Strict(member) => member.here(),
-            Self::OnOneNode(world) => world.within(Operation::Barrier).here(),
+            Self::OnOneNode(world) => world.within(NO_CALL).here(),
         }
     }
 
     fn all(&self) -> usize {
         match self {
             Self::Strict(member) => member.all(),
-            Self::OnOneNode(world) => world.within(Operation::Barrier).all(),
+            Self::OnOneNode(world) => world.within(NO_CALL).all(),
         }
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
         match self {
             Self::Strict(member) => member.send(to, buffer).await,
-            Self::OnOneNode(world) => world.within(Operation::Barrier).send(to, buffer).await,
+            Self::OnOneNode(world) => world.within(NO_CALL).send(to, buffer).await,
         }
     }
 
     async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()> {
         match self {
             Self::Strict(member) => member.receive(from, buffer).await,
-            Self::OnOneNode(world) => world.within(Operation::Barrier).receive(from, buffer).await,
+            Self::OnOneNode(world) => world.within(NO_CALL).receive(from, buffer).await,
         }
     }
 
     async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()> {
         match self {
             Self::Strict(member) => member.exchange(send, receive).await,
-            Self::OnOneNode(world) => {
-                world
-                    .within(Operation::Barrier)
-                    .exchange(send, receive)
-                    .await
-            }
+            Self::OnOneNode(world) => world.within(NO_CALL).exchange(send, receive).await,
         }
     }
 
@@ -143,17 +143,29 @@ impl Peers for Process {
     }
 }
 
-type Ends<T> = (Vec<Vec<Sender<T>>>, Vec<Vec<Receiver<T>>>);
+/// A call of the right kind for messages of any.
+const NO_CALL: Call = Call::of_all(Operation::Barrier);
+
+/// Checks and carries out an operation among `peers`.
+fn run(peers: &Process, collective: &impl Collective) -> Result<()> {
+    collective.check(Members {
+        here: peers.here(),
+        all: peers.all(),
+    })?;
+    finish(collective.begin(peers))
+}
+
+type Ends<T> = (Vec<Vec<Sender<T>>>, Vec<Vec<Mutex<Receiver<T>>>>);
 
 /// Channels from everybody to everybody, by owner of the end.
 fn mesh<T>(size: usize) -> Ends<T> {
     let mut to: Vec<Vec<Sender<T>>> = (0..size).map(|_| Vec::new()).collect();
-    let mut from: Vec<Vec<Receiver<T>>> = (0..size).map(|_| Vec::new()).collect();
+    let mut from: Vec<Vec<Mutex<Receiver<T>>>> = (0..size).map(|_| Vec::new()).collect();
     for sender in &mut to {
         for receiver in &mut from {
             let (tx, rx) = channel();
             sender.push(tx);
-            receiver.push(rx);
+            receiver.push(Mutex::new(rx));
         }
     }
     (to, from)
@@ -174,7 +186,7 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
                 data_from,
                 taken_to,
                 taken_from,
-                sent: Cell::new(0),
+                sent: AtomicUsize::new(0),
             };
             scope.spawn(move || {
                 let process = Process::Strict(member);
@@ -185,7 +197,7 @@ fn strict(size: usize, program: &(impl Fn(&Process) + Sync)) {
                 let left = member
                     .data_from
                     .iter()
-                    .filter(|from| from.try_recv().is_ok());
+                    .filter(|from| from.lock().try_recv().is_ok());
                 assert_eq!(left.count(), 0, "messages left at rank {rank} of {size}");
             });
         }
@@ -306,6 +318,74 @@ impl Room {
     }
 }
 
+pub(super) fn bcast(buffer: &Buffer, root: i32) -> Bcast {
+    let buffer = buffer.clone();
+    Bcast { buffer, root }
+}
+
+pub(super) fn reduce(send: Input, receive: Option<&Buffer>, op: &Op, root: i32) -> Reduce {
+    let (receive, op) = (receive.cloned(), op.clone());
+    Reduce {
+        send,
+        receive,
+        op,
+        root,
+    }
+}
+
+pub(super) fn allreduce(send: Input, receive: &Buffer, op: &Op) -> Allreduce {
+    let (receive, op) = (receive.clone(), op.clone());
+    Allreduce { send, receive, op }
+}
+
+pub(super) fn scan(send: Input, receive: &Buffer, op: &Op) -> Scan {
+    let (receive, op) = (receive.clone(), op.clone());
+    Scan { send, receive, op }
+}
+
+pub(super) fn exscan(send: Input, receive: &Buffer, op: &Op) -> Exscan {
+    let (receive, op) = (receive.clone(), op.clone());
+    Exscan { send, receive, op }
+}
+
+fn reduce_scatter(send: Input, receive: &Buffer, counts: &[u64], op: &Op) -> ReduceScatter {
+    let (receive, counts, op) = (receive.clone(), counts.to_vec(), op.clone());
+    ReduceScatter {
+        send,
+        receive,
+        counts,
+        op,
+    }
+}
+
+fn gather(send: Input, receive: Option<&Buffer>, root: i32) -> Gather {
+    let receive = receive.cloned();
+    Gather {
+        send,
+        receive,
+        root,
+    }
+}
+
+fn scatter(send: Option<&Buffer>, receive: Input, root: i32) -> Scatter {
+    let send = send.cloned();
+    Scatter {
+        send,
+        receive,
+        root,
+    }
+}
+
+pub(super) fn allgather(send: Input, receive: &Buffer) -> Allgather {
+    let receive = receive.clone();
+    Allgather { send, receive }
+}
+
+pub(super) fn alltoall(send: Input, receive: &Buffer) -> Alltoall {
+    let receive = receive.clone();
+    Alltoall { send, receive }
+}
+
 /// The roots worth trying: all of a few, some of many.
 fn roots(size: usize) -> Vec<i32> {
     let mut roots = vec![0, size / 2, size - 1];
@@ -330,13 +410,12 @@ const COUNTS: [usize; 4] = [0, 1, 5, 1100];
 
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
-    use std::sync::atomic::{AtomicUsize, Ordering};
     for size in SIZES {
         let come = AtomicUsize::new(0);
         world(size, |peers| {
             for _ in 1..=3 {
                 let before = come.fetch_add(1, Ordering::SeqCst);
-                finish(barrier::barrier(peers)).unwrap();
+                run(peers, &Barrier).unwrap();
                 let all = (before / size + 1) * size;
                 assert!(come.load(Ordering::SeqCst) >= all);
             }
@@ -354,7 +433,7 @@ fn a_broadcast_reaches_everybody() {
                     true => Room::of(&block(7, count), datatype),
                     false => Room::empty(count, datatype),
                 };
-                finish(bcast::broadcast(peers, &room.buffer, root)).unwrap();
+                run(peers, &bcast(&room.buffer, root)).unwrap();
                 assert_eq!(room.values(), block(7, count));
             }
         }
@@ -406,7 +485,7 @@ fn a_reduction_sums_over_all_at_the_root() {
                 let result = Room::empty(count, datatype);
                 let expected = sums(0..peers.all(), count);
                 let receive = is_root.then_some(&result.buffer);
-                finish(reduce::reduce(peers, &own.input(), receive, &op, root)).unwrap();
+                run(peers, &reduce(own.input(), receive, &op, root)).unwrap();
                 if is_root {
                     assert_eq!(result.values(), expected);
                 }
@@ -415,7 +494,7 @@ fn a_reduction_sums_over_all_at_the_root() {
                     true => (Input::InPlace, Some(&own.buffer)),
                     false => (own.input(), None),
                 };
-                finish(reduce::reduce(peers, &send, receive, &op, root)).unwrap();
+                run(peers, &reduce(send.clone(), receive, &op, root)).unwrap();
                 if is_root {
                     assert_eq!(own.values(), expected, "in place");
                 }
@@ -432,21 +511,9 @@ fn an_allreduce_sums_over_all_everywhere() {
             let own = Room::of(&block(peers.here(), count), datatype);
             let result = Room::empty(count, datatype);
             let expected = sums(0..peers.all(), count);
-            finish(allreduce::allreduce(
-                peers,
-                &own.input(),
-                &result.buffer,
-                &op,
-            ))
-            .unwrap();
+            run(peers, &allreduce(own.input(), &result.buffer, &op)).unwrap();
             assert_eq!(result.values(), expected);
-            finish(allreduce::allreduce(
-                peers,
-                &Input::InPlace,
-                &own.buffer,
-                &op,
-            ))
-            .unwrap();
+            run(peers, &allreduce(Input::InPlace, &own.buffer, &op)).unwrap();
             assert_eq!(own.values(), expected, "in place");
         }
     });
@@ -459,10 +526,10 @@ fn prefix_reductions_sum_over_the_lower_ranks() {
         for count in [0, 1, 5] {
             let own = Room::of(&block(here, count), datatype);
             let result = Room::empty(count, datatype);
-            finish(scan::scan(peers, &own.input(), &result.buffer, &op)).unwrap();
+            run(peers, &scan(own.input(), &result.buffer, &op)).unwrap();
             assert_eq!(result.values(), sums(0..here + 1, count));
             let result = Room::empty(count, datatype);
-            finish(scan::exscan(peers, &own.input(), &result.buffer, &op)).unwrap();
+            run(peers, &exscan(own.input(), &result.buffer, &op)).unwrap();
             let untouched = vec![-1; count];
             let expected = if here == 0 {
                 untouched
@@ -470,7 +537,7 @@ fn prefix_reductions_sum_over_the_lower_ranks() {
                 sums(0..here, count)
             };
             assert_eq!(result.values(), expected);
-            finish(scan::scan(peers, &Input::InPlace, &own.buffer, &op)).unwrap();
+            run(peers, &scan(Input::InPlace, &own.buffer, &op)).unwrap();
             assert_eq!(own.values(), sums(0..here + 1, count), "in place");
         }
     });
@@ -487,25 +554,11 @@ fn a_reduce_scatter_gives_each_its_part_of_the_sum() {
         let own = Room::of(&block(here, total), datatype);
         let result = Room::empty(part.len(), datatype);
         let send = own.input();
-        drive(reduce_scatter::reduce_scatter(
-            peers,
-            &send,
-            &result.buffer,
-            &counts,
-            &op,
-        ))
-        .unwrap();
+        run(peers, &reduce_scatter(send, &result.buffer, &counts, &op)).unwrap();
         let expected = &sums(0..size, total)[part.clone()];
         assert_eq!(result.values(), expected);
         let send = Input::InPlace;
-        drive(reduce_scatter::reduce_scatter(
-            peers,
-            &send,
-            &own.buffer,
-            &counts,
-            &op,
-        ))
-        .unwrap();
+        run(peers, &reduce_scatter(send, &own.buffer, &counts, &op)).unwrap();
         assert_eq!(&own.values()[..part.len()], expected, "in place");
     });
 }
@@ -547,32 +600,23 @@ fn operands_stay_in_rank_order_if_the_operator_does_not_commute() {
                 let own = || intervals(&vec![(here, here); count], &datatype);
                 let all: Vec<i32> = [0, last].repeat(count);
                 let result = own();
-                finish(allreduce::allreduce(
-                    peers,
-                    &own().input(),
-                    &result.buffer,
-                    &op,
-                ))
-                .unwrap();
+                run(peers, &allreduce(own().input(), &result.buffer, &op)).unwrap();
                 assert_eq!(result.values(), all);
                 for root in roots(size) {
                     let result = own();
                     let receive = (here == root).then_some(&result.buffer);
-                    finish(reduce::reduce(peers, &own().input(), receive, &op, root)).unwrap();
+                    run(peers, &reduce(own().input(), receive, &op, root)).unwrap();
                     assert!(here != root || result.values() == all);
                 }
                 let result = own();
-                finish(scan::scan(peers, &Input::InPlace, &result.buffer, &op)).unwrap();
+                run(peers, &scan(Input::InPlace, &result.buffer, &op)).unwrap();
                 assert_eq!(result.values(), [0, here].repeat(count));
                 let result = own();
-                finish(scan::exscan(peers, &own().input(), &result.buffer, &op)).unwrap();
+                run(peers, &exscan(own().input(), &result.buffer, &op)).unwrap();
                 assert!(here == 0 || result.values() == [0, here - 1].repeat(count));
                 let (whole, part) = (intervals(&vec![(here, here); size], &datatype), own());
                 let (send, place, counts) = (whole.input(), part.buffer.part(0, 1), vec![1; size]);
-                drive(reduce_scatter::reduce_scatter(
-                    peers, &send, &place, &counts, &op,
-                ))
-                .unwrap();
+                run(peers, &reduce_scatter(send, &place, &counts, &op)).unwrap();
                 assert_eq!(part.values()[..2], [0, last]);
             }
         });
@@ -591,13 +635,7 @@ fn a_gather_lays_the_blocks_in_rank_order() {
             let own = Room::of(&block(here, count), datatype);
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
-            drive(gather::gather(
-                peers,
-                &own.input(),
-                is_root.then_some(&place),
-                root,
-            ))
-            .unwrap();
+            run(peers, &gather(own.input(), is_root.then_some(&place), root)).unwrap();
             assert!(!is_root || all.values() == blocks(size, count));
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
@@ -606,13 +644,7 @@ fn a_gather_lays_the_blocks_in_rank_order() {
                 .copy_from(&own.buffer)
                 .unwrap();
             let send = if is_root { Input::InPlace } else { own.input() };
-            drive(gather::gather(
-                peers,
-                &send,
-                is_root.then_some(&place),
-                root,
-            ))
-            .unwrap();
+            run(peers, &gather(send, is_root.then_some(&place), root)).unwrap();
             assert!(!is_root || all.values() == blocks(size, count), "in place");
         }
     });
@@ -630,23 +662,11 @@ fn a_scatter_gives_each_its_block() {
             let own = Room::empty(count, datatype);
             let all = Room::of(&blocks(size, count), datatype);
             let send = all.per_process(count as u64);
-            drive(scatter::scatter(
-                peers,
-                is_root.then_some(&send),
-                &own.input(),
-                root,
-            ))
-            .unwrap();
+            run(peers, &scatter(is_root.then_some(&send), own.input(), root)).unwrap();
             assert_eq!(own.values(), block(here, count));
             let own = Room::empty(count, datatype);
             let receive = if is_root { Input::InPlace } else { own.input() };
-            drive(scatter::scatter(
-                peers,
-                is_root.then_some(&send),
-                &receive,
-                root,
-            ))
-            .unwrap();
+            run(peers, &scatter(is_root.then_some(&send), receive, root)).unwrap();
             assert!(is_root || own.values() == block(here, count), "in place");
             assert_eq!(all.values(), blocks(size, count), "the input stays");
         }
@@ -661,7 +681,7 @@ fn an_allgather_lays_the_blocks_in_rank_order_everywhere() {
             let own = Room::of(&block(here, count), datatype);
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
-            finish(allgather::allgather(peers, &own.input(), &place)).unwrap();
+            run(peers, &allgather(own.input(), &place)).unwrap();
             assert_eq!(all.values(), blocks(size, count));
             let all = Room::empty(size * count, datatype);
             let place = all.per_process(count as u64);
@@ -669,7 +689,7 @@ fn an_allgather_lays_the_blocks_in_rank_order_everywhere() {
                 .part((here * count) as i64, count as u64)
                 .copy_from(&own.buffer)
                 .unwrap();
-            finish(allgather::allgather(peers, &Input::InPlace, &place)).unwrap();
+            run(peers, &allgather(Input::InPlace, &place)).unwrap();
             assert_eq!(all.values(), blocks(size, count), "in place");
         }
     });
@@ -697,9 +717,9 @@ fn an_alltoall_turns_senders_into_receivers() {
                 send.per_process(count as u64),
                 receive.per_process(count as u64),
             );
-            finish(alltoall::alltoall(peers, &Input::Buffer(from.clone()), &to)).unwrap();
+            run(peers, &alltoall(Input::Buffer(from.clone()), &to)).unwrap();
             assert_eq!(receive.values(), expected);
-            finish(alltoall::alltoall(peers, &Input::InPlace, &from)).unwrap();
+            run(peers, &alltoall(Input::InPlace, &from)).unwrap();
             assert_eq!(send.values(), expected, "in place");
         }
     });
@@ -723,7 +743,7 @@ fn check_hops(peers: &Process, (from, to): (&Datatype, &Datatype), count: usize)
         .collect();
     let send = Room::of(&outgoing, from);
     let receive = Room::empty(size * count, to);
-    let split = |room: &Room| parts(&room.per_process(count as u64), size).unwrap();
+    let split = |room: &Room| parts(&room.per_process(count as u64), size);
     let (blocks, places) = (split(&send), split(&receive));
     drive(alltoall::hops(peers, &blocks, &places)).unwrap();
     assert_eq!(receive.values(), expected);
@@ -760,16 +780,19 @@ fn an_alltoall_of_short_blocks_sends_as_many_messages_as_the_logarithm_says() {
                 let send = Room::empty(size * count, &Basic::Int.into());
                 let receive = Room::empty(size * count, &Basic::Int.into());
                 let blocks = |room: &Room| room.per_process(count as u64);
-                finish(alltoall::alltoall(
+                run(
                     peers,
-                    &Input::Buffer(blocks(&send)),
-                    &blocks(&receive),
-                ))
+                    &alltoall(Input::Buffer(blocks(&send)), &blocks(&receive)),
+                )
                 .unwrap();
                 let Process::Strict(member) = peers else {
                     unreachable!("it was made strict");
                 };
-                assert_eq!(member.sent.get(), most as usize, "{count} of {size}");
+                assert_eq!(
+                    member.sent.load(Ordering::Relaxed),
+                    most as usize,
+                    "{count} of {size}"
+                );
             });
         }
     }
@@ -795,22 +818,39 @@ fn blocks_of_different_sizes_find_their_places() {
         let own = Room::of(&block(here, count(here)), datatype);
         let all = Room::empty(total, datatype);
         let places = backwards(&all, size, count);
-        finish(allgather::allgatherv(peers, &own.input(), &places)).unwrap();
+        run(
+            peers,
+            &Allgatherv {
+                send: own.input(),
+                receive: places.clone(),
+            },
+        )
+        .unwrap();
         assert_eq!(all.values(), expected);
         for root in roots(size) {
             let is_root = here == root as usize;
             let back = Room::empty(count(here), datatype);
-            let send = is_root.then_some(&places[..]);
-            drive(scatter::scatterv(peers, send, &back.input(), root)).unwrap();
+            let send = is_root.then(|| places.clone());
+            run(
+                peers,
+                &Scatterv {
+                    send,
+                    receive: back.input(),
+                    root,
+                },
+            )
+            .unwrap();
             assert_eq!(back.values(), own.values());
             let gathered = Room::empty(total, datatype);
             let places = backwards(&gathered, size, count);
-            drive(gather::gatherv(
+            run(
                 peers,
-                &back.input(),
-                is_root.then_some(&places),
-                root,
-            ))
+                &Gatherv {
+                    send: back.input(),
+                    receive: is_root.then_some(places),
+                    root,
+                },
+            )
             .unwrap();
             assert!(!is_root || gathered.values() == expected);
         }
@@ -834,9 +874,23 @@ fn letters_of_different_sizes_reach_their_receivers() {
             .rev()
             .flat_map(|from| letter(from, here, count(from, here)))
             .collect();
-        finish(alltoall::alltoallw(peers, Some(&from), &to)).unwrap();
+        run(
+            peers,
+            &Alltoallw {
+                send: Some(from.clone()),
+                receive: to,
+            },
+        )
+        .unwrap();
         assert_eq!(receive.values(), expected);
-        finish(alltoall::alltoallw(peers, None, &from)).unwrap();
+        run(
+            peers,
+            &Alltoallw {
+                send: None,
+                receive: from,
+            },
+        )
+        .unwrap();
         assert_eq!(send.values(), expected, "in place");
     });
 }
@@ -845,20 +899,21 @@ fn letters_of_different_sizes_reach_their_receivers() {
 fn wrong_arguments_are_refused_before_anything_is_sent() {
     world(1, |peers| {
         let room = Room::empty(2, &Basic::Double.into());
-        let refused = finish(bcast::broadcast(peers, &room.buffer, 1));
+        let refused = run(peers, &bcast(&room.buffer, 1));
         assert_eq!(refused, Err(Cause::Root { root: 1, size: 1 }.into()));
-        let refused = finish(bcast::broadcast(peers, &room.buffer, -1));
+        let refused = run(peers, &bcast(&room.buffer, -1));
         assert_eq!(refused, Err(Cause::Root { root: -1, size: 1 }.into()));
-        let refused = finish(allreduce::allreduce(
-            peers,
-            &Input::InPlace,
-            &room.buffer,
-            &Op::Band,
-        ));
+        let refused = run(peers, &allreduce(Input::InPlace, &room.buffer, &Op::Band));
         assert!(matches!(refused.unwrap_err().cause(), Cause::Op { .. }));
-        let refused = drive(gather::gather(peers, &room.input(), None, 0));
+        let refused = run(peers, &gather(room.input(), None, 0));
         assert!(matches!(refused.unwrap_err().cause(), Cause::Argument(_)));
-        let refused = finish(alltoall::alltoallw(peers, None, &[]));
+        let refused = run(
+            peers,
+            &Alltoallw {
+                send: None,
+                receive: vec![],
+            },
+        );
         assert!(matches!(refused.unwrap_err().cause(), Cause::Argument(_)));
     });
 }

@@ -7,10 +7,11 @@ use crate::engine::AtSite;
 use crate::error::{Cause, Error};
 use crate::node::site::{About, Before};
 
-/// Bits of the operation in a tag; the root is above them.
-const KIND_BITS: u32 = 5;
+/// Bits of the operation in a tag; the root is above them. [`About`] has as many.
+const KIND_BITS: u32 = 6;
 
-/// Bits of the root in a tag, which is one more there.
+/// Bits of the root in a tag, which is one more there. The form has the two bits that are left; so
+/// a tag may be negative, unlike those of the program.
 const ROOT_BITS: u32 = 24;
 
 /// How an operation is called: of which form all processes must call it.
@@ -64,13 +65,16 @@ operations! {
 
 /// An operation with its root, if it has one. All processes must call the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
+pub struct Call {
     operation: Operation,
     root: Option<u32>,
     form: Form,
 }
 
 impl Call {
+    /// The creation of a communicator.
+    pub(crate) const CREATE: Self = Self::of_all(Operation::Create);
+
     /// An operation without a root.
     pub(crate) const fn of_all(operation: Operation) -> Self {
         Self {
@@ -80,7 +84,7 @@ impl Call {
         }
     }
 
-    /// An operation with a root, as the program gave it: it may be wrong.
+    /// An operation with a root.
     pub(crate) fn rooted(operation: Operation, root: i32) -> Self {
         Self {
             operation,
@@ -307,7 +311,7 @@ mod tests {
             ] {
                 for form in [Form::Blocking, Form::Nonblocking, Form::Persistent] {
                     let call = call.in_form(form);
-                    assert!(call.tag() > 0);
+                    assert_ne!(call.tag(), 0);
                     assert_eq!(Call::of_tag(call.tag()), Some(call));
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::context::Agreement;
-use super::{Communicator, Group, Inner, Operation, Peers, drive, open_port};
+use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
 use crate::error::{Cause, Result};
 
 /// The colour of processes that do not take part.
@@ -19,7 +19,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn dup(&self) -> Result<Self> {
-        drive(self.dup_among(&self.within(Operation::Create)))
+        drive(self.dup_among(&self.within(Call::CREATE)))
     }
 
     /// Splits the processes by `color`. Within a part they are ordered by `key`, then by their rank
@@ -30,7 +30,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
-        drive(self.split_among(&self.within(Operation::Create), color, key))
+        drive(self.split_among(&self.within(Call::CREATE), color, key))
     }
 
     /// Makes a communicator of `group`, a subset of this one's. Processes outside of it get `None`.
@@ -42,7 +42,7 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
-        drive(self.create_among(&self.within(Operation::Create), group))
+        drive(self.create_among(&self.within(Call::CREATE), group))
     }
 }
 

@@ -17,13 +17,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-pub(crate) use call::{Call, Form, Operation, in_words, mismatch, mismatch_at_site};
+pub use call::Call;
+pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site};
 pub use group::Group;
-pub(crate) use peers::{Begun, Peers, drive, finish, go_on};
+pub(crate) use peers::drive;
+pub use peers::{Members, Peers};
 pub(crate) use point::length_differs;
 pub use point::{ReceiveFrom, SendTo};
 pub use probe::Matched;
-pub(crate) use tasks::TaskPeers;
+pub use tasks::TaskPeers;
 
 use crate::engine::{AtSite, Engine, OpenPort, Port};
 use crate::error::Result;

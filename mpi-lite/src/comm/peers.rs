@@ -8,7 +8,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{Call, Communicator, Operation};
+use super::{Call, Communicator};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
@@ -17,7 +17,7 @@ use crate::error::{Cause, Error, Result};
 ///
 /// Messages between two processes keep their order. A send may wait for its receive, so an
 /// algorithm never sends around in a circle: there it exchanges.
-pub(crate) trait Peers {
+pub trait Peers: Sync {
     /// This process, `0..size`.
     fn here(&self) -> usize;
 
@@ -25,13 +25,17 @@ pub(crate) trait Peers {
     fn all(&self) -> usize;
 
     /// Sends `buffer` to rank `to`; ready when it may be reused.
-    async fn send(&self, to: usize, buffer: &Buffer) -> Result<()>;
+    fn send(&self, to: usize, buffer: &Buffer) -> impl Future<Output = Result<()>> + Send;
 
     /// Receives into `buffer` from rank `from`.
-    async fn receive(&self, from: usize, buffer: &Buffer) -> Result<()>;
+    fn receive(&self, from: usize, buffer: &Buffer) -> impl Future<Output = Result<()>> + Send;
 
     /// Both at once.
-    async fn exchange(&self, send: (usize, &Buffer), receive: (usize, &Buffer)) -> Result<()>;
+    fn exchange(
+        &self,
+        send: (usize, &Buffer),
+        receive: (usize, &Buffer),
+    ) -> impl Future<Output = Result<()>> + Send;
 
     /// The site where they meet without messages, if they do. A process that comes to an epoch
     /// stays until it is over: the future that does so blocks.
@@ -48,17 +52,29 @@ pub(crate) trait Peers {
     fn before(&self, by: usize) -> usize {
         (self.here() + self.all() - by) % self.all()
     }
+}
 
-    /// Checks a root.
-    fn check_root(&self, root: i32) -> Result<usize> {
-        let size = self.all();
-        usize::try_from(root)
-            .ok()
-            .filter(|&root| root < size)
-            .ok_or_else(|| {
-                let size = size as u32;
-                Cause::Root { root, size }.into()
-            })
+/// The number of processes of a communicator, and this process's rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Members {
+    pub(crate) here: usize,
+    pub(crate) all: usize,
+}
+
+impl Members {
+    /// Checks a root. Returns true if it is this process.
+    #[inline]
+    pub(crate) fn is_root(self, root: i32) -> Result<bool> {
+        match usize::try_from(root) {
+            Ok(rank) if rank < self.all => Ok(rank == self.here),
+            _ => Err(self.no_root(root)),
+        }
+    }
+
+    #[cold]
+    fn no_root(self, root: i32) -> Error {
+        let size = self.all as u32;
+        Cause::Root { root, size }.into()
     }
 }
 
@@ -72,27 +88,6 @@ pub(crate) fn drive<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// An operation that has begun: what is left of it, if anything is. Its arguments are checked, and
-/// what goes without messages is done.
-pub(crate) type Begun<F> = Result<Option<F>>;
-
-/// Runs what is left of a blocking call.
-#[inline]
-pub(crate) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
-    match begun? {
-        Some(rest) => drive(rest),
-        None => Ok(()),
-    }
-}
-
-/// What is left of an operation that goes on beside the program.
-pub(crate) async fn go_on(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
-    match begun? {
-        Some(rest) => rest.await,
-        None => Ok(()),
-    }
-}
-
 /// A process of a communicator in one of its blocking calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
@@ -101,22 +96,19 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Communicator {
-    /// This process in an operation without a root.
-    pub(crate) fn within(&self, operation: Operation) -> Caller<'_> {
-        self.inner.port.count_call();
-        Caller {
-            communicator: self,
-            call: Call::of_all(operation),
+    /// This process and the others, for the check of an operation's arguments.
+    #[inline]
+    pub(crate) fn members(&self) -> Members {
+        Members {
+            here: self.rank() as usize,
+            all: self.size() as usize,
         }
     }
 
-    /// This process in an operation with a root.
-    pub(crate) fn within_rooted(&self, operation: Operation, root: i32) -> Caller<'_> {
-        let call = Call::rooted(operation, root);
-        // A call with a wrong root sends nothing, and the others do not wait in it.
-        if root.cast_unsigned() < self.size() {
-            self.inner.port.count_call();
-        }
+    /// This process in a call, whose arguments are checked.
+    #[inline]
+    pub(crate) fn within(&self, call: Call) -> Caller<'_> {
+        self.inner.port.count_call();
         Caller {
             communicator: self,
             call,

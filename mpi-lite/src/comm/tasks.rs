@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::peers::drive;
 use super::point::check_length;
-use super::{Call, Communicator, Form, Operation, Peers, mismatch, open_port};
+use super::{Call, Communicator, Form, Peers, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
@@ -62,7 +62,7 @@ fn numbered(context: Context, number: u32) -> Calls {
 
 /// A process of a communicator in a collective that goes on beside the program.
 #[derive(Debug)]
-pub(crate) struct TaskPeers {
+pub struct TaskPeers {
     communicator: Communicator,
     call: Call,
     calls: Calls,
@@ -164,13 +164,6 @@ impl Peers for TaskPeers {
 }
 
 impl Communicator {
-    /// This process in a call whose arguments are only to be checked: nothing is sent.
-    pub(crate) fn beside(&self) -> TaskPeers {
-        let call = Call::of_all(Operation::Barrier);
-        let name = (numbered(self.context(), 0), 0);
-        self.task_peers(call, name, Submissions::default())
-    }
-
     fn task_peers(
         &self,
         call: Call,
@@ -188,15 +181,12 @@ impl Communicator {
 
     /// Starts a nonblocking collective, whose arguments are checked: `algorithm` makes its future.
     /// The request completes with it.
-    pub(crate) fn start<F>(
+    pub(crate) fn start_call(
         &self,
         call: Call,
         calls_program: bool,
-        algorithm: impl FnOnce(TaskPeers) -> F,
-    ) -> Request
-    where
-        F: Future<Output = Result<()>> + Send + 'static,
-    {
+        algorithm: impl FnOnce(TaskPeers) -> Work,
+    ) -> Request {
         let (engine, submissions) = (self.engine(), Submissions::default());
         let request = {
             let mut window = self.inner.window.lock();
@@ -216,7 +206,7 @@ impl Communicator {
                     number: name.1,
                 },
                 submissions,
-                work: Box::pin(algorithm(peers)),
+                work: algorithm(peers),
             };
             let (request, id) = engine.enter_task(job, before);
             window.note(number, id);
@@ -231,24 +221,21 @@ impl Communicator {
     ///
     /// # Errors
     /// `Cause::Mismatch` if another process called something else; `Cause::Lost`.
-    pub(crate) fn plan<F>(
+    pub(crate) fn plan_call(
         &self,
         call: Call,
         calls_program: bool,
-        algorithm: impl Fn(TaskPeers) -> F + Send + Sync + 'static,
-    ) -> Result<Request>
-    where
-        F: Future<Output = Result<()>> + Send + 'static,
-    {
+        algorithm: impl Fn(TaskPeers) -> Work + Send + Sync + 'static,
+    ) -> Result<Request> {
         let call = call.in_form(Form::Persistent);
-        let context = drive(self.agree_on_call(&self.within(Operation::Create), call))?;
+        let context = drive(self.agree_on_call(&self.within(Call::CREATE), call))?;
         let communicator = self.clone();
         let port = open_port(self.engine(), context, self.group());
         let make = move |submissions: Submissions| -> Work {
             // It stays open as long as the request is there.
             let _ = &port;
             let peers = communicator.task_peers(call, (numbered(context, 0), 0), submissions);
-            Box::pin(algorithm(peers))
+            algorithm(peers)
         };
         Ok(self.engine().plan_task(Recipe {
             context: self.context(),

@@ -18,9 +18,9 @@ pub struct About(u64);
 pub struct Before(u16);
 
 /// Bits of the operation; the root is above them.
-const KIND_BITS: u32 = 5;
+const KIND_BITS: u32 = 6;
 
-const _: () = assert!(RANKS_MAX < 1 << (u16::BITS - KIND_BITS));
+const _: () = assert!(RANKS_MAX <= 1 << (u16::BITS - KIND_BITS));
 
 /// Where the epoch before begins in a word.
 const BEFORE_AT: u32 = 16;
@@ -48,7 +48,7 @@ impl About {
     pub const NONE: Self = Self(0);
 
     /// The operation, the rank of its root, and the bytes that a member brings. The root is 0 if
-    /// there is none, and at most [`RANKS_MAX`].
+    /// there is none, and below [`RANKS_MAX`].
     #[must_use]
     pub const fn new(kind: u8, root: u32, bytes: u32) -> Self {
         let now = (kind as u32 | root << KIND_BITS) as u16;

@@ -1,0 +1,113 @@
+//! What all collective operations have in common, and the three ways to use one.
+//!
+//! An operation with its arguments is a value: [`Bcast`](super::Bcast), [`Reduce`](super::Reduce)
+//! and so on. It can be checked without any effect, and its algorithm can begin as often as it is
+//! called. So one value serves a blocking, a nonblocking and a persistent call.
+
+use std::sync::Arc;
+
+use crate::comm::{Call, Communicator, Members, Peers, TaskPeers, drive};
+use crate::engine::{Request, Work};
+use crate::error::Result;
+
+/// An operation that has begun: what is left of it, if anything is. What goes without messages is
+/// done.
+pub(crate) type Begun<F> = Result<Option<F>>;
+
+/// A collective operation with its arguments.
+///
+/// Its buffers stay valid, and are left alone, until the call or the request that carries it out
+/// has completed; those of a persistent request until it is freed.
+pub trait Collective: Send + Sync + 'static {
+    /// The operation, and its root if it has one.
+    #[doc(hidden)]
+    fn call(&self) -> Call;
+
+    /// Returns true if it may call functions of the program, which only a thread of the program
+    /// does.
+    #[doc(hidden)]
+    fn calls_program(&self) -> bool {
+        false
+    }
+
+    /// Reports each error that one process can see in the arguments. Has no effects.
+    #[doc(hidden)]
+    fn check(&self, members: Members) -> Result<()>;
+
+    /// Begins the operation among `peers`. The arguments are checked.
+    #[doc(hidden)]
+    fn begin<'a, P: Peers>(
+        &'a self,
+        peers: &'a P,
+    ) -> Begun<impl Future<Output = Result<()>> + Send + 'a>;
+}
+
+/// Runs what is left of a blocking call.
+#[inline]
+pub(super) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<()> {
+    match begun? {
+        Some(rest) => drive(rest),
+        None => Ok(()),
+    }
+}
+
+/// Carries out an operation beside the program.
+async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<()> {
+    match collective.begin(&peers)? {
+        Some(rest) => rest.await,
+        None => Ok(()),
+    }
+}
+
+fn work<C: Collective>(collective: Arc<C>) -> impl FnOnce(TaskPeers) -> Work {
+    move |peers| Box::pin(go_on(collective, peers))
+}
+
+/// Collective operations. All processes of the communicator must make the same calls in the same
+/// order.
+impl Communicator {
+    /// Carries out an operation. Returns when this process's part is done and its buffers may be
+    /// used again.
+    ///
+    /// # Errors
+    /// Those of the operation, which its type lists, before anything is sent or written. Then:
+    /// `Cause::Mismatch` if another process called something else, `Cause::Truncate` if a message
+    /// is longer than its place, `Cause::Lost` if a process is gone.
+    ///
+    /// Source: MPI 5.0, 6.2.
+    #[inline]
+    pub fn run<C: Collective>(&self, collective: &C) -> Result<()> {
+        collective.check(self.members())?;
+        finish(collective.begin(&self.within(collective.call())))
+    }
+
+    /// Starts an operation. The request completes with it, with the errors of
+    /// [`Communicator::run`].
+    ///
+    /// # Errors
+    /// Those of the operation's arguments: then nothing was started.
+    ///
+    /// Source: MPI 5.0, 6.12.
+    pub fn start<C: Collective>(&self, collective: C) -> Result<Request> {
+        collective.check(self.members())?;
+        let (call, calls_program) = (collective.call(), collective.calls_program());
+        Ok(self.start_call(call, calls_program, work(Arc::new(collective))))
+    }
+
+    /// Makes a persistent request for an operation, not started. Collective: returns when all
+    /// processes have called it. Each start ends with the errors of [`Communicator::run`].
+    ///
+    /// # Errors
+    /// Those of the operation's arguments: then nothing was sent. `Cause::Mismatch` if another
+    /// process called something else; `Cause::Lost`.
+    ///
+    /// Source: MPI 5.0, 6.13.
+    pub fn plan<C: Collective>(&self, collective: C) -> Result<Request> {
+        collective.check(self.members())?;
+        let (call, calls_program) = (collective.call(), collective.calls_program());
+        let collective = Arc::new(collective);
+        self.plan_call(call, calls_program, move |peers| {
+            work(Arc::clone(&collective))(peers)
+        })
+    }
+}
