@@ -5,6 +5,7 @@
 mod basic;
 mod buffer;
 mod datatype;
+mod external;
 mod grid;
 mod layout;
 mod op;
@@ -12,6 +13,7 @@ mod op;
 pub use basic::{Basic, Family};
 pub use buffer::{Area, Buffer, Part, Scattered};
 pub use datatype::{Block, Datatype};
+pub use external::Unfit;
 pub use grid::Axis;
 pub use op::{Op, UserFunction, UserOp};
 
