@@ -55,7 +55,8 @@ static void check_small(MPI_Datatype *type, int combiner, int ints, const int *w
 
 static void small(void)
 {
-    int lens[] = { 2, 1 }, at[] = { 0, 5 }, sizes[] = { 4, 5 }, sub[] = { 2, 3 }, start[] = { 1, 2 };
+    int lens[] = { 2, 1 }, at[] = { 0, 5 };
+    int sizes[] = { 4, 5 }, sub[] = { 2, 3 }, start[] = { 1, 2 };
     int distribs[] = { MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK };
     int dargs[] = { 2, MPI_DISTRIBUTE_DFLT_DARG }, grid[] = { 3, 2 };
     MPI_Aint bytes[] = { 8, 64 }, bounds[] = { -4, 48 };
@@ -145,7 +146,7 @@ static void large(void)
                 2, sizes);
 }
 
-/* A struct keeps parts alive that the program frees; what get_contents returns is freed once more. */
+/* A struct keeps parts alive that the program frees; get_contents returns handles to free. */
 static void structure(void)
 {
     int lens[] = { 1, 2, 3 }, i;

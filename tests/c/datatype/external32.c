@@ -29,8 +29,8 @@ static void round_trip(const void *data, int count, MPI_Datatype type, const cha
     MPI_Pack_external("external32", data, count, type, room, 3 + len, &position);
     CHECK_INT(position, 3 + len);
     CHECK(room[2] == 0xee && room[3 + len] == 0xee, "nothing beside the elements");
-    CHECK(memcmp(room + 3, bytes, (size_t)len) == 0, "the bytes of type %d, not %02x %02x %02x %02x",
-          MPI_Type_toint(type), room[3], room[4], room[5], room[6]);
+    CHECK(memcmp(room + 3, bytes, (size_t)len) == 0, "other bytes of type %d than %02x %02x %02x",
+          MPI_Type_toint(type), room[3], room[4], room[5]);
     MPI_Type_get_extent(type, &lower, &extent);
     memcpy(back, data, (size_t)(count * extent));
     MPI_Unpack_external_c("external32", room, 3 + len, &place, back, count, type);

@@ -91,6 +91,7 @@ static void matched(void)
                                    { MPI_TYPECLASS_INTEGER, 8, 0x2d9 },
                                    { MPI_TYPECLASS_REAL, 4, 0x2d2 },
                                    { MPI_TYPECLASS_REAL, 8, 0x2da },
+                                   { MPI_TYPECLASS_REAL, 16, 0x220 },
                                    { MPI_TYPECLASS_COMPLEX, 8, 0x2db },
                                    { MPI_TYPECLASS_COMPLEX, 16, 0x2e3 } };
     MPI_Datatype type;
