@@ -289,8 +289,8 @@ mpi! {
         true_extent.set(datatype.true_extent())
     }
 
-    /// The datatype of pairs for `MPI_MINLOC` and `MPI_MAXLOC`; `MPI_DATATYPE_NULL` if there is none
-    /// of this value and index. We have those with a name. MPI 5.0, 6.9.4.
+    /// The datatype of pairs for `MPI_MINLOC` and `MPI_MAXLOC`, or `MPI_DATATYPE_NULL` if there is
+    /// none of this value and index. We have those with a name. MPI 5.0, 6.9.4.
     fn MPI_Type_get_value_index(
         value_type: Datatype, index_type: Datatype, pair_type: Out<Datatype>
     ) {
