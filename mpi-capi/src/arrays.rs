@@ -100,6 +100,16 @@ arrays! { out
     Requests Handle;
 }
 
+impl Ints {
+    /// `len` integers.
+    ///
+    /// # Errors
+    /// The array is null.
+    pub fn to_vec(self, len: usize) -> Result<Vec<c_int>> {
+        (0..len).map(|index| self.get(index)).collect()
+    }
+}
+
 impl Requests {
     /// Each handle, as far as the array goes.
     ///
@@ -207,6 +217,14 @@ wide_arrays! {
 }
 
 impl Counts {
+    /// `len` numbers, which may be negative.
+    ///
+    /// # Errors
+    /// The array is null.
+    pub fn to_vec(self, len: usize) -> Result<Vec<i64>> {
+        (0..len).map(|index| self.get(index)).collect()
+    }
+
     /// `len` counts.
     ///
     /// # Errors

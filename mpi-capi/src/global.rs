@@ -31,7 +31,7 @@ use crate::raise::{self, Handlings};
 use crate::record::Last;
 use crate::stack;
 use crate::stdio;
-use crate::types::TypeObject;
+use crate::types::{Made, TypeObject};
 use crate::variables::Tools;
 
 /// Where the program stands between `MPI_Init` and `MPI_Finalize`.
@@ -347,9 +347,9 @@ impl Library {
     /// # Errors
     /// The handle is foreign or freed.
     #[inline(never)]
-    pub fn made_type(&self, handle: Handle) -> core::result::Result<Arc<data::Datatype>, Unusable> {
+    pub fn made_type(&self, handle: Handle) -> core::result::Result<Arc<Made>, Unusable> {
         let types = self.types.lock();
-        types.get(handle).map(|made| Arc::clone(&made.lite))
+        types.get(handle).map(|object| Arc::clone(&object.made))
     }
 
     /// The handle of a datatype in the program.
@@ -362,7 +362,7 @@ impl Library {
                 let types = self.types.lock();
                 let it = types
                     .iter()
-                    .find(|(_, object)| object.lite.is_same(datatype));
+                    .find(|(_, object)| object.made.lite.is_same(datatype));
                 it.map(|(handle, _)| handle)
             }
         };

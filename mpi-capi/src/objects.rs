@@ -4,21 +4,24 @@
     reason = "reading an argument is unsafe in general; handles are checked"
 )]
 
+use core::ffi::c_int;
 use core::ops::Deref;
 use std::sync::Arc;
 
 use mpi_lite::{comm, data};
 
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
-use crate::args::{Slot, Stored, append};
+use crate::args::{Out, Slot, Stored, append};
 use crate::comm::{CommObject, CommRef};
-use crate::entry::{Arg, Declarator, Read, Value};
+use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::handle::Unusable;
 use crate::info::InfoObject;
 use crate::raise::Call;
+use crate::recipe::Recipe;
 use crate::reduce;
+use crate::types::{self, Made};
 
 /// A communicator that exists.
 #[derive(Debug, Clone)]
@@ -48,21 +51,21 @@ enum TypeRef {
     /// An optional predefined one that this library does not support.
     Unsupported,
     /// One that the program made; another thread may free it meanwhile. There until dropped.
-    Made(Option<Arc<data::Datatype>>),
+    Made(Option<Arc<Made>>),
 }
 
 impl Drop for TypeRef {
     /// Hands the counted reference over by value: so the whole lives in registers.
     #[inline(always)]
     fn drop(&mut self) {
-        if let Self::Made(lite) = self {
-            release(lite.take());
+        if let Self::Made(made) = self {
+            release(made.take());
         }
     }
 }
 
 #[inline(never)]
-fn release(_lite: Option<Arc<data::Datatype>>) {}
+fn release(_made: Option<Arc<Made>>) {}
 
 /// A datatype that matters only on some processes: looked at where it does.
 #[derive(Debug, Clone, Copy)]
@@ -286,8 +289,22 @@ impl Datatype {
         match &self.lite {
             TypeRef::Predefined(lite) => Some(lite),
             TypeRef::Unsupported => None,
-            TypeRef::Made(lite) => lite.as_deref(),
+            TypeRef::Made(made) => made.as_deref().map(|made| &made.lite),
         }
+    }
+
+    /// What the program made, and how; `None` for a predefined datatype.
+    pub fn made(&self) -> Option<&Arc<Made>> {
+        match &self.lite {
+            TypeRef::Predefined(_) | TypeRef::Unsupported => None,
+            TypeRef::Made(made) => made.as_ref(),
+        }
+    }
+
+    /// Returns true if it is predefined without a name: made by a call but never freed.
+    pub fn is_unnamed_predefined(&self) -> bool {
+        let recipe = self.made().and_then(|made| made.recipe.as_ref());
+        recipe.is_some_and(Recipe::is_of_predefined)
     }
 
     /// What it is, if it may be used in communication.
@@ -305,6 +322,56 @@ impl Datatype {
         }
         Ok(lite)
     }
+}
+
+/// A place for a datatype that the call makes.
+pub struct NewDatatype {
+    out: Out<Datatype>,
+    is_large: bool,
+}
+
+impl NewDatatype {
+    /// A recipe of the call, still without arguments.
+    pub fn recipe(&self, combiner: c_int) -> Recipe {
+        Recipe::new(combiner, self.is_large)
+    }
+
+    /// Lays down a new handle to `lite`, which the call with this recipe has made.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set(&self, lite: data::Datatype, recipe: Recipe) -> Result<()> {
+        let recipe = Some(recipe);
+        self.out
+            .set(types::register(Arc::new(Made { lite, recipe })))
+    }
+}
+
+macro_rules! new_datatypes {
+    ($($width:ident $is_large:literal;)*) => {$(
+        impl Arg<$width> for NewDatatype {
+            type C = *mut Handle;
+            const DECLARATION: Declarator = <Out<Datatype> as Arg<$width>>::DECLARATION;
+            const IS_KEPT: bool = false;
+
+            fn show(c: *mut Handle, name: &str, line: &mut String) {
+                <Out<Datatype> as Arg<$width>>::show(c, name, line);
+            }
+        }
+
+        impl Read<$width> for NewDatatype {
+            unsafe fn read(c: *mut Handle, name: &'static str, call: &Call) -> Result<Self> {
+                // SAFETY: passed on.
+                let out = unsafe { <Out<Datatype> as Read<$width>>::read(c, name, call)? };
+                Ok(Self { out, is_large: $is_large })
+            }
+        }
+    )*};
+}
+
+new_datatypes! {
+    Small false;
+    Large true;
 }
 
 impl<W> Read<W> for Op {

@@ -12,7 +12,7 @@ use crate::args::UserFn;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::panic::{Callback, call_program};
-use crate::types;
+use crate::types::{self, Made};
 
 /// The C types of the program's operators. Source: MPI 5.0, 6.9.5.
 type Small = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
@@ -80,7 +80,10 @@ impl Named {
         let known = LIBRARY.handle_of_type(datatype);
         let is_lent = known == abi::MPI_DATATYPE_NULL;
         let handle = match is_lent {
-            true => types::register(datatype.clone()),
+            true => types::register(Arc::new(Made {
+                lite: datatype.clone(),
+                recipe: None,
+            })),
             false => known,
         };
         Self { handle, is_lent }

@@ -9,25 +9,58 @@ use crate::args as arg;
 use crate::attributes::{Attributes, Owner};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::recipe::Recipe;
+
+/// A datatype and the call that made it.
+#[derive(Debug)]
+pub struct Made {
+    /// What it is.
+    pub lite: Datatype,
+    /// How it was made; `None` if the program has freed it and an operator of the program gets it.
+    pub recipe: Option<Recipe>,
+}
 
 /// A datatype that the program made.
 #[derive(Debug)]
 pub struct TypeObject {
     /// What it is.
-    pub lite: Arc<Datatype>,
+    pub made: Arc<Made>,
     /// The name that `MPI_Type_get_name` returns.
     pub name: Vec<u8>,
     /// What the program caches with it.
     pub attributes: Arc<Attributes>,
 }
 
-/// Gives a handle to a datatype.
-pub fn register(lite: Datatype) -> Handle {
+/// Gives a new handle to a datatype.
+pub fn register(made: Arc<Made>) -> Handle {
     let attributes = Arc::new(Attributes::new(Owner::Datatype));
     LIBRARY.types.lock().insert(TypeObject {
-        lite: Arc::new(lite),
+        made,
         name: Vec::new(),
         attributes,
+    })
+}
+
+/// The handle of the datatype that a call with the same arguments has made; otherwise makes it.
+/// Such datatypes are never freed.
+pub fn register_once(lite: Datatype, recipe: Recipe) -> Handle {
+    let mut types = LIBRARY.types.lock();
+    let equals = |object: &TypeObject| {
+        object
+            .made
+            .recipe
+            .as_ref()
+            .is_some_and(|it| it.has_same_integers(&recipe))
+    };
+    let known = types.iter().find(|(_, object)| equals(object));
+    if let Some((handle, _)) = known {
+        return handle;
+    }
+    let recipe = Some(recipe);
+    types.insert(TypeObject {
+        made: Arc::new(Made { lite, recipe }),
+        name: Vec::new(),
+        attributes: Arc::new(Attributes::new(Owner::Datatype)),
     })
 }
 
@@ -36,7 +69,11 @@ pub fn register(lite: Datatype) -> Handle {
 /// # Errors
 /// What a copy function of an attribute returns.
 pub fn duplicate(old: &arg::Datatype) -> Result<Handle> {
-    let handle = register(old.lite()?.duplicate()?);
+    let recipe = Recipe::new(abi::MPI_COMBINER_DUP, false).types([old.clone()]);
+    let handle = register(Arc::new(Made {
+        lite: old.lite()?.duplicate()?,
+        recipe: Some(recipe),
+    }));
     let made = arg::Datatype::of(handle).expect("it was just registered");
     attributes(&made).copy_from(&attributes(old), old.handle)?;
     Ok(handle)
@@ -47,7 +84,7 @@ pub fn duplicate(old: &arg::Datatype) -> Result<Handle> {
 /// # Errors
 /// `MPI_ERR_TYPE` if it is predefined; what a delete function of an attribute returns.
 pub fn free(datatype: &arg::Datatype) -> Result<()> {
-    if datatype.handle.0 <= LAST_RESERVED_HANDLE {
+    if datatype.handle.0 <= LAST_RESERVED_HANDLE || datatype.is_unnamed_predefined() {
         return Err(Error::new(
             abi::MPI_ERR_TYPE,
             "a predefined datatype cannot be freed",

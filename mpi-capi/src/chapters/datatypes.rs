@@ -1,12 +1,17 @@
 //! Chapter 5, datatypes: making them, asking them, packing.
 
+use core::ffi::c_int;
+
 use mpi_lite::data::{self, Block};
 use mpi_lite::memory::Way;
 
-use crate::abi;
+use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::types::{self, register};
+use crate::external;
+use crate::grids;
+use crate::recipe::Recipe;
+use crate::types;
 
 mpi! {
     /// The address of a place as a number. MPI 5.0, 5.1.5.
@@ -33,14 +38,29 @@ mpi! {
         position.set(end)
     }
 
+    /// Appends elements in "external32" to a buffer. MPI 5.0, 5.3 and 14.5.2, whose table gives
+    /// `MPI_LONG` 4 bytes and `MPI_WCHAR` 2: a value that does not fit is `MPI_ERR_CONVERSION`.
     fn MPI_Pack_external | MPI_Pack_external_c(
         datarep: Text, inbuf: SendPtr, incount: Count, datatype: Datatype, outbuf: RecvPtr,
         outsize: Displacement, position: InOut<Displacement>
-    );
+    ) {
+        external::check(datarep)?;
+        let buffer = inbuf.of(incount, &datatype)?;
+        let bytes = buffer.datatype().external_bytes(buffer.count())?;
+        let window = external::window(outsize, &position.value, bytes)?;
+        let (room, end) = outbuf.room(window.size, window.position, bytes)?;
+        buffer.pack_external(room).map_err(external::refuse)?;
+        position.set(end)
+    }
 
+    /// The bytes that elements take in "external32". MPI 5.0, 5.3.
     fn MPI_Pack_external_size | MPI_Pack_external_size_c(
         datarep: Text, incount: Count, datatype: Datatype, size: Out<Displacement>
-    );
+    ) {
+        external::check(datarep)?;
+        let bytes = datatype.lite()?.external_bytes(incount.get())?;
+        size.set(bytes.cast_signed())
+    }
 
     /// The most bytes that packed elements take. MPI 5.0, 5.2.
     fn MPI_Pack_size | MPI_Pack_size_c(
@@ -59,79 +79,125 @@ mpi! {
 
     /// Elements one after the other. MPI 5.0, 5.1.2.
     fn MPI_Type_contiguous | MPI_Type_contiguous_c(
-        count: Count, oldtype: Datatype, newtype: Out<Datatype>
+        count: Count, oldtype: Datatype, newtype: NewDatatype
     ) {
-        newtype.set(register(oldtype.lite()?.contiguous(count.get())?))
+        let lite = oldtype.lite()?.contiguous(count.get())?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_CONTIGUOUS).counts([count.0]);
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
+    /// The part of a process of a distributed array. MPI 5.0, 5.1.4.
     fn MPI_Type_create_darray | MPI_Type_create_darray_c(
-        size: Int, rank: Rank, ndims: Length, array_of_gsizes: Counts, array_of_distribs: Ints,
+        size: Int, rank: Rank, ndims: Int, array_of_gsizes: Counts, array_of_distribs: Ints,
         array_of_dargs: Ints, array_of_psizes: Ints, order: Int, oldtype: Datatype,
-        newtype: Out<Datatype>
-    );
+        newtype: NewDatatype
+    ) {
+        let dimensions = grids::dimensions(ndims)?;
+        let array = grids::Distribution {
+            size: size.0,
+            rank: rank.0,
+            gsizes: array_of_gsizes.to_vec(dimensions)?,
+            distribs: array_of_distribs.to_vec(dimensions)?,
+            dargs: array_of_dargs.to_vec(dimensions)?,
+            psizes: array_of_psizes.to_vec(dimensions)?,
+        };
+        let lite = oldtype.lite()?.grid(&array.axes(order)?)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_DARRAY);
+        let recipe = recipe.integers([size.0, rank.0, ndims.0]).counts(array.gsizes);
+        let recipe = recipe.integers(array.distribs).integers(array.dargs);
+        let recipe = recipe.integers(array.psizes).integers([order.0]);
+        newtype.set(lite, recipe.types([oldtype]))
+    }
 
     /// Blocks of different lengths at distances in bytes. MPI 5.0, 5.1.2.
     fn MPI_Type_create_hindexed | MPI_Type_create_hindexed_c(
         count: Count, array_of_blocklengths: Counts, array_of_displacements: Displacements,
-        oldtype: Datatype, newtype: Out<Datatype>
+        oldtype: Datatype, newtype: NewDatatype
     ) {
         let blocks = blocks(count, |at| length_at(array_of_blocklengths, at), |at| {
             array_of_displacements.get(at)
         })?;
-        newtype.set(register(oldtype.lite()?.hindexed(&blocks)?))
+        let lite = oldtype.lite()?.hindexed(&blocks)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_HINDEXED);
+        let recipe = recipe.counts([count.0]).counts(lengths(&blocks)).addresses(places(&blocks));
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Blocks of one length at distances in bytes. MPI 5.0, 5.1.2.
     fn MPI_Type_create_hindexed_block | MPI_Type_create_hindexed_block_c(
         count: Count, blocklength: BlockLength, array_of_displacements: Displacements,
-        oldtype: Datatype, newtype: Out<Datatype>
+        oldtype: Datatype, newtype: NewDatatype
     ) {
         let blocks =
             blocks(count, |_| Ok(blocklength.get()), |at| array_of_displacements.get(at))?;
-        newtype.set(register(oldtype.lite()?.hindexed(&blocks)?))
+        let lite = oldtype.lite()?.hindexed(&blocks)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_HINDEXED_BLOCK);
+        let recipe = recipe.counts([count.0, blocklength.0]).addresses(places(&blocks));
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Blocks at equal distances in bytes. MPI 5.0, 5.1.2.
     fn MPI_Type_create_hvector | MPI_Type_create_hvector_c(
         count: Count, blocklength: BlockLength, stride: Displacement, oldtype: Datatype,
-        newtype: Out<Datatype>
+        newtype: NewDatatype
     ) {
         let lite = oldtype.lite()?.hvector(count.get(), blocklength.get(), stride.0)?;
-        newtype.set(register(lite))
+        let recipe = newtype.recipe(abi::MPI_COMBINER_HVECTOR);
+        let recipe = recipe.counts([count.0, blocklength.0]).addresses([stride.0]);
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Blocks of one length at distances in elements. MPI 5.0, 5.1.2.
     fn MPI_Type_create_indexed_block | MPI_Type_create_indexed_block_c(
         count: Count, blocklength: BlockLength, array_of_displacements: Counts, oldtype: Datatype,
-        newtype: Out<Datatype>
+        newtype: NewDatatype
     ) {
         let blocks =
             blocks(count, |_| Ok(blocklength.get()), |at| array_of_displacements.get(at))?;
-        newtype.set(register(oldtype.lite()?.indexed(&blocks)?))
+        let lite = oldtype.lite()?.indexed(&blocks)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_INDEXED_BLOCK);
+        let recipe = recipe.counts([count.0, blocklength.0]).counts(places(&blocks));
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Makes a datatype of the data of another one, with other bounds. MPI 5.0, 5.1.7.
     fn MPI_Type_create_resized | MPI_Type_create_resized_c(
-        oldtype: Datatype, lb: Displacement, extent: Displacement, newtype: Out<Datatype>
+        oldtype: Datatype, lb: Displacement, extent: Displacement, newtype: NewDatatype
     ) {
-        newtype.set(register(oldtype.lite()?.resized(lb.0, extent.0)?))
+        let lite = oldtype.lite()?.resized(lb.0, extent.0)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_RESIZED).addresses([lb.0, extent.0]);
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Blocks of different datatypes. MPI 5.0, 5.1.2.
     fn MPI_Type_create_struct | MPI_Type_create_struct_c(
         count: Count, array_of_blocklengths: Counts, array_of_displacements: Displacements,
-        array_of_types: Datatypes, newtype: Out<Datatype>
+        array_of_types: Datatypes, newtype: NewDatatype
     ) {
-        let places = blocks(count, |at| length_at(array_of_blocklengths, at), |at| {
+        let blocks = blocks(count, |at| length_at(array_of_blocklengths, at), |at| {
             array_of_displacements.get(at)
         })?;
-        newtype.set(register(structure(&places, array_of_types)?))
+        let types = members(count, array_of_types)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_STRUCT).counts([count.0]);
+        let recipe = recipe.counts(lengths(&blocks)).addresses(places(&blocks));
+        newtype.set(structure(&blocks, &types)?, recipe.types(types))
     }
 
+    /// A box of an array. MPI 5.0, 5.1.3.
     fn MPI_Type_create_subarray | MPI_Type_create_subarray_c(
-        ndims: Length, array_of_sizes: Counts, array_of_subsizes: Counts,
-        array_of_starts: Counts, order: Int, oldtype: Datatype, newtype: Out<Datatype>
-    );
+        ndims: Int, array_of_sizes: Counts, array_of_subsizes: Counts,
+        array_of_starts: Counts, order: Int, oldtype: Datatype, newtype: NewDatatype
+    ) {
+        let dimensions = grids::dimensions(ndims)?;
+        let sizes = array_of_sizes.to_vec(dimensions)?;
+        let subsizes = array_of_subsizes.to_vec(dimensions)?;
+        let starts = array_of_starts.to_vec(dimensions)?;
+        let axes = grids::subarray(&sizes, &subsizes, &starts, order)?;
+        let lite = oldtype.lite()?.grid(&axes)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_SUBARRAY).integers([ndims.0]);
+        let recipe = recipe.counts(sizes).counts(subsizes).counts(starts).integers([order.0]);
+        newtype.set(lite, recipe.types([oldtype]))
+    }
 
     /// A copy of a datatype, with copies of the attributes. MPI 5.0, 5.1.10.
     fn MPI_Type_dup(oldtype: Datatype, newtype: Out<Datatype>) {
@@ -144,28 +210,66 @@ mpi! {
         datatype.set(abi::MPI_DATATYPE_NULL)
     }
 
+    /// The arguments of the call that made a datatype. MPI 5.0, 5.1.13.
     fn MPI_Type_get_contents(
         datatype: Datatype, max_integers: Int, max_addresses: Int, max_datatypes: Int,
         array_of_integers: OutInts, array_of_addresses: OutAints,
         array_of_datatypes: OutDatatypes
-    );
+    ) {
+        let recipe = datatype.contents()?;
+        recipe.check_small()?;
+        let [integers, addresses, datatypes] =
+            [max_integers, max_addresses, max_datatypes].map(|max| i64::from(max.0));
+        recipe.check_room([integers, addresses, 0, datatypes])?;
+        recipe.write_integers(array_of_integers)?;
+        recipe.write_addresses(array_of_addresses)?;
+        recipe.write_datatypes(array_of_datatypes)
+    }
 
+    /// The arguments of the call that made a datatype, with large counts. MPI 5.0, 5.1.13.
     fn MPI_Type_get_contents_c(
         datatype: Datatype, max_integers: LargeCount, max_addresses: LargeCount,
         max_large_counts: LargeCount, max_datatypes: LargeCount, array_of_integers: OutInts,
         array_of_addresses: OutAints, array_of_large_counts: OutLargeCounts,
         array_of_datatypes: OutDatatypes
-    );
+    ) {
+        let recipe = datatype.contents()?;
+        recipe.check_room(
+            [max_integers, max_addresses, max_large_counts, max_datatypes].map(|max| max.0),
+        )?;
+        recipe.write_integers(array_of_integers)?;
+        recipe.write_addresses(array_of_addresses)?;
+        recipe.write_large_counts(array_of_large_counts)?;
+        recipe.write_datatypes(array_of_datatypes)
+    }
 
+    /// The call that made a datatype, and how many arguments it had. MPI 5.0, 5.1.13.
     fn MPI_Type_get_envelope(
         datatype: Datatype, num_integers: Out<Int>, num_addresses: Out<Int>,
         num_datatypes: Out<Int>, combiner: Out<Int>
-    );
+    ) {
+        let recipe = datatype.recipe()?;
+        recipe.map_or(Ok(()), Recipe::check_small)?;
+        let [integers, addresses, _, datatypes] = recipe.map_or([0; 4], Recipe::lengths);
+        num_integers.set(integers as c_int)?;
+        num_addresses.set(addresses as c_int)?;
+        num_datatypes.set(datatypes as c_int)?;
+        combiner.set(recipe.map_or(abi::MPI_COMBINER_NAMED, |recipe| recipe.combiner))
+    }
 
+    /// The call that made a datatype, and how many arguments it had. MPI 5.0, 5.1.13.
     fn MPI_Type_get_envelope_c(
         datatype: Datatype, num_integers: Out<LargeCount>, num_addresses: Out<LargeCount>,
         num_large_counts: Out<LargeCount>, num_datatypes: Out<LargeCount>, combiner: Out<Int>
-    );
+    ) {
+        let recipe = datatype.recipe()?;
+        let [integers, addresses, counts, datatypes] = recipe.map_or([0; 4], Recipe::lengths);
+        num_integers.set(integers)?;
+        num_addresses.set(addresses)?;
+        num_large_counts.set(counts)?;
+        num_datatypes.set(datatypes)?;
+        combiner.set(recipe.map_or(abi::MPI_COMBINER_NAMED, |recipe| recipe.combiner))
+    }
 
     /// Lower bound and extent in bytes. MPI 5.0, 5.1.7.
     fn MPI_Type_get_extent | MPI_Type_get_extent_c(
@@ -185,19 +289,26 @@ mpi! {
         true_extent.set(datatype.true_extent())
     }
 
+    /// The datatype of pairs for `MPI_MINLOC` and `MPI_MAXLOC`, or `MPI_DATATYPE_NULL` if there is
+    /// none of this value and index. We have those with a name. MPI 5.0, 6.9.4.
     fn MPI_Type_get_value_index(
         value_type: Datatype, index_type: Datatype, pair_type: Out<Datatype>
-    );
+    ) {
+        pair_type.set(pair_of(value_type.handle, index_type.handle))
+    }
 
     /// Blocks of different lengths at distances in elements. MPI 5.0, 5.1.2.
     fn MPI_Type_indexed | MPI_Type_indexed_c(
         count: Count, array_of_blocklengths: Counts, array_of_displacements: Counts,
-        oldtype: Datatype, newtype: Out<Datatype>
+        oldtype: Datatype, newtype: NewDatatype
     ) {
         let blocks = blocks(count, |at| length_at(array_of_blocklengths, at), |at| {
             array_of_displacements.get(at)
         })?;
-        newtype.set(register(oldtype.lite()?.indexed(&blocks)?))
+        let lite = oldtype.lite()?.indexed(&blocks)?;
+        let recipe = newtype.recipe(abi::MPI_COMBINER_INDEXED);
+        let recipe = recipe.counts([count.0]).counts(lengths(&blocks)).counts(places(&blocks));
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Bytes of data in an element; `MPI_UNDEFINED` if we lack this optional type. MPI 5.0, 5.1.5.
@@ -208,10 +319,12 @@ mpi! {
     /// Blocks at equal distances in elements. MPI 5.0, 5.1.2.
     fn MPI_Type_vector | MPI_Type_vector_c(
         count: Count, blocklength: BlockLength, stride: Stride, oldtype: Datatype,
-        newtype: Out<Datatype>
+        newtype: NewDatatype
     ) {
         let lite = oldtype.lite()?.vector(count.get(), blocklength.get(), stride.0)?;
-        newtype.set(register(lite))
+        let recipe = newtype.recipe(abi::MPI_COMBINER_VECTOR);
+        let recipe = recipe.counts([count.0, blocklength.0, stride.0]);
+        newtype.set(lite, recipe.types([oldtype]))
     }
 
     /// Takes packed elements out of a buffer. MPI 5.0, 5.2.
@@ -226,10 +339,19 @@ mpi! {
         position.set(end)
     }
 
+    /// Takes elements in "external32" out of a buffer. MPI 5.0, 5.3.
     fn MPI_Unpack_external | MPI_Unpack_external_c(
         datarep: Text, inbuf: SendPtr, insize: Displacement, position: InOut<Displacement>,
         outbuf: RecvPtr, outcount: Count, datatype: Datatype
-    );
+    ) {
+        external::check(datarep)?;
+        let buffer = outbuf.of(outcount, &datatype)?;
+        let bytes = buffer.datatype().external_bytes(buffer.count())?;
+        let window = external::window(insize, &position.value, bytes)?;
+        let (packed, end) = inbuf.packed(window.size, window.position, bytes)?;
+        buffer.unpack_external(packed).map_err(external::refuse)?;
+        position.set(end)
+    }
 }
 
 values! {
@@ -238,6 +360,19 @@ values! {
 
     /// The distance in bytes from `addr2` to `addr1`. MPI 5.0, 5.1.5.
     fn MPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint { addr1.wrapping_sub(addr2) }
+}
+
+fn pair_of(value: Handle, index: Handle) -> Handle {
+    match (value, index) {
+        (abi::MPI_FLOAT, abi::MPI_INT) => abi::MPI_FLOAT_INT,
+        (abi::MPI_DOUBLE, abi::MPI_INT) => abi::MPI_DOUBLE_INT,
+        (abi::MPI_LONG, abi::MPI_INT) => abi::MPI_LONG_INT,
+        (abi::MPI_INT, abi::MPI_INT) => abi::MPI_2INT,
+        (abi::MPI_SHORT, abi::MPI_INT) => abi::MPI_SHORT_INT,
+        (abi::MPI_LONG_DOUBLE, abi::MPI_INT) => abi::MPI_LONG_DOUBLE_INT,
+        (abi::MPI_INTEGER, abi::MPI_INTEGER) => abi::MPI_2INTEGER,
+        _ => abi::MPI_DATATYPE_NULL,
+    }
 }
 
 /// The blocks that arrays of lengths and displacements name.
@@ -257,20 +392,30 @@ fn length_at(lengths: Counts, at: usize) -> Result<u64> {
         .map_err(|_| Error::new(abi::MPI_ERR_ARG, "a block length is negative"))
 }
 
-fn structure(places: &[(u64, i64)], array_of_types: Datatypes) -> Result<data::Datatype> {
-    let block = |(at, &(count, displacement)): (usize, &(u64, i64))| {
-        let refuse = |what| Error::of_handle("a member of array_of_types", what, abi::MPI_ERR_TYPE);
-        let datatype = Datatype::of(array_of_types.get(at)?).map_err(refuse)?;
+fn lengths(blocks: &[(u64, i64)]) -> impl Iterator<Item = i64> {
+    blocks.iter().map(|(length, _)| length.cast_signed())
+}
+
+fn places(blocks: &[(u64, i64)]) -> impl Iterator<Item = i64> {
+    blocks.iter().map(|(_, place)| *place)
+}
+
+/// The datatypes of the members of a structure.
+fn members(count: Count, array_of_types: Datatypes) -> Result<Vec<Datatype>> {
+    let refuse = |what| Error::of_handle("a member of array_of_types", what, abi::MPI_ERR_TYPE);
+    (0..count.get() as usize)
+        .map(|at| Datatype::of(array_of_types.get(at)?).map_err(refuse))
+        .collect()
+}
+
+fn structure(blocks: &[(u64, i64)], types: &[Datatype]) -> Result<data::Datatype> {
+    let block = |(&(count, displacement), datatype): (&(u64, i64), &Datatype)| {
         Ok(Block {
             displacement,
             count,
             datatype: datatype.lite()?.clone(),
         })
     };
-    let blocks = places
-        .iter()
-        .enumerate()
-        .map(block)
-        .collect::<Result<_>>()?;
+    let blocks = blocks.iter().zip(types).map(block).collect::<Result<_>>()?;
     Ok(data::Datatype::structure(blocks)?)
 }

@@ -138,8 +138,13 @@ impl Datatype {
     /// [`Cause::Datatype`] if it leaves the address space.
     pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
         let upper = lower_bound.checked_add(extent).ok_or(TOO_LARGE)?;
-        let mut derived = Self::derive(self.as_shape())?;
-        derived.bounds.marks = Some((lower_bound, upper));
+        Self::with_bounds(self.as_shape(), (lower_bound, upper))
+    }
+
+    /// A datatype of this shape with the given bounds.
+    pub(super) fn with_bounds(shape: Shape, bounds: Range) -> Result<Self> {
+        let mut derived = Self::derive(shape)?;
+        derived.bounds.marks = Some(bounds);
         derived.bounded = true;
         Ok(Self::Derived(Arc::new(derived)))
     }
@@ -163,7 +168,7 @@ impl Datatype {
         }
     }
 
-    fn build(shape: Shape) -> Result<Self> {
+    pub(super) fn build(shape: Shape) -> Result<Self> {
         Ok(Self::Derived(Arc::new(Self::derive(shape)?)))
     }
 
@@ -196,7 +201,8 @@ impl Datatype {
     }
 }
 
-const TOO_LARGE: Cause = Cause::Datatype("the datatype would be larger than the address space");
+pub(super) const TOO_LARGE: Cause =
+    Cause::Datatype("the datatype would be larger than the address space");
 
 /// Questions.
 impl Datatype {

@@ -87,6 +87,10 @@ impl List {
         Self { blocks, ends }
     }
 
+    pub(super) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
     /// The blocks from that one on which has data byte `skip`, and where in it that is.
     fn from(&self, skip: u64) -> (&[Block], u64) {
         let first = self.ends.partition_point(|&end| end <= skip);
@@ -402,6 +406,38 @@ fn walk_one<F: FnMut(Stripe<'_>) -> bool>(
             })
         }
     }
+}
+
+/// Gives the predefined datatypes of which `count` elements at a displacement consist, in the order
+/// of the type map, to `sink` until it returns `false`: each with a displacement and a count.
+/// Returns true if it never did.
+pub(super) fn basics<F: FnMut(Basic, (i64, u64)) -> bool>(
+    item: &Datatype,
+    (at, count): (i64, u64),
+    sink: &mut F,
+) -> bool {
+    let derived = match item {
+        Datatype::Basic(basic) => return count == 0 || sink(*basic, (at, count)),
+        Datatype::Derived(_) if item.size() == 0 => return true,
+        Datatype::Derived(derived) => derived,
+    };
+    let extent = item.extent();
+    (0..count).all(|index| {
+        let at = at + index as i64 * extent;
+        match &derived.shape {
+            Shape::Strided {
+                count,
+                stride,
+                blocklength,
+                item,
+            } => (0..*count)
+                .all(|index| basics(item, (at + index as i64 * stride, *blocklength), sink)),
+            Shape::Listed(list) => list.blocks.iter().all(|block| {
+                let elements = (at + block.displacement, block.count);
+                basics(&block.datatype, elements, sink)
+            }),
+        }
+    })
 }
 
 fn walk_basic<F: FnMut(Stripe<'_>) -> bool>(
