@@ -7,12 +7,14 @@ use parking_lot::Mutex;
 use super::context::Agreement;
 use super::{Communicator, Group, Inner, Operation, Peers, drive, open_port};
 use crate::error::{Cause, Result};
+use crate::topology::Topology;
 
 /// The colour of processes that do not take part.
-const NO_COLOR: u32 = u32::MAX;
+pub(super) const NO_COLOR: u32 = u32::MAX;
 
 impl Communicator {
-    /// Makes a communicator of these processes with a new context. Collective.
+    /// Makes a communicator of these processes with a new context and the same topology.
+    /// Collective.
     ///
     /// # Errors
     /// A process of the group is lost.
@@ -50,7 +52,8 @@ impl Communicator {
 impl Communicator {
     async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {
         let agreement = self.agree(peers, [0, 0]).await?;
-        Ok(self.derive(&agreement, self.group().clone(), self.rank()))
+        let topology = self.inner.topology.clone();
+        Ok(self.derive(&agreement, self.group().clone(), self.rank(), topology))
     }
 
     async fn split_among(
@@ -64,22 +67,8 @@ impl Communicator {
         let Some(color) = color else {
             return Ok(None);
         };
-        let mut part: Vec<(i32, u32)> = agreement
-            .words()
-            .zip(0..)
-            .filter(|([theirs, _], _)| *theirs == color)
-            .map(|([_, key], rank)| (key.cast_signed(), rank))
-            .collect();
-        part.sort_unstable();
-        let rank = part.iter().position(|&(_, rank)| rank == self.rank());
-        let rank = rank
-            .and_then(|at| u32::try_from(at).ok())
-            .expect("this process has the color");
-        let members = part
-            .iter()
-            .map(|&(_, rank)| self.group().members()[rank as usize]);
-        let group = Group::from_members(members.collect());
-        Ok(Some(self.derive(&agreement, group, rank)))
+        let (group, rank) = self.part_of(&agreement, color);
+        Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
     async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
@@ -94,10 +83,37 @@ impl Communicator {
             .expect("a member has its rank");
         Ok(group
             .rank_of(me)
-            .map(|rank| self.derive(&agreement, group.clone(), rank)))
+            .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
     }
 
-    fn derive(&self, agreement: &Agreement<'_>, group: Group, rank: u32) -> Self {
+    /// The processes that agreed with `color` as their first word, in the order of their second
+    /// one, and the rank of this process among them.
+    pub(super) fn part_of(&self, agreement: &Agreement<'_>, color: u32) -> (Group, u32) {
+        let mut part: Vec<(i32, u32)> = agreement
+            .words()
+            .zip(0..)
+            .filter(|([theirs, _], _)| *theirs == color)
+            .map(|([_, key], rank)| (key.cast_signed(), rank))
+            .collect();
+        part.sort_unstable();
+        let rank = part.iter().position(|&(_, rank)| rank == self.rank());
+        let rank = rank
+            .and_then(|at| u32::try_from(at).ok())
+            .expect("this process has the color");
+        let members = part
+            .iter()
+            .map(|&(_, rank)| self.group().members()[rank as usize]);
+        (Group::from_members(members.collect()), rank)
+    }
+
+    /// Makes the communicator of `group`, in which this process has `rank`.
+    pub(super) fn derive(
+        &self,
+        agreement: &Agreement<'_>,
+        group: Group,
+        rank: u32,
+        topology: Option<Arc<Topology>>,
+    ) -> Self {
         let engine = Arc::clone(&self.inner.engine);
         let contexts = Arc::clone(&self.inner.contexts);
         let context = agreement.context();
@@ -115,6 +131,7 @@ impl Communicator {
                 rank,
                 site,
                 port,
+                topology,
                 window: Mutex::default(),
             }),
         }
