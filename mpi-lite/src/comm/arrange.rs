@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use super::context::Agreement;
-use super::create::NO_COLOR;
 use super::{Communicator, Group, Operation, Peers, drive};
 use crate::data::Buffer;
 use crate::error::{Cause, Error, Result};
-use crate::topology::{Cartesian, Distributed, EdgeList, Topology};
+use crate::topology::{Cartesian, Distributed, EdgeList, Topology, words_of_parts};
 
 /// The words of a process whose arguments are wrong.
-const REFUSED: [u32; 2] = [NO_COLOR, 0];
+const REFUSED: [u32; 2] = [u32::MAX; 2];
 
 impl Communicator {
     /// Makes a communicator with a topology. The processes of lower ranks are in it; the others get
@@ -85,15 +84,19 @@ impl Communicator {
         keep: core::result::Result<Vec<bool>, E>,
     ) -> core::result::Result<Self, E> {
         let peers = self.within(Operation::Create);
-        let place = |keep: &Vec<bool>| grid.part(self.rank(), keep).into();
-        let words = keep.as_ref().map_or(REFUSED, place);
+        let words = keep.as_ref().map_or(REFUSED, |keep| words_of_parts(keep));
         let agreement = drive(self.agree(&peers, words))?;
-        let sub = grid.sub(&keep?);
-        let (group, rank) = self.part_of(&agreement, words[0]);
-        if (group.size(), rank) != (sub.size(), words[1]) {
-            let why = "a process of the grid gave wrong or other values of remain_dims";
-            return Err(Error::from(Cause::Collective(why.into())).into());
-        }
+        let keep = keep?;
+        all_gave(&agreement, words)?;
+        let (own, rank) = grid.part(self.rank(), &keep);
+        let places = self.group().members().iter().zip(0..);
+        let mut members: Vec<_> = places
+            .map(|(&member, rank)| (grid.part(rank, &keep), member))
+            .filter(|((part, _), _)| *part == own)
+            .collect();
+        members.sort_unstable_by_key(|(place, _)| *place);
+        let group = Group::from_members(members.iter().map(|(_, member)| *member).collect());
+        let sub = grid.sub(&keep);
         let topology = Some(Arc::new(Topology::Cartesian(sub)));
         Ok(self.derive(&agreement, group, rank, topology))
     }
@@ -107,7 +110,7 @@ fn all_gave(agreement: &Agreement<'_>, words: [u32; 2]) -> Result<()> {
     let rank: u32 = rank;
     let why = match theirs {
         REFUSED => format!("rank {rank} of the communicator gave wrong arguments"),
-        _ => format!("rank {rank} of the communicator gave another topology than this process"),
+        _ => format!("rank {rank} of the communicator gave other arguments than this process"),
     };
     Err(Cause::Collective(why.into()).into())
 }

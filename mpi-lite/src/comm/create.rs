@@ -10,7 +10,7 @@ use crate::error::{Cause, Result};
 use crate::topology::Topology;
 
 /// The colour of processes that do not take part.
-pub(super) const NO_COLOR: u32 = u32::MAX;
+const NO_COLOR: u32 = u32::MAX;
 
 impl Communicator {
     /// Makes a communicator of these processes with a new context and the same topology.
@@ -67,7 +67,21 @@ impl Communicator {
         let Some(color) = color else {
             return Ok(None);
         };
-        let (group, rank) = self.part_of(&agreement, color);
+        let mut part: Vec<(i32, u32)> = agreement
+            .words()
+            .zip(0..)
+            .filter(|([theirs, _], _)| *theirs == color)
+            .map(|([_, key], rank)| (key.cast_signed(), rank))
+            .collect();
+        part.sort_unstable();
+        let rank = part.iter().position(|&(_, rank)| rank == self.rank());
+        let rank = rank
+            .and_then(|at| u32::try_from(at).ok())
+            .expect("this process has the color");
+        let members = part
+            .iter()
+            .map(|&(_, rank)| self.group().members()[rank as usize]);
+        let group = Group::from_members(members.collect());
         Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
@@ -84,26 +98,6 @@ impl Communicator {
         Ok(group
             .rank_of(me)
             .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
-    }
-
-    /// The processes that agreed with `color` as their first word, in the order of their second
-    /// one, and the rank of this process among them.
-    pub(super) fn part_of(&self, agreement: &Agreement<'_>, color: u32) -> (Group, u32) {
-        let mut part: Vec<(i32, u32)> = agreement
-            .words()
-            .zip(0..)
-            .filter(|([theirs, _], _)| *theirs == color)
-            .map(|([_, key], rank)| (key.cast_signed(), rank))
-            .collect();
-        part.sort_unstable();
-        let rank = part.iter().position(|&(_, rank)| rank == self.rank());
-        let rank = rank
-            .and_then(|at| u32::try_from(at).ok())
-            .expect("this process has the color");
-        let members = part
-            .iter()
-            .map(|&(_, rank)| self.group().members()[rank as usize]);
-        (Group::from_members(members.collect()), rank)
     }
 
     /// Makes the communicator of `group`, in which this process has `rank`.

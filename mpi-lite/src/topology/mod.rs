@@ -79,6 +79,11 @@ impl Topology {
     }
 }
 
+/// What the processes of a grid tell each other of the dimensions to `keep`: see `Topology::words`.
+pub(crate) fn words_of_parts(keep: &[bool]) -> [u32; 2] {
+    [5, checksum(keep.iter().map(|&it| it.into()))]
+}
+
 /// A checksum of numbers (FNV-1a with 32 bits).
 fn checksum(numbers: impl Iterator<Item = u32>) -> u32 {
     let bytes = numbers.flat_map(u32::to_be_bytes);
