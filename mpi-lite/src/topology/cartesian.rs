@@ -133,7 +133,8 @@ impl Cartesian {
             .filter(|&it| it < self.ndims());
         let at = at.ok_or_else(|| {
             let ndims = self.ndims();
-            let why = format!("direction is {direction}, but the grid has {ndims} dimensions");
+            let why =
+                format!("direction {direction} is not a dimension of the grid, which has {ndims}");
             Cause::Dims(why.into())
         })?;
         let displacement = i64::from(displacement);
