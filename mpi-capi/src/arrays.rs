@@ -14,7 +14,10 @@ use crate::raise::Call;
 
 macro_rules! arrays {
     (
-        $($(#[$doc:meta])* $name:ident: $pointer:ty, $element:ty, $base:literal $(, $shape:ident)?;)*
+        $(
+            $(#[$doc:meta])*
+            $name:ident: $pointer:ty, $element:ty, $base:literal $(, $shape:ident)?;
+        )*
     ) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]

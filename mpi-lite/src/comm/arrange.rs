@@ -116,8 +116,8 @@ fn all_gave(agreement: &Agreement<'_>, words: [u32; 2]) -> Result<()> {
 }
 
 /// Sends each process its list, and returns what each process sent to this one, by rank. In step s
-/// each process sends to the one s after it and receives from the one s before it: first the length,
-/// then the list.
+/// each process sends to the one s after it and receives from the one s before it: first the
+/// length, then the list.
 async fn swap(peers: &impl Peers, mut lists: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     let mut received = vec![Vec::new(); peers.all()];
     received[peers.here()] = core::mem::take(&mut lists[peers.here()]);

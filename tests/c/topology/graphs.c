@@ -4,7 +4,7 @@
 
 #define MOST 512
 
-/* Each node has itself, the next node twice, and all before it. Nodes are the first `nodes` ranks. */
+/* Each node has itself, the next node twice, and all before it. Nodes are the first ranks. */
 static void check_graph(int nodes)
 {
     int index[8], edges[MOST], got_index[8], got[MOST], i, k, count = 0, number, other;
