@@ -13,14 +13,19 @@ use crate::error::{Error, Result};
 use crate::raise::Call;
 
 macro_rules! arrays {
-    ($($(#[$doc:meta])* $name:ident: $pointer:ty, $element:ty, $base:literal;)*) => {$(
+    (
+        $(
+            $(#[$doc:meta])*
+            $name:ident: $pointer:ty, $element:ty, $base:literal $(, $shape:ident)?;
+        )*
+    ) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         pub struct $name(pub $pointer);
 
         impl<W> Arg<W> for $name {
             type C = $pointer;
-            const DECLARATION: Declarator = Declarator::array($base);
+            const DECLARATION: Declarator = arrays!(@declare $base $(, $shape)?);
             const IS_KEPT: bool = false;
 
             fn show(c: $pointer, name: &str, line: &mut String) {
@@ -48,6 +53,8 @@ macro_rules! arrays {
             }
         }
     )*};
+    (@declare $base:literal) => { Declarator::array($base) };
+    (@declare $base:literal, $shape:ident) => { Declarator::$shape($base) };
     (out $($name:ident $element:ty;)*) => {$(
         impl $name {
             /// Writes the element at `index`.
@@ -74,6 +81,10 @@ arrays! {
     Ints: *const c_int, c_int, "const int";
     /// Room for integers.
     OutInts: *mut c_int, c_int, "int";
+    /// Weights of edges. A pointer in the header: gcc warns if an array is `MPI_UNWEIGHTED`.
+    Weights: *const c_int, c_int, "const int", pointer;
+    /// Room for weights of edges.
+    OutWeights: *mut c_int, c_int, "int", pointer;
     /// Distances in bytes, whatever the width.
     Aints: *const i64, i64, "const MPI_Aint";
     /// Room for distances in bytes.

@@ -237,6 +237,8 @@ fn number(class: Class) -> c_int {
         Class::Root => abi::MPI_ERR_ROOT,
         Class::Group => abi::MPI_ERR_GROUP,
         Class::Op => abi::MPI_ERR_OP,
+        Class::Topology => abi::MPI_ERR_TOPOLOGY,
+        Class::Dims => abi::MPI_ERR_DIMS,
         Class::Arg => abi::MPI_ERR_ARG,
         Class::Truncate => abi::MPI_ERR_TRUNCATE,
         Class::ProcAborted => abi::MPI_ERR_PROC_ABORTED,

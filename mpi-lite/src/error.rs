@@ -133,6 +133,15 @@ pub enum Cause {
     /// An argument outside of what the call takes.
     #[error("{0}")]
     Argument(&'static str),
+    /// A size, number or index of dimensions is wrong.
+    #[error("{0}")]
+    Dims(Box<str>),
+    /// The communicator has no topology, or one of another kind.
+    #[error("the communicator has no {wanted}: MPI_Topo_test returns which topology it has")]
+    Topology {
+        /// The kind that the call needs.
+        wanted: &'static str,
+    },
     /// A datatype constructor's argument is out of range.
     #[error("{0}")]
     Datatype(&'static str),
@@ -225,6 +234,8 @@ pub enum Class {
     Root,
     Group,
     Op,
+    Topology,
+    Dims,
     Arg,
     Truncate,
     ProcAborted,
@@ -253,6 +264,8 @@ impl Cause {
             }
             Self::Group { .. } => Class::Group,
             Self::Op { .. } => Class::Op,
+            Self::Topology { .. } => Class::Topology,
+            Self::Dims(_) => Class::Dims,
             Self::Argument(_)
             | Self::Mismatch { .. }
             | Self::Collective(_)

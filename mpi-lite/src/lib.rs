@@ -1,7 +1,7 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
 //! * L0 `error ids config counters clock machine memory pool slab`
-//! * L1 `data`
+//! * L1 `data topology`
 //! * L2 `node transport boot`
 //! * L3 `peers`
 //! * L4 `engine`
@@ -29,5 +29,6 @@ pub mod pool;
 mod protocol_page;
 pub mod slab;
 mod sync;
+pub mod topology;
 pub mod transport;
 pub mod world;

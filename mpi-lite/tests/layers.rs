@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
         "error", "ids", "config", "counters", "clock", "machine", "memory", "hidden", "pool",
         "slab", "sync",
     ],
-    &["data"],
+    &["data", "topology"],
     &["node", "transport", "boot"],
     &["peers"],
     &["engine"],

@@ -13,6 +13,7 @@ const CHAPTERS: &[&str] = &[
     "environment",
     "point_to_point",
     "tool_support",
+    "topology",
 ];
 
 fn run(program: &Program, scratch: &Scratch, ranks: usize, transport: &str) -> Result<(), Failed> {

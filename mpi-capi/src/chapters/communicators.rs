@@ -201,7 +201,7 @@ fn machine() -> u32 {
 }
 
 /// The handle of a communicator made from `parent`, null where this process is not in it.
-fn handle_of(parent: &Comm, made: Option<Communicator>) -> Handle {
+pub(super) fn handle_of(parent: &Comm, made: Option<Communicator>) -> Handle {
     made.map_or(abi::MPI_COMM_NULL, |made| parent.register(made))
 }
 

@@ -7,12 +7,14 @@ use parking_lot::Mutex;
 use super::context::Agreement;
 use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
 use crate::error::{Cause, Result};
+use crate::topology::Topology;
 
 /// The colour of processes that do not take part.
 const NO_COLOR: u32 = u32::MAX;
 
 impl Communicator {
-    /// Makes a communicator of these processes with a new context. Collective.
+    /// Makes a communicator of these processes with a new context and the same topology.
+    /// Collective.
     ///
     /// # Errors
     /// A process of the group is lost.
@@ -50,7 +52,8 @@ impl Communicator {
 impl Communicator {
     async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {
         let agreement = self.agree(peers, [0, 0]).await?;
-        Ok(self.derive(&agreement, self.group().clone(), self.rank()))
+        let topology = self.inner.topology.clone();
+        Ok(self.derive(&agreement, self.group().clone(), self.rank(), topology))
     }
 
     async fn split_among(
@@ -79,7 +82,7 @@ impl Communicator {
             .iter()
             .map(|&(_, rank)| self.group().members()[rank as usize]);
         let group = Group::from_members(members.collect());
-        Ok(Some(self.derive(&agreement, group, rank)))
+        Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
     async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
@@ -94,10 +97,17 @@ impl Communicator {
             .expect("a member has its rank");
         Ok(group
             .rank_of(me)
-            .map(|rank| self.derive(&agreement, group.clone(), rank)))
+            .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
     }
 
-    fn derive(&self, agreement: &Agreement<'_>, group: Group, rank: u32) -> Self {
+    /// Makes the communicator of `group`, in which this process has `rank`.
+    pub(super) fn derive(
+        &self,
+        agreement: &Agreement<'_>,
+        group: Group,
+        rank: u32,
+        topology: Option<Arc<Topology>>,
+    ) -> Self {
         let engine = Arc::clone(&self.inner.engine);
         let contexts = Arc::clone(&self.inner.contexts);
         let context = agreement.context();
@@ -115,6 +125,7 @@ impl Communicator {
                 rank,
                 site,
                 port,
+                topology,
                 window: Mutex::default(),
             }),
         }

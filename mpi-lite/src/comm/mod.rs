@@ -2,6 +2,7 @@
 //!
 //! Source: MPI 5.0, chapters 3 and 7.
 
+mod arrange;
 mod call;
 mod context;
 mod create;
@@ -31,6 +32,7 @@ use crate::engine::{AtSite, Engine, OpenPort, Port};
 use crate::error::Result;
 use crate::ids::Context;
 use crate::node::site::Site;
+use crate::topology::Topology;
 
 /// An intra-communicator. Clones name the same communicator.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ struct Inner {
     site: Option<Site>,
     /// Registers with the engine the processes that may send messages with its contexts.
     port: OpenPort,
+    /// How its processes are arranged, if they are.
+    topology: Option<Arc<Topology>>,
     /// Its nonblocking collectives.
     window: Mutex<tasks::Window>,
 }
@@ -98,6 +102,7 @@ impl Communicator {
                     rank,
                     site,
                     port,
+                    topology: None,
                     window: Mutex::default(),
                 }),
             }
@@ -134,6 +139,12 @@ impl Communicator {
     #[must_use]
     pub fn context(&self) -> Context {
         self.inner.context
+    }
+
+    /// How its processes are arranged, if they are. Source: MPI 5.0, chapter 8.
+    #[must_use]
+    pub fn topology(&self) -> Option<&Topology> {
+        self.inner.topology.as_deref()
     }
 
     /// The engine that moves its messages.
