@@ -17,6 +17,7 @@ pub mod describe;
 pub mod entry;
 pub mod errhandler;
 pub mod error;
+pub mod generalized;
 pub mod global;
 pub mod handle;
 pub mod header;

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use mpi_lite::data::Area;
-use mpi_lite::engine::{self, Completion, Engine, Lane, ReceivePlan, Subject};
+use mpi_lite::engine::{self, BufferOwner, Completion, Engine, Lane, ReceivePlan, Subject};
 use mpi_lite::error::{Cause as LiteCause, Error as LiteError};
 use mpi_lite::ids::Context;
 use mpi_lite::slab;
@@ -13,6 +13,7 @@ use crate::args::{
     Address, BufferSize, Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests,
 };
 use crate::error::{Cause, Error, Result};
+use crate::generalized::{self, Generalized};
 use crate::global::LIBRARY;
 use crate::handle::{Key, Kind, Unusable};
 
@@ -144,6 +145,9 @@ fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
 
 #[inline(always)]
 fn done(handle: Handle, completion: Completion) -> Done {
+    if completion.is_generalized {
+        return done_by_program(handle);
+    }
     // A request that was released was active.
     let (left, is_of_nothing) = if completion.is_gone {
         (abi::MPI_REQUEST_NULL, false)
@@ -155,6 +159,17 @@ fn done(handle: Handle, completion: Completion) -> Done {
         status: completion.status,
         is_of_nothing,
         result: result_of(completion),
+    }
+}
+
+#[cold]
+fn done_by_program(handle: Handle) -> Done {
+    let (status, result) = generalized::finish(handle);
+    Done {
+        left: abi::MPI_REQUEST_NULL,
+        status,
+        is_of_nothing: false,
+        result,
     }
 }
 
@@ -208,14 +223,25 @@ pub fn test(handle: Handle) -> Result<Option<Done>> {
 /// How a request stands that is left as it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
+    handle: Handle,
     status: engine::Status,
     is_of_nothing: bool,
+    is_generalized: bool,
 }
 
 impl Seen {
     /// Lays the status down as a call that completes one operation does.
-    pub fn lay_down(self, status: OutStatus) {
+    ///
+    /// # Errors
+    /// What the query function of a generalized request returns.
+    pub fn lay_down(self, status: OutStatus) -> Result<()> {
+        if self.is_generalized {
+            let (found, result) = generalized::query(self.handle);
+            status.set(found);
+            return result;
+        }
         status.set_end(self.status, self.is_of_nothing);
+        Ok(())
     }
 }
 
@@ -226,6 +252,8 @@ impl Seen {
 pub fn look(handle: Handle) -> Result<Option<Seen>> {
     let completion = engine().status(key(handle)?).map_err(stale(handle))?;
     Ok(completion.map(|completion| Seen {
+        handle,
+        is_generalized: completion.is_generalized,
         status: completion.status,
         is_of_nothing: completion.is_of_nothing(),
     }))
@@ -258,7 +286,7 @@ pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
     let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
     engine().wait_all(requests, &mut endings)?;
-    endings.outcome
+    endings.settle()
 }
 
 /// Tests whether all operations of an array are complete, and if so lays down what they left.
@@ -269,7 +297,7 @@ pub fn test_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
     let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
     let done = engine().test_all(requests, &mut endings)?;
-    endings.outcome.map(|()| done)
+    endings.settle().map(|()| done)
 }
 
 /// Where a call that completes several operations lays down how they ended.
@@ -282,6 +310,17 @@ struct Endings {
     count: usize,
     /// What the call is to return.
     outcome: Result<()>,
+    /// Generalized requests that are still to be queried and freed.
+    generalized: Vec<Unsettled>,
+}
+
+/// A generalized request that a call completes together with others.
+struct Unsettled {
+    handle: Handle,
+    /// Where it was in the program's array.
+    index: usize,
+    /// Where its status goes.
+    place: usize,
 }
 
 impl Endings {
@@ -292,6 +331,7 @@ impl Endings {
             statuses,
             count: 0,
             outcome: Ok(()),
+            generalized: Vec::new(),
         }
     }
 
@@ -300,6 +340,45 @@ impl Endings {
     fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
         let result = self.try_lay_down(index, ended, any_failed);
         self.went(result);
+    }
+
+    /// Queries and frees the generalized requests, with no lock held. Returns what the call is to
+    /// return. Source: MPI 5.0, 13.2.
+    fn settle(mut self) -> Result<()> {
+        if !self.generalized.is_empty() {
+            self.settle_generalized();
+        }
+        self.outcome
+    }
+
+    #[cold]
+    fn settle_generalized(&mut self) {
+        let had_failed = self.outcome.is_err();
+        let mut classes = Vec::new();
+        for Unsettled {
+            handle,
+            index,
+            place,
+        } in core::mem::take(&mut self.generalized)
+        {
+            let (status, result) = generalized::finish(handle);
+            self.statuses.set(place, status, None);
+            classes.push((place, class_of(&result)));
+            if let Err(error) = result {
+                self.note_first(Err(Error::in_status(index, error)));
+            }
+        }
+        if self.outcome.is_ok() {
+            return;
+        }
+        if !had_failed {
+            for place in 0..self.count {
+                self.statuses.set_error(place, abi::MPI_SUCCESS);
+            }
+        }
+        for (place, class) in classes {
+            self.statuses.set_error(place, class);
+        }
     }
 
     #[inline(always)]
@@ -327,7 +406,14 @@ impl Endings {
         Ok(())
     }
 
-    fn try_lay_down(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+    fn try_lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+        if ended.is_generalized {
+            self.generalized.push(Unsettled {
+                handle: self.array.get(index)?,
+                index,
+                place: self.count,
+            });
+        }
         if ended.is_gone {
             self.array.set(index, abi::MPI_REQUEST_NULL)?;
         }
@@ -433,7 +519,7 @@ impl Several {
     fn close(&self, found: Option<usize>, endings: Endings) -> Result<()> {
         self.outcount
             .set(found.map_or(abi::MPI_UNDEFINED, c_index))?;
-        endings.outcome
+        endings.settle()
     }
 }
 
@@ -457,7 +543,16 @@ pub fn start(handle: Handle) -> Result<()> {
 /// The handle is none, or stale.
 pub fn free(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
-    engine().with(|lane| lane.free(key)).map_err(stale(handle))
+    let freed = engine().with(|lane| {
+        let ended = lane.peek(Some(key))?;
+        lane.free(key)?;
+        Ok(ended.is_some_and(|ended| ended.is_generalized))
+    });
+    // Otherwise its free function is called when the program completes it.
+    match freed.map_err(stale(handle))? {
+        true => generalized::free(handle),
+        false => Ok(()),
+    }
 }
 
 /// Tries to cancel an operation.
@@ -466,7 +561,52 @@ pub fn free(handle: Handle) -> Result<()> {
 /// The handle is none, or stale.
 pub fn cancel(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
+    if engine().with(|lane| lane.is_generalized(key)) {
+        let ended = engine().with(|lane| lane.peek(Some(key)));
+        return generalized::cancel(handle, ended.map_err(stale(handle))?.is_some());
+    }
     engine().cancel(key).map_err(stale(handle))
+}
+
+/// Starts a generalized request.
+pub fn start_generalized(functions: Generalized) -> Handle {
+    let handle = handle_of(engine().with(Lane::open_generalized));
+    generalized::enter(handle, functions);
+    handle
+}
+
+/// Completes a generalized request. If the program has freed it before, its free function is
+/// called.
+///
+/// # Errors
+/// It is no active generalized request; what the free function returns.
+pub fn complete_generalized(handle: Handle) -> Result<()> {
+    let key = real_key(handle)?;
+    match engine().complete_generalized(key).map_err(stale(handle))? {
+        true => generalized::free(handle),
+        false => Ok(()),
+    }
+}
+
+/// Marks partitions of a started partitioned send as ready.
+///
+/// # Errors
+/// The request is none, or not active; a partition is out of range or was ready before.
+pub fn ready(handle: Handle, partitions: &[u32]) -> Result<()> {
+    let key = real_key(handle)?;
+    engine().ready(key, partitions).map_err(stale(handle))
+}
+
+/// Returns true if a partition of a partitioned receive is here, or if the request is null or
+/// inactive.
+///
+/// # Errors
+/// The request is no partitioned receive; the partition is out of range.
+pub fn has_arrived(handle: Handle, partition: u32) -> Result<bool> {
+    let Some(key) = key(handle)? else {
+        return Ok(true);
+    };
+    engine().has_arrived(key, partition).map_err(stale(handle))
 }
 
 /// Starts the receive of a matched message.
@@ -490,28 +630,33 @@ pub fn imrecv(area: Area, handle: Handle) -> Result<Handle> {
 ///
 /// # Errors
 /// There is room already.
-pub fn attach(buffer: Address, size: BufferSize) -> Result<()> {
+pub fn attach(owner: BufferOwner, buffer: Address, size: BufferSize) -> Result<()> {
     let bytes = if buffer.0.addr() == abi::MPI_BUFFER_AUTOMATIC {
         u64::MAX
     } else {
         size.0.cast_unsigned()
     };
-    Ok(engine().with(|lane| lane.attach(buffer.0.expose_provenance(), bytes))?)
+    Ok(engine().with(|lane| lane.attach(owner, buffer.0.expose_provenance(), bytes))?)
 }
 
 /// Takes the room back when all of its messages are sent.
 ///
 /// # Errors
 /// There is none.
-pub fn detach() -> Result<(*mut c_void, i64)> {
+pub fn detach(owner: BufferOwner) -> Result<(*mut c_void, i64)> {
     let subject = |_: &Lane| Subject::AllSent;
-    let attached = engine().wait_until(subject, |lane| lane.detach().transpose())?;
+    let attached = engine().wait_until(subject, |lane| lane.detach(owner).transpose())?;
     let address = core::ptr::with_exposed_provenance_mut(attached.address);
     Ok((address, i64::try_from(attached.bytes).unwrap_or(0)))
 }
 
 /// Waits until all buffered messages are sent.
-pub fn flush() {
+pub fn flush(owner: BufferOwner) {
     let subject = |_: &Lane| Subject::AllSent;
-    engine().wait_until(subject, |lane| lane.is_flushed().then_some(()));
+    engine().wait_until(subject, |lane| lane.is_flushed(owner).then_some(()));
+}
+
+/// Returns a request that completes when all messages that are buffered now are sent.
+pub fn iflush(owner: BufferOwner) -> Handle {
+    handle_of(engine().with(|lane| lane.start_flush(owner)))
 }
