@@ -263,8 +263,8 @@ impl Lane {
         if self.delivery.has_deferred {
             self.send_all_deferred();
         }
-        if !self.delivery.requests.informed.is_empty() {
-            self.receive_what_is_known();
+        if !self.delivery.requests.landing.is_empty() {
+            self.note_landings();
         }
     }
 

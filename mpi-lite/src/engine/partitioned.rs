@@ -135,7 +135,7 @@ impl Channel {
 
 impl Whole {
     /// A receive learns how its sender splits the data, or why it never will. Returns true if it
-    /// can receive nothing.
+    /// can receive the partitions.
     pub(super) fn learn(&mut self, failed: Option<Error>, bytes: &[u8]) -> bool {
         let Some(Channel::Receive {
             receive,
@@ -153,7 +153,7 @@ impl Whole {
             None => failed.or_else(|| Some(Cause::Unsuited("the header is no header").into())),
         };
         self.error.clone_from(failure);
-        header.is_none()
+        header.is_some()
     }
 
     /// How many parts an operation has that starts now; 0 if that is not known yet.
@@ -250,6 +250,7 @@ impl Lane {
             });
             self.delivery.requests.keep(learning, body);
             self.adopt(learning, request, HEADER);
+            self.send_deferred();
         }
         request
     }
@@ -280,7 +281,10 @@ impl Lane {
                     requests.end_whole(request);
                 }
             }
-            Some(Channel::Receive { .. }) => self.receive_partitions(request),
+            Some(Channel::Receive { .. }) => {
+                self.receive_partitions(request);
+                self.send_deferred();
+            }
             _ if parts == 0 => requests.end_whole(request),
             _ => {}
         }
@@ -328,11 +332,14 @@ impl Lane {
         }
     }
 
-    /// Lets the receives begin that have learned how their senders split the data.
+    /// Takes notice of what has landed for partitioned receives; those begin that have learned how
+    /// their senders split the data.
     #[cold]
-    pub(super) fn receive_what_is_known(&mut self) {
-        while let Some(request) = self.delivery.requests.informed.pop() {
-            self.receive_partitions(request);
+    pub(super) fn note_landings(&mut self) {
+        while let Some(landed) = self.delivery.requests.landing.pop() {
+            if let Some(request) = self.delivery.requests.note_landed(landed) {
+                self.receive_partitions(request);
+            }
         }
     }
 
@@ -368,7 +375,7 @@ impl Lane {
                         number,
                     };
                     let ended = (Status::EMPTY, Some(error));
-                    self.delivery.requests.note_part(part, ended, &[]);
+                    self.delivery.requests.note_part(part, ended, Vec::new());
                 }
             }
         }

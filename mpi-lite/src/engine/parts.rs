@@ -20,6 +20,9 @@ pub(super) struct Part {
     pub(super) number: u32,
 }
 
+/// How a part has ended.
+pub(super) type Ended = (Status, Option<Error>);
+
 /// How far a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -77,7 +80,7 @@ impl Whole {
     }
 
     /// Notes how a part has ended. Returns true if it was the last one.
-    fn note(&mut self, number: u32, (status, error): (Status, Option<Error>)) -> bool {
+    fn note(&mut self, number: u32, (status, error): Ended) -> bool {
         let Some(part) = self.parts.get_mut(number as usize) else {
             return false;
         };
@@ -128,7 +131,7 @@ impl Requests {
     pub(super) fn adopt(&mut self, request: Request, part: Part) {
         let Some(operation) = self.table.get_mut(request.0) else {
             // A send that was complete at once.
-            return self.note_part(part, (Status::EMPTY, None), &[]);
+            return self.note_part(part, (Status::EMPTY, None), Vec::new());
         };
         operation.owner = Owner::Whole;
         operation.rare().part = Some(part);
@@ -153,30 +156,45 @@ impl Requests {
             return;
         };
         let ended = (status, rare.error.take());
-        self.note_part(part, ended, &core::mem::take(&mut rare.kept));
+        self.note_part(part, ended, core::mem::take(&mut rare.kept));
     }
 
-    /// A part of an operation has ended. `kept` is the memory that it used.
-    pub(super) fn note_part(&mut self, part: Part, ended: (Status, Option<Error>), kept: &[u8]) {
-        let is_running = self.is_running(part.whole);
+    /// A part of an operation has ended. `kept` is the memory that it used. A link may still write
+    /// there what has come: a message is complete before it lands.
+    pub(super) fn note_part(&mut self, part: Part, ended: Ended, kept: Vec<u8>) {
         let Some(whole) = self.whole_mut(part.whole) else {
+            self.landing
+                .extend((!kept.is_empty()).then_some((part, ended, kept)));
             return;
         };
+        if whole.channel.is_some() && !kept.is_empty() {
+            self.landing.push((part, ended, kept));
+        } else if whole.note(part.number, ended) {
+            self.end_whole(part.whole);
+        }
+    }
+
+    /// What has come for this part is in `kept`. Returns the receive that may begin because of it.
+    pub(super) fn note_landed(
+        &mut self,
+        (part, ended, kept): (Part, Ended, Vec<u8>),
+    ) -> Option<Request> {
+        let is_running = self.is_running(part.whole);
+        let whole = self.whole_mut(part.whole)?;
         if part.number == HEADER {
-            let has_failed = whole.learn(ended.1, kept);
-            match (is_running, has_failed) {
-                (true, true) => self.end_whole(part.whole),
-                (true, false) => self.informed.push(part.whole),
-                (false, _) => {}
+            let can_begin = whole.learn(ended.1, &kept);
+            if is_running && !can_begin {
+                self.end_whole(part.whole);
             }
-            return;
+            return (is_running && can_begin).then_some(part.whole);
         }
         if let Some(channel) = &whole.channel {
-            channel.lay_down(part.number, kept);
+            channel.lay_down(part.number, &kept);
         }
         if whole.note(part.number, ended) {
             self.end_whole(part.whole);
         }
+        None
     }
 
     /// All parts of an active operation have ended, or it has failed before they began.

@@ -1,7 +1,7 @@
 //! Operations that the program may wait for.
 
 use super::operation::{Completion, Request, Status};
-use super::parts::{Part, Whole};
+use super::parts::{Ended, Part, Whole};
 use super::plan::{Plan, Recipe};
 use crate::data::{Area, Scattered};
 use crate::error::{Cause, Error, Result};
@@ -143,8 +143,8 @@ pub(super) struct Requests {
     due: u64,
     /// Tasks of which an operation has finished.
     woken: Vec<u32>,
-    /// Partitioned receives that have learned of their sender's partitions.
-    pub(super) informed: Vec<Request>,
+    /// Parts that have ended, and the memory into which their messages land.
+    pub(super) landing: Vec<(Part, Ended, Vec<u8>)>,
     /// How many partitions of sends have been named.
     pub(super) partitions: u32,
 }
