@@ -5,12 +5,13 @@
 
 use core::ffi::{c_int, c_void};
 
-use mpi_lite::engine;
+use mpi_lite::engine::{self, Lane};
 
 use crate::abi::{self, Handle};
 use crate::error::{Cause, Result};
 use crate::global::LIBRARY;
 use crate::panic::{Callback, call_program};
+use crate::request::{engine, handle_of, real_key, stale};
 use crate::status::Status;
 
 type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
@@ -30,9 +31,24 @@ pub struct Generalized {
     pub extra_state: usize,
 }
 
-/// Notes the functions of the request `handle`.
-pub fn enter(handle: Handle, functions: Generalized) {
+/// Starts a generalized request.
+pub fn start(functions: Generalized) -> Handle {
+    let handle = handle_of(engine().with(Lane::open_generalized));
     LIBRARY.generalized.lock().push((handle, functions));
+    handle
+}
+
+/// Completes a generalized request. If the program has freed it before, its free function is
+/// called.
+///
+/// # Errors
+/// It is no active generalized request; what the free function returns.
+pub fn complete(handle: Handle) -> Result<()> {
+    let key = real_key(handle)?;
+    match engine().complete_generalized(key).map_err(stale(handle))? {
+        true => free(handle),
+        false => Ok(()),
+    }
 }
 
 fn find(handle: Handle) -> Option<Generalized> {

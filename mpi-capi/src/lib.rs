@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod args;
 pub mod arrays;
+pub mod attached;
 pub mod attributes;
 pub mod buffers;
 pub mod callbacks;

@@ -1,19 +1,17 @@
 //! Requests and matched messages: handles that are mpi-lite's keys, and what ends them.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
 use mpi_lite::data::Area;
-use mpi_lite::engine::{self, BufferOwner, Completion, Engine, Lane, ReceivePlan, Subject};
+use mpi_lite::engine::{self, Completion, Engine, ReceivePlan};
 use mpi_lite::error::{Cause as LiteCause, Error as LiteError};
 use mpi_lite::ids::Context;
 use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
-use crate::args::{
-    Address, BufferSize, Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests,
-};
+use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests};
 use crate::error::{Cause, Error, Result};
-use crate::generalized::{self, Generalized};
+use crate::generalized;
 use crate::global::LIBRARY;
 use crate::handle::{Key, Kind, Unusable};
 
@@ -77,8 +75,11 @@ pub fn message_of(handle: Handle) -> Result<Option<engine::Message>> {
 }
 
 /// The request of a handle, `None` for the null handle. mpi-lite checks that it still exists.
+///
+/// # Errors
+/// `MPI_ERR_REQUEST` if it is foreign.
 #[inline(always)]
-fn key(handle: Handle) -> Result<Option<engine::Request>> {
+pub fn key(handle: Handle) -> Result<Option<engine::Request>> {
     if handle == abi::MPI_REQUEST_NULL {
         return Ok(None);
     }
@@ -95,7 +96,10 @@ fn refuse(what: Unusable) -> Error {
 }
 
 /// The request of a handle that must not be null.
-fn real_key(handle: Handle) -> Result<engine::Request> {
+///
+/// # Errors
+/// `MPI_ERR_REQUEST` if it is null or foreign.
+pub fn real_key(handle: Handle) -> Result<engine::Request> {
     key(handle)?.ok_or_else(|| refuse(Unusable::Null("MPI_REQUEST_NULL")))
 }
 
@@ -130,13 +134,14 @@ impl engine::Array for Handles {
     }
 }
 
+/// The engine of this process.
 #[inline]
-fn engine() -> &'static Engine {
+pub fn engine() -> &'static Engine {
     LIBRARY.process().engine()
 }
 
 /// Returns the error for a handle that mpi-lite has no more: it is stale.
-fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
+pub fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
     move |error| match error.cause() {
         LiteCause::Request => refuse(Unusable::Freed(handle)),
         _ => error.into(),
@@ -568,47 +573,6 @@ pub fn cancel(handle: Handle) -> Result<()> {
     engine().cancel(key).map_err(stale(handle))
 }
 
-/// Starts a generalized request.
-pub fn start_generalized(functions: Generalized) -> Handle {
-    let handle = handle_of(engine().with(Lane::open_generalized));
-    generalized::enter(handle, functions);
-    handle
-}
-
-/// Completes a generalized request. If the program has freed it before, its free function is
-/// called.
-///
-/// # Errors
-/// It is no active generalized request; what the free function returns.
-pub fn complete_generalized(handle: Handle) -> Result<()> {
-    let key = real_key(handle)?;
-    match engine().complete_generalized(key).map_err(stale(handle))? {
-        true => generalized::free(handle),
-        false => Ok(()),
-    }
-}
-
-/// Marks partitions of a started partitioned send as ready.
-///
-/// # Errors
-/// The request is none, or not active; a partition is out of range or was ready before.
-pub fn ready(handle: Handle, partitions: &[u32]) -> Result<()> {
-    let key = real_key(handle)?;
-    engine().ready(key, partitions).map_err(stale(handle))
-}
-
-/// Returns true if a partition of a partitioned receive is here, or if the request is null or
-/// inactive.
-///
-/// # Errors
-/// The request is no partitioned receive; the partition is out of range.
-pub fn has_arrived(handle: Handle, partition: u32) -> Result<bool> {
-    let Some(key) = key(handle)? else {
-        return Ok(true);
-    };
-    engine().has_arrived(key, partition).map_err(stale(handle))
-}
-
 /// Starts the receive of a matched message.
 ///
 /// # Errors
@@ -624,39 +588,4 @@ pub fn imrecv(area: Area, handle: Handle) -> Result<Handle> {
         })),
     });
     Ok(handle_of(started?))
-}
-
-/// Gives the library room for buffered sends. It counts the room; the copies are its own.
-///
-/// # Errors
-/// There is room already.
-pub fn attach(owner: BufferOwner, buffer: Address, size: BufferSize) -> Result<()> {
-    let bytes = if buffer.0.addr() == abi::MPI_BUFFER_AUTOMATIC {
-        u64::MAX
-    } else {
-        size.0.cast_unsigned()
-    };
-    Ok(engine().with(|lane| lane.attach(owner, buffer.0.expose_provenance(), bytes))?)
-}
-
-/// Takes the room back when all of its messages are sent.
-///
-/// # Errors
-/// There is none.
-pub fn detach(owner: BufferOwner) -> Result<(*mut c_void, i64)> {
-    let subject = |_: &Lane| Subject::AllSent;
-    let attached = engine().wait_until(subject, |lane| lane.detach(owner).transpose())?;
-    let address = core::ptr::with_exposed_provenance_mut(attached.address);
-    Ok((address, i64::try_from(attached.bytes).unwrap_or(0)))
-}
-
-/// Waits until all buffered messages are sent.
-pub fn flush(owner: BufferOwner) {
-    let subject = |_: &Lane| Subject::AllSent;
-    engine().wait_until(subject, |lane| lane.is_flushed(owner).then_some(()));
-}
-
-/// Returns a request that completes when all messages that are buffered now are sent.
-pub fn iflush(owner: BufferOwner) -> Handle {
-    handle_of(engine().with(|lane| lane.start_flush(owner)))
 }

@@ -99,7 +99,10 @@ pub enum Cause {
     #[error("{0}")]
     Unsuited(&'static str),
     /// A partition that the request does not have.
-    #[error("partition {number} is not one of the request's partitions (0..{})", partitions.saturating_sub(1))]
+    #[error(
+        "partition {number} is not one of the request's partitions (0..{})",
+        partitions.saturating_sub(1)
+    )]
     Partition {
         /// The partition given.
         number: u32,

@@ -2,13 +2,12 @@
 
 use crate::args::*;
 use crate::error::Result;
-use crate::generalized::Generalized;
-use crate::request;
+use crate::generalized::{self, Generalized};
 
 mpi! {
     /// Says that the operation of a generalized request is complete. MPI 5.0, 13.2.
     fn MPI_Grequest_complete(request: Request) {
-        request::complete_generalized(request.0)
+        generalized::complete(request.0)
     }
 
     /// Makes a request of an operation of the program. MPI 5.0, 13.2.
@@ -16,7 +15,7 @@ mpi! {
         query_fn: QueryFn, free_fn: FreeFn, cancel_fn: CancelFn, extra_state: Address,
         request: Out<Request>
     ) {
-        request.set(request::start_generalized(Generalized {
+        request.set(generalized::start(Generalized {
             query: query_fn.0.expose_provenance(),
             free: free_fn.0.expose_provenance(),
             cancel: cancel_fn.0.expose_provenance(),

@@ -1,26 +1,26 @@
 //! Chapter 4, partitioned point-to-point communication.
 
-use crate::abi;
+use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::request;
+use crate::request::{self, engine, key, real_key, stale};
 
 mpi! {
     /// Looks whether a partition of a receive is here. MPI 5.0, 4.2.2.
     fn MPI_Parrived(request: Request, partition: Int, flag: Out<Flag>) {
-        flag.set(request::has_arrived(request.0, number(partition.0)?)?)
+        flag.set(has_arrived(request.0, number(partition.0)?)?)
     }
 
     /// Says that a partition may be sent. MPI 5.0, 4.2.1.
     fn MPI_Pready(partition: Int, request: Request) {
-        request::ready(request.0, &[number(partition.0)?])
+        ready(request.0, &[number(partition.0)?])
     }
 
     /// Says that these partitions may be sent. MPI 5.0, 4.2.1.
     fn MPI_Pready_list(length: Length, array_of_partitions: Ints, request: Request) {
         let partition = |index| number(array_of_partitions.get(index)?);
         let partitions: Result<Vec<_>> = (0..length.0 as usize).map(partition).collect();
-        request::ready(request.0, &partitions?)
+        ready(request.0, &partitions?)
     }
 
     /// Says that the partitions from the first to the last one may be sent. MPI 5.0, 4.2.1.
@@ -30,7 +30,7 @@ mpi! {
             let why = "partition_low is greater than partition_high";
             return Err(Error::new(abi::MPI_ERR_ARG, why));
         }
-        request::ready(request.0, &(low..=high).collect::<Vec<_>>())
+        ready(request.0, &(low..=high).collect::<Vec<_>>())
     }
 
     /// Prepares a partitioned receive. MPI 5.0, 4.2.1.
@@ -62,4 +62,19 @@ mpi! {
 fn number(value: i32) -> Result<u32> {
     let why = "a number of partitions, or of a partition, is negative";
     u32::try_from(value).map_err(|_| Error::new(abi::MPI_ERR_ARG, why))
+}
+
+/// Marks partitions of a started partitioned send as ready.
+fn ready(handle: Handle, partitions: &[u32]) -> Result<()> {
+    let key = real_key(handle)?;
+    engine().ready(key, partitions).map_err(stale(handle))
+}
+
+/// Returns true if a partition of a partitioned receive is here, or if the request is null or
+/// inactive.
+fn has_arrived(handle: Handle, partition: u32) -> Result<bool> {
+    let Some(key) = key(handle)? else {
+        return Ok(true);
+    };
+    engine().has_arrived(key, partition).map_err(stale(handle))
 }

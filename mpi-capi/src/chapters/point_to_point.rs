@@ -5,6 +5,7 @@ use mpi_lite::ids::Mode;
 
 use crate::abi;
 use crate::args::*;
+use crate::attached;
 use crate::record::What;
 use crate::request;
 
@@ -27,52 +28,52 @@ mpi! {
 
     /// Gives the library room for buffered sends. MPI 5.0, 3.6.
     fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: BufferSize) {
-        request::attach(BufferOwner::Process, buffer, size)
+        attached::attach(BufferOwner::Process, buffer, size)
     }
 
     /// Takes the room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Buffer_detach | MPI_Buffer_detach_c(buffer_addr: OutAddress, size: Out<Count>) {
-        let (buffer, len) = request::detach(BufferOwner::Process)?;
+        let (buffer, len) = attached::detach(BufferOwner::Process)?;
         buffer_addr.set(buffer);
         size.set(len)
     }
 
     /// Waits until all buffered messages are sent. MPI 5.0, 3.6.
     fn MPI_Buffer_flush() {
-        request::flush(BufferOwner::Process);
+        attached::flush(BufferOwner::Process);
         Ok(())
     }
 
     /// Starts to wait until all messages that are buffered now are sent. MPI 5.0, 3.6.
     fn MPI_Buffer_iflush(request: Out<Request>) {
-        request.set(request::iflush(BufferOwner::Process))
+        request.set(attached::iflush(BufferOwner::Process))
     }
 
     /// Gives the library room for the buffered sends of a communicator. MPI 5.0, 3.6.
     fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(
         comm: Comm, buffer: Address, size: BufferSize
     ) {
-        request::attach(comm.buffers(), buffer, size)
+        attached::attach(comm.buffers(), buffer, size)
     }
 
     /// Takes that room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Comm_detach_buffer | MPI_Comm_detach_buffer_c(
         comm: Comm, buffer_addr: OutAddress, size: Out<Count>
     ) {
-        let (buffer, len) = request::detach(comm.buffers())?;
+        let (buffer, len) = attached::detach(comm.buffers())?;
         buffer_addr.set(buffer);
         size.set(len)
     }
 
     /// Waits until all messages in the communicator's buffer are sent. MPI 5.0, 3.6.
     fn MPI_Comm_flush_buffer(comm: Comm) {
-        request::flush(comm.buffers());
+        attached::flush(comm.buffers());
         Ok(())
     }
 
     /// Starts to wait until the messages in the communicator's buffer are sent. MPI 5.0, 3.6.
     fn MPI_Comm_iflush_buffer(comm: Comm, request: Out<Request>) {
-        request.set(request::iflush(comm.buffers()))
+        request.set(attached::iflush(comm.buffers()))
     }
 
     /// Starts a send in buffered mode. MPI 5.0, 3.7.2.

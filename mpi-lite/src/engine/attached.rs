@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::delivery::Delivery;
 use super::lane::Lane;
 use super::operation::{Request, Status};
+use super::plan::SendPlan;
 use crate::error::{Cause, Result};
-use crate::ids::Context;
+use crate::ids::{Context, Mode};
 use crate::memory::Span;
 
 /// Bytes that a buffered send takes of the attached buffer beside its body: a cache line, so that
@@ -73,11 +74,21 @@ impl Buffers {
         }
     }
 
-    /// Finds room for a message of `len` bytes. It is taken by [`Buffers::put`].
+    /// Finds room for the message of a send, of `len` bytes, if it is a buffered one. The room is
+    /// taken by [`Buffers::put`].
     ///
     /// # Errors
     /// There is not enough.
-    pub(super) fn reserve(&self, context: Context, len: u64) -> Result<Box<Reserved>> {
+    #[inline]
+    pub(super) fn reserve(&self, plan: &SendPlan, len: u64) -> Result<Option<Box<Reserved>>> {
+        match plan.mode {
+            Mode::Buffered => self.find_room(plan.context, len).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    #[inline(never)]
+    fn find_room(&self, context: Context, len: u64) -> Result<Box<Reserved>> {
         let bytes = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
         let owner = self.owner_for(context);
         let attached = self.get(owner);

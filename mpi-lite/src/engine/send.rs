@@ -54,10 +54,7 @@ impl Lane {
             return Ok(None);
         };
         let len = plan.area.len();
-        let buffered = match plan.mode {
-            Mode::Buffered => Some(self.delivery.buffers.reserve(plan.context, len)?),
-            _ => None,
-        };
+        let buffered = self.delivery.buffers.reserve(plan, len)?;
         let link = self.route(to);
         let is_copied = self.is_copied(plan.mode, len, (link, is_waited_for));
         let kept = if is_copied && buffered.is_none() {

@@ -19,33 +19,31 @@ static void receive(int bytes, int from, MPI_Comm comm)
     CHECK_FILLED(in, bytes, from);
 }
 
-int main(int argc, char **argv)
-{
-    int to, from, len = 0, done;
-    MPI_Count large = 0;
-    MPI_Request requests[2];
-    MPI_Comm comm, second;
-    void *buffer;
+static MPI_Comm comm, second;
+static int to, from;
 
-    begin(&argc, &argv);
-    to = (rank + 1) % size;
-    from = (rank + size - 1) % size;
-    fill(out, BYTES, rank);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_dup(MPI_COMM_WORLD, &second);
+static void without_a_buffer(void)
+{
+    MPI_Request request;
+    void *buffer;
+    int len;
 
     CHECK_INT(bsend(1, to, comm), MPI_ERR_BUFFER);
     CHECK_INT(class_of(MPI_Comm_detach_buffer(comm, &buffer, &len)), MPI_ERR_BUFFER);
     CHECK_INT(MPI_Comm_flush_buffer(comm), MPI_SUCCESS); /* there is nothing to wait for */
-    CHECK_INT(MPI_Comm_iflush_buffer(comm, &requests[0]), MPI_SUCCESS);
-    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    CHECK_INT(MPI_Comm_iflush_buffer(comm, &request), MPI_SUCCESS);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* The big one fits the communicator's buffer only, the process's is for all others. */
+static void each_its_own(void)
+{
+    MPI_Request requests[2];
+    int done;
 
     MPI_Comm_attach_buffer(comm, room, sizeof room);
     CHECK_INT(class_of(MPI_Comm_attach_buffer(comm, other, sizeof other)), MPI_ERR_BUFFER);
     MPI_Buffer_attach(other, sizeof other);
-    /* The big one fits the communicator's buffer only, the process's is for all others. */
     CHECK_INT(bsend(BYTES, to, comm), MPI_SUCCESS);
     CHECK_INT(bsend(1000, to, second), MPI_SUCCESS);
     CHECK_INT(bsend(BYTES, to, second), MPI_ERR_BUFFER);
@@ -61,20 +59,31 @@ int main(int argc, char **argv)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     MPI_Comm_flush_buffer(comm);
     MPI_Buffer_flush();
+}
 
-    /* A flush does not wait for what is buffered after it. */
-    if (size == 1) {
-        bsend(BYTES, 0, comm);
-        MPI_Comm_iflush_buffer(comm, &requests[0]);
-        bsend(BYTES, 0, comm);
-        receive(BYTES, 0, comm);
-        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-        MPI_Comm_iflush_buffer(comm, &requests[0]);
-        MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
-        CHECK_INT(done, 0);
-        receive(BYTES, 0, comm);
-        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-    }
+/* A flush does not wait for what is buffered after it. */
+static void flushes_what_is_there(void)
+{
+    MPI_Request request;
+    int done;
+
+    bsend(BYTES, 0, comm);
+    MPI_Comm_iflush_buffer(comm, &request);
+    bsend(BYTES, 0, comm);
+    receive(BYTES, 0, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_iflush_buffer(comm, &request);
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    CHECK_INT(done, 0);
+    receive(BYTES, 0, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void detached(void)
+{
+    MPI_Count large = 0;
+    void *buffer;
+    int len = 0;
 
     MPI_Comm_detach_buffer_c(comm, &buffer, &large);
     CHECK(buffer == room, "the buffer of the communicator");
@@ -86,6 +95,12 @@ int main(int argc, char **argv)
     MPI_Buffer_detach(&buffer, &len);
     CHECK(buffer == other, "the buffer of the process");
     CHECK_INT(len, sizeof other);
+}
+
+static void automatic(void)
+{
+    void *buffer;
+    int len = -1;
 
     MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0);
     CHECK_INT(bsend(BYTES, to, comm), MPI_SUCCESS);
@@ -95,7 +110,24 @@ int main(int argc, char **argv)
     MPI_Comm_detach_buffer(comm, &buffer, &len);
     CHECK(buffer == MPI_BUFFER_AUTOMATIC, "MPI_BUFFER_AUTOMATIC");
     CHECK_INT(len, 0);
+}
 
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    to = (rank + 1) % size;
+    from = (rank + size - 1) % size;
+    fill(out, BYTES, rank);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &second);
+    without_a_buffer();
+    each_its_own();
+    if (size == 1)
+        flushes_what_is_there();
+    detached();
+    automatic();
     MPI_Comm_attach_buffer_c(comm, room, sizeof room);
     MPI_Comm_free(&comm);
     MPI_Comm_free(&second);
