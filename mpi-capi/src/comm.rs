@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mpi_lite::comm::Communicator;
 use mpi_lite::data::Area;
+use mpi_lite::engine::BufferOwner;
 use mpi_lite::ids::{Context, Mode};
 use parking_lot::Mutex;
 
@@ -156,6 +157,11 @@ impl CommObject {
     pub fn isend(&self, area: Area, dest: Rank, tag: Tag, mode: Mode) -> Result<Handle> {
         let request = self.lite.isend(area, dest.dest(), tag.0, mode)?;
         Ok(request::handle_of(request))
+    }
+
+    /// Names the buffer that the program attaches to the communicator.
+    pub fn buffers(&self) -> BufferOwner {
+        BufferOwner::Communicator(self.lite.context())
     }
 
     /// Prepares a send.

@@ -24,6 +24,7 @@ use crate::describe::Caller;
 use crate::entry::Symbol;
 use crate::errhandler::ErrhandlerObject;
 use crate::error::{Cause, Error, Result};
+use crate::generalized::Generalized;
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
 use crate::panic::{self, Callback};
@@ -123,6 +124,8 @@ pub struct Library {
     pub groups: Mutex<Table<Group>>,
     /// Requests and messages that were turned into integers.
     pub serialized: Mutex<Vec<Handle>>,
+    /// The functions of generalized requests.
+    pub generalized: Mutex<Vec<(Handle, Generalized)>>,
     /// Info objects; MPI lets threads use them at any time.
     pub infos: Mutex<Table<InfoObject>>,
     /// Error classes and codes; MPI lets threads use them at any time.
@@ -167,6 +170,7 @@ pub static LIBRARY: Library = Library {
     ops: Mutex::new(Table::new(Kind::Op)),
     groups: Mutex::new(Table::new(Kind::Group)),
     serialized: Mutex::new(Vec::new()),
+    generalized: Mutex::new(Vec::new()),
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),

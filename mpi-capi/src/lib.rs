@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod args;
 pub mod arrays;
+pub mod attached;
 pub mod attributes;
 pub mod buffers;
 pub mod callbacks;
@@ -18,6 +19,7 @@ pub mod entry;
 pub mod errhandler;
 pub mod error;
 pub mod external;
+pub mod generalized;
 pub mod global;
 pub mod grids;
 pub mod handle;

@@ -31,10 +31,24 @@ pub enum Callback {
     Copy,
     /// The delete function of an attribute.
     Delete,
+    /// The query function of a generalized request.
+    Query,
+    /// The free function of a generalized request.
+    Free,
+    /// The cancel function of a generalized request.
+    Cancel,
 }
 
 impl Callback {
-    const ALL: [Self; 4] = [Self::Operator, Self::ErrorHandler, Self::Copy, Self::Delete];
+    const ALL: [Self; 7] = [
+        Self::Operator,
+        Self::ErrorHandler,
+        Self::Copy,
+        Self::Delete,
+        Self::Query,
+        Self::Free,
+        Self::Cancel,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -42,6 +56,9 @@ impl Callback {
             Self::ErrorHandler => "error handler",
             Self::Copy => "attribute copy function",
             Self::Delete => "attribute delete function",
+            Self::Query => "query function",
+            Self::Free => "free function",
+            Self::Cancel => "cancel function",
         }
     }
 }

@@ -1,18 +1,17 @@
 //! Requests and matched messages: handles that are mpi-lite's keys, and what ends them.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
 use mpi_lite::data::Area;
-use mpi_lite::engine::{self, Completion, Engine, Lane, ReceivePlan, Subject};
+use mpi_lite::engine::{self, Completion, Engine, ReceivePlan};
 use mpi_lite::error::{Cause as LiteCause, Error as LiteError};
 use mpi_lite::ids::Context;
 use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
-use crate::args::{
-    Address, BufferSize, Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests,
-};
+use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests};
 use crate::error::{Cause, Error, Result};
+use crate::generalized;
 use crate::global::LIBRARY;
 use crate::handle::{Key, Kind, Unusable};
 
@@ -76,8 +75,11 @@ pub fn message_of(handle: Handle) -> Result<Option<engine::Message>> {
 }
 
 /// The request of a handle, `None` for the null handle. mpi-lite checks that it still exists.
+///
+/// # Errors
+/// `MPI_ERR_REQUEST` if it is foreign.
 #[inline(always)]
-fn key(handle: Handle) -> Result<Option<engine::Request>> {
+pub fn key(handle: Handle) -> Result<Option<engine::Request>> {
     if handle == abi::MPI_REQUEST_NULL {
         return Ok(None);
     }
@@ -94,7 +96,10 @@ fn refuse(what: Unusable) -> Error {
 }
 
 /// The request of a handle that must not be null.
-fn real_key(handle: Handle) -> Result<engine::Request> {
+///
+/// # Errors
+/// `MPI_ERR_REQUEST` if it is null or foreign.
+pub fn real_key(handle: Handle) -> Result<engine::Request> {
     key(handle)?.ok_or_else(|| refuse(Unusable::Null("MPI_REQUEST_NULL")))
 }
 
@@ -129,13 +134,14 @@ impl engine::Array for Handles {
     }
 }
 
+/// The engine of this process.
 #[inline]
-fn engine() -> &'static Engine {
+pub fn engine() -> &'static Engine {
     LIBRARY.process().engine()
 }
 
 /// Returns the error for a handle that mpi-lite has no more: it is stale.
-fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
+pub fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
     move |error| match error.cause() {
         LiteCause::Request => refuse(Unusable::Freed(handle)),
         _ => error.into(),
@@ -144,6 +150,9 @@ fn stale(handle: Handle) -> impl Fn(LiteError) -> Error {
 
 #[inline(always)]
 fn done(handle: Handle, completion: Completion) -> Done {
+    if completion.is_generalized {
+        return done_by_program(handle);
+    }
     // A request that was released was active.
     let (left, is_of_nothing) = if completion.is_gone {
         (abi::MPI_REQUEST_NULL, false)
@@ -155,6 +164,17 @@ fn done(handle: Handle, completion: Completion) -> Done {
         status: completion.status,
         is_of_nothing,
         result: result_of(completion),
+    }
+}
+
+#[cold]
+fn done_by_program(handle: Handle) -> Done {
+    let (status, result) = generalized::finish(handle);
+    Done {
+        left: abi::MPI_REQUEST_NULL,
+        status,
+        is_of_nothing: false,
+        result,
     }
 }
 
@@ -208,14 +228,25 @@ pub fn test(handle: Handle) -> Result<Option<Done>> {
 /// How a request stands that is left as it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
+    handle: Handle,
     status: engine::Status,
     is_of_nothing: bool,
+    is_generalized: bool,
 }
 
 impl Seen {
     /// Lays the status down as a call that completes one operation does.
-    pub fn lay_down(self, status: OutStatus) {
+    ///
+    /// # Errors
+    /// What the query function of a generalized request returns.
+    pub fn lay_down(self, status: OutStatus) -> Result<()> {
+        if self.is_generalized {
+            let (found, result) = generalized::query(self.handle);
+            status.set(found);
+            return result;
+        }
         status.set_end(self.status, self.is_of_nothing);
+        Ok(())
     }
 }
 
@@ -226,6 +257,8 @@ impl Seen {
 pub fn look(handle: Handle) -> Result<Option<Seen>> {
     let completion = engine().status(key(handle)?).map_err(stale(handle))?;
     Ok(completion.map(|completion| Seen {
+        handle,
+        is_generalized: completion.is_generalized,
         status: completion.status,
         is_of_nothing: completion.is_of_nothing(),
     }))
@@ -258,7 +291,7 @@ pub fn wait_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
     let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
     engine().wait_all(requests, &mut endings)?;
-    endings.outcome
+    endings.settle()
 }
 
 /// Tests whether all operations of an array are complete, and if so lays down what they left.
@@ -269,7 +302,7 @@ pub fn test_all(count: Length, array: Requests, statuses: OutStatuses) -> Result
     let requests = Handles::of(array, count)?;
     let mut endings = Endings::new(array, None, statuses);
     let done = engine().test_all(requests, &mut endings)?;
-    endings.outcome.map(|()| done)
+    endings.settle().map(|()| done)
 }
 
 /// Where a call that completes several operations lays down how they ended.
@@ -282,6 +315,17 @@ struct Endings {
     count: usize,
     /// What the call is to return.
     outcome: Result<()>,
+    /// Generalized requests that are still to be queried and freed.
+    generalized: Vec<Unsettled>,
+}
+
+/// A generalized request that a call completes together with others.
+struct Unsettled {
+    handle: Handle,
+    /// Where it was in the program's array.
+    index: usize,
+    /// Where its status goes.
+    place: usize,
 }
 
 impl Endings {
@@ -292,6 +336,7 @@ impl Endings {
             statuses,
             count: 0,
             outcome: Ok(()),
+            generalized: Vec::new(),
         }
     }
 
@@ -300,6 +345,45 @@ impl Endings {
     fn lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) {
         let result = self.try_lay_down(index, ended, any_failed);
         self.went(result);
+    }
+
+    /// Queries and frees the generalized requests, with no lock held. Returns what the call is to
+    /// return. Source: MPI 5.0, 13.2.
+    fn settle(mut self) -> Result<()> {
+        if !self.generalized.is_empty() {
+            self.settle_generalized();
+        }
+        self.outcome
+    }
+
+    #[cold]
+    fn settle_generalized(&mut self) {
+        let had_failed = self.outcome.is_err();
+        let mut classes = Vec::new();
+        for Unsettled {
+            handle,
+            index,
+            place,
+        } in core::mem::take(&mut self.generalized)
+        {
+            let (status, result) = generalized::finish(handle);
+            self.statuses.set(place, status, None);
+            classes.push((place, class_of(&result)));
+            if let Err(error) = result {
+                self.note_first(Err(Error::in_status(index, error)));
+            }
+        }
+        if self.outcome.is_ok() {
+            return;
+        }
+        if !had_failed {
+            for place in 0..self.count {
+                self.statuses.set_error(place, abi::MPI_SUCCESS);
+            }
+        }
+        for (place, class) in classes {
+            self.statuses.set_error(place, class);
+        }
     }
 
     #[inline(always)]
@@ -327,7 +411,14 @@ impl Endings {
         Ok(())
     }
 
-    fn try_lay_down(&self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+    fn try_lay_down(&mut self, index: usize, ended: Completion, any_failed: bool) -> Result<()> {
+        if ended.is_generalized {
+            self.generalized.push(Unsettled {
+                handle: self.array.get(index)?,
+                index,
+                place: self.count,
+            });
+        }
         if ended.is_gone {
             self.array.set(index, abi::MPI_REQUEST_NULL)?;
         }
@@ -433,7 +524,7 @@ impl Several {
     fn close(&self, found: Option<usize>, endings: Endings) -> Result<()> {
         self.outcount
             .set(found.map_or(abi::MPI_UNDEFINED, c_index))?;
-        endings.outcome
+        endings.settle()
     }
 }
 
@@ -457,7 +548,16 @@ pub fn start(handle: Handle) -> Result<()> {
 /// The handle is none, or stale.
 pub fn free(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
-    engine().with(|lane| lane.free(key)).map_err(stale(handle))
+    let freed = engine().with(|lane| {
+        let ended = lane.peek(Some(key))?;
+        lane.free(key)?;
+        Ok(ended.is_some_and(|ended| ended.is_generalized))
+    });
+    // Otherwise its free function is called when the program completes it.
+    match freed.map_err(stale(handle))? {
+        true => generalized::free(handle),
+        false => Ok(()),
+    }
 }
 
 /// Tries to cancel an operation.
@@ -466,6 +566,10 @@ pub fn free(handle: Handle) -> Result<()> {
 /// The handle is none, or stale.
 pub fn cancel(handle: Handle) -> Result<()> {
     let key = real_key(handle)?;
+    if engine().with(|lane| lane.is_generalized(key)) {
+        let ended = engine().with(|lane| lane.peek(Some(key)));
+        return generalized::cancel(handle, ended.map_err(stale(handle))?.is_some());
+    }
     engine().cancel(key).map_err(stale(handle))
 }
 
@@ -484,34 +588,4 @@ pub fn imrecv(area: Area, handle: Handle) -> Result<Handle> {
         })),
     });
     Ok(handle_of(started?))
-}
-
-/// Gives the library room for buffered sends. It counts the room; the copies are its own.
-///
-/// # Errors
-/// There is room already.
-pub fn attach(buffer: Address, size: BufferSize) -> Result<()> {
-    let bytes = if buffer.0.addr() == abi::MPI_BUFFER_AUTOMATIC {
-        u64::MAX
-    } else {
-        size.0.cast_unsigned()
-    };
-    Ok(engine().with(|lane| lane.attach(buffer.0.expose_provenance(), bytes))?)
-}
-
-/// Takes the room back when all of its messages are sent.
-///
-/// # Errors
-/// There is none.
-pub fn detach() -> Result<(*mut c_void, i64)> {
-    let subject = |_: &Lane| Subject::AllSent;
-    let attached = engine().wait_until(subject, |lane| lane.detach().transpose())?;
-    let address = core::ptr::with_exposed_provenance_mut(attached.address);
-    Ok((address, i64::try_from(attached.bytes).unwrap_or(0)))
-}
-
-/// Waits until all buffered messages are sent.
-pub fn flush() {
-    let subject = |_: &Lane| Subject::AllSent;
-    engine().wait_until(subject, |lane| lane.is_flushed().then_some(()));
 }

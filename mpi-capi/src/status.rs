@@ -98,6 +98,27 @@ impl From<engine::Status> for Status {
     }
 }
 
+impl From<Status> for engine::Status {
+    /// The error field is left out: it is the library's.
+    fn from(status: Status) -> Self {
+        let source = match status.source {
+            abi::MPI_ANY_SOURCE => ids::Source::Any,
+            abi::MPI_PROC_NULL => ids::Source::Null,
+            rank => ids::Source::Rank(rank),
+        };
+        let tag = match status.tag {
+            abi::MPI_ANY_TAG => TagSelector::Any,
+            tag => TagSelector::Tag(tag),
+        };
+        Self {
+            source,
+            tag,
+            bytes: status.bytes(),
+            cancelled: status.is_cancelled(),
+        }
+    }
+}
+
 /// A status to look at.
 #[derive(Debug, Clone, Copy)]
 pub struct InStatus(pub Status);
@@ -226,6 +247,13 @@ impl OutStatuses {
         }
         // SAFETY: the caller passed room for as many statuses as there are operations.
         OutStatus(unsafe { self.0.add(index) })
+    }
+
+    /// Sets the error field of the status at `index`, and nothing else.
+    pub fn set_error(self, index: usize, error: c_int) {
+        if !self.0.is_null() {
+            InOutStatus(self.at(index).0).update(|status| status.error = error);
+        }
     }
 
     /// Lays down the status at `index`, with its error field if `error` is given.

@@ -99,6 +99,31 @@ pub enum Cause {
     /// `MPI_Start` of a request that is not an inactive persistent one.
     #[error("the request is not an inactive persistent request")]
     NotStartable,
+    /// A request of another kind, or not active.
+    #[error("{0}")]
+    Unsuited(&'static str),
+    /// A partition that the request does not have.
+    #[error(
+        "partition {number} is not one of the request's partitions (0..{})",
+        partitions.saturating_sub(1)
+    )]
+    Partition {
+        /// The partition given.
+        number: u32,
+        /// Partitions of the request.
+        partitions: u32,
+    },
+    /// The partitions of sender and receiver are not of the same length in all.
+    #[error(
+        "the partitions of the sender have {len} bytes in all, those of the receiver {room}: both \
+         must describe the same amount of data"
+    )]
+    Partitions {
+        /// Bytes of the sender.
+        len: u64,
+        /// Bytes of the receiver.
+        room: u64,
+    },
     /// `MPI_Cancel` or `MPI_Request_free` of an active collective operation.
     #[error("a collective operation can be neither cancelled nor freed: wait for its request")]
     Irrevocable,
@@ -106,12 +131,16 @@ pub enum Cause {
     #[error("the message was already received")]
     Message,
     /// The attached buffer has no room.
-    #[error("the message needs {need} bytes of the attached buffer, which has {room} free")]
+    #[error(
+        "the message needs {need} bytes of the attached buffer, which has {room} of {most} free"
+    )]
     BufferFull {
         /// Bytes needed, overhead included.
         need: u64,
         /// Bytes free.
         room: u64,
+        /// Bytes of the buffer.
+        most: u64,
     },
     /// Attach while one is attached, or detach while none is.
     #[error("{0}")]
@@ -256,17 +285,21 @@ impl Cause {
             | Self::BufferFull { .. }
             | Self::BufferAttach(_) => Class::Buffer,
             Self::Truncate { .. }
+            | Self::Partitions { .. }
             | Self::GivenUp {
                 is_truncated: true, ..
             } => Class::Truncate,
-            Self::Request | Self::NotStartable | Self::Irrevocable | Self::Message => {
-                Class::Request
-            }
+            Self::Request
+            | Self::Unsuited(_)
+            | Self::NotStartable
+            | Self::Irrevocable
+            | Self::Message => Class::Request,
             Self::Group { .. } => Class::Group,
             Self::Op { .. } => Class::Op,
             Self::Topology { .. } => Class::Topology,
             Self::Dims(_) => Class::Dims,
             Self::Argument(_)
+            | Self::Partition { .. }
             | Self::Mismatch { .. }
             | Self::Collective(_)
             | Self::GivenUp { .. }

@@ -63,7 +63,7 @@ pub enum Mode {
 
 /// A set of messages that match only each other. Each communicator owns four: a multiple of four
 /// for point-to-point messages, and those after it for its blocking collectives, for its other
-/// collectives, and for nothing yet.
+/// collectives, and for partitioned messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
 
@@ -91,6 +91,12 @@ impl Context {
         Self(self.0 | 2)
     }
 
+    /// The context of the same communicator's partitioned messages.
+    #[must_use]
+    pub fn partitioned(self) -> Self {
+        Self(self.0 | 3)
+    }
+
     /// The context of the same communicator's point-to-point messages.
     #[must_use]
     pub fn point_to_point(self) -> Self {
@@ -100,6 +106,6 @@ impl Context {
     /// Returns true if its messages are those of collectives.
     #[must_use]
     pub fn is_collective(self) -> bool {
-        !self.0.is_multiple_of(Self::EACH)
+        matches!(self.0 % Self::EACH, 1 | 2)
     }
 }

@@ -11,6 +11,7 @@ const CHAPTERS: &[&str] = &[
     "communicator",
     "datatype",
     "environment",
+    "partitioned",
     "point_to_point",
     "tool_support",
     "topology",

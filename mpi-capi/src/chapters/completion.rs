@@ -31,10 +31,8 @@ mpi! {
     /// Looks whether an operation is complete. MPI 5.0, 3.7.6.
     fn MPI_Request_get_status(request: Request, flag: Out<Flag>, status: OutStatus) {
         let found = request::look(request.0)?;
-        if let Some(complete) = found {
-            complete.lay_down(status);
-        }
-        flag.set(found.is_some())
+        flag.set(found.is_some())?;
+        found.map_or(Ok(()), |complete| complete.lay_down(status))
     }
 
     /// Looks whether all operations are complete. MPI 5.0, 3.7.6.
@@ -44,12 +42,15 @@ mpi! {
     ) {
         let found = request::look_at_all(&array_of_requests.to_vec(count)?)?;
         let complete = found.iter().all(Option::is_some);
-        if complete {
-            for (index, complete) in found.into_iter().flatten().enumerate() {
-                complete.lay_down(array_of_statuses.at(index));
-            }
+        flag.set(complete)?;
+        if !complete {
+            return Ok(());
         }
-        flag.set(complete)
+        let mut result = Ok(());
+        for (index, complete) in found.into_iter().flatten().enumerate() {
+            result = result.and(complete.lay_down(array_of_statuses.at(index)));
+        }
+        result
     }
 
     /// Looks for one complete operation. MPI 5.0, 3.7.6.
@@ -62,9 +63,9 @@ mpi! {
         let active = active_of(&requests)?;
         match active.iter().copied().find(|index| found[*index].is_some()) {
             Some(index) => {
-                found[index].expect("found complete").lay_down(status);
                 indx.set(c_index(index))?;
-                flag.set(true)
+                flag.set(true)?;
+                found[index].expect("found complete").lay_down(status)
             }
             None => {
                 indx.set(abi::MPI_UNDEFINED)?;
@@ -88,13 +89,14 @@ mpi! {
             return outcount.set(abi::MPI_UNDEFINED);
         }
         let complete = active.into_iter().filter_map(|index| Some((index, found[index]?)));
-        let mut count = 0;
+        let (mut count, mut result) = (0, Ok(()));
         for (index, complete) in complete {
             array_of_indices.set(count, c_index(index))?;
-            complete.lay_down(array_of_statuses.at(count));
+            result = result.and(complete.lay_down(array_of_statuses.at(count)));
             count += 1;
         }
-        outcount.set(c_index(count))
+        outcount.set(c_index(count))?;
+        result
     }
 
     /// The error field. MPI 5.0, 3.2.5.

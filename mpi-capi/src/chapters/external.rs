@@ -2,14 +2,26 @@
 
 use crate::args::*;
 use crate::error::Result;
+use crate::generalized::{self, Generalized};
 
 mpi! {
-    fn MPI_Grequest_complete(request: Request);
+    /// Says that the operation of a generalized request is complete. MPI 5.0, 13.2.
+    fn MPI_Grequest_complete(request: Request) {
+        generalized::complete(request.0)
+    }
 
+    /// Makes a request of an operation of the program. MPI 5.0, 13.2.
     fn MPI_Grequest_start(
         query_fn: QueryFn, free_fn: FreeFn, cancel_fn: CancelFn, extra_state: Address,
         request: Out<Request>
-    );
+    ) {
+        request.set(generalized::start(Generalized {
+            query: query_fn.0.expose_provenance(),
+            free: free_fn.0.expose_provenance(),
+            cancel: cancel_fn.0.expose_provenance(),
+            extra_state: extra_state.0.expose_provenance(),
+        }))
+    }
 
     /// Sets whether the operation was cancelled. MPI 5.0, 13.3.
     fn MPI_Status_set_cancelled(status: InOutStatus, flag: Flag) {

@@ -1,9 +1,11 @@
 //! Sends, receives, probes and buffers of chapter 3, point-to-point communication.
 
+use mpi_lite::engine::BufferOwner;
 use mpi_lite::ids::Mode;
 
 use crate::abi;
 use crate::args::*;
+use crate::attached;
 use crate::record::What;
 use crate::request;
 
@@ -26,35 +28,53 @@ mpi! {
 
     /// Gives the library room for buffered sends. MPI 5.0, 3.6.
     fn MPI_Buffer_attach | MPI_Buffer_attach_c(buffer: Address, size: BufferSize) {
-        request::attach(buffer, size)
+        attached::attach(BufferOwner::Process, buffer, size)
     }
 
     /// Takes the room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Buffer_detach | MPI_Buffer_detach_c(buffer_addr: OutAddress, size: Out<Count>) {
-        let (buffer, len) = request::detach()?;
+        let (buffer, len) = attached::detach(BufferOwner::Process)?;
         buffer_addr.set(buffer);
         size.set(len)
     }
 
     /// Waits until all buffered messages are sent. MPI 5.0, 3.6.
     fn MPI_Buffer_flush() {
-        request::flush();
+        attached::flush(BufferOwner::Process);
         Ok(())
     }
 
-    fn MPI_Buffer_iflush(request: Out<Request>);
+    /// Starts to wait until all messages that are buffered now are sent. MPI 5.0, 3.6.
+    fn MPI_Buffer_iflush(request: Out<Request>) {
+        request.set(attached::iflush(BufferOwner::Process))
+    }
 
+    /// Gives the library room for the buffered sends of a communicator. MPI 5.0, 3.6.
     fn MPI_Comm_attach_buffer | MPI_Comm_attach_buffer_c(
         comm: Comm, buffer: Address, size: BufferSize
-    );
+    ) {
+        attached::attach(comm.buffers(), buffer, size)
+    }
 
+    /// Takes that room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Comm_detach_buffer | MPI_Comm_detach_buffer_c(
         comm: Comm, buffer_addr: OutAddress, size: Out<Count>
-    );
+    ) {
+        let (buffer, len) = attached::detach(comm.buffers())?;
+        buffer_addr.set(buffer);
+        size.set(len)
+    }
 
-    fn MPI_Comm_flush_buffer(comm: Comm);
+    /// Waits until all messages in the communicator's buffer are sent. MPI 5.0, 3.6.
+    fn MPI_Comm_flush_buffer(comm: Comm) {
+        attached::flush(comm.buffers());
+        Ok(())
+    }
 
-    fn MPI_Comm_iflush_buffer(comm: Comm, request: Out<Request>);
+    /// Starts to wait until the messages in the communicator's buffer are sent. MPI 5.0, 3.6.
+    fn MPI_Comm_iflush_buffer(comm: Comm, request: Out<Request>) {
+        request.set(attached::iflush(comm.buffers()))
+    }
 
     /// Starts a send in buffered mode. MPI 5.0, 3.7.2.
     fn MPI_Ibsend | MPI_Ibsend_c(
@@ -120,16 +140,29 @@ mpi! {
         request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Standard)?)
     }
 
+    /// Starts to send one message and to receive another. MPI 5.0, 3.11.
     fn MPI_Isendrecv | MPI_Isendrecv_c(
         sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, dest: Rank, sendtag: Tag,
         recvbuf: RecvPtr, recvcount: Count, recvtype: Datatype, source: Source, recvtag: Tag,
         comm: Comm, request: Out<Request>
-    );
+    ) {
+        let outgoing = sendbuf.area(sendcount, &sendtype)?;
+        let incoming = recvbuf.area(recvcount, &recvtype)?;
+        let (to, from) = (dest.with(sendtag), source.with(recvtag));
+        let started = comm.lite.isendrecv(outgoing, to, incoming, from)?;
+        request.set(request::handle_of(started))
+    }
 
+    /// Starts to send a message and to receive another in its place. MPI 5.0, 3.11.
     fn MPI_Isendrecv_replace | MPI_Isendrecv_replace_c(
         buf: RecvPtr, count: Count, datatype: Datatype, dest: Rank, sendtag: Tag, source: Source,
         recvtag: Tag, comm: Comm, request: Out<Request>
-    );
+    ) {
+        let (to, from) = (dest.with(sendtag), source.with(recvtag));
+        let buffer = buf.of(count, &datatype)?;
+        let started = comm.lite.isendrecv_replace(&buffer, to, from)?;
+        request.set(request::handle_of(started))
+    }
 
     /// Starts a send in synchronous mode. MPI 5.0, 3.7.2.
     fn MPI_Issend | MPI_Issend_c(

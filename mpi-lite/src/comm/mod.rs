@@ -7,6 +7,7 @@ mod call;
 mod context;
 mod create;
 mod group;
+mod partitioned;
 mod peers;
 mod persistent;
 mod places;

@@ -141,6 +141,42 @@ impl Communicator {
         self.sendrecv(Area::of_bytes(&mut copy), to, buffer.area()?, from)
     }
 
+    /// Starts to send one message and to receive another: one request for both, which completes
+    /// when both are done, with the status of the receive. Source: MPI 5.0, 3.11.
+    ///
+    /// # Errors
+    /// As [`Communicator::isend`] and [`Communicator::irecv`].
+    pub fn isendrecv(
+        &self,
+        send: Area,
+        to: SendTo,
+        receive: Area,
+        from: ReceiveFrom,
+    ) -> Result<Request> {
+        let send = self.send_plan(send, to.dest, to.tag, Mode::Standard)?;
+        let receive = self.receive_plan(receive, from.source, from.tag)?;
+        self.engine().start_exchange(&send, receive, None)
+    }
+
+    /// As [`Communicator::isendrecv`]: sends the contents of `buffer` and receives into it. Source:
+    /// MPI 5.0, 3.11.
+    ///
+    /// # Errors
+    /// As [`Communicator::isend`] and [`Communicator::irecv`].
+    pub fn isendrecv_replace(
+        &self,
+        buffer: &Buffer,
+        to: SendTo,
+        from: ReceiveFrom,
+    ) -> Result<Request> {
+        buffer.check()?;
+        let mut copy = buffer.pack();
+        let area = Area::of_bytes(&mut copy);
+        let send = self.send_plan(area, to.dest, to.tag, Mode::Standard)?;
+        let receive = self.receive_plan(buffer.area()?, from.source, from.tag)?;
+        self.engine().start_exchange(&send, receive, Some(copy))
+    }
+
     /// Exchanges messages of a collective: sends to one rank, receives from another.
     pub(crate) fn exchange_in_collective(
         &self,
@@ -276,7 +312,7 @@ impl Communicator {
     }
 
     #[inline(always)]
-    fn peer(&self, what: &'static str, dest: Dest) -> Result<Option<PeerId>> {
+    pub(super) fn peer(&self, what: &'static str, dest: Dest) -> Result<Option<PeerId>> {
         let Dest::Rank(rank) = dest else {
             return Ok(None);
         };

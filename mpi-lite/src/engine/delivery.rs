@@ -3,7 +3,7 @@
 use core::mem::replace;
 use std::sync::Arc;
 
-use super::attached::Attached;
+use super::attached::Buffers;
 use super::budget::Taken;
 use super::engine_messages::{Letter, Notice, Withdrawal};
 use super::envelope::Envelope;
@@ -58,7 +58,7 @@ pub(super) struct Delivery {
     pub(super) taken: Taken,
     /// Sends that the program asks for again.
     pub(super) withdrawals: Vec<Withdrawal>,
-    pub(super) attached: Option<Attached>,
+    pub(super) buffers: Buffers,
     pub(super) peers: PeerTable,
     pub(super) ports: Arc<Ports>,
     /// A peer is lost, or the collectives of a communicator have failed: some receives and sends
@@ -97,7 +97,7 @@ impl Delivery {
             kept_bytes: 0,
             taken: Taken::default(),
             withdrawals: Vec::new(),
-            attached: None,
+            buffers: Buffers::default(),
             peers,
             ports: Arc::default(),
             has_failures: false,

@@ -87,6 +87,18 @@ impl Engine {
                 is_blocking: false,
             };
         }
+        if let Some(whole) = delivery.requests.whole(request) {
+            return match whole.active().next() {
+                Some(part) => self.operation(lane, part),
+                None => Operation::Other("partitions that are not ready".into()),
+            };
+        }
+        if delivery.buffers.has_flush(request) {
+            return Operation::Other("the end of buffered sends (MPI_Buffer_iflush)".into());
+        }
+        if delivery.requests.is_generalized(request) {
+            return Operation::Other("a generalized request (MPI_Grequest_complete)".into());
+        }
         Operation::Other("a request that nobody completes".into())
     }
 

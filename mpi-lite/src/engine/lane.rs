@@ -263,6 +263,9 @@ impl Lane {
         if self.delivery.has_deferred {
             self.send_all_deferred();
         }
+        if !self.delivery.requests.landing.is_empty() {
+            self.note_landings();
+        }
     }
 
     #[cold]
@@ -317,7 +320,7 @@ impl Lane {
             sends: delivery.sends.len(),
             kept_bytes: delivery.kept_bytes,
             taken_in_bytes: delivery.taken.bytes(),
-            buffered_bytes: delivery.attached.map_or(0, |attached| attached.used),
+            buffered_bytes: delivery.buffers.used(),
         }
     }
 
@@ -399,6 +402,7 @@ impl Lane {
 impl Lane {
     /// Opens `port` for `context` and the other contexts of its communicator.
     pub fn open_port(&mut self, context: Context, port: Port) -> OpenPort {
+        self.delivery.buffers.forget(context);
         let delivery = &self.delivery;
         let is_posted = |context: Context| {
             let is_its = |it: &Pattern| it.context.point_to_point() == context;

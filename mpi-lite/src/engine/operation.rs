@@ -86,6 +86,8 @@ pub struct Completion {
     pub context: Option<Context>,
     /// True if the request is gone, so that the program's handle becomes `MPI_REQUEST_NULL`.
     pub is_gone: bool,
+    /// True if the program has completed it: it is a generalized request. Source: MPI 5.0, 13.2.
+    pub is_generalized: bool,
 }
 
 impl Completion {
@@ -95,6 +97,7 @@ impl Completion {
         error: None,
         context: None,
         is_gone: false,
+        is_generalized: false,
     };
 
     /// The completion of a send that was complete at its start.

@@ -66,6 +66,8 @@ pub enum Plan {
     Receive(ReceivePlan),
     /// A collective operation.
     Task(Recipe),
+    /// A partitioned send or receive, whose messages have this context.
+    Partitioned(Context),
 }
 
 impl Plan {
@@ -74,6 +76,7 @@ impl Plan {
             Self::Send(plan) => Some(plan.context),
             Self::Receive(plan) => plan.pattern.map(|pattern| pattern.context),
             Self::Task(recipe) => Some(recipe.context),
+            Self::Partitioned(context) => Some(context.point_to_point()),
         }
     }
 }

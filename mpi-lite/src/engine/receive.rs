@@ -111,6 +111,7 @@ impl Lane {
                     .requests
                     .finish(request, Status::FROM_NULL, None),
             },
+            Plan::Partitioned(_) => self.start_partitioned(request),
             Plan::Task(_) => return Err(Cause::NotStartable.into()),
         }
         Ok(())
@@ -243,6 +244,14 @@ impl Lane {
         self.delivery.requests.check_revocable(request)?;
         if self.delivery.requests.peek(request)?.is_some() {
             return Ok(());
+        }
+        if let Some(whole) = self.delivery.requests.whole(request) {
+            if whole.channel.is_some() {
+                let why = "a partitioned operation cannot be cancelled: wait for its request";
+                return Err(Cause::Unsuited(why).into());
+            }
+            let parts: Vec<_> = whole.active().collect();
+            return parts.into_iter().try_for_each(|part| self.cancel(part));
         }
         if self.delivery.posted.withdraw(request) {
             self.delivery

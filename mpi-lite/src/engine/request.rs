@@ -1,6 +1,7 @@
 //! Operations that the program may wait for.
 
 use super::operation::{Completion, Request, Status};
+use super::parts::{Ended, Part, Whole};
 use super::plan::{Plan, Recipe};
 use crate::data::{Area, Scattered};
 use crate::error::{Cause, Error, Result};
@@ -20,7 +21,7 @@ pub(super) enum CompletionState {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+pub(super) enum Phase {
     /// Persistent and not started.
     Inactive,
     /// Where a receive puts its message, unless that is scattered. A send does not use it.
@@ -30,7 +31,7 @@ enum Phase {
 
 /// The party to which the end of an operation is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+pub(super) enum Owner {
     /// The program, which completes the request.
     Program,
     /// The program. It may neither cancel nor free the operation, which is a task.
@@ -39,32 +40,42 @@ enum Owner {
     Nobody,
     /// The task of this number, which is woken.
     Task(u32),
+    /// The operation of which this one is a part: `Rare::part`.
+    Whole,
 }
 
 /// An operation: one cache line, and a box for what few of them have.
 #[derive(Debug)]
-struct Operation {
-    phase: Phase,
+pub(super) struct Operation {
+    pub(super) phase: Phase,
     context: Option<Context>,
-    owner: Owner,
-    rare: Option<Box<Rare>>,
+    pub(super) owner: Owner,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 #[derive(Debug, Default)]
-struct Rare {
+pub(super) struct Rare {
     /// Where an active receive puts its message, until a link takes it.
     scattered: Option<Box<Scattered>>,
     /// Bytes that go there.
     room: u64,
     /// The error of a finished operation.
-    error: Option<Error>,
+    pub(super) error: Option<Error>,
     /// What a persistent request does.
     plan: Option<Plan>,
+    /// The parts of which it consists.
+    pub(super) whole: Option<Box<Whole>>,
+    /// What it is a part of.
+    pub(super) part: Option<Part>,
+    /// Memory that the operation uses.
+    pub(super) kept: Vec<u8>,
+    /// The program completes it. Source: MPI 5.0, 13.2.
+    pub(super) is_generalized: bool,
 }
 
 impl Operation {
     #[inline(always)]
-    fn new(context: Option<Context>, phase: Phase) -> Self {
+    pub(super) fn new(context: Option<Context>, phase: Phase) -> Self {
         Self {
             phase,
             context,
@@ -73,12 +84,16 @@ impl Operation {
         }
     }
 
-    fn rare(&mut self) -> &mut Rare {
+    pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
 
     fn plan(&self) -> Option<&Plan> {
         self.rare.as_ref()?.plan.as_ref()
+    }
+
+    pub(super) fn is_generalized(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.is_generalized)
     }
 
     fn error(&self) -> Option<&Error> {
@@ -121,13 +136,17 @@ fn release(_rare: Option<Box<Rare>>) {}
 /// All operations of a lane.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    table: Table<Operation>,
+    pub(super) table: Table<Operation>,
     /// How many operations have finished so far.
     finished: u64,
     /// A waiter need not check before this many have finished.
     due: u64,
     /// Tasks of which an operation has finished.
     woken: Vec<u32>,
+    /// Parts that have ended, and the memory into which their messages land.
+    pub(super) landing: Vec<(Part, Ended, Vec<u8>)>,
+    /// How many partitions of sends have been named.
+    pub(super) partitions: u32,
 }
 
 impl Requests {
@@ -174,7 +193,7 @@ impl Requests {
     }
 
     #[inline(always)]
-    fn insert(&mut self, operation: Operation) -> Request {
+    pub(super) fn insert(&mut self, operation: Operation) -> Request {
         Request(self.table.insert(operation))
     }
 
@@ -307,6 +326,7 @@ impl Requests {
         match self.table.get(request.0).map(|operation| operation.owner) {
             Some(Owner::Task(task)) => self.woken.push(task),
             Some(Owner::Nobody) => self.table.discard(request.0),
+            Some(Owner::Whole) => self.end_part(request),
             _ => {}
         }
     }
@@ -392,6 +412,7 @@ impl Requests {
                 error: operation.error().cloned(),
                 context: operation.context,
                 is_gone: operation.plan().is_none(),
+                is_generalized: operation.is_generalized(),
             }),
         })
     }
@@ -432,10 +453,12 @@ impl Requests {
             error: None,
             context: operation.context,
             is_gone: true,
+            is_generalized: false,
         };
         if let Some(rare) = &mut operation.rare {
             ended.error = rare.error.take();
             ended.is_gone = rare.plan.is_none();
+            ended.is_generalized = rare.is_generalized;
         }
         if ended.is_gone {
             self.table.discard(request.0);
@@ -467,6 +490,7 @@ impl Requests {
             error: None,
             context,
             is_gone: true,
+            is_generalized: false,
         })
     }
 

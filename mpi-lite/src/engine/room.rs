@@ -20,15 +20,12 @@ use crate::ids::Mode;
 /// receiver that computes (some 10 ms). It takes longer if it is lost and asked for again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-impl Lane {
-    /// Returns true if `error` is that the attached buffer is full, and messages under way may
-    /// leave enough room.
-    fn may_get_room(&self, error: &Error) -> bool {
-        let Cause::BufferFull { need, .. } = error.cause() else {
-            return false;
-        };
-        let attached = self.delivery.attached;
-        attached.is_some_and(|attached| attached.used > 0 && *need <= attached.bytes)
+/// Returns true if `error` is that an attached buffer is full, and messages under way may leave
+/// enough room.
+fn may_get_room(error: &Error) -> bool {
+    match error.cause() {
+        Cause::BufferFull { need, room, most } => room < most && need <= most,
+        _ => false,
     }
 }
 
@@ -67,7 +64,7 @@ impl Engine {
         refused: Error,
         mut send: impl FnMut(&mut Lane) -> Result<T>,
     ) -> Result<T> {
-        if !lane.may_get_room(&refused) {
+        if !may_get_room(&refused) {
             return Err(refused);
         }
         let until = self.clock.now().plus(PATIENCE);
@@ -76,7 +73,7 @@ impl Engine {
             |_| Until::Change,
             |_| Subject::Words("room in the attached buffer (MPI_Buffer_attach)"),
             |lane| match send(lane) {
-                Err(error) if lane.may_get_room(&error) && self.clock.now() < until => {
+                Err(error) if may_get_room(&error) && self.clock.now() < until => {
                     lane.look_again_at = Some(until);
                     None
                 }

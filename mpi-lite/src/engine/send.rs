@@ -1,7 +1,6 @@
 //! Sending: modes, copies, completion.
 
 use super::Engine;
-use super::attached::{Attached, BUFFERED_OVERHEAD_BYTES};
 use super::delivery::Delivery;
 use super::lane::Lane;
 use super::lock::Guard;
@@ -55,10 +54,10 @@ impl Lane {
             return Ok(None);
         };
         let len = plan.area.len();
-        let buffered = self.delivery.reserve(plan.mode, len)?;
+        let buffered = self.delivery.buffers.reserve(plan, len)?;
         let link = self.route(to);
         let is_copied = self.is_copied(plan.mode, len, (link, is_waited_for));
-        let kept = if is_copied && buffered == 0 {
+        let kept = if is_copied && buffered.is_none() {
             protocol::kept_by_copy(len)
         } else {
             0
@@ -104,7 +103,10 @@ impl Lane {
         if let Err(refusal) = self.links[link].send(to, message) {
             return Err(self.take_back(token, refusal, to, len));
         }
-        self.count_sent(len, kept, buffered);
+        self.count_sent(len, kept);
+        if plan.mode == Mode::Buffered {
+            self.count_buffered(token);
+        }
         if at_once {
             self.links[link].flush();
         }
@@ -126,7 +128,7 @@ impl Lane {
     }
 
     #[inline]
-    fn count_sent(&mut self, len: u64, kept: u64, buffered: u64) {
+    fn count_sent(&mut self, len: u64, kept: u64) {
         self.delivery.kept_bytes += kept;
         self.delivery.counters.messages_sent += 1;
         self.delivery.counters.bytes_sent += len;
@@ -135,8 +137,14 @@ impl Lane {
             .counters
             .copies_peak_bytes
             .max(self.delivery.kept_bytes);
-        if let Some(attached) = &mut self.delivery.attached {
-            attached.used += buffered;
+    }
+
+    #[cold]
+    fn count_buffered(&mut self, token: Token) {
+        let Delivery { buffers, sends, .. } = &mut self.delivery;
+        let sending = sends.get_mut(token.0);
+        if let Some(reserved) = sending.and_then(|sending| sending.buffered.as_mut()) {
+            buffers.put(reserved);
         }
     }
 
@@ -161,8 +169,8 @@ impl Delivery {
             .remove(token.0)
             .expect("a link finishes what was sent");
         self.kept_bytes -= sending.kept;
-        if let Some(attached) = &mut self.attached {
-            attached.used = attached.used.saturating_sub(sending.buffered);
+        if let Some(reserved) = &sending.buffered {
+            self.leave_buffer(reserved);
         }
         if let Some(copy) = sending.copy {
             self.spare.keep(copy, &self.settings);
@@ -254,6 +262,27 @@ impl Engine {
         received.into_result()
     }
 
+    /// Starts to receive one message and to send another: one request for both, with the status of
+    /// the receive. `copy` is memory that the send reads. Source: MPI 5.0, 3.11.
+    ///
+    /// # Errors
+    /// As [`Lane::send`]. If nothing was sent, nothing is received.
+    pub fn start_exchange(
+        &self,
+        send: &SendPlan,
+        receive: ReceivePlan,
+        copy: Option<Vec<u8>>,
+    ) -> Result<Request> {
+        let (mut lane, receiving, sending) = self.begin_exchange(send, receive)?;
+        if sending == Request::SENT {
+            return Ok(receiving);
+        }
+        lane.delivery
+            .requests
+            .keep(sending, copy.unwrap_or_default());
+        Ok(lane.unite((receiving, sending)))
+    }
+
     /// Exchanges messages of a collective with a member that may have gone on without sending: see
     /// [`Engine::receive_unless`].
     ///
@@ -298,65 +327,6 @@ impl Engine {
                 Err(error)
             }
         }
-    }
-}
-
-impl Delivery {
-    /// Returns how many bytes of the attached buffer a send takes.
-    #[inline]
-    pub(super) fn reserve(&self, mode: Mode, len: u64) -> Result<u64> {
-        if mode != Mode::Buffered {
-            return Ok(0);
-        }
-        let need = len.saturating_add(BUFFERED_OVERHEAD_BYTES);
-        let room = self
-            .attached
-            .map_or(0, |attached| attached.bytes - attached.used);
-        if need > room {
-            Err(Cause::BufferFull { need, room }.into())
-        } else {
-            Ok(need)
-        }
-    }
-}
-
-impl Lane {
-    /// Attaches the program's buffer of `bytes` bytes. Source: MPI 5.0, 3.6.
-    ///
-    /// # Errors
-    /// One is attached already.
-    pub fn attach(&mut self, address: usize, bytes: u64) -> Result<()> {
-        let attached = &mut self.delivery.attached;
-        if attached.is_some() {
-            let why = "a buffer is already attached: detach it first";
-            return Err(Cause::BufferAttach(why).into());
-        }
-        *attached = Some(Attached {
-            address,
-            bytes,
-            used: 0,
-        });
-        Ok(())
-    }
-
-    /// Takes the attached buffer back if no message waits in it.
-    ///
-    /// # Errors
-    /// None is attached.
-    pub fn detach(&mut self) -> Result<Option<Attached>> {
-        let attached = &mut self.delivery.attached;
-        match attached {
-            None => Err(Cause::BufferAttach("no buffer is attached").into()),
-            Some(buffer) if buffer.used > 0 => Ok(None),
-            Some(_) => Ok(attached.take()),
-        }
-    }
-
-    /// Returns true if no buffered message waits. Source: MPI 5.0, 3.6 (`MPI_Buffer_flush`).
-    #[must_use]
-    pub fn is_flushed(&self) -> bool {
-        let attached = &self.delivery.attached;
-        attached.is_none_or(|attached| attached.used == 0)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records of sends under way.
 
+use super::attached::Reserved;
 use super::operation::Request;
 use super::protocol;
 use crate::config::Settings;
@@ -16,8 +17,8 @@ pub(super) struct Sending {
     pub(super) copy: Option<Vec<u8>>,
     /// Bytes that count against the eager budget.
     pub(super) kept: u64,
-    /// Bytes of the attached buffer.
-    pub(super) buffered: u64,
+    /// Its room in an attached buffer.
+    pub(super) buffered: Option<Box<Reserved>>,
     /// The receiver.
     pub(super) to: PeerId,
     /// Its envelope.
@@ -32,7 +33,7 @@ impl Sending {
             len: body.len() as u64,
             copy: Some(body),
             kept: 0,
-            buffered: 0,
+            buffered: None,
             to,
             envelope,
         }

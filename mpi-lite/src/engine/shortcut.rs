@@ -190,6 +190,7 @@ impl Lane {
             error,
             context: Some(pattern.context),
             is_gone: true,
+            is_generalized: false,
         })
     }
 

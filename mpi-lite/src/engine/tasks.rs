@@ -306,7 +306,7 @@ impl Lane {
         let request = match plan {
             Plan::Send(plan) => self.send(plan)?,
             Plan::Receive(plan) => self.receive(plan.clone()),
-            Plan::Task(_) => unreachable!("a task submits messages"),
+            Plan::Task(_) | Plan::Partitioned(_) => unreachable!("a task submits messages"),
         };
         self.task_requests().give_to_task(request, task);
         Ok(request)

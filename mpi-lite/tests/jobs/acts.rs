@@ -150,7 +150,10 @@ impl Job {
     /// The only error of these sends: a buffered one found no room.
     fn check_full(&mut self, process: usize, mode: Mode, room: &Room, error: &Error) {
         self.say(|| format!("{process}: {error}"));
-        let &Cause::BufferFull { need, room: free } = error.cause() else {
+        let &Cause::BufferFull {
+            need, room: free, ..
+        } = error.cause()
+        else {
             panic!("{process}: {mode:?}: {error}");
         };
         assert_eq!(mode, Mode::Buffered);

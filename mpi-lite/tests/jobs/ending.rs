@@ -1,6 +1,6 @@
 //! Completion: what a finished operation must have done, and how a program ends.
 
-use mpi_lite::engine::{Completion, Lane, Request, Status, Survey};
+use mpi_lite::engine::{BufferOwner, Completion, Lane, Request, Status, Survey};
 use mpi_lite::error::{Cause, Error};
 use mpi_lite::ids::Mode;
 
@@ -260,7 +260,10 @@ impl Job {
             };
             assert_eq!(survey, expected, "left behind by {process}");
             if self.plan.attached > 0 {
-                let detached = lane.detach().unwrap().expect("all buffered sends are over");
+                let detached = lane
+                    .detach(BufferOwner::Process)
+                    .unwrap()
+                    .expect("all buffered sends are over");
                 assert_eq!(detached.bytes, self.plan.attached);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mpi_lite::engine::matching::Pattern;
 use mpi_lite::engine::protocol::kept_unexpected;
-use mpi_lite::engine::{self, Lane, Request};
+use mpi_lite::engine::{self, BufferOwner, Lane, Request};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::transport::sim::Air;
 use mpi_lite::transport::tap::{Announced, Heard, Tap};
@@ -128,7 +128,8 @@ impl Job {
             let hosts = vec!["here".into(); plan.processes];
             let mut lane = Lane::new(me, links.into(), plan.settings.clone(), hosts);
             if plan.attached > 0 {
-                lane.attach(0x1000, plan.attached).unwrap();
+                lane.attach(BufferOwner::Process, 0x1000, plan.attached)
+                    .unwrap();
             }
             lane
         });
