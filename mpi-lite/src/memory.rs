@@ -275,6 +275,20 @@ impl Span {
         }
     }
 
+    /// Copies the overlapping prefix of `from` into this span, past the caches as far as the
+    /// processor can: for memory that this core does not read soon. Returns the bytes copied.
+    pub fn stream_from(&self, from: Self) -> usize {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if (self.addr.addr()).is_multiple_of(64) {
+            let len = self.len.min(from.len) & !63;
+            // SAFETY: both ranges are within their spans, whole lines, and the place is aligned.
+            unsafe { stream_lines(self.addr.cast(), from.addr.cast_const().cast(), len) };
+            let rest = self.part(len, self.len).copy_from(from.part(len, from.len));
+            return len + rest;
+        }
+        self.copy_from(from)
+    }
+
     /// Copies the overlapping prefix of `from` into this span. Returns the bytes copied.
     pub fn copy_from(&self, from: Self) -> usize {
         let len = self.len.min(from.len);
@@ -450,6 +464,28 @@ impl Scratch {
         // SAFETY: as above.
         unsafe { core::slice::from_raw_parts_mut(self.words.as_ptr().add(self.start), self.len) }
     }
+}
+
+/// Copies `len` bytes by stores that bypass the caches. Stores that follow are seen after them.
+///
+/// # Safety
+/// Both ranges are valid; `len` is a multiple of 64, and `to` lies on such a multiple.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+unsafe fn stream_lines(to: *mut u8, from: *const u8, len: usize) {
+    use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    const WORDS: usize = 4;
+    for at in (0..len).step_by(WORDS * size_of::<__m128i>()) {
+        // SAFETY: the caller's promise. A line is read whole before it is written.
+        unsafe {
+            let (to, from) = (to.add(at).cast::<__m128i>(), from.add(at).cast::<__m128i>());
+            let line: [__m128i; WORDS] = core::array::from_fn(|i| _mm_loadu_si128(from.add(i)));
+            for (i, word) in line.into_iter().enumerate() {
+                _mm_stream_si128(to.add(i), word);
+            }
+        }
+    }
+    // SAFETY: every processor of this kind has it.
+    unsafe { _mm_sfence() };
 }
 
 #[cfg(test)]
