@@ -19,7 +19,7 @@ const LATENCY: Subject = Subject {
     program: "latency",
     unit: "half round trip, us",
     better: Better::Smaller,
-    sizes: &[8, 1024, 65_536, 1_048_576],
+    sizes: &[8, 65_536, 1_048_576],
     ways: WAYS,
 };
 /// A buffer for sending and one for receiving, as in most programs.
@@ -30,7 +30,7 @@ const BYTES: &str = "8";
 const WAY_WORD: &str = "separate";
 /// What the program of each measurement may take: ranks that spin lose whole slices of time. Who
 /// takes longer is not measured again.
-const LIMIT_S: u64 = 15;
+const LIMIT_S: u64 = 8;
 
 /// Sets the variables by which the MPIs that bind ranks to cores leave it.
 const UNBOUND: [&str; 4] = [

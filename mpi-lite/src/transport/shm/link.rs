@@ -310,6 +310,12 @@ impl Outward {
         self.transfers &= !(1 << number);
     }
 
+    /// Takes the local peer's memory for one that the system does not copy.
+    #[cfg(test)]
+    pub(super) fn reach_nothing(&mut self) {
+        self.reach = Some(None);
+    }
+
     /// The local peer's process, if its memory can be reached.
     pub(super) fn reach(&mut self) -> Option<LocalPeer> {
         *self.reach.get_or_insert_with(|| LocalPeer::of(self.area))
