@@ -493,6 +493,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_copy_past_the_caches_is_a_copy_wherever_it_begins_and_ends() {
+        let from: Vec<u8> = (0..400).map(|number| number as u8).collect();
+        for (at, to, len) in [
+            (0, 0, 0),
+            (0, 64, 64),
+            (3, 64, 300),
+            (1, 5, 200),
+            (0, 128, 63),
+        ] {
+            let mut place = vec![255_u8; 500];
+            let lines = place.as_ptr().align_offset(64);
+            let room = Span::of(&mut place).part(lines + to, len);
+            let part = Span::of_read(&from[at..]);
+            assert_eq!(room.stream_from(part), len);
+            let begin = lines + to;
+            assert_eq!(place[begin..begin + len], from[at..at + len]);
+            let is_untouched = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 255);
+            assert!(is_untouched(&place[..begin]) && is_untouched(&place[begin + len..]));
+        }
+    }
+
+    #[test]
     fn a_write_beyond_the_end_is_cut() {
         let mut room = [0u8; 4];
         let span = Span::of(&mut room);

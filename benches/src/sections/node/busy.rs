@@ -30,7 +30,7 @@ const BYTES: &str = "8";
 const WAY_WORD: &str = "separate";
 /// What the program of each measurement may take: ranks that spin lose whole slices of time. Who
 /// takes longer is not measured again.
-const LIMIT_S: u64 = 8;
+const LIMIT_S: u64 = 15;
 
 /// Sets the variables by which the MPIs that bind ranks to cores leave it.
 const UNBOUND: [&str; 4] = [

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::super::{EnvelopeBytes, PeerId};
-use super::afar::{Afar, Store};
+use super::afar::{Afar, STREAMED_BYTES, Store};
 use super::choice::{self, CHOICE_BYTES, Choice, Trial, Way};
 use super::header::{Kind, words_of};
 use super::local_peer::LocalPeer;
@@ -201,6 +201,21 @@ impl Outward {
     }
 
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
+        if body.len() >= STREAMED_BYTES {
+            return self.push_long(envelope, body);
+        }
+        let has_room = self.ring.has_room(1, body.len());
+        if has_room {
+            let [context, tag] = words_of(envelope);
+            let words = [context, tag, body.len() as u64];
+            self.ring.push_body(Kind::Body as u8, body, words);
+        }
+        has_room
+    }
+
+    /// Writes a body that may go past the caches. Apart, so that a shorter one costs nothing more.
+    #[inline(never)]
+    fn push_long(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
         let len = body.len();
         let store = self.afar.next(len);
         let most = match store {

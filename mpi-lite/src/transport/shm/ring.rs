@@ -237,6 +237,18 @@ impl Producer {
         }
     }
 
+    /// Writes a body to the ring, and the next slot for it. Requires that `has_room` returned true.
+    pub(super) fn push_body<const COUNT: usize>(
+        &mut self,
+        kind: u8,
+        body: Span,
+        words: [u64; COUNT],
+    ) {
+        self.push_filled((kind, body.len()), words, |room| {
+            room.copy_from(body);
+        });
+    }
+
     /// Pushes a message whose body of `bytes` bytes `fill` writes to the ring, and the next slot for
     /// it. Requires that `has_room` returned true.
     #[inline]
