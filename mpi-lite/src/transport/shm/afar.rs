@@ -1,11 +1,12 @@
-//! How a sender writes bodies to the ring: by plain stores, or past the caches (`Span::stream_from`).
+//! How a sender writes bodies to the ring: by plain stores, or past the caches
+//! (`Span::stream_from`).
 //!
 //! The receiver has the lines of the ring in its cache, since it has read them a lap before. Plain
-//! stores fetch each of them back. Between cores that share a cache that takes less time than memory
-//! does. Between cores that share none each line crosses twice, and stores past the caches take a
-//! third to a sixth of the time. No table can know where the cores lie, and in a virtual machine it
-//! changes within seconds. So the sender measures: now and then it writes a body by plain stores,
-//! and looks how long that took.
+//! stores fetch each of them back. Between cores that share a cache that takes less time than
+//! memory does. Between cores that share none each line crosses twice, and stores past the caches
+//! take a third to a sixth of the time. No table can know where the cores lie, and in a virtual
+//! machine it changes within seconds. So the sender measures: now and then it writes a body by
+//! plain stores, and looks how long that took.
 
 use crate::clock::{Clock, Instant};
 use crate::memory::Span;
@@ -20,7 +21,8 @@ pub(super) const STREAMED_BYTES: usize = 4096;
 const PERIOD_NEAR: u32 = 16;
 const PERIOD_FAR: u32 = 64;
 
-/// Bytes in a nanosecond. Plain stores to cores that share a cache reach 13 to 17; to others 4 to 5.
+/// Bytes in a nanosecond. Plain stores to cores that share a cache reach 13 to 17; to others 4 or
+/// 5.
 const SLOW: u64 = 8;
 const FAST: u64 = 11;
 
@@ -110,7 +112,8 @@ mod tests {
 
     const BYTES: usize = 8192;
 
-    /// Sends `count` bodies; a plain one takes `nanoseconds`. Returns how many went past the caches.
+    /// Sends `count` bodies; a plain one takes `nanoseconds`. Returns how many went past the
+    /// caches.
     fn send(afar: &mut Afar, count: u32, nanoseconds: u64) -> u32 {
         let mut streamed = 0;
         for _ in 0..count {
