@@ -1,8 +1,9 @@
-/* Half of a round trip, in microseconds: mpirun -n 2 latency BYTES...
+/* Half of a round trip, in microseconds: mpirun -n 2 latency [separate] BYTES...
  *
  * Prints "bytes figure figure figure figure", for four ways to measure: one buffer for sending and
  * receiving; one for each; then both again with touched buffers. A rank that touches writes every
  * byte before it sends and reads every byte that it receives; the time that this takes is included.
+ * After the word "separate" there is one figure: one buffer for each, not touched.
  */
 #include "measure.h"
 
@@ -62,21 +63,24 @@ static void batch(char *buffer, int bytes, int rounds)
 
 int main(int argc, char **argv)
 {
-    int i, way;
+    int i, way, is_single;
 
     begin(argc, argv);
-    for (i = 1; i < argc; i++) {
+    is_single = strcmp(argv[1], "separate") == 0;
+    for (i = 1 + is_single; i < argc; i++) {
         int bytes = atoi(argv[i]), rounds = bytes <= 8192 ? 200 : bytes <= 262144 ? 40 : 4;
         double figures[WAYS];
 
+        int ways = is_single ? 1 : WAYS;
+
         second = allocate(bytes);
-        for (way = 0; way < WAYS; way++) {
-            has_two = way & 1;
+        for (way = 0; way < ways; way++) {
+            has_two = is_single || way & 1;
             is_touched = way >> 1;
             figures[way] = measure(batch, bytes, rounds) / rounds / 2 * 1e6;
         }
         free(second);
-        report_all(bytes, figures, WAYS);
+        report_all(bytes, figures, ways);
     }
     MPI_Finalize();
     return 0;

@@ -76,8 +76,11 @@ const EAGER_CLASSES: usize = 2;
 /// A message of at most so many bytes belongs to no class: it always goes in pieces, or whole.
 pub(super) const CHOICE_BYTES: usize = 16 << 10;
 
-/// Messages of a class from one trial to the next.
+/// Messages of a class from one trial to the next, after a trial that has changed the way. Each
+/// trial that confirms it doubles them: with buffers that change, a copy across may cost four times
+/// what pieces cost, and one trial in 128 messages 10 % of all of them.
 const PERIOD: u32 = 128;
+const PERIOD_MOST: u32 = 1024;
 
 /// Messages of a trial that go one way, and how many of them are not measured: the caches are as
 /// the way before has left them.
@@ -109,6 +112,8 @@ struct Known {
     way: Way,
     /// Messages since the last trial began.
     count: u32,
+    /// Messages from that trial to the next.
+    period: u32,
     /// The least time of a message in this trial, in nanoseconds for each MiB.
     across: u64,
     pieces: u64,
@@ -149,6 +154,7 @@ impl Default for Choice {
         let classes = CLASSES.each_ref().map(|class| Known {
             way: class.first,
             count: 0,
+            period: PERIOD / 2,
             across: u64::MAX,
             pieces: u64::MAX,
             slow: 0,
@@ -226,7 +232,7 @@ impl Choice {
     fn announced(&self) -> u64 {
         let bits = (0..EAGER_CLASSES).filter(|&class| {
             let known = &self.classes[class];
-            known.way == Way::Across || known.count < 2 * RUN || known.count >= PERIOD
+            known.way == Way::Across || known.count < 2 * RUN || known.count >= known.period
         });
         bits.fold(0, |bits, class| bits | 1 << class)
     }
@@ -235,7 +241,7 @@ impl Choice {
 impl Known {
     /// The way of the next message. First comes a trial: a run of messages each way.
     fn next(&mut self) -> Way {
-        if self.count >= PERIOD {
+        if self.count >= self.period {
             (self.count, self.slow) = (0, 0);
             (self.across, self.pieces) = (u64::MAX, u64::MAX);
         }
@@ -262,11 +268,17 @@ impl Known {
             *least = rate.min(*least);
         }
         if self.count == 2 * RUN && self.across.max(self.pieces) < u64::MAX {
-            self.way = if class.cost_across(self.across) < self.pieces {
+            let way = if class.cost_across(self.across) < self.pieces {
                 Way::Across
             } else {
                 Way::Pieces
             };
+            self.period = if way == self.way {
+                (2 * self.period).min(PERIOD_MOST)
+            } else {
+                PERIOD
+            };
+            self.way = way;
         }
     }
 
@@ -276,7 +288,7 @@ impl Known {
         let is_slow = way == Way::Across && cost >= self.pieces;
         self.slow = if is_slow { self.slow + 1 } else { 0 };
         if self.slow == SLOW_MOST {
-            self.way = Way::Pieces;
+            (self.way, self.period) = (Way::Pieces, PERIOD);
         }
     }
 }
@@ -341,6 +353,24 @@ mod tests {
             assert_eq!(across, PERIOD - 2 * RUN, "{bytes} bytes");
             assert_eq!(receiver.across(2 * RUN, ACROSS_IS_CHEAP), RUN, "a trial");
         }
+    }
+
+    #[test]
+    fn trials_that_confirm_the_way_become_rare_and_one_that_changes_it_makes_them_frequent() {
+        // Trials in so many messages: each takes some the other way.
+        let trials = |receiver: &mut Receiver, cost| receiver.across(8 * PERIOD_MOST, cost) / RUN;
+        let mut receiver = Receiver::new(65_536);
+        let first = trials(&mut receiver, ACROSS_IS_DEAR);
+        let later = trials(&mut receiver, ACROSS_IS_DEAR);
+        assert!(
+            (7..=9).contains(&later) && first > later,
+            "{first}, {later}"
+        );
+        while receiver.receive(ACROSS_IS_CHEAP) != Way::Across {}
+        receiver.across(2 * RUN, ACROSS_IS_CHEAP);
+        let across = receiver.across(PERIOD - 3 * RUN, ACROSS_IS_CHEAP);
+        assert_eq!(across, PERIOD - 3 * RUN);
+        assert_eq!(receiver.choice.classes[class_of(65_536)].period, PERIOD);
     }
 
     #[test]

@@ -170,7 +170,13 @@ impl Shm {
             self.ask_unmeasured(index, local_peer.is_some());
             return;
         };
-        let (way, trial) = self.inward[from as usize].begin_trial(bytes, &self.clock);
+        // Of a message that is cut off only a part is copied: its time says nothing.
+        let is_whole = place.len() as u64 >= bytes;
+        let (way, trial) = if is_whole {
+            self.inward[from as usize].begin_trial(bytes, &self.clock)
+        } else {
+            (Way::Across, None)
+        };
         message.trial = trial;
         if way == Way::Pieces {
             self.ask(index);

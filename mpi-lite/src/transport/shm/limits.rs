@@ -19,6 +19,10 @@ pub(super) const EAGER_PIECE_BYTES: usize = 4096;
 /// 4096 bytes 8 KiB take an eighth longer, with 1024 as well.
 pub(super) const PIPELINED_BYTES: usize = 2048;
 
+/// The same if they go past the caches: the sender waits for the stores of each piece. With 2048
+/// bytes 16 KiB take half as long again.
+pub(super) const STREAMED_PIECE_BYTES: usize = 4096;
+
 /// Chunks of a long message that are copied before something else is looked at.
 pub(super) const CHUNKS_PER_TURN: usize = 2;
 

@@ -1,12 +1,15 @@
 //! The state of the channels to and from a local peer.
 
-use super::limits::{EAGER_BYTES, EAGER_PIECE_BYTES, EAGER_REPLY_BYTES, PIPELINED_BYTES};
+use super::limits::{
+    EAGER_BYTES, EAGER_PIECE_BYTES, EAGER_REPLY_BYTES, PIPELINED_BYTES, STREAMED_PIECE_BYTES,
+};
 use super::message::Outgoing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::super::{EnvelopeBytes, PeerId};
+use super::afar::{Afar, STREAMED_BYTES, Store};
 use super::choice::{self, CHOICE_BYTES, Choice, Trial, Way};
 use super::header::{Kind, words_of};
 use super::local_peer::LocalPeer;
@@ -34,6 +37,7 @@ pub(super) struct Outward {
     pub(super) area: &'static Area,
     pub(super) pair: &'static Pair,
     ring: Producer,
+    afar: Afar,
     pub(super) must_fence: bool,
     /// The longest message that goes through the ring unasked.
     ring_most: usize,
@@ -65,6 +69,7 @@ impl Outward {
             pair,
             ring_most,
             ring: Producer::new(pair, reply_slot, ranks),
+            afar: Afar::new(),
             must_fence: true,
             is_known: false,
             is_closed: false,
@@ -196,11 +201,27 @@ impl Outward {
     }
 
     fn push_pieces(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
+        if body.len() >= STREAMED_BYTES {
+            return self.push_long(envelope, body);
+        }
+        let has_room = self.ring.has_room(1, body.len());
+        if has_room {
+            let [context, tag] = words_of(envelope);
+            let words = [context, tag, body.len() as u64];
+            self.ring.push_body(Kind::Body as u8, body, words);
+        }
+        has_room
+    }
+
+    /// Writes a body that may go past the caches. Apart, so that a shorter one costs nothing more.
+    #[inline(never)]
+    fn push_long(&mut self, envelope: &EnvelopeBytes, body: Span) -> bool {
         let len = body.len();
-        let most = if len <= EAGER_PIECE_BYTES {
-            len
-        } else {
-            PIPELINED_BYTES
+        let store = self.afar.next(len);
+        let most = match store {
+            _ if len <= EAGER_PIECE_BYTES => len,
+            Store::Stream => STREAMED_PIECE_BYTES,
+            Store::Plain | Store::Timed(_) => PIPELINED_BYTES,
         };
         if !self.ring.has_room(len.div_ceil(most), len) {
             return false;
@@ -210,10 +231,12 @@ impl Outward {
         let mut at = 0;
         while at < len {
             let piece = body.part(at, most);
+            let (first, words) = ((kind as u8, piece.len()), [context, tag, len as u64]);
             self.ring
-                .push_body(kind as u8, piece, [context, tag, len as u64]);
+                .push_filled(first, words, |room| store.copy(room, piece));
             (kind, at) = (Kind::More, at + piece.len());
         }
+        self.afar.note(store, len);
         true
     }
 
@@ -256,8 +279,14 @@ impl Outward {
         let has_room = self.ring.has_room(1, bytes);
         has_room.then(|| {
             let kind = (Kind::Piece as u8, bytes);
-            let fill = |room: Span| message.body.read(at, room);
-            self.ring.push_filled(kind, [u64::from(name)], fill);
+            let span = message.body.span().map(|span| span.part(at, bytes));
+            let store = span.map_or(Store::Plain, |_| self.afar.next(bytes));
+            self.ring
+                .push_filled(kind, [u64::from(name)], |room| match span {
+                    Some(span) => store.copy(room, span),
+                    None => message.body.read(at, room),
+                });
+            self.afar.note(store, bytes);
             bytes
         })
     }
@@ -294,6 +323,12 @@ impl Outward {
 
     pub(super) fn free_transfer(&mut self, number: u32) {
         self.transfers &= !(1 << number);
+    }
+
+    /// Takes the local peer's memory for one that the system does not copy.
+    #[cfg(test)]
+    pub(super) fn reach_nothing(&mut self) {
+        self.reach = Some(None);
     }
 
     /// The local peer's process, if its memory can be reached.

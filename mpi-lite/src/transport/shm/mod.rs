@@ -7,6 +7,7 @@
 //! which of the two takes less time (`choice`). If the system forbids copies, all comes in pieces.
 //! Decision 0052 has a table.
 
+mod afar;
 mod body;
 mod choice;
 #[cfg(feature = "fuzzing")]

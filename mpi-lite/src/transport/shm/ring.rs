@@ -237,7 +237,8 @@ impl Producer {
         }
     }
 
-    /// Writes a body to the ring, and the next slot for it. Requires that `has_room` returned true.
+    /// Writes a body to the ring, and the next slot for it. Requires that `has_room` returned
+    /// true.
     pub(super) fn push_body<const COUNT: usize>(
         &mut self,
         kind: u8,
@@ -249,7 +250,8 @@ impl Producer {
         });
     }
 
-    /// Pushes a message whose body of `bytes` bytes `fill` writes.
+    /// Pushes a message whose body of `bytes` bytes `fill` writes to the ring, and the next slot
+    /// for it. Requires that `has_room` returned true.
     #[inline]
     pub(super) fn push_filled<const COUNT: usize>(
         &mut self,
