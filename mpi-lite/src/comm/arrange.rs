@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::context::Agreement;
-use super::{Communicator, Group, Operation, Peers, drive};
+use super::{Call, Communicator, Group, Peers, drive};
 use crate::data::Buffer;
 use crate::error::{Cause, Error, Result};
 use crate::topology::{Cartesian, Distributed, EdgeList, Topology, words_of_parts};
@@ -29,7 +29,7 @@ impl Communicator {
         &self,
         topology: core::result::Result<Topology, E>,
     ) -> core::result::Result<Option<Self>, E> {
-        let peers = self.within(Operation::Create);
+        let peers = self.within(Call::CREATE);
         let words = topology.as_ref().map_or(REFUSED, Topology::words);
         let agreement = drive(self.agree(&peers, words))?;
         let topology = topology?;
@@ -58,7 +58,7 @@ impl Communicator {
         &self,
         edges: core::result::Result<EdgeList, E>,
     ) -> core::result::Result<Self, E> {
-        let peers = self.within(Operation::Create);
+        let peers = self.within(Call::CREATE);
         let words = edges.as_ref().map_or(REFUSED, EdgeList::words);
         let agreement = drive(self.agree(&peers, words))?;
         let edges = edges?;
@@ -83,7 +83,7 @@ impl Communicator {
         grid: &Cartesian,
         keep: core::result::Result<Vec<bool>, E>,
     ) -> core::result::Result<Self, E> {
-        let peers = self.within(Operation::Create);
+        let peers = self.within(Call::CREATE);
         let words = keep.as_ref().map_or(REFUSED, |keep| words_of_parts(keep));
         let agreement = drive(self.agree(&peers, words))?;
         let keep = keep?;
