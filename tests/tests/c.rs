@@ -12,6 +12,7 @@ const CHAPTERS: &[&str] = &[
     "datatype",
     "environment",
     "point_to_point",
+    "session",
     "tool_support",
 ];
 

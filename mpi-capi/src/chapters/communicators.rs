@@ -6,6 +6,8 @@ use mpi_lite::comm::{Communicator, Comparison};
 
 use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::comm::CommObject;
+use crate::errhandler::{self, Serves};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::types;
@@ -23,11 +25,28 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
+    /// Makes a communicator of a group without another one; collective over the group.
+    /// MPI 5.0, 7.4.2.
     fn MPI_Comm_create_from_group(
-        group: Group, stringtag: Text, info: Info, errhandler: Errhandler, newcomm: Out<Comm>
-    );
+        group: Group, stringtag: Text, info: Info, errhandler: FirstErrhandler, newcomm: Out<Comm>
+    ) {
+        let _ = info;
+        errhandler::check(errhandler.0, Serves::Comm)?;
+        let made = LIBRARY.process().create_from_group(&group.lite, stringtag.bytes())?;
+        let is_stranger = made.is_none() && group.lite.size() > 0;
+        if is_stranger {
+            return Err(Error::new(abi::MPI_ERR_GROUP, "this process is not in the group"));
+        }
+        let register = |made| CommObject::register_first(made, errhandler.0);
+        newcomm.set(made.map_or(abi::MPI_COMM_NULL, register))
+    }
 
-    fn MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: Out<Comm>);
+    /// Makes a communicator of a part of another's processes; collective over that part.
+    /// MPI 5.0, 7.4.2.
+    fn MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: Out<Comm>) {
+        let made = comm.lite.create_group(&group.lite, tag.0)?;
+        newcomm.set(handle_of(&comm, made))
+    }
 
     /// Makes a communicator of the same processes, with copies of the attributes.
     /// MPI 5.0, 7.4.2.
