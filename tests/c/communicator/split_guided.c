@@ -48,7 +48,8 @@ static void check_parts(void)
         MPI_Info_get_string(info, name, &length, value, &flag);
         CHECK(!strcmp(value, "true") || !strcmp(value, "false"), "true or false, not %s", value);
         members = members_of(split(MPI_COMM_TYPE_HW_GUIDED, name));
-        CHECK((members > 0) == !strcmp(value, "true"), "%s: a part if bound, not %d", name, members);
+        CHECK((members > 0) == !strcmp(value, "true"), "%s: a part if bound, not %d", name,
+              members);
         if (n == 0)
             CHECK_INT(members, size);
     }
