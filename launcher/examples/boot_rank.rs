@@ -35,7 +35,9 @@ fn main() {
 /// A whole MPI program without a message.
 fn send_nothing() {
     let process = Process::init().expect("the launcher listens");
-    process.finalize(false).expect("all ranks finalize");
+    process
+        .finalize("finalize", false)
+        .expect("all ranks finalize");
 }
 
 fn in_mpi(mode: &str, words: &[String], is_chosen: bool) {

@@ -408,7 +408,10 @@ where
         // SAFETY: passed on.
         let out = unsafe { <Out<T> as Read<W>>::read(c, name, call)? };
         // SAFETY: not null, and the caller passed a place that holds the argument.
-        let value = unsafe { T::read(c.read_unaligned(), name, call)? };
+        let c = unsafe { c.read_unaligned() };
+        T::note(c, call);
+        // SAFETY: passed on.
+        let value = unsafe { T::read(c, name, call)? };
         Ok(Self { value, out })
     }
 }

@@ -70,6 +70,14 @@ impl CommObject {
         handle
     }
 
+    /// Gives a handle to a communicator that was made without another one.
+    pub fn register_first(lite: Communicator, errhandler: Handle) -> Handle {
+        let object = Arc::new(Self::new(lite, errhandler, ("", None)));
+        let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
+        object.handle.store(handle.0, Ordering::Relaxed);
+        handle
+    }
+
     /// The call that made it, and the context of the communicator that it was made from.
     pub fn made(&self) -> Option<(&'static str, Context)> {
         self.made

@@ -123,6 +123,23 @@ pub fn is_predefined(handle: Handle) -> bool {
     own.contains(&handle)
 }
 
+/// The null handle of the objects that a handler serves; `None` if it is no handler that the
+/// program holds.
+pub fn null_object(handle: Handle) -> Option<Handle> {
+    if is_predefined(handle) {
+        return Some(abi::MPI_COMM_NULL);
+    }
+    let handlers = LIBRARY.errhandlers.lock();
+    let object = handlers.get(handle).ok()?;
+    let null = match object.serves {
+        Serves::Comm => abi::MPI_COMM_NULL,
+        Serves::File => abi::MPI_FILE_NULL,
+        Serves::Session => abi::MPI_SESSION_NULL,
+        Serves::Win => abi::MPI_WIN_NULL,
+    };
+    (object.held_by_program > 0).then_some(null)
+}
+
 /// Calls the program's handler with a handle of the object that failed. No lock is held.
 pub fn call(handler: Handle, mut object: Handle, mut code: c_int) {
     let address = LIBRARY

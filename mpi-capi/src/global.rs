@@ -20,35 +20,49 @@ use crate::abi::{self, Handle};
 use crate::attributes::{Attributes, Keyvals};
 use crate::codes::Codes;
 use crate::comm::{CommObject, CommRef};
-use crate::describe::Caller;
 use crate::entry::Symbol;
 use crate::errhandler::ErrhandlerObject;
-use crate::error::{Cause, Error, Result};
 use crate::generalized::Generalized;
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
-use crate::panic::{self, Callback};
-use crate::raise::{self, Handlings};
+use crate::lifetime::Uses;
+use crate::panic::Callback;
+use crate::raise::Handlings;
 use crate::record::Last;
+use crate::session::SessionObject;
 use crate::stack;
 use crate::stdio;
 use crate::types::{Made, TypeObject};
 use crate::variables::Tools;
 
-/// Where the program stands between `MPI_Init` and `MPI_Finalize`.
+/// Whether MPI can be called: in the world model or in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stage {
-    /// `MPI_Init` was not called.
+    /// `MPI_Init` was not called, and there is no session.
     Before,
-    /// Between the two.
+    /// Between `MPI_Init` and `MPI_Finalize`, or there is a session.
     Running,
-    /// `MPI_Finalize` has returned.
+    /// `MPI_Finalize` has returned, and there is no session.
     After,
     /// This is a process that the program forked meanwhile: it has no part in the job.
     Forked,
     /// The job was aborted here; the program's exit handlers run.
     Ending,
+}
+
+impl Stage {
+    /// The stage that was stored as this number.
+    #[inline]
+    pub(crate) fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Before,
+            1 => Self::Running,
+            2 => Self::After,
+            3 => Self::Forked,
+            _ => Self::Ending,
+        }
+    }
 }
 
 /// What the program has set for its Fortran compiler. Source: MPI 5.0, chapter 20.
@@ -87,17 +101,21 @@ impl Thread {
 /// Everything that outlives a call.
 #[derive(Debug)]
 pub struct Library {
-    stage: AtomicU8,
+    pub(crate) stage: AtomicU8,
+    /// What uses MPI in this process.
+    pub(crate) uses: Mutex<Uses>,
+    /// The stage of the world model.
+    pub(crate) world_stage: AtomicU8,
     /// What was entered last: what a panic or the report of a job that hangs names.
     last: Last,
     /// The reduction that was entered last: it may call an operator of the program.
     reduction: AtomicPtr<Symbol>,
     /// The function of the program that runs inside that call, from 1: `Callback`; 0 for none.
     pub callback: AtomicU8,
-    /// The process, from `MPI_Init` on.
-    process: OnceLock<Process>,
+    /// The process, from the first initialization on.
+    pub(crate) process: OnceLock<Process>,
     /// The thread that aborts the job, and the exit status of this process.
-    ending: OnceLock<(Thread, c_int)>,
+    pub(crate) ending: OnceLock<(Thread, c_int)>,
     /// The thread that called `MPI_Init`, and the level of threads it was given.
     pub threads: OnceLock<(Thread, c_int)>,
     /// The values of MPI's own attributes; programs get their addresses.
@@ -105,9 +123,9 @@ pub struct Library {
     /// The moment from which `MPI_Wtime` counts.
     start: OnceLock<Instant>,
     /// `MPI_COMM_WORLD`.
-    world: OnceLock<CommObject>,
+    pub(crate) world: OnceLock<CommObject>,
     /// `MPI_COMM_SELF`.
-    own: OnceLock<CommObject>,
+    pub(crate) own: OnceLock<CommObject>,
     /// Communicators that the program made.
     pub comms: Mutex<Table<Arc<CommObject>>>,
     /// The predefined datatypes by handle, less `MPI_DATATYPE_NULL`.
@@ -126,6 +144,8 @@ pub struct Library {
     pub serialized: Mutex<Vec<Handle>>,
     /// The functions of generalized requests.
     pub generalized: Mutex<Vec<(Handle, Generalized)>>,
+    /// Sessions.
+    pub sessions: Mutex<Table<Arc<SessionObject>>>,
     /// Info objects; MPI lets threads use them at any time.
     pub infos: Mutex<Table<InfoObject>>,
     /// Error classes and codes; MPI lets threads use them at any time.
@@ -145,6 +165,8 @@ pub struct Library {
 /// The library's state. Everything else hangs on the `Process` in it.
 pub static LIBRARY: Library = Library {
     stage: AtomicU8::new(Stage::Before as u8),
+    uses: Mutex::new(Uses::NONE),
+    world_stage: AtomicU8::new(Stage::Before as u8),
     last: Last::nothing(),
     reduction: AtomicPtr::new(core::ptr::null_mut()),
     callback: AtomicU8::new(0),
@@ -171,6 +193,7 @@ pub static LIBRARY: Library = Library {
     groups: Mutex::new(Table::new(Kind::Group)),
     serialized: Mutex::new(Vec::new()),
     generalized: Mutex::new(Vec::new()),
+    sessions: Mutex::new(Table::new(Kind::Session)),
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),
@@ -187,13 +210,7 @@ impl Library {
     /// The stage now.
     #[inline]
     pub fn stage(&self) -> Stage {
-        match self.stage.load(Ordering::Relaxed) {
-            0 => Stage::Before,
-            1 => Stage::Running,
-            2 => Stage::After,
-            3 => Stage::Forked,
-            _ => Stage::Ending,
-        }
+        Stage::of(self.stage.load(Ordering::Relaxed))
     }
 
     /// The name of the MPI function in which this thread is.
@@ -243,7 +260,7 @@ impl Library {
     /// # Errors
     /// The handle is null, foreign or freed.
     #[inline(always)]
-    pub fn comm(&'static self, handle: Handle) -> core::result::Result<CommRef, Unusable> {
+    pub fn comm(&'static self, handle: Handle) -> Result<CommRef, Unusable> {
         let known = match handle {
             abi::MPI_COMM_WORLD => self.world.get(),
             abi::MPI_COMM_SELF => self.own.get(),
@@ -252,14 +269,30 @@ impl Library {
         };
         known
             .map(CommRef::Predefined)
-            .ok_or(Unusable::Foreign(handle))
+            .ok_or_else(|| Unusable::OfWorld(abi::name_of(handle).unwrap_or_default()))
     }
 
     #[inline(never)]
-    fn made_comm(&self, handle: Handle) -> core::result::Result<CommRef, Unusable> {
+    fn made_comm(&self, handle: Handle) -> Result<CommRef, Unusable> {
         let comms = self.comms.lock();
         let object = comms.get(handle)?;
         Ok(CommRef::Made(Some(Arc::clone(object))))
+    }
+
+    /// The session behind `handle`.
+    ///
+    /// # Errors
+    /// The handle is null, foreign or finalized.
+    pub fn session(&self, handle: Handle) -> Result<Arc<SessionObject>, Unusable> {
+        match handle {
+            abi::MPI_SESSION_NULL => Err(Unusable::Null("MPI_SESSION_NULL")),
+            _ => self.sessions.lock().get(handle).map(Arc::clone),
+        }
+    }
+
+    /// Notes how many processes there are, for `MPI_UNIVERSE_SIZE`.
+    pub(crate) fn note_size(&self, size: c_int) {
+        self.attributes.universe_size.store(size, Ordering::Relaxed);
     }
 
     /// The communicators that every process has.
@@ -298,6 +331,7 @@ impl Library {
             Kind::Datatype => self.types.lock().find_int(int),
             Kind::Op => self.ops.lock().find_int(int),
             Kind::Group => self.groups.lock().find_int(int),
+            Kind::Session => self.sessions.lock().find_int(int),
             Kind::Request | Kind::Message => {
                 let serialized = self.serialized.lock();
                 let is_it =
@@ -337,7 +371,7 @@ impl Library {
     pub fn basic(
         &'static self,
         handle: Handle,
-    ) -> core::result::Result<Option<&'static data::Datatype>, Unusable> {
+    ) -> Result<Option<&'static data::Datatype>, Unusable> {
         let place = handle.0.wrapping_sub(abi::MPI_DATATYPE_NULL.0 + 1);
         match self.basics.get_or_init(basics).get(place) {
             Some(Some(known)) => Ok(known.as_ref()),
@@ -351,7 +385,7 @@ impl Library {
     /// # Errors
     /// The handle is foreign or freed.
     #[inline(never)]
-    pub fn made_type(&self, handle: Handle) -> core::result::Result<Arc<Made>, Unusable> {
+    pub fn made_type(&self, handle: Handle) -> Result<Arc<Made>, Unusable> {
         let types = self.types.lock();
         types.get(handle).map(|object| Arc::clone(&object.made))
     }
@@ -385,74 +419,6 @@ impl Library {
             Stage::Before | Stage::Forked => None,
             Stage::Running | Stage::After | Stage::Ending => self.process.get(),
         }
-    }
-
-    /// Joins the job; the calling thread becomes the main thread.
-    ///
-    /// # Errors
-    /// It is not the first time, or mpi-lite cannot start.
-    pub fn init(&self, thread_level: c_int) -> Result<()> {
-        match self.stage() {
-            Stage::Before => {}
-            Stage::Running => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_TWICE)),
-            Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, INIT_AFTER_FINALIZE)),
-            Stage::Forked => return Err(Cause::InForkedChild.into()),
-            Stage::Ending => self.end(),
-        }
-        let process = Process::init()?;
-        process.engine().set_program(&Caller);
-        if thread_level == abi::MPI_THREAD_MULTIPLE {
-            process.allow_threads()?;
-        }
-        let world = CommObject::predefined(
-            process.world().clone(),
-            abi::MPI_COMM_WORLD,
-            "MPI_COMM_WORLD",
-        );
-        let own =
-            CommObject::predefined(process.own().clone(), abi::MPI_COMM_SELF, "MPI_COMM_SELF");
-        let size = c_int::try_from(process.world().size()).expect("ranks are C's int");
-        self.attributes.universe_size.store(size, Ordering::Relaxed);
-        let first = self.process.set(process).is_ok()
-            && self.world.set(world).is_ok()
-            && self.own.set(own).is_ok()
-            && self.threads.set((Thread::current(), thread_level)).is_ok();
-        assert!(first, "two threads called MPI_Init at the same time");
-        panic::install_hook();
-        self.stage.store(Stage::Running as u8, Ordering::Release);
-        // SAFETY: the handler stores to an atomic, which is allowed between fork and exec. Without
-        // memory for it the only harm is that a misuse goes unnoticed.
-        unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
-        Ok(())
-    }
-
-    /// Leaves the job, after the attributes of `MPI_COMM_SELF` are deleted.
-    /// Source: MPI 5.0, 11.2.4.
-    ///
-    /// # Errors
-    /// `MPI_Init` was not called or this is the second time; a delete function failed; the job
-    /// is ending.
-    pub fn finalize(&self) -> Result<()> {
-        match self.stage() {
-            Stage::Running => {}
-            Stage::Before => return Err(Cause::BeforeInit.into()),
-            Stage::After => return Err(Error::new(abi::MPI_ERR_OTHER, FINALIZE_TWICE)),
-            Stage::Forked => return Err(Cause::InForkedChild.into()),
-            Stage::Ending => self.end(),
-        }
-        for comm in [&self.own, &self.world]
-            .into_iter()
-            .filter_map(OnceLock::get)
-        {
-            comm.attributes.delete_all(comm.handle())?;
-        }
-        let survives = !raise::is_fatal_without_object();
-        let left = self.process().finalize(survives);
-        // An error that is fatal still has a job to end.
-        if left.is_ok() || survives {
-            self.stage.store(Stage::After as u8, Ordering::Release);
-        }
-        Ok(left?)
     }
 
     /// Seconds since the first call.
@@ -495,6 +461,14 @@ impl Library {
         std::process::exit(status)
     }
 
+    /// As [`Library::abort`] in an exit handler, from which `exit` may not be called.
+    pub fn end_with(&self, status: c_int, line: &str) -> ! {
+        if self.ending.set((Thread::current(), status)).is_ok() {
+            self.tell_abort(status, line);
+        }
+        self.end()
+    }
+
     /// Ends this process, in which the job was aborted: an exit handler of the program, or another
     /// thread, has called MPI meanwhile. The first error alone is printed and has its exit status.
     #[cold]
@@ -524,18 +498,6 @@ impl Library {
         }
     }
 }
-
-/// Runs in each process that the program forks. It shares the parent's sockets: a packet from it
-/// would take a number that the parent uses again, and both would wait for ever.
-extern "C" fn note_fork() {
-    if LIBRARY.stage() == Stage::Running {
-        LIBRARY.stage.store(Stage::Forked as u8, Ordering::Relaxed);
-    }
-}
-
-const INIT_TWICE: &str = "MPI is initialized already";
-const INIT_AFTER_FINALIZE: &str = "MPI was finalized and cannot be initialized again";
-const FINALIZE_TWICE: &str = "MPI was finalized already";
 
 /// The predefined datatypes by their place after `MPI_DATATYPE_NULL`.
 fn basics() -> Vec<Option<Option<data::Datatype>>> {

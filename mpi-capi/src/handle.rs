@@ -42,6 +42,8 @@ pub enum Kind {
     PvarHandle,
     /// `MPI_T_pvar_session`
     PvarSession,
+    /// `MPI_Session`
+    Session,
 }
 
 /// Why a handle cannot be used.
@@ -49,6 +51,8 @@ pub enum Kind {
 pub enum Unusable {
     /// The null handle of its kind, by name.
     Null(&'static str),
+    /// A predefined object, by name, that exists in the world model only.
+    OfWorld(&'static str),
     /// Nothing that this library handed out as this kind of handle.
     Foreign(Handle),
     /// The object is gone.
@@ -59,6 +63,7 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null(name) => write!(f, "{name}"),
+            Self::OfWorld(name) => write!(f, "{name}, which exists from MPI_Init on"),
             Self::Foreign(handle) => write!(f, "{:#x}, which is not such a handle", handle.0),
             Self::Freed(handle) => {
                 write!(

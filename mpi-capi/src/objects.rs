@@ -21,6 +21,7 @@ use crate::info::InfoObject;
 use crate::raise::Call;
 use crate::recipe::Recipe;
 use crate::reduce;
+use crate::session::SessionObject;
 use crate::types::{self, Made};
 
 /// A communicator that exists.
@@ -113,9 +114,17 @@ pub struct Op {
 #[derive(Debug, Clone, Copy)]
 pub struct Request(pub Handle);
 
-/// A session.
+/// An error handler for what the call makes. It is in charge of the call too.
 #[derive(Debug, Clone, Copy)]
-pub struct Session(pub Handle);
+pub struct FirstErrhandler(pub Handle);
+
+/// A session that was not finalized.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// The handle in the program.
+    pub handle: Handle,
+    object: Arc<SessionObject>,
+}
 
 /// A window.
 #[derive(Debug, Clone, Copy)]
@@ -160,8 +169,8 @@ macro_rules! objects {
 }
 
 objects! {
-    Comm = "MPI_Comm", |handle, call| call.note_comm(handle), false;
-    LateComm = "MPI_Comm", |handle, call| call.note_comm(handle), false;
+    Comm = "MPI_Comm", |handle, call| call.note_object(handle), false;
+    LateComm = "MPI_Comm", |handle, call| call.note_object(handle), false;
     Datatype = "MPI_Datatype", |_, _| {};
     LateDatatype = "MPI_Datatype", |_, _| {};
     Errhandler = "MPI_Errhandler", |_, _| {};
@@ -171,7 +180,8 @@ objects! {
     Message = "MPI_Message", |_, _| {};
     Op = "MPI_Op", |_, _| {};
     Request = "MPI_Request", |_, _| {};
-    Session = "MPI_Session", |_, _| {};
+    FirstErrhandler = "MPI_Errhandler", |handle, call| call.note_handler(handle);
+    Session = "MPI_Session", |handle, call| call.note_object(handle);
     Win = "MPI_Win", |_, _| {};
 }
 
@@ -416,6 +426,28 @@ impl<W> Read<W> for Message {
 impl<W> Read<W> for Errhandler {
     unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
         Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for FirstErrhandler {
+    unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for Session {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_SESSION);
+        let object = LIBRARY.session(c).map_err(refuse)?;
+        Ok(Self { handle: c, object })
+    }
+}
+
+impl Deref for Session {
+    type Target = SessionObject;
+
+    fn deref(&self) -> &SessionObject {
+        &self.object
     }
 }
 

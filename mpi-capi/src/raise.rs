@@ -16,7 +16,8 @@ use crate::global::{LIBRARY, Stage, Thread};
 #[derive(Debug)]
 pub struct Call {
     symbol: &'static Symbol,
-    comm: Cell<Option<Handle>>,
+    /// The object that the call is made on, or the handler of what it makes.
+    object: Cell<Option<Handle>>,
 }
 
 /// The error handler that applies, and the object that it gets.
@@ -33,7 +34,7 @@ impl Call {
         LIBRARY.enter(symbol);
         Self {
             symbol,
-            comm: Cell::new(None),
+            object: Cell::new(None),
         }
     }
 
@@ -43,14 +44,20 @@ impl Call {
         LIBRARY.enter_recorded(record);
         Self {
             symbol,
-            comm: Cell::new(None),
+            object: Cell::new(None),
         }
     }
 
-    /// Notes the communicator whose error handler is in charge.
+    /// Notes the communicator or session whose error handler is in charge.
     #[inline]
-    pub fn note_comm(&self, comm: Handle) {
-        self.comm.set(Some(comm));
+    pub fn note_object(&self, object: Handle) {
+        self.object.set(Some(object));
+    }
+
+    /// Notes the error handler that is in charge if the call is made on no object.
+    #[inline]
+    pub fn note_handler(&self, handler: Handle) {
+        self.object.set(self.object.get().or(Some(handler)));
     }
 
     /// Refuses the call before `MPI_Init`, after `MPI_Finalize` and in a forked child, unless it is
@@ -131,15 +138,9 @@ impl Call {
             // MPI 5.0, 14.7: files start with MPI_ERRORS_RETURN, and there are no others yet.
             return None;
         }
-        let comm = error.comm().or_else(|| self.comm.get());
-        let noted = comm.and_then(|comm| LIBRARY.comm(comm).ok());
-        match noted {
-            Some(comm) => Some(InCharge {
-                handler: comm.errhandler(),
-                object: comm.handle(),
-            }),
-            None => Some(handler_of_no_object()),
-        }
+        let noted = error.comm().or_else(|| self.object.get());
+        let noted = noted.and_then(InCharge::of);
+        Some(noted.unwrap_or_else(handler_of_no_object))
     }
 
     /// Prints the one line and ends the job.
@@ -154,6 +155,29 @@ impl Call {
         let name = codes::class_name(error.class());
         let tail = format!("): {error} [{name}]");
         LIBRARY.abort(1, &one_line(&head, arguments, &tail))
+    }
+}
+
+impl InCharge {
+    /// The handler of an object of any kind, or a handler itself. `None` if it is neither.
+    fn of(noted: Handle) -> Option<Self> {
+        if let Ok(comm) = LIBRARY.comm(noted) {
+            return Some(Self {
+                handler: comm.errhandler(),
+                object: comm.handle(),
+            });
+        }
+        if let Ok(session) = LIBRARY.session(noted) {
+            return Some(Self {
+                handler: session.errhandler(),
+                object: noted,
+            });
+        }
+        let null = errhandler::null_object(noted)?;
+        Some(Self {
+            handler: noted,
+            object: null,
+        })
     }
 }
 

@@ -34,5 +34,5 @@ fn main() -> Result<()> {
     if rank == 0 {
         println!("{ROUNDS} rounds through {size} ranks");
     }
-    process.finalize(false)
+    process.finalize("finalize", false)
 }

@@ -242,6 +242,12 @@ pub enum Cause {
         /// The most it carries.
         limit: u64,
     },
+    /// The processes of a group have used up their contexts.
+    #[error(
+        "no context is left for a new communicator: the job has made about 2^30 communicators and \
+         persistent collectives; make fewer and use them again"
+    )]
+    NoContext,
     /// Starting up failed.
     #[error("{0}")]
     Start(Box<str>),
@@ -307,7 +313,9 @@ impl Cause {
             | Self::MismatchAtSite { .. } => Class::Arg,
             Self::Datatype(_) => Class::Type,
             Self::Lost { .. } => Class::ProcAborted,
-            Self::TooLong { .. } | Self::Start(_) | Self::System(_) => Class::Other,
+            Self::TooLong { .. } | Self::NoContext | Self::Start(_) | Self::System(_) => {
+                Class::Other
+            }
         }
     }
 }

@@ -61,9 +61,10 @@ pub enum Mode {
     Ready,
 }
 
-/// A set of messages that match only each other. Each communicator owns four: a multiple of four
+/// A set of messages that match only each other. Each communicator owns eight: a multiple of eight
 /// for point-to-point messages, and those after it for its blocking collectives, for its other
-/// collectives, and for partitioned messages.
+/// collectives, for partitioned messages, and for groups of its processes that make a communicator
+/// among themselves. The others are for nothing yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
 
@@ -71,13 +72,15 @@ impl Context {
     /// `MPI_COMM_WORLD`.
     pub const WORLD: Self = Self(0);
     /// `MPI_COMM_SELF`.
-    pub const OWN: Self = Self(4);
+    pub const OWN: Self = Self(8);
+    /// Of all processes, for those that make a communicator without another one.
+    pub const ALL: Self = Self(16);
     /// What engines tell each other; no communicator's.
     pub const ENGINES: Self = Self(u32::MAX);
     /// The first one for communicators that the program makes.
-    pub const FIRST_FREE: Self = Self(8);
+    pub const FIRST_FREE: Self = Self(24);
     /// How many contexts belong to a communicator.
-    pub const EACH: u32 = 4;
+    pub const EACH: u32 = 8;
 
     /// The context of the same communicator's blocking collectives.
     #[must_use]
@@ -97,13 +100,19 @@ impl Context {
         Self(self.0 | 3)
     }
 
+    /// The context of groups of the same communicator's processes that make a new one.
+    #[must_use]
+    pub fn of_groups(self) -> Self {
+        Self(self.0 | 4)
+    }
+
     /// The context of the same communicator's point-to-point messages.
     #[must_use]
-    pub fn point_to_point(self) -> Self {
+    pub const fn point_to_point(self) -> Self {
         Self(self.0 - self.0 % Self::EACH)
     }
 
-    /// Returns true if its messages are those of collectives.
+    /// Returns true if its messages are those of collectives of all processes of a communicator.
     #[must_use]
     pub fn is_collective(self) -> bool {
         matches!(self.0 % Self::EACH, 1 | 2)

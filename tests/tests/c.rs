@@ -13,6 +13,7 @@ const CHAPTERS: &[&str] = &[
     "environment",
     "partitioned",
     "point_to_point",
+    "session",
     "tool_support",
     "topology",
 ];

@@ -118,10 +118,10 @@ values! {
     fn MPI_Request_toint(request: Request) -> Int { to_int(request, Some(Kind::Request)) }
 
     fn MPI_Session_fromint(session: Int) -> Session {
-        from_int(session, None, abi::MPI_SESSION_NULL)
+        from_int(session, Some(Kind::Session), abi::MPI_SESSION_NULL)
     }
 
-    fn MPI_Session_toint(session: Session) -> Int { to_int(session, None) }
+    fn MPI_Session_toint(session: Session) -> Int { to_int(session, Some(Kind::Session)) }
 
     fn MPI_Type_fromint(datatype: Int) -> Datatype {
         from_int(datatype, Some(Kind::Datatype), abi::MPI_DATATYPE_NULL)

@@ -3,11 +3,15 @@
 use core::ffi::c_int;
 
 use mpi_lite::comm::{Communicator, Comparison};
+use mpi_lite::world::hardware;
 
 use crate::abi::{self, Handle};
 use crate::args::*;
+use crate::comm::CommObject;
+use crate::errhandler::{self, Serves};
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::session::ProcessSet;
 use crate::types;
 
 mpi! {
@@ -23,11 +27,28 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
+    /// Makes a communicator of a group without another one; collective over the group.
+    /// MPI 5.0, 7.4.2.
     fn MPI_Comm_create_from_group(
-        group: Group, stringtag: Text, info: Info, errhandler: Errhandler, newcomm: Out<Comm>
-    );
+        group: Group, stringtag: Text, info: Info, errhandler: FirstErrhandler, newcomm: Out<Comm>
+    ) {
+        let _ = info;
+        errhandler::check(errhandler.0, Serves::Comm)?;
+        let made = LIBRARY.process().create_from_group(&group.lite, stringtag.bytes())?;
+        let is_stranger = made.is_none() && group.lite.size() > 0;
+        if is_stranger {
+            return Err(Error::new(abi::MPI_ERR_GROUP, "this process is not in the group"));
+        }
+        let register = |made| CommObject::register_first(made, errhandler.0);
+        newcomm.set(made.map_or(abi::MPI_COMM_NULL, register))
+    }
 
-    fn MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: Out<Comm>);
+    /// Makes a communicator of a part of another's processes; collective over that part.
+    /// MPI 5.0, 7.4.2.
+    fn MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: Out<Comm>) {
+        let made = comm.lite.create_group(&group.lite, tag.0)?;
+        newcomm.set(handle_of(&comm, made))
+    }
 
     /// Makes a communicator of the same processes, with copies of the attributes.
     /// MPI 5.0, 7.4.2.
@@ -109,21 +130,24 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
-    /// Parts a communicator by what its processes share: those of one machine can share memory,
-    /// which is also the only resource that can be named. The parts below a machine are not known:
-    /// there are none. MPI 5.0, 7.4.2.
+    /// Parts a communicator by what its processes share: memory, a part of the machine (those of
+    /// `MPI_Get_hw_resource_info`), or a set of processes. MPI 5.0, 7.4.2.
     fn MPI_Comm_split_type(
         comm: Comm, split_type: Int, key: Int, info: Info, newcomm: Out<Comm>
     ) {
-        let color = match split_type.0 {
-            abi::MPI_COMM_TYPE_SHARED => Some(machine()),
-            abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED => {
-                names_shared_memory(info).then(machine)
-            }
-            abi::MPI_UNDEFINED | abi::MPI_COMM_TYPE_HW_UNGUIDED => None,
+        let (lite, key, hints) = (&comm.lite, key.0, info.to_object());
+        let hint = |name: &[u8]| hints.get(name).ok().flatten();
+        let made = match split_type.0 {
+            abi::MPI_COMM_TYPE_SHARED => lite.split(Some(machine()), key)?,
+            abi::MPI_COMM_TYPE_HW_UNGUIDED => split_further(lite, key)?,
+            abi::MPI_COMM_TYPE_HW_GUIDED => split_by_part(lite, hint(PART), key)?,
+            abi::MPI_COMM_TYPE_RESOURCE_GUIDED => match hint(b"mpi_pset_name") {
+                Some(name) => lite.split(ProcessSet::named(name).map(color_of), key)?,
+                None => split_by_part(lite, hint(PART), key)?,
+            },
+            abi::MPI_UNDEFINED => lite.split(None, key)?,
             _ => return Err(Error::new(abi::MPI_ERR_ARG, "split_type is no MPI_COMM_TYPE value")),
         };
-        let made = comm.lite.split(color, key.0)?;
         newcomm.set(handle_of(&comm, made))
     }
 
@@ -181,11 +205,50 @@ pub(super) fn comparison(comparison: Comparison) -> c_int {
     }
 }
 
-/// Returns true if the hints ask for a part of the processes that can share memory.
-fn names_shared_memory(info: Info) -> bool {
-    let hints = info.to_object();
-    let resource = hints.get(b"mpi_hw_resource_type").ok().flatten();
-    resource == Some(b"mpi_shared_memory")
+/// The hint that names a part of the machine.
+const PART: &[u8] = b"mpi_hw_resource_type";
+
+/// Parts a communicator by the part of the machine to which its processes are bound. A process that
+/// may run on several is in no part, and nobody is if the name is unknown.
+fn split_by_part(
+    comm: &Communicator,
+    name: Option<&[u8]>,
+    key: c_int,
+) -> Result<Option<Communicator>> {
+    if name == Some(b"mpi_shared_memory") {
+        return Ok(comm.split(Some(machine()), key)?);
+    }
+    let parts = hardware::parts();
+    let part = parts.iter().find(|part| Some(part.name.as_bytes()) == name);
+    let color = part.map(|_| machine());
+    match (comm.split(color, key)?, part) {
+        (Some(local), Some(part)) => Ok(local.split(part.number, key)?),
+        _ => Ok(None),
+    }
+}
+
+/// Parts a communicator by the largest parts of the machine of which its processes use several. A
+/// process that is not bound to one of them is in no part, and nobody is if there are none.
+fn split_further(comm: &Communicator, key: c_int) -> Result<Option<Communicator>> {
+    let mut local = comm.split(Some(machine()), key)?;
+    // The processes of a machine go through the parts together: while they all are in one, nobody
+    // stops.
+    for part in hardware::parts() {
+        match &local {
+            Some(all) if all.size() == comm.size() => local = all.split(part.number, key)?,
+            _ => return Ok(local),
+        }
+    }
+    Ok(local.filter(|part| part.size() < comm.size()))
+}
+
+/// A number that this process has in common with the processes of its set.
+fn color_of(set: ProcessSet) -> u32 {
+    match set {
+        ProcessSet::World => 0,
+        ProcessSet::Own => LIBRARY.process().assignment().rank,
+        ProcessSet::Node => machine(),
+    }
 }
 
 /// A number of this process's machine: the lowest rank on it.

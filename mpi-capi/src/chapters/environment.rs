@@ -1,9 +1,12 @@
 //! Installation, memory and clocks: chapter 9.
 
+use mpi_lite::world::hardware;
+
 use crate::abi;
 use crate::args::*;
 use crate::error::Error;
 use crate::global::{LIBRARY, host_name};
+use crate::info::InfoObject;
 use crate::memory;
 
 mpi! {
@@ -23,7 +26,16 @@ mpi! {
         memory::free(base)
     }
 
-    fn MPI_Get_hw_resource_info(hw_info: Out<Info>);
+    /// The parts of the machine that can be named, each with `true` if this process is bound to one
+    /// of them. MPI 5.0, 9.1.3.
+    fn MPI_Get_hw_resource_info(hw_info: Out<Info>) {
+        let mut info = InfoObject::default();
+        for part in hardware::parts() {
+            let value: &[u8] = if part.number.is_some() { b"true" } else { b"false" };
+            info.set(part.name.as_bytes(), value)?;
+        }
+        hw_info.set(super::info::insert(info))
+    }
 
     /// Names this library and its version. MPI 5.0, 9.1.1.
     fn MPI_Get_library_version(version: TextOut, resultlen: Out<Int>) {

@@ -96,7 +96,10 @@ mpi! {
         LIBRARY.codes.lock().set_text(errorcode.0, b"")
     }
 
-    fn MPI_Session_call_errhandler(session: Session, errorcode: Int);
+    /// Calls the error handler of a session. MPI 5.0, 9.5.
+    fn MPI_Session_call_errhandler(session: Session, errorcode: Int) {
+        call_handler(session.errhandler(), session.handle, errorcode.0)
+    }
 
     /// Makes an error handler for sessions. MPI 5.0, 9.3.4.
     fn MPI_Session_create_errhandler(
@@ -105,9 +108,18 @@ mpi! {
         errhandler.set(errhandler::create(session_errhandler_fn.0, Serves::Session)?)
     }
 
-    fn MPI_Session_get_errhandler(session: Session, errhandler: Out<Errhandler>);
+    /// The error handler of a session. MPI 5.0, 9.3.4.
+    fn MPI_Session_get_errhandler(session: Session, errhandler: Out<Errhandler>) {
+        errhandler::hold(session.errhandler());
+        errhandler.set(session.errhandler())
+    }
 
-    fn MPI_Session_set_errhandler(session: Session, errhandler: Errhandler);
+    /// Puts an error handler in charge of a session. MPI 5.0, 9.3.4.
+    fn MPI_Session_set_errhandler(session: Session, errhandler: Errhandler) {
+        errhandler::check(errhandler.0, Serves::Session)?;
+        session.set_errhandler(errhandler.0);
+        Ok(())
+    }
 
     fn MPI_Win_call_errhandler(win: Win, errorcode: Int);
 

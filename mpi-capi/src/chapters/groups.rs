@@ -8,6 +8,7 @@ use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::{Error, Result};
 use crate::global::LIBRARY;
+use crate::session::ProcessSet;
 
 mpi! {
     /// Compares two groups. MPI 5.0, 7.3.1.
@@ -35,7 +36,12 @@ mpi! {
         group.set(abi::MPI_GROUP_NULL)
     }
 
-    fn MPI_Group_from_session_pset(session: Session, pset_name: Text, newgroup: Out<Group>);
+    /// The processes of a set; the null handle if there is no set of this name. MPI 5.0, 7.3.2.
+    fn MPI_Group_from_session_pset(session: Session, pset_name: Text, newgroup: Out<Group>) {
+        let _ = session;
+        let set = ProcessSet::named(pset_name.bytes());
+        newgroup.set(set.map_or(abi::MPI_GROUP_NULL, |set| insert(set.group())))
+    }
 
     /// The members of these ranks in this order. MPI 5.0, 7.3.2.
     fn MPI_Group_incl(group: Group, n: Length, ranks: Ints, newgroup: Out<Group>) {

@@ -4,7 +4,11 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
+use crate::errhandler::{self, Serves};
+use crate::error::Error;
 use crate::global::{LIBRARY, Stage, Thread};
+use crate::info::InfoObject;
+use crate::session::{self, ProcessSet};
 
 mpi! {
     /// Ends the job with an exit status. MPI 5.0, 11.4.
@@ -54,7 +58,7 @@ mpi! {
 
     /// Sets `flag` to true if `MPI_Finalize` has completed. MPI 5.0, 11.4.2.
     fn MPI_Finalized(flag: Out<Flag>) {
-        flag.set(matches!(LIBRARY.stage(), Stage::After | Stage::Ending))
+        flag.set(matches!(LIBRARY.world_stage(), Stage::After | Stage::Ending))
     }
 
     /// Joins the job; the arguments of `main` are not looked at. MPI 5.0, 11.2.1.
@@ -74,7 +78,7 @@ mpi! {
 
     /// Sets `flag` to true if `MPI_Init` has completed, also after `MPI_Finalize`. MPI 5.0, 11.4.2.
     fn MPI_Initialized(flag: Out<Flag>) {
-        flag.set(LIBRARY.stage() != Stage::Before)
+        flag.set(LIBRARY.world_stage() != Stage::Before)
     }
 
     /// Sets `flag` to true if this thread called `MPI_Init`. MPI 5.0, 11.6.2.
@@ -94,19 +98,58 @@ mpi! {
         provided.set(LIBRARY.threads.get().map_or(abi::MPI_THREAD_SINGLE, |(_, level)| *level))
     }
 
-    fn MPI_Session_finalize(session: InOut<Session>);
+    /// Ends a session. What was made in it and not freed may not be used any more.
+    /// MPI 5.0, 11.3.1.
+    fn MPI_Session_finalize(session: InOut<Session>) {
+        LIBRARY.close_session(session.value.handle);
+        session.set(abi::MPI_SESSION_NULL)
+    }
 
-    fn MPI_Session_get_info(session: Session, info_used: Out<Info>);
+    /// The hints of a session that are followed. MPI 5.0, 11.3.3.
+    fn MPI_Session_get_info(session: Session, info_used: Out<Info>) {
+        info_used.set(super::info::insert(session.info()))
+    }
 
+    /// The name of a set of processes by its number. `pset_len` becomes the room that the name
+    /// needs; if it was 0, only that. MPI 5.0, 11.3.2.
     fn MPI_Session_get_nth_pset(
         session: Session, info: Info, n: Length, pset_len: InOut<Int>, pset_name: TextOut
-    );
+    ) {
+        let _ = (session, info);
+        let set = ProcessSet::ALL.get(n.0 as usize);
+        let why = "n is not below the number of process sets";
+        let name = set.ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?.name();
+        let room = usize::try_from(pset_len.value.0)
+            .map_err(|_| Error::new(abi::MPI_ERR_ARG, "pset_len is negative"))?;
+        if room > 0 {
+            pset_name.set(name.as_bytes(), room)?;
+        }
+        pset_len.set(super::info::c_len(name.len() + 1))
+    }
 
-    fn MPI_Session_get_num_psets(session: Session, info: Info, npset_names: Out<Int>);
+    /// The number of sets of processes. MPI 5.0, 11.3.2.
+    fn MPI_Session_get_num_psets(session: Session, info: Info, npset_names: Out<Int>) {
+        let _ = (session, info);
+        npset_names.set(super::info::c_len(ProcessSet::ALL.len()))
+    }
 
-    fn MPI_Session_get_pset_info(session: Session, pset_name: Text, info: Out<Info>);
+    /// How many processes a set has: `mpi_size`. MPI 5.0, 11.3.2.
+    fn MPI_Session_get_pset_info(session: Session, pset_name: Text, info: Out<Info>) {
+        let _ = session;
+        let why = "there is no process set of this name";
+        let set = ProcessSet::named(pset_name.bytes())
+            .ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?;
+        let mut object = InfoObject::default();
+        object.set(b"mpi_size", set.group().size().to_string().as_bytes())?;
+        info.set(super::info::insert(object))
+    }
 
-    fn MPI_Session_init(info: Info, errhandler: Errhandler, session: Out<Session>);
+    /// Begins a session; joins the job if it is the first use of MPI. MPI 5.0, 11.3.1.
+    fn MPI_Session_init(info: Info, errhandler: FirstErrhandler, session: Out<Session>) {
+        errhandler::check(errhandler.0, Serves::Session)?;
+        let level = session::thread_level(&info.to_object());
+        session.set(LIBRARY.open_session(errhandler.0, level)?)
+    }
 
     fn MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text);
 }

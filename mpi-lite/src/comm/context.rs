@@ -1,165 +1,216 @@
-//! How the processes of a communicator agree on a new one: on its context, and on its site.
+//! How processes agree on a new communicator: on its context, and on its site. Decision 0053.
 //!
-//! Every process counts the contexts it has used. The new context is the greatest of these counts.
-//! So it is new for all, and groups without a common member may use the same one.
+//! Each process of the job has numbers of its own: of `n` processes, process `p` has `p`, `p + n`,
+//! `p + 2n` and so on. Each process that takes part proposes its least number that is not proposed
+//! elsewhere and was never taken. All exchange their proposals, and the least one is the context.
+//! The others keep their numbers for the next time.
 //!
-//! Two threads of a process may agree at once, with the members of different parents. Then both
-//! could get the same greatest count. So a process with several threads counts for one parent at a
-//! time, and sends the members of the second parent that it is busy. They all try again together.
-//! It sends so in the first round already, in which nothing is held yet. When that round is over
-//! all members have come, so a process that holds the count later waits only for members that have
-//! come. Of several parents the one with the least context comes first, so that one of them always
-//! proceeds.
+//! A number is proposed to one group at a time and taken once. So no two groups take the same
+//! number, whichever members they have in common, and however many agreements a process is in. One
+//! exchange is enough: nobody waits for another agreement, and nobody tries again.
+//!
+//! A freed context is not used again: messages and receives of its communicator may still be under
+//! way. The `n` processes have `2^29 / n` numbers each, and a group uses up the numbers of all of
+//! its members. If they are used up, that is an error at all members.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::places::{Offer, Places};
 use super::{Communicator, Group, Operation, Peers, in_words};
 use crate::data::Buffer;
-use crate::engine::AtSite;
-use crate::error::Result;
+use crate::engine::{AtSite, Engine, Lane};
+use crate::error::{Cause, Result};
 use crate::ids::Context;
 use crate::node::site::{About, Site, SiteId};
 
 /// What the members of a communicator come for when they agree on a new one.
 const AGREEMENT: About = About::new(Operation::Create as u8, 0, WORD_BYTES as u32);
 
-/// The contexts and places that this process has used.
+/// The contexts and places that this process may use.
 #[derive(Debug)]
 pub(super) struct Contexts {
-    next: AtomicU32,
+    engine: Arc<Engine>,
+    numbers: Mutex<Numbers>,
     places: Mutex<Places>,
-    queue: Mutex<Queue>,
 }
 
-/// The agreements of a process with several threads.
-#[derive(Debug, Default)]
-struct Queue {
-    /// The parents' contexts.
-    all: Vec<Context>,
-    /// The one for which this process counts now.
-    turn: Option<Context>,
-}
-
-/// A place in the queue, until it is dropped.
+/// The contexts of which this process may propose each to one group.
 #[derive(Debug)]
-struct Queued<'a> {
-    contexts: &'a Contexts,
-    parent: Context,
+struct Numbers {
+    /// The least one that was never proposed.
+    next: u64,
+    /// From one to the next.
+    step: u64,
+    /// Those that were proposed and not taken.
+    kept: Vec<Context>,
 }
 
-impl<'a> Queued<'a> {
-    fn enter(contexts: &'a Contexts, parent: Context) -> Self {
-        contexts.queue.lock().all.push(parent);
-        Self { contexts, parent }
-    }
-
-    /// Returns true if this process counts for this parent now, until `give_up`.
-    fn take_turn(&self) -> bool {
-        let queue = &mut *self.contexts.queue.lock();
-        let is_first = queue.all.iter().all(|other| self.parent <= *other);
-        if queue.turn.is_none() && is_first {
-            queue.turn = Some(self.parent);
-        }
-        queue.turn == Some(self.parent)
-    }
-
-    fn give_up(&self) {
-        let queue = &mut *self.contexts.queue.lock();
-        queue.turn = queue.turn.filter(|turn| *turn != self.parent);
-    }
-}
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.give_up();
-        let all = &mut self.contexts.queue.lock().all;
-        let place = all.iter().position(|parent| *parent == self.parent);
-        all.swap_remove(place.expect("it was entered"));
-    }
-}
-
-impl Default for Contexts {
-    fn default() -> Self {
+impl Numbers {
+    /// Those of process `me` of `all`.
+    fn new(me: u32, all: u32) -> Self {
+        let each = u64::from(Context::EACH);
         Self {
-            next: AtomicU32::new(Context::FIRST_FREE.0),
-            places: Mutex::default(),
-            queue: Mutex::default(),
+            next: u64::from(Context::FIRST_FREE.0) + u64::from(me) * each,
+            step: u64::from(all) * each,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Takes the least one out. Returns `NONE_LEFT` if there is none.
+    fn propose(&mut self) -> Context {
+        let least = (0..self.kept.len()).min_by_key(|&at| self.kept[at]);
+        if let Some(at) = least {
+            return self.kept.swap_remove(at);
+        }
+        match u32::try_from(self.next) {
+            Ok(number) if number < NONE_LEFT.0 => {
+                self.next += self.step;
+                Context(number)
+            }
+            _ => NONE_LEFT,
+        }
+    }
+
+    /// Puts one back that was proposed and not taken.
+    fn keep(&mut self, context: Context) {
+        if context != NONE_LEFT {
+            self.kept.push(context);
         }
     }
 }
+
+/// The proposal of a process that has no number left. Greater than all others.
+const NONE_LEFT: Context = Context(Context::ENGINES.point_to_point().0);
 
 impl Contexts {
+    /// Those of a process that has made no communicator.
+    pub(super) fn new(engine: &Arc<Engine>) -> Self {
+        let place = |lane: &mut Lane| (lane.world_rank(lane.me()), lane.peers().len());
+        let (me, all) = engine.with(place);
+        Self {
+            engine: Arc::clone(engine),
+            numbers: Mutex::new(Numbers::new(me, all as u32)),
+            places: Mutex::default(),
+        }
+    }
+
     /// Notes that the communicator of `site` is freed.
     pub(super) fn leave(&self, site: Site) {
         self.places.lock().leave(site);
     }
+
+    /// Agrees with the processes of `group`, which are `peers`. Exchanges the `words` of all.
+    ///
+    /// `hint` is the same at all of them. Agreements that go on at once have different ones, if
+    /// possible: see `Places::offer`.
+    ///
+    /// # Errors
+    /// `Lost`: a process of the group is lost. `NoContext`: all contexts are used up.
+    pub(super) async fn agree(
+        &self,
+        (group, peers): (&Group, &impl Peers),
+        hint: u32,
+        words: [u32; 2],
+    ) -> Result<Agreement<'_>> {
+        let is_threaded = self.engine.is_threaded();
+        let hint = is_threaded.then_some(hint);
+        let mut agreement = Agreement {
+            contexts: self,
+            group: group.clone(),
+            context: None,
+            proposed: self.numbers.lock().propose(),
+            all: Vec::new(),
+            offered: self.places.lock().offer(hint),
+            taken: Cell::new(None),
+        };
+        let mine = Word {
+            context: agreement.proposed,
+            is_threaded,
+            offer: agreement.offered,
+            words,
+        };
+        agreement.all = gather_words(peers, mine).await?;
+        let least = agreement.all.iter().map(|word| word.context).min();
+        let context = least.expect("a group has a member");
+        agreement.context = Some(context);
+        match context {
+            NONE_LEFT => Err(Cause::NoContext.into()),
+            _ => Ok(agreement),
+        }
+    }
 }
 
-/// What each process sends to the others: its count, the places that it can use, and two words of
-/// the caller.
+/// What each process sends to the others: the context and the places that it proposes, and two
+/// words of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
-    next: u32,
+    context: Context,
+    /// Several of its threads may call at once.
+    is_threaded: bool,
     offer: Offer,
     words: [u32; 2],
 }
 
 const WORD_BYTES: usize = 28;
 
-/// Bit of a count that does not hold, since another thread of the process counts for another
-/// parent. Counts are multiples of `Context::EACH`.
-const BUSY: u32 = 1;
+/// Bit of `is_threaded` in the word of the context, which is a multiple of `Context::EACH`.
+const THREADED: u32 = 1;
 
-/// What the processes of a communicator have agreed on. A process that is no member of the new one
-/// drops it.
+/// What the processes of a group have agreed on. A process that is no member of the new
+/// communicator drops it.
 #[derive(Debug)]
 pub(super) struct Agreement<'a> {
-    parent: &'a Communicator,
-    context: Context,
-    /// By rank in the parent.
+    contexts: &'a Contexts,
+    group: Group,
+    /// None if this process does not know what the others have taken, since the exchange failed.
+    context: Option<Context>,
+    proposed: Context,
+    /// By rank in the group.
     all: Vec<Word>,
     offered: Offer,
     taken: Cell<Option<SiteId>>,
-    /// Left when the places that were taken are settled.
-    queued: Option<Queued<'a>>,
 }
 
 impl Drop for Agreement<'_> {
     fn drop(&mut self) {
-        let places = &self.parent.inner.contexts.places;
+        let Contexts {
+            numbers, places, ..
+        } = self.contexts;
+        if self.context.is_some_and(|context| context != self.proposed) {
+            numbers.lock().keep(self.proposed);
+        }
         places.lock().settle(self.offered, self.taken.get());
     }
 }
 
 impl Agreement<'_> {
-    /// A context that no process of the parent has used.
+    /// A context that no process of the group has used.
     pub(super) fn context(&self) -> Context {
-        self.context
+        self.context.expect("the exchange did not fail")
     }
 
-    /// The callers' words, by rank in the parent.
+    /// The callers' words, by rank in the group.
     pub(super) fn words(&self) -> impl Iterator<Item = [u32; 2]> {
         self.all.iter().map(|word| word.words)
     }
 
-    /// The site of the members of `group`, which `open` makes of a place that is free for all of
+    /// The site of the members of `part`, which `open` makes of a place that is free for all of
     /// them.
     pub(super) fn meet(
         &self,
         open: impl FnOnce(SiteId) -> Option<Site>,
-        group: &Group,
+        part: &Group,
     ) -> Option<Site> {
-        let mut chosen = group.members().to_vec();
+        let mut chosen = part.members().to_vec();
         chosen.sort_unstable();
-        let members = self.parent.group().members().iter().zip(&self.all);
+        let members = self.group.members().iter().zip(&self.all);
         let mine = members.filter(|&(member, _)| chosen.binary_search(member).is_ok());
         let common = mine.fold(Offer::ANY, |common, (_, word)| common.and(word.offer));
         let mut site = open(common.site_id()?)?;
-        if self.queued.is_some() {
+        if self.all.iter().any(|word| word.is_threaded) {
             site.leave_exchange_buffers();
         }
         self.taken.set(common.site_id());
@@ -170,50 +221,13 @@ impl Agreement<'_> {
 impl Communicator {
     /// Agrees with all processes of this communicator, which are `peers`. Exchanges the `words` of
     /// all.
+    ///
+    /// # Errors
+    /// As [`Contexts::agree`].
     pub(super) async fn agree(&self, peers: &impl Peers, words: [u32; 2]) -> Result<Agreement<'_>> {
+        let hint = self.context().0 / Context::EACH;
         let contexts = &self.inner.contexts;
-        let mut queued = None;
-        let mut counts = !self.engine().is_threaded();
-        loop {
-            let mut agreement = self.propose(counts);
-            let mine = Word {
-                next: agreement.context.0 | if counts { 0 } else { BUSY },
-                offer: agreement.offered,
-                words,
-            };
-            agreement.all = gather_words(peers, mine).await?;
-            let greatest = agreement.all.iter().map(|word| word.next & !BUSY).max();
-            let context = greatest.expect("a communicator has a member");
-            if agreement.all.iter().all(|word| word.next & BUSY == 0) {
-                let next = context + Context::EACH;
-                contexts.next.fetch_max(next, Ordering::SeqCst);
-                agreement.context = Context(context);
-                agreement.queued = queued;
-                return Ok(agreement);
-            }
-            drop(agreement);
-            let place = queued.get_or_insert_with(|| Queued::enter(contexts, self.context()));
-            place.give_up();
-            std::thread::yield_now();
-            counts = place.take_turn();
-        }
-    }
-
-    /// What this process proposes. It offers no place unless it `counts` for this parent.
-    fn propose(&self, counts: bool) -> Agreement<'_> {
-        let contexts = &self.inner.contexts;
-        let next = contexts.next.load(Ordering::SeqCst);
-        Agreement {
-            parent: self,
-            context: Context(next),
-            all: Vec::new(),
-            offered: match counts {
-                true => contexts.places.lock().offer(),
-                false => Offer::NONE,
-            },
-            taken: Cell::new(None),
-            queued: None,
-        }
+        contexts.agree((self.group(), peers), hint, words).await
     }
 }
 
@@ -269,7 +283,8 @@ impl Word {
     fn encode(self) -> [u8; WORD_BYTES] {
         let Offer { free, last } = self.offer;
         let mut bytes = [0; WORD_BYTES];
-        bytes[..4].copy_from_slice(&self.next.to_be_bytes());
+        let context = self.context.0 | if self.is_threaded { THREADED } else { 0 };
+        bytes[..4].copy_from_slice(&context.to_be_bytes());
         bytes[4..12].copy_from_slice(&free.to_be_bytes());
         bytes[12..20].copy_from_slice(&last.to_be_bytes());
         for (place, word) in bytes[20..].chunks_exact_mut(4).zip(self.words) {
@@ -285,7 +300,8 @@ impl Word {
         };
         let long = |at: usize| u64::from(part(at)) << 32 | u64::from(part(at + 4));
         Self {
-            next: part(0),
+            context: Context(part(0) & !THREADED),
+            is_threaded: part(0) & THREADED != 0,
             offer: Offer {
                 free: long(4),
                 last: long(12),
@@ -297,12 +313,15 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn a_word_comes_back_as_it_was() {
         let word = Word {
-            next: 7,
+            context: Context(8),
+            is_threaded: true,
             offer: Offer {
                 free: 0x0123_4567_89ab_cdef,
                 last: u64::MAX - 2,
@@ -310,5 +329,54 @@ mod tests {
             words: [u32::MAX, 3],
         };
         assert_eq!(Word::decode(&word.encode()), word);
+    }
+
+    /// Agreements of random groups begin and end in any order, several at a time.
+    #[test]
+    fn no_two_agreements_take_the_same_context() {
+        const PROCESSES: u32 = 5;
+        let mut all: Vec<_> = (0..PROCESSES)
+            .map(|me| Numbers::new(me, PROCESSES))
+            .collect();
+        let mut random = 7_u32;
+        let mut next = || {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            random >> 8
+        };
+        let mut active: Vec<Vec<(usize, Context)>> = Vec::new();
+        let mut taken = BTreeSet::new();
+        for _ in 0..2000 {
+            let members = next() % ((1 << PROCESSES) - 1) + 1;
+            let members = (0..PROCESSES as usize).filter(|member| members >> member & 1 == 1);
+            active.push(
+                members
+                    .map(|member| (member, all[member].propose()))
+                    .collect(),
+            );
+            if active.len() > next() as usize % 8 {
+                let ended = active.swap_remove(next() as usize % active.len());
+                let least = ended.iter().map(|&(_, proposed)| proposed).min().unwrap();
+                assert!(taken.insert(least), "{least:?} is taken twice");
+                for (member, proposed) in ended.into_iter().filter(|it| it.1 != least) {
+                    all[member].keep(proposed);
+                }
+            }
+        }
+        // What was not taken is proposed again: no number is wasted.
+        let most = taken.last().unwrap().0 / Context::EACH;
+        assert!(most < 2000 + 16 * PROCESSES * 8, "{most}");
+    }
+
+    #[test]
+    fn numbers_that_are_used_up_are_not_used_again() {
+        let mut numbers = Numbers::new(0, 1 << 29);
+        let first = numbers.propose();
+        assert_eq!(first, Context::FIRST_FREE);
+        assert_ne!(numbers.propose(), NONE_LEFT);
+        assert_eq!(numbers.propose(), NONE_LEFT);
+        numbers.keep(NONE_LEFT);
+        numbers.keep(first);
+        assert_eq!(numbers.propose(), first);
+        assert_eq!(numbers.propose(), NONE_LEFT);
     }
 }

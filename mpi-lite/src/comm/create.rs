@@ -5,8 +5,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::context::Agreement;
+use super::members::GroupPeers;
 use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
 use crate::error::{Cause, Result};
+use crate::ids::Context;
 use crate::topology::Topology;
 
 /// The colour of processes that do not take part.
@@ -46,6 +48,61 @@ impl Communicator {
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         drive(self.create_among(&self.within(Call::CREATE), group))
     }
+
+    /// Makes a communicator of `group`, a subset of this one's. Collective over `group` only; a
+    /// process outside of it gets `None` at once. Several may be made at once, by groups without a
+    /// common member or with different tags.
+    ///
+    /// # Errors
+    /// The tag is negative, or a process of `group` is not in this communicator: nothing is sent
+    /// then. A process of `group` is lost.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
+        let Some(members) = GroupPeers::of(self, group, tag)? else {
+            return Ok(None);
+        };
+        let words = [0, tag.cast_unsigned()];
+        drive(self.create_among_members(&members, group, words)).map(Some)
+    }
+
+    /// Makes a communicator of `group`. This communicator is the one of all processes of the job.
+    /// Collective over `group` only; a process outside of it gets `None` at once. Several may be
+    /// made at once, by groups without a common member or with different names.
+    ///
+    /// # Errors
+    /// `Argument`: the other processes have given another name. A process of `group` is lost.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn create_from_group(&self, group: &Group, name: &[u8]) -> Result<Option<Self>> {
+        let [high, low] = hash(name);
+        let tag = (low & i32::MAX as u32).cast_signed();
+        let Some(members) = GroupPeers::of(self, group, tag)? else {
+            return Ok(None);
+        };
+        drive(self.create_among_members(&members, group, [high, low])).map(Some)
+    }
+
+    /// Checks that `group` is a part of this communicator's.
+    ///
+    /// # Errors
+    /// `Group`: it is not.
+    pub(super) fn check_has(&self, group: &Group) -> Result<()> {
+        match group.first_beyond(self.group()) {
+            None => Ok(()),
+            Some(stranger) => {
+                let rank = self.engine().with(|lane| lane.world_rank(stranger));
+                Err(Cause::Group { rank }.into())
+            }
+        }
+    }
+}
+
+/// A number of 64 bits for a name, in two words (FNV-1a).
+fn hash(name: &[u8]) -> [u32; 2] {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+    [(hash >> 32) as u32, hash as u32]
 }
 
 /// How communicators are made among `peers`, the processes of this one.
@@ -87,10 +144,7 @@ impl Communicator {
 
     async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
         let agreement = self.agree(peers, [0, 0]).await?;
-        if let Some(stranger) = group.first_beyond(self.group()) {
-            let rank = self.engine().with(|lane| lane.world_rank(stranger));
-            return Err(Cause::Group { rank }.into());
-        }
+        self.check_has(group)?;
         let me = self
             .group()
             .peer(self.rank())
@@ -98,6 +152,22 @@ impl Communicator {
         Ok(group
             .rank_of(me)
             .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
+    }
+
+    /// Makes one among `members`, the processes of `group`, whose `words` are all the same.
+    async fn create_among_members(
+        &self,
+        members: &GroupPeers<'_>,
+        group: &Group,
+        words: [u32; 2],
+    ) -> Result<Self> {
+        let hint = (self.context().0 / Context::EACH).wrapping_add(words[1]);
+        let contexts = &self.inner.contexts;
+        let agreement = contexts.agree((group, members), hint, words).await?;
+        if agreement.words().any(|theirs| theirs != words) {
+            return Err(Cause::Argument("the processes of group gave different stringtags").into());
+        }
+        Ok(self.derive(&agreement, group.clone(), members.rank(), None))
     }
 
     /// Makes the communicator of `group`, in which this process has `rank`.

@@ -7,6 +7,7 @@ mod call;
 mod context;
 mod create;
 mod group;
+mod members;
 mod partitioned;
 mod peers;
 mod persistent;
@@ -86,11 +87,12 @@ pub enum Comparison {
 }
 
 impl Communicator {
-    /// The two communicators that every process has: of all processes of the job, and of itself.
+    /// The communicators that every process has: of all processes of the job, of itself, and one
+    /// of all processes of the job without a site, from which `create_from_group` makes others.
     #[must_use]
-    pub fn predefined(engine: &Arc<Engine>) -> (Self, Self) {
+    pub fn predefined(engine: &Arc<Engine>) -> (Self, Self, Self) {
         engine.name_collectives_by(Call::in_parts);
-        let contexts = Arc::new(context::Contexts::default());
+        let contexts = Arc::new(context::Contexts::new(engine));
         let make = |context, group, rank, site| {
             let (engine, contexts) = (Arc::clone(engine), Arc::clone(&contexts));
             let port = open_port(&engine, context, &group);
@@ -111,9 +113,9 @@ impl Communicator {
         let (me, all) = engine.with(|lane| (lane.me(), Group::from_members(lane.peers())));
         let rank = all.rank_of(me).expect("a process is in its world");
         let site = engine.site(places::WORLD, all.members(), rank);
-        let world = make(Context::WORLD, all, rank, site);
+        let world = make(Context::WORLD, all.clone(), rank, site);
         let own = make(Context::OWN, Group::from_members([me].into()), 0, None);
-        (world, own)
+        (world, own, make(Context::ALL, all, rank, None))
     }
 
     /// This process's rank, `0..size`.

@@ -370,6 +370,13 @@ impl Lane {
         }
     }
 
+    /// Takes messages in again after `close`: the program goes on.
+    pub fn reopen(&mut self) {
+        self.delivery.is_closing = false;
+        self.delivery.unwaited.clear();
+        self.delivery.leftovers = Default::default();
+    }
+
     /// Drops an unexpected message whose body is with its sender.
     fn drop_held(&mut self, place: u32) {
         let message = self.delivery.unexpected.get(place);

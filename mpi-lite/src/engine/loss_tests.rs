@@ -19,10 +19,10 @@ use crate::transport::sim::Air;
 use crate::transport::{Link, Loopback, Progress, Token};
 
 /// A communicator of processes 0 and 1.
-const PAIR: Context = Context(8);
+const PAIR: Context = Context(24);
 
 /// One of processes 2 and 0, in this order.
-const TURNED: Context = Context(12);
+const TURNED: Context = Context(32);
 
 /// A context of no communicator.
 const NOWHERE: Context = Context(400);

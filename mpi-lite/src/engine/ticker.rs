@@ -49,6 +49,7 @@ impl Ticker {
         tick: Duration,
         launcher: Option<Box<dyn Launcher>>,
     ) -> std::io::Result<Self> {
+        engine.is_closed.store(false, Ordering::SeqCst);
         if engine.doorbells.is_empty() && launcher.is_none() {
             return Ok(Self {
                 engine,

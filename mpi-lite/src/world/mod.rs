@@ -1,5 +1,6 @@
 //! The process as a whole: how it begins and ends.
 
+pub mod hardware;
 mod launcher;
 mod placement;
 mod process;

@@ -12,7 +12,7 @@ use super::placement::{begin_apart, cores};
 use crate::boot::state::RankState;
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
-use crate::comm::{Call, Communicator};
+use crate::comm::{Call, Communicator, Group};
 use crate::config::{Settings, Wait};
 use crate::engine::{
     CollectiveLeft, Counters, Engine, Lane, Launcher, Leftovers, Subject, Ticker, WaitPolicy, tick,
@@ -32,8 +32,12 @@ pub struct Process {
     assignment: Assignment,
     engine: Arc<Engine>,
     ticker: Mutex<Option<Ticker>>,
+    /// The period of the ticker.
+    tick: Duration,
     world: Communicator,
     own: Communicator,
+    /// All processes, for those that make a communicator without another one.
+    all: Communicator,
 }
 
 fn failed(error: impl fmt::Display) -> Error {
@@ -42,6 +46,9 @@ fn failed(error: impl fmt::Display) -> Error {
 
 /// What the engine needs of the system, for lines that say that there is none.
 const DESCRIPTORS: &str = "make the descriptors that wake a sleeping thread (eventfd)";
+
+/// What the ticker needs of the system, for such lines.
+const TICKER: &str = "start the thread that works while the program computes";
 
 /// The error of a start that stops because the system does not do `what`.
 fn cannot(what: &str) -> impl Fn(io::Error) -> Error {
@@ -92,7 +99,7 @@ impl Process {
         let boot = Arc::new(Mutex::new(boot));
         // Before the ranks go apart: a thread that is made later disturbs them.
         let ticker = Mutex::new(Some(start_ticker(&engine, tick, &boot)?));
-        let (world, own) = Communicator::predefined(&engine);
+        let (world, own, all) = Communicator::predefined(&engine);
         let lot = assignment.key.lot();
         begin_apart(assignment.local_rank, assignment.local_size, lot);
         // The next Init of this rank, in another program, receives it again.
@@ -104,8 +111,10 @@ impl Process {
             assignment,
             engine,
             ticker,
+            tick,
             world,
             own,
+            all,
         })
     }
 
@@ -127,6 +136,15 @@ impl Process {
     #[must_use]
     pub fn own(&self) -> &Communicator {
         &self.own
+    }
+
+    /// Makes a communicator of `group` without another one: see
+    /// [`Communicator::create_from_group`].
+    ///
+    /// # Errors
+    /// Those of `Communicator::create_from_group`.
+    pub fn create_from_group(&self, group: &Group, name: &[u8]) -> Result<Option<Communicator>> {
+        self.all.create_from_group(group, name)
     }
 
     /// This process, as groups name it.
@@ -155,14 +173,15 @@ impl Process {
 
     /// Leaves the job: waits until all that was sent is with its receivers, and until all other
     /// processes have come as far, so that nobody still needs an answer of this one. Nobody waits
-    /// for a process that is lost. `survives`: the program goes on after an error, so this process
-    /// leaves the job in order before an error is returned.
+    /// for a process that is lost. `call` names what the program does, for the report of a job that
+    /// hangs. `survives`: the program goes on after an error, so this process leaves the job in
+    /// order before an error is returned.
     ///
     /// # Errors
     /// `Lost`: a peer is gone, and with it maybe what was sent to it, also what completed before.
     /// `Collective`: processes called different collectives. `System`: the launcher is gone or ends
     /// the job.
-    pub fn finalize(&self, survives: bool) -> Result<()> {
+    pub fn finalize(&self, call: &str, survives: bool) -> Result<()> {
         let system = |error: BootError| Error::from(Cause::System(error.to_string().into()));
         self.engine.with(Lane::close);
         let subject = |_: &Lane| Subject::AllSent;
@@ -181,7 +200,7 @@ impl Process {
             .map_err(system)?;
         // Meanwhile the ticker answers the ranks that are not that far yet.
         let begin = self.engine.now();
-        let state = || self.engine.describe_fence("MPI_Finalize", begin);
+        let state = || self.engine.describe_fence(call, begin);
         boot.exchange(&[], &state).map_err(system)?;
         // All have come, so all that was sent is here, whether somebody wanted it or not.
         self.engine.catch_up();
@@ -201,6 +220,29 @@ impl Process {
             .map_err(system)?;
         boot.finalized().map_err(system)?;
         left
+    }
+
+    /// Communicates again after `finalize`. The launcher takes this process for one that has left
+    /// the job, so it asks it no questions.
+    ///
+    /// # Errors
+    /// `Start`: the system has no more threads.
+    pub fn resume(&self) -> Result<()> {
+        self.engine.with(Lane::reopen);
+        let ticker = Ticker::start(Arc::clone(&self.engine), self.tick, None);
+        let ticker = ticker.map_err(cannot(TICKER))?;
+        self.ticker.lock().replace(ticker);
+        Ok(())
+    }
+
+    /// Ends what `resume` began: waits until all that was sent is with its receivers, or a peer is
+    /// lost. It does not wait for the other processes: the launcher has let them go.
+    pub fn pause(&self) {
+        self.engine.with(Lane::close);
+        let subject = |_: &Lane| Subject::AllSent;
+        let is_over = |lane: &Lane| (lane.is_quiet() || lane.first_loss().is_some()).then_some(());
+        self.engine.wait_until(subject, |lane| is_over(lane));
+        self.ticker.lock().take();
     }
 
     /// Collectives that did not meet are an error; other leftovers are reported if `check` is set.
@@ -278,9 +320,7 @@ impl Process {
 fn start_ticker(engine: &Arc<Engine>, tick: Duration, boot: &Arc<Mutex<Boot>>) -> Result<Ticker> {
     let channel = Channel::new(boot).map_err(cannot(DESCRIPTORS))?;
     let launcher = channel.map(|channel| Box::new(channel) as Box<dyn Launcher>);
-    Ticker::start(Arc::clone(engine), tick, launcher).map_err(cannot(
-        "start the thread that works while the program computes",
-    ))
+    Ticker::start(Arc::clone(engine), tick, launcher).map_err(cannot(TICKER))
 }
 
 /// What a rank does that waits in Init from now on.

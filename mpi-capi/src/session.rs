@@ -1,0 +1,124 @@
+//! Sessions. Source: MPI 5.0, 11.3.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use mpi_lite::comm::Group;
+
+use crate::abi::{self, Handle};
+use crate::errhandler;
+use crate::global::LIBRARY;
+use crate::info::InfoObject;
+
+/// A session that was not finalized.
+#[derive(Debug)]
+pub struct SessionObject {
+    errhandler: AtomicUsize,
+    thread_level: c_int,
+}
+
+impl SessionObject {
+    /// A session with this error handler and level of threads.
+    pub fn new(errhandler: Handle, thread_level: c_int) -> Self {
+        errhandler::attach(errhandler);
+        Self {
+            errhandler: AtomicUsize::new(errhandler.0),
+            thread_level,
+        }
+    }
+
+    /// The error handler in charge.
+    pub fn errhandler(&self) -> Handle {
+        Handle(self.errhandler.load(Ordering::Relaxed))
+    }
+
+    /// Puts another error handler in charge.
+    pub fn set_errhandler(&self, handler: Handle) {
+        errhandler::attach(handler);
+        let old = self.errhandler.swap(handler.0, Ordering::Relaxed);
+        errhandler::detach(Handle(old));
+    }
+
+    /// The hints that are followed.
+    pub fn info(&self) -> InfoObject {
+        let mut info = InfoObject::default();
+        let name = LEVELS.iter().find(|(level, _)| *level == self.thread_level);
+        if let Some((_, name)) = name {
+            info.set(THREAD_LEVEL, name).expect("both are short");
+        }
+        info
+    }
+}
+
+impl Drop for SessionObject {
+    fn drop(&mut self) {
+        errhandler::detach(self.errhandler());
+    }
+}
+
+/// The hint that asks for a level of threads.
+const THREAD_LEVEL: &[u8] = b"thread_level";
+
+/// Its values.
+const LEVELS: [(c_int, &[u8]); 4] = [
+    (abi::MPI_THREAD_SINGLE, b"MPI_THREAD_SINGLE"),
+    (abi::MPI_THREAD_FUNNELED, b"MPI_THREAD_FUNNELED"),
+    (abi::MPI_THREAD_SERIALIZED, b"MPI_THREAD_SERIALIZED"),
+    (abi::MPI_THREAD_MULTIPLE, b"MPI_THREAD_MULTIPLE"),
+];
+
+/// The level of threads that the hints of a new session ask for; without one,
+/// `MPI_THREAD_SINGLE`.
+pub fn thread_level(hints: &InfoObject) -> c_int {
+    let asked = hints.get(THREAD_LEVEL).ok().flatten();
+    let level = LEVELS.iter().find(|(_, name)| Some(*name) == asked);
+    level.map_or(abi::MPI_THREAD_SINGLE, |(level, _)| *level)
+}
+
+/// A set of processes that every process can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessSet {
+    /// All of the job.
+    World,
+    /// The calling process.
+    Own,
+    /// Those of this machine.
+    Node,
+}
+
+impl ProcessSet {
+    /// All sets, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::World, Self::Own, Self::Node];
+
+    /// The set of this name.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|set| set.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::World => "mpi://WORLD",
+            Self::Own => "mpi://SELF",
+            Self::Node => "mpi-lite://NODE",
+        }
+    }
+
+    /// Its processes, in the order of their ranks in the job.
+    pub fn group(self) -> Group {
+        let process = LIBRARY.process();
+        let all = process.world().group();
+        match self {
+            Self::World => all.clone(),
+            Self::Own => process.own().group().clone(),
+            Self::Node => {
+                let assignment = process.assignment();
+                let here = assignment.hosts.get(assignment.rank as usize);
+                let members = all.members().iter().zip(&assignment.hosts);
+                let local = members.filter(|(_, host)| Some(*host) == here);
+                Group::from_members(local.map(|(member, _)| *member).collect())
+            }
+        }
+    }
+}
