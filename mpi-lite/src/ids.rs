@@ -112,6 +112,12 @@ impl Context {
         Self(self.0 - self.0 % Self::EACH)
     }
 
+    /// Returns true if it is one of [`Context::ALL`]'s.
+    #[must_use]
+    pub fn is_of_all(self) -> bool {
+        self.point_to_point() == Self::ALL
+    }
+
     /// Returns true if its messages are those of collectives of all processes of a communicator.
     #[must_use]
     pub fn is_collective(self) -> bool {

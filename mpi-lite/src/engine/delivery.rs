@@ -166,7 +166,8 @@ impl Delivery {
         if envelope.context == Context::ENGINES {
             return self.hear(inbound, message, &envelope);
         }
-        if self.is_closing {
+        // A peer that begins a session already asks for this process's part in it.
+        if self.is_closing && !envelope.context.is_of_all() {
             self.note_leftover(&envelope);
             self.aim(inbound, Target::Nothing, message.is_whole);
             return Landing::NOWHERE;

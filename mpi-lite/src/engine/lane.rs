@@ -351,14 +351,17 @@ impl Lane {
     }
 
     /// Closes the lane. From now on messages that nobody receives are dropped, so that their
-    /// senders can finish. Receives that nothing has matched are cancelled, so that nothing is
+    /// senders can finish; except those by which processes make a communicator for a session, which
+    /// may begin after the end of the world. Receives that nothing has matched are cancelled, so that nothing is
     /// written after the program's end.
     pub fn close(&mut self) {
         let delivery = &mut self.delivery;
         delivery.is_closing = true;
         delivery.unwaited = delivery.requests.collectives();
         delivery.leftovers.requests = delivery.requests.len() as u64;
-        let left: Vec<_> = delivery.unexpected.envelopes().copied().collect();
+        let envelopes = delivery.unexpected.envelopes();
+        let left = envelopes.filter(|envelope| !envelope.context.is_of_all());
+        let left: Vec<_> = left.copied().collect();
         for envelope in &left {
             delivery.note_leftover(envelope);
         }
