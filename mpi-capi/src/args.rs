@@ -22,7 +22,7 @@ pub(crate) use crate::entry::{mpi, values};
 use mpi_lite::comm::{ReceiveFrom, SendTo};
 use mpi_lite::ids::{self, Dest, TagSelector};
 
-use crate::abi;
+use crate::abi::{self, Handle};
 use crate::entry::{Arg, Declarator, Large, Read, Small, Value};
 use crate::error::{Cause, Result};
 use crate::raise::Call;
@@ -334,6 +334,19 @@ impl<T: Stored> Out<T> {
         // SAFETY: `read` made the pair from one pointer type and checked it for null; the caller
         // of the C function passed a place of that type.
         unsafe { (self.store)(self.place, value.into()) }
+    }
+}
+
+impl<T: Stored<Value = Handle>> Out<T> {
+    /// Returns what lays the handle down later, in any thread. The place must last until then, as
+    /// MPI demands for a result of a nonblocking call.
+    pub fn later(&self) -> impl FnOnce(Handle) + Send + 'static {
+        let (place, store) = (self.place.expose_provenance(), self.store);
+        move |handle| {
+            let place = core::ptr::with_exposed_provenance_mut(place);
+            // SAFETY: as for `set`. A handle fits its place.
+            let _ = unsafe { store(place, handle) };
+        }
     }
 }
 

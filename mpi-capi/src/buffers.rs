@@ -12,7 +12,8 @@ use mpi_lite::memory::{Origin, Span};
 
 use crate::abi;
 use crate::args::{
-    Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append, show_address,
+    Aints, Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append,
+    show_address,
 };
 use crate::entry::{Arg, Declarator, Read};
 use crate::error::{Cause, Error, Result};
@@ -153,15 +154,36 @@ fn within(
     Ok((span, (position + len).cast_signed()))
 }
 
-/// Blocks of one memory, one per process.
+/// Blocks of one memory, one per process or per edge of a topology.
 #[derive(Debug, Clone, Copy)]
-pub struct Blocks {
+pub struct Blocks<D = Displs> {
     /// Elements of each.
     pub counts: Counts,
     /// Where each begins.
-    pub displs: Displs,
+    pub displs: D,
     /// How many there are.
     pub processes: u32,
+}
+
+/// An array of displacements in bytes.
+pub trait Distances: Copy {
+    /// The displacement at `index`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`: the array is null.
+    fn at(self, index: usize) -> Result<i64>;
+}
+
+impl Distances for Displs {
+    fn at(self, index: usize) -> Result<i64> {
+        self.get(index)
+    }
+}
+
+impl Distances for Aints {
+    fn at(self, index: usize) -> Result<i64> {
+        self.get(index)
+    }
 }
 
 /// What the buffers of collectives have in common, whether they are read or written.
@@ -225,12 +247,16 @@ macro_rules! collective_buffers {
             ///
             /// # Errors
             /// As `blocks`.
-            pub fn blocks_of(self, blocks: Blocks, datatypes: Datatypes) -> Result<Vec<Buffer>> {
+            pub fn blocks_of(
+                self,
+                blocks: Blocks<impl Distances>,
+                datatypes: Datatypes,
+            ) -> Result<Vec<Buffer>> {
                 let block = |place: usize| {
                     let count = LateCount(blocks.counts.get(place)?).get()?;
                     let datatype = LateDatatype::of_array(datatypes.get(place)?).get()?;
                     let first = self.all(count, &datatype)?;
-                    let origin = first.origin().moved(blocks.displs.get(place)?);
+                    let origin = first.origin().moved(blocks.displs.at(place)?);
                     Ok(Buffer::at(origin, count.get(), first.datatype().clone()))
                 };
                 (0..blocks.processes as usize).map(block).collect()

@@ -70,6 +70,30 @@ impl CommObject {
         handle
     }
 
+    /// Starts to duplicate this communicator. Copies its attributes now, and gives the handle to
+    /// `place` when the communicator is there.
+    ///
+    /// # Errors
+    /// What a copy function of an attribute returns: nothing was started.
+    pub fn start_dup(
+        comm: CommRef,
+        place: impl FnOnce(Handle) + Send + 'static,
+    ) -> Result<mpi_lite::engine::Request> {
+        let attributes = Attributes::new(Owner::Comm);
+        attributes.copy_from(&comm.attributes, comm.handle())?;
+        let made = LIBRARY.last().called();
+        let made = made.map(|symbol| (symbol.name, comm.lite.context()));
+        let lite = comm.lite.clone();
+        Ok(lite.idup(move |lite| {
+            let mut object = Self::new(lite, comm.errhandler(), ("", made));
+            object.attributes = attributes;
+            let object = Arc::new(object);
+            let handle = LIBRARY.comms.lock().insert(Arc::clone(&object));
+            object.handle.store(handle.0, Ordering::Relaxed);
+            place(handle);
+        }))
+    }
+
     /// Gives a handle to a communicator that was made without another one.
     pub fn register_first(lite: Communicator, errhandler: Handle) -> Handle {
         let object = Arc::new(Self::new(lite, errhandler, ("", None)));

@@ -87,11 +87,19 @@ mpi! {
         group.set(super::groups::insert(comm.lite.group().clone()))
     }
 
-    fn MPI_Comm_idup(comm: Comm, newcomm: Out<Comm>, request: Out<Request>);
+    /// Starts to make a communicator of the same processes. The attributes are copied at once;
+    /// `newcomm` is there when the request completes. MPI 5.0, 7.4.2.
+    fn MPI_Comm_idup(comm: Comm, newcomm: Out<Comm>, request: Out<Request>) {
+        request.set(start_dup(comm, &newcomm)?)
+    }
 
+    /// As `MPI_Comm_idup`; hints are taken and not followed. MPI 5.0, 7.4.2.
     fn MPI_Comm_idup_with_info(
         comm: Comm, info: Info, newcomm: Out<Comm>, request: Out<Request>
-    );
+    ) {
+        let _ = info;
+        request.set(start_dup(comm, &newcomm)?)
+    }
 
     /// This process's rank. MPI 5.0, 7.4.1.
     fn MPI_Comm_rank(comm: Comm, rank: Out<Int>) {
@@ -273,6 +281,12 @@ fn duplicate(comm: &Comm) -> Result<Handle> {
     let made = LIBRARY.comm(handle).expect("it was just registered");
     made.attributes.copy_from(&comm.attributes, comm.handle())?;
     Ok(handle)
+}
+
+fn start_dup(comm: Comm, newcomm: &Out<Comm>) -> Result<Handle> {
+    newcomm.set(abi::MPI_COMM_NULL)?;
+    let started = CommObject::start_dup(comm.0, newcomm.later())?;
+    Ok(crate::request::handle_of(started))
 }
 
 /// Deletes a communicator's attributes and gives its handle up.

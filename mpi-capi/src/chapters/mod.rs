@@ -74,7 +74,17 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter::new(7, "Communicators", communicators::TABLE),
     Chapter::new(7, "Caching", caching::TABLE),
     Chapter::new(8, "Process topologies", topologies::TABLE),
-    Chapter::new(8, "Neighborhood collectives", neighborhood::TABLE),
+    Chapter::new(8, "Neighborhood collectives", neighborhood::blocking::TABLE),
+    Chapter::new(
+        8,
+        "Nonblocking neighborhood collectives",
+        neighborhood::nonblocking::TABLE,
+    ),
+    Chapter::new(
+        8,
+        "Persistent neighborhood collectives",
+        neighborhood::persistent::TABLE,
+    ),
     Chapter::new(9, "Environment", environment::TABLE),
     Chapter::new(
         9,

@@ -91,6 +91,19 @@ impl Peers for Member {
         self.wait_taken(send.0);
         Ok(())
     }
+
+    async fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> Result<()> {
+        sends.iter().for_each(|(to, buffer)| self.put(*to, buffer));
+        for (from, buffer) in receives {
+            self.receive(*from, buffer).await?;
+        }
+        sends.iter().for_each(|(to, _)| self.wait_taken(*to));
+        Ok(())
+    }
 }
 
 /// A process of a test: one whose sends wait, or a rank of a node.
@@ -132,6 +145,17 @@ impl Peers for Process {
         match self {
             Self::Strict(member) => member.exchange(send, receive).await,
             Self::OnOneNode(world) => world.within(NO_CALL).exchange(send, receive).await,
+        }
+    }
+
+    async fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> Result<()> {
+        match self {
+            Self::Strict(member) => member.exchange_all(sends, receives).await,
+            Self::OnOneNode(world) => world.within(NO_CALL).exchange_all(sends, receives).await,
         }
     }
 

@@ -60,6 +60,10 @@ operations! {
     Exscan = 14, "MPI_Exscan";
     Scatter = 15, "MPI_Scatter";
     Scatterv = 16, "MPI_Scatterv";
+    NeighborAllgather = 18, "MPI_Neighbor_allgather";
+    NeighborAllgatherv = 19, "MPI_Neighbor_allgatherv";
+    NeighborAlltoall = 20, "MPI_Neighbor_alltoall";
+    NeighborAlltoallv = 21, "MPI_Neighbor_alltoallv or MPI_Neighbor_alltoallw";
     Create = 8, "the creation of a communicator";
 }
 
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_call_is_known_again_by_its_tag() {
-        for number in 1..=17 {
+        for number in 1..=21 {
             let operation = Operation::of(number).unwrap();
             for call in [
                 Call::of_all(operation),

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use super::context::Agreement;
 use super::members::GroupPeers;
 use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
+use crate::engine::Request;
 use crate::error::{Cause, Result};
 use crate::ids::Context;
 use crate::topology::Topology;
@@ -24,6 +25,20 @@ impl Communicator {
     /// Source: MPI 5.0, 7.4.2.
     pub fn dup(&self) -> Result<Self> {
         drive(self.dup_among(&self.within(Call::CREATE)))
+    }
+
+    /// Starts what [`Communicator::dup`] does. `made` gets the communicator, in whatever thread
+    /// makes progress, before the request completes. Collective.
+    ///
+    /// Source: MPI 5.0, 7.4.2.
+    pub fn idup(&self, made: impl FnOnce(Self) + Send + 'static) -> Request {
+        let parent = self.clone();
+        self.start_call(Call::CREATE, false, |peers| {
+            Box::pin(async move {
+                made(parent.dup_among(&peers).await?);
+                Ok(())
+            })
+        })
     }
 
     /// Splits the processes by `color`. Within a part they are ordered by `key`, then by their rank

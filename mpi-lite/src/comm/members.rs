@@ -3,7 +3,7 @@
 use super::{Communicator, Group, Peers};
 use crate::data::Buffer;
 use crate::engine::matching::Pattern;
-use crate::engine::{ReceivePlan, SendPlan};
+use crate::engine::{Completion, ReceivePlan, SendPlan};
 use crate::error::{Cause, Result};
 use crate::ids::Mode;
 
@@ -100,5 +100,22 @@ impl Peers for GroupPeers<'_> {
         let (send, receive) = (self.send_plan(to, send)?, self.receive_plan(from, receive)?);
         let engine = self.communicator.engine();
         engine.exchange(&send, receive).map(drop)
+    }
+
+    async fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> Result<()> {
+        let plans = sends.iter().map(|(to, buffer)| self.send_plan(*to, buffer));
+        let sends: Vec<_> = plans.collect::<Result<_>>()?;
+        let plans = receives.iter();
+        let plans = plans.map(|(from, buffer)| self.receive_plan(*from, buffer));
+        let received = |_, received: Option<Completion>| match received {
+            Some(received) => received.into_result().map(drop),
+            None => Ok(()),
+        };
+        let engine = self.communicator.engine();
+        engine.exchange_all(&sends, plans.collect::<Result<_>>()?, |_| false, received)
     }
 }

@@ -37,6 +37,14 @@ pub trait Peers: Sync {
         receive: (usize, &Buffer),
     ) -> impl Future<Output = Result<()>> + Send;
 
+    /// Sends all of `sends` and receives all of `receives`, in any order of time. Two messages
+    /// between the same processes match in the order in which they are listed.
+    fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> impl Future<Output = Result<()>> + Send;
+
     /// The site where they meet without messages, if they do. A process that comes to an epoch
     /// stays until it is over: the future that does so blocks.
     fn at_site(&self) -> Option<AtSite<'_>> {
@@ -160,6 +168,16 @@ impl Peers for Caller<'_> {
         let (send, receive) = ((send.clone(), to), (receive.clone(), from));
         self.communicator
             .exchange_in_collective(send, receive, self.call)
+            .map_err(|error| self.give_up(error))
+    }
+
+    async fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> Result<()> {
+        self.communicator
+            .exchange_all_in_collective(sends, receives, self.call)
             .map_err(|error| self.give_up(error))
     }
 }

@@ -191,6 +191,30 @@ impl Communicator {
         self.check_received(received, (&receive, from), call)
     }
 
+    /// Exchanges any number of messages of a collective with any members.
+    pub(crate) fn exchange_all_in_collective(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+        call: Call,
+    ) -> Result<()> {
+        let plans = sends.iter();
+        let plans = plans.map(|(to, buffer)| self.collective_send(buffer.clone(), *to, call));
+        let sends: Vec<_> = plans.collect::<Result<_>>()?;
+        let plans = receives.iter();
+        let plans = plans.map(|(from, buffer)| self.collective_receive(buffer, *from));
+        let plans = plans.collect::<Result<_>>()?;
+        self.engine().exchange_all(
+            &sends,
+            plans,
+            |place| self.has_gone_on(receives[place].0),
+            |place, received| {
+                let (from, buffer) = &receives[place];
+                self.check_received(received, (buffer, *from), call)
+            },
+        )
+    }
+
     /// Sends a message of a collective to rank `to` and waits until its buffer may be reused.
     pub(crate) fn send_in_collective(&self, buffer: Buffer, to: usize, call: Call) -> Result<()> {
         let plan = self.collective_send(buffer, to, call)?;

@@ -9,6 +9,7 @@
 //! Persistent ones may be started in any order, so each has a context, on which the processes agree
 //! when it is made. Source: MPI 5.0, 6.12 and 6.13.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::peers::drive;
@@ -18,8 +19,8 @@ use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, TaskCall,
-    TaskId, Work,
+    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, Submitted,
+    TaskCall, TaskId, Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
@@ -160,6 +161,41 @@ impl Peers for TaskPeers {
         sent.and(received)
             .and_then(|received| self.check((into, from), received))
             .map_err(|error| self.give_up(error))
+    }
+
+    async fn exchange_all(
+        &self,
+        sends: &[(usize, Buffer)],
+        receives: &[(usize, Buffer)],
+    ) -> Result<()> {
+        let plans = receives.iter();
+        let plans = plans.map(|(from, buffer)| self.receive_plan(*from, buffer));
+        let receive_plans: Vec<_> = plans.collect::<Result<_>>()?;
+        let plans = sends.iter();
+        let send_plans: Vec<_> = plans
+            .map(|(to, buffer)| self.send_plan(*to, buffer))
+            .collect::<Result<_>>()?;
+        let submit = |plan| self.submissions.submit(plan);
+        let mut receiving: VecDeque<_> = receive_plans.into_iter().map(submit).collect();
+        let sending: Vec<_> = send_plans.into_iter().map(submit).collect();
+        let mut outcome = Ok(());
+        for (from, buffer) in receives {
+            let Some(first) = receiving.pop_front() else {
+                break;
+            };
+            let ended = first.await;
+            if outcome.is_ok() {
+                outcome = ended.and_then(|received| self.check((buffer, *from), received));
+                if outcome.is_err() {
+                    receiving.iter().for_each(Submitted::withdraw);
+                }
+            }
+        }
+        for submitted in sending {
+            let ended = submitted.await.and_then(Completion::into_result);
+            outcome = outcome.and(ended.map(drop));
+        }
+        outcome.map_err(|error| self.give_up(error))
     }
 }
 

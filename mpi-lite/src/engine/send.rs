@@ -309,6 +309,54 @@ impl Engine {
         Ok(received)
     }
 
+    /// Exchanges messages of a collective: all of `receives`, and all of `sends`. `check` sees each
+    /// received one, by its place, or `None` if its sender has gone on without sending. After the
+    /// first error the others are taken back as far as they can be.
+    ///
+    /// # Errors
+    /// As [`Lane::send`], those of the sends, and those of `check`.
+    pub fn exchange_all(
+        &self,
+        sends: &[SendPlan],
+        receives: Vec<ReceivePlan>,
+        has_gone_on: impl Fn(usize) -> bool,
+        check: impl Fn(usize, Option<Received>) -> Result<()>,
+    ) -> Result<()> {
+        let mut lane = self.lane.lock();
+        let receiving: Vec<_> = receives.into_iter().map(|it| lane.receive(it)).collect();
+        let mut sending = Vec::with_capacity(sends.len());
+        let mut outcome = Ok(());
+        for plan in sends {
+            match lane.send(plan) {
+                Ok(request) => sending.push(request),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        lane.flush();
+        drop(lane);
+        for (place, &request) in receiving.iter().enumerate() {
+            if let Err(error) = &outcome {
+                // No request may outlive the call that owns its buffer.
+                self.with(|lane| {
+                    // A message that has matched comes to its end all the same.
+                    let _ = lane.cancel(request);
+                    sending
+                        .iter()
+                        .for_each(|&it| lane.ask_back(it, Some(error.clone())));
+                });
+                let _ = self.wait(Some(request))?;
+                continue;
+            }
+            let received = self.wait_unless(self.lane.lock(), request, || has_gone_on(place))?;
+            outcome = check(place, received);
+        }
+        for request in sending {
+            let ended = self.wait(Some(request))?.into_result().map(drop);
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+
     /// Starts a receive and a send.
     fn begin_exchange(
         &self,
