@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_used_up_are_not_used_again() {
-        let mut numbers = Numbers::new(0, 1 << 29);
+        let mut numbers = Numbers::new(0, 1 << 28);
         let first = numbers.propose();
         assert_eq!(first, Context::FIRST_FREE);
         assert_ne!(numbers.propose(), NONE_LEFT);

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::delivery::Delivery;
-use super::lane::Lane;
-use super::operation::{Request, Status};
+use super::operation::Request;
 use super::plan::SendPlan;
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
-use crate::memory::Span;
 
 /// Bytes that a buffered send takes of the attached buffer beside its body: a cache line, so that
 /// empty messages are bounded too. `MPI_BSEND_OVERHEAD` is 512 in the standard ABI, which is the
@@ -55,6 +52,55 @@ pub(super) struct Reserved {
 pub(super) struct Buffers(Vec<(BufferOwner, Attached)>);
 
 impl Buffers {
+    /// Notes a buffer of `bytes` bytes.
+    pub(super) fn attach(&mut self, owner: BufferOwner, address: usize, bytes: u64) -> Result<()> {
+        if self.get(owner).is_some() {
+            let why = "a buffer is already attached: detach it first";
+            return Err(Cause::BufferAttach(why).into());
+        }
+        let attached = Attached {
+            address,
+            bytes,
+            used: 0,
+            messages: 0,
+            inside: BTreeSet::new(),
+            flushes: Vec::new(),
+        };
+        self.0.push((owner, attached));
+        Ok(())
+    }
+
+    /// Gives a buffer back if no message waits in it.
+    pub(super) fn detach(&mut self, owner: BufferOwner) -> Result<Option<Attached>> {
+        match self.0.iter().position(|(known, _)| *known == owner) {
+            None => Err(Cause::BufferAttach("no buffer is attached").into()),
+            Some(at) if !self.0[at].1.inside.is_empty() => Ok(None),
+            Some(at) => Ok(Some(self.0.swap_remove(at).1)),
+        }
+    }
+
+    /// Returns true if no message waits in the buffer.
+    pub(super) fn is_flushed(&self, owner: BufferOwner) -> bool {
+        let attached = self.get(owner);
+        attached.is_none_or(|attached| attached.inside.is_empty())
+    }
+
+    /// Notes a request that completes when what is in the buffer now has left it. Returns `None` if
+    /// nothing is in it.
+    pub(super) fn flush(
+        &mut self,
+        owner: BufferOwner,
+        open: impl FnOnce() -> Request,
+    ) -> Option<Request> {
+        let attached = self.get_mut(owner)?;
+        if attached.inside.is_empty() {
+            return None;
+        }
+        let request = open();
+        attached.flushes.push((attached.messages, request));
+        Some(request)
+    }
+
     fn get(&self, owner: BufferOwner) -> Option<&Attached> {
         let found = self.0.iter().find(|(known, _)| *known == owner);
         found.map(|(_, attached)| attached)
@@ -143,81 +189,5 @@ impl Buffers {
     pub(super) fn forget(&mut self, context: Context) {
         let its = BufferOwner::Communicator(context.point_to_point());
         self.0.retain(|(owner, _)| *owner != its);
-    }
-}
-
-impl Delivery {
-    /// A buffered message has left its buffer.
-    #[cold]
-    pub(super) fn leave_buffer(&mut self, reserved: &Reserved) {
-        for request in self.buffers.take_out(reserved) {
-            self.requests.finish(request, Status::EMPTY, None);
-        }
-    }
-}
-
-impl Lane {
-    /// Attaches the program's buffer of `bytes` bytes. Source: MPI 5.0, 3.6.
-    ///
-    /// # Errors
-    /// One is attached already.
-    pub fn attach(&mut self, owner: BufferOwner, address: usize, bytes: u64) -> Result<()> {
-        let buffers = &mut self.delivery.buffers;
-        if buffers.get(owner).is_some() {
-            let why = "a buffer is already attached: detach it first";
-            return Err(Cause::BufferAttach(why).into());
-        }
-        buffers.0.push((
-            owner,
-            Attached {
-                address,
-                bytes,
-                used: 0,
-                messages: 0,
-                inside: BTreeSet::new(),
-                flushes: Vec::new(),
-            },
-        ));
-        Ok(())
-    }
-
-    /// Takes the attached buffer back if no message waits in it.
-    ///
-    /// # Errors
-    /// None is attached.
-    pub fn detach(&mut self, owner: BufferOwner) -> Result<Option<Attached>> {
-        let buffers = &mut self.delivery.buffers.0;
-        match buffers.iter().position(|(known, _)| *known == owner) {
-            None => Err(Cause::BufferAttach("no buffer is attached").into()),
-            Some(at) if !buffers[at].1.inside.is_empty() => Ok(None),
-            Some(at) => Ok(Some(buffers.swap_remove(at).1)),
-        }
-    }
-
-    /// Returns true if no buffered message waits. Source: MPI 5.0, 3.6 (`MPI_Buffer_flush`).
-    #[must_use]
-    pub fn is_flushed(&self, owner: BufferOwner) -> bool {
-        let attached = self.delivery.buffers.get(owner);
-        attached.is_none_or(|attached| attached.inside.is_empty())
-    }
-
-    /// Returns a request that completes when all messages that are in the buffer now have left it.
-    /// Source: MPI 5.0, 3.6 (`MPI_Buffer_iflush`).
-    pub fn start_flush(&mut self, owner: BufferOwner) -> Request {
-        let Delivery {
-            buffers, requests, ..
-        } = &mut self.delivery;
-        let context = match owner {
-            BufferOwner::Process => Context::WORLD,
-            BufferOwner::Communicator(context) => context,
-        };
-        match buffers.get_mut(owner) {
-            Some(attached) if !attached.inside.is_empty() => {
-                let request = requests.open(Some(context), Span::EMPTY.into());
-                attached.flushes.push((attached.messages, request));
-                request
-            }
-            _ => requests.open_done(Some(context), Status::EMPTY),
-        }
     }
 }

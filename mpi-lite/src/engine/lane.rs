@@ -352,8 +352,8 @@ impl Lane {
 
     /// Closes the lane. From now on messages that nobody receives are dropped, so that their
     /// senders can finish; except those by which processes make a communicator for a session, which
-    /// may begin after the end of the world. Receives that nothing has matched are cancelled, so that nothing is
-    /// written after the program's end.
+    /// may begin after the end of the world. Receives that nothing has matched are cancelled, so
+    /// that nothing is written after the program's end.
     pub fn close(&mut self) {
         let delivery = &mut self.delivery;
         delivery.is_closing = true;

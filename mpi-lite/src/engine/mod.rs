@@ -7,6 +7,8 @@
 mod at_site;
 mod attached;
 mod budget;
+mod buffering;
+mod channel;
 mod completion;
 mod delivery;
 mod describe;
@@ -55,6 +57,7 @@ mod wait;
 mod wait_policy;
 mod waiters;
 mod waits;
+mod wholes;
 mod withdraw;
 
 use std::os::fd::OwnedFd;
@@ -63,6 +66,7 @@ use std::sync::{Arc, Once};
 
 pub use at_site::{AtSite, agree, complain};
 pub use attached::{Attached, BUFFERED_OVERHEAD_BYTES, BufferOwner};
+pub use channel::{PartitionedReceive, PartitionedSend};
 pub use completion::{Any, Indexed, Tell};
 pub use exchange::Blocks;
 pub use inquiry::Launcher;
@@ -70,7 +74,6 @@ pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
 pub use operation::{Array, Completion, Request, Status};
-pub use partitioned::{PartitionedReceive, PartitionedSend};
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
 pub use ports::{Calls, OpenPort, Port};
 pub use tasks::{Job, TaskCall, TaskId};

@@ -9,129 +9,16 @@
 //! tags of the program, partitions have negative ones.
 
 use super::Engine;
+use super::channel::{Channel, HEADER, HEADER_BYTES, Header, PartitionedReceive, PartitionedSend};
 use super::lane::Lane;
 use super::matching::Pattern;
 use super::operation::{Request, Status};
 use super::parts::{Part, Stage, Whole};
 use super::plan::{Plan, ReceivePlan, SendPlan};
 use super::request::Requests;
-use crate::data::{Area, Buffer};
+use crate::data::Area;
 use crate::error::{Cause, Error, Result};
-use crate::ids::{Context, Mode, PeerId, Source, TagSelector};
-use crate::memory::Span;
-
-/// The number of the header among the parts of a receive.
-pub(super) const HEADER: u32 = u32::MAX;
-
-/// Bytes of a header.
-const HEADER_BYTES: usize = 16;
-
-/// A partitioned send, ready to be made. `to: None` is `MPI_PROC_NULL`.
-#[derive(Debug)]
-pub struct PartitionedSend {
-    /// The receiver.
-    pub to: Option<PeerId>,
-    /// Of the partitioned messages of the communicator.
-    pub context: Context,
-    /// The sender's rank in it.
-    pub source: u32,
-    /// The tag, checked.
-    pub tag: i32,
-    /// The first partition.
-    pub first: Buffer,
-    /// Their number.
-    pub partitions: u32,
-}
-
-/// A partitioned receive, ready to be made. `source: None` is `MPI_PROC_NULL`.
-#[derive(Debug)]
-pub struct PartitionedReceive {
-    /// The sender's rank.
-    pub source: Option<u32>,
-    /// Of the partitioned messages of the communicator.
-    pub context: Context,
-    /// The tag, checked.
-    pub tag: i32,
-    /// All partitions.
-    pub area: Area,
-    /// Their number.
-    pub partitions: u32,
-}
-
-/// How a sender splits its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    /// The number of the first partition among all of the sender.
-    first: u32,
-    partitions: u32,
-    /// Bytes of each.
-    bytes: u64,
-}
-
-impl Header {
-    fn encode(self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER_BYTES);
-        bytes.extend(self.first.to_le_bytes());
-        bytes.extend(self.partitions.to_le_bytes());
-        bytes.extend(self.bytes.to_le_bytes());
-        bytes
-    }
-
-    /// Returns the header in these bytes, unless they are nonsense.
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (first, rest) = bytes.split_first_chunk()?;
-        let (partitions, rest) = rest.split_first_chunk()?;
-        let header = Self {
-            first: u32::from_le_bytes(*first),
-            partitions: u32::from_le_bytes(*partitions),
-            bytes: u64::from_le_bytes(*rest.first_chunk()?),
-        };
-        let is_sound = i32::try_from(header.partitions).is_ok() && header.all().is_some();
-        is_sound.then_some(header)
-    }
-
-    /// Bytes of all partitions.
-    fn all(&self) -> Option<u64> {
-        self.bytes.checked_mul(u64::from(self.partitions))
-    }
-
-    /// The tag of a partition.
-    fn tag(&self, number: u32) -> i32 {
-        (self.first.wrapping_add(number) | 1 << 31).cast_signed()
-    }
-}
-
-/// What a partitioned operation needs each time it is started.
-#[derive(Debug)]
-pub(super) enum Channel {
-    Send {
-        send: PartitionedSend,
-        header: Header,
-    },
-    Receive {
-        receive: PartitionedReceive,
-        /// Known when the sender has made its request.
-        header: Option<Header>,
-        /// Why the operation fails at every start.
-        failure: Option<Error>,
-    },
-}
-
-impl Channel {
-    /// Lays down what a part of a receive has received in memory of its own.
-    pub(super) fn lay_down(&self, number: u32, kept: &[u8]) {
-        if let Self::Receive {
-            receive,
-            header: Some(header),
-            ..
-        } = self
-            && !kept.is_empty()
-        {
-            let at = header.bytes * u64::from(number);
-            receive.area.write(at as usize, Span::of_read(kept));
-        }
-    }
-}
+use crate::ids::{Mode, Source, TagSelector};
 
 impl Whole {
     /// A receive learns how its sender splits the data, or why it never will. Returns true if it

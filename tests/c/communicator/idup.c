@@ -1,6 +1,6 @@
 /* ranks: 1, 2, 3, 8; transports: all; MPI 5.0 7.4.2 */
 /* Communicators that are made beside the program: many at a time, of a parent that is freed
- * meanwhile, with attributes that are copied at once, and in other order than they are waited for. */
+ * meanwhile, with attributes that are copied at once, waited for in another order. */
 #include "../check.h"
 
 enum { MANY = 50 };
