@@ -55,7 +55,7 @@ impl fmt::Display for Goal {
             Limit::Least(least) => format!(">= {least}"),
         };
         let what = &self.what;
-        write!(f, "  {verdict:<12}  {what:<72}  {limit:>8}")?;
+        write!(f, "  {verdict:<12}  {what:<92}  {limit:>8}")?;
         if let Some(spread) = self.measured {
             let [median, least, most] =
                 [spread.median, spread.least, spread.most].map(|figure| short(Some(figure)));

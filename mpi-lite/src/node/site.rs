@@ -6,9 +6,9 @@
 //!
 //! Each collective is an epoch of the site, and epochs are numbered. A member enters one by writing
 //! its line: what it contributes, then the sequence word with the number. Lines are used in turn:
-//! two if each member has a core of its own, 16 if members share cores, so that a root does not
+//! four if each member has a core of its own, 16 if members share cores, so that a root does not
 //! wait for each member that does not run. A member that enters an epoch overwrites what it
-//! contributed two, or 16, epochs before: its readers must be done with that. They are, if they
+//! contributed four, or 16, epochs before: its readers must be done with that. They are, if they
 //! have entered the epoch after it. Often that is known, because a later epoch ended only when all
 //! had entered it; otherwise [`Epoch::is_free`] looks at their sequence words.
 //!
@@ -44,7 +44,7 @@ const RESULT_PAYLOADS: usize = AHEAD;
 
 /// Lines that are used in turn where each member has a core of its own: nobody gets far ahead
 /// there, and few lines stay near.
-const FEW: usize = 2;
+const FEW: usize = 4;
 
 /// What was found in the shared memory cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

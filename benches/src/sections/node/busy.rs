@@ -10,7 +10,7 @@ use crate::bench::{Bench, Program};
 use crate::contender::Contender;
 use crate::goal::{Goal, Limit};
 use crate::machine;
-use crate::measurements::{Better, Measurements};
+use crate::measurements::{Better, Measurements, Round};
 use crate::report::Report;
 use crate::sections::subject::{Subject, WAYS, bytes};
 use crate::sections::{figure_after, in_rounds, medians, ratios};
@@ -158,6 +158,27 @@ pub(in crate::sections) fn run(bench: &Bench, report: &mut Report) -> Result<(),
     Ok(())
 }
 
+/// How many peers and rounds stand behind a ratio to the best peer: those that take too long have
+/// no value.
+fn behind(all: &Measurements, peers: &[&str], what: &str) -> String {
+    let with_value = |round: &Round| {
+        round.get(AUTO, what)?;
+        let has_value = |peer: &&&str| round.get(peer, what).is_some();
+        Some(peers.iter().filter(has_value).count()).filter(|count| *count > 0)
+    };
+    let rounds = all.only(|round| with_value(round).is_some()).rounds();
+    let count = match all.spread(|round| with_value(round).map(|count| count as f64)) {
+        Some(count) if count.least < count.most => format!("{} to {}", count.least, count.most),
+        Some(count) => count.most.to_string(),
+        None => "0".to_owned(),
+    };
+    format!(
+        "{count} of {} peers, {rounds} of {} rounds",
+        peers.len(),
+        all.rounds()
+    )
+}
+
 fn tell(
     report: &mut Report,
     (case, contenders, how): (&Case, &[Contender], &str),
@@ -172,7 +193,8 @@ fn tell(
     let peers = peers(contenders);
     for (name, what) in &rows {
         let ratio = all.ratio(AUTO, &peers, what, Better::Smaller);
-        let what = format!("{name}, {about} / best peer");
+        let behind = behind(all, &peers, what);
+        let what = format!("{name}, {about} / best of {behind}");
         report.goal(Goal::new(what, Limit::Most(1.0), ratio));
     }
 }
@@ -195,6 +217,22 @@ mod tests {
         let is_single = machine::cores() < 2;
         assert_eq!(on(&["3"]), (Some("3".into()), true));
         assert_eq!(on(&["0", "3"]), (Some("0,3".into()), is_single));
+    }
+
+    #[test]
+    fn a_goal_says_which_peers_and_rounds_stand_behind_it() {
+        let mut all = Measurements::default();
+        let peers = ["a", "b", "c"];
+        for have in [&[AUTO, "a", "b"][..], &[AUTO, "a"], &[AUTO], &["a"]] {
+            all.begin_round();
+            for who in have {
+                all.note(who, "bcast", 1.0);
+            }
+        }
+        let expected = "1 to 2 of 3 peers, 2 of 4 rounds";
+        assert_eq!(behind(&all, &peers, "bcast"), expected);
+        let expected = "0 of 3 peers, 0 of 4 rounds";
+        assert_eq!(behind(&all, &peers, "barrier"), expected);
     }
 
     #[test]
