@@ -77,7 +77,8 @@ mpi! {
         resultlen.set(comm_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
     }
 
-    /// The processes of a communicator; of an intercommunicator, those of this side. MPI 5.0, 7.3.2.
+    /// The processes of a communicator; of an intercommunicator, those of this side. MPI 5.0,
+    /// 7.3.2.
     fn MPI_Comm_group(comm: Comm, group: Out<Group>) {
         group.set(super::groups::insert(comm.lite.local_group().clone()))
     }

@@ -296,7 +296,7 @@ int main(int argc, char **argv)
         types[i] = MPI_INT;
     }
     /* The sum is the same on both sides: own * others. */
-    for (int i = 0; i < own; i++) parts[i] = others + (i == 0 && own > 1) - (i == own - 1 && own > 1);
+    for (int i = 0; i < own; i++) parts[i] = others + (i == 0) - (i == own - 1);
 
     for (Operation operation = BARRIER; operation < ALL; operation++) {
         if (!is_rooted(operation)) {
