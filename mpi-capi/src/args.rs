@@ -123,7 +123,7 @@ impl LateCount {
     ///
     /// # Errors
     /// `MPI_ERR_COUNT` if it is negative.
-    #[inline]
+    #[inline(always)]
     pub fn get(self) -> Result<Count> {
         not_negative("the count", self.0)?;
         Ok(Count(self.0))

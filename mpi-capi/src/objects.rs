@@ -285,7 +285,7 @@ impl LateDatatype {
     ///
     /// # Errors
     /// `MPI_ERR_TYPE` if it is null, foreign or freed.
-    #[inline]
+    #[inline(always)]
     pub fn get(self) -> Result<Datatype> {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);

@@ -60,7 +60,7 @@ impl Collective for Bcast {
 }
 
 /// Sends the root's `buffer` to all.
-#[inline]
+#[inline(always)]
 pub(super) fn broadcast<'a, P: Peers>(
     peers: &'a P,
     buffer: &'a Buffer,
