@@ -240,6 +240,7 @@ fn number(class: Class) -> c_int {
         Class::Topology => abi::MPI_ERR_TOPOLOGY,
         Class::Dims => abi::MPI_ERR_DIMS,
         Class::Arg => abi::MPI_ERR_ARG,
+        Class::Comm => abi::MPI_ERR_COMM,
         Class::Truncate => abi::MPI_ERR_TRUNCATE,
         Class::ProcAborted => abi::MPI_ERR_PROC_ABORTED,
         Class::NoMem => abi::MPI_ERR_NO_MEM,

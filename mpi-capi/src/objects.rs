@@ -36,6 +36,11 @@ pub struct LateComm {
     name: &'static str,
 }
 
+/// A communicator that matters only on some processes: looked at where it does. Errors of the call
+/// belong to another one.
+#[derive(Debug, Clone, Copy)]
+pub struct PeerComm(LateComm);
+
 /// A datatype that exists.
 #[derive(Debug, Clone)]
 pub struct Datatype {
@@ -91,6 +96,13 @@ pub struct Group {
     pub handle: Handle,
     /// Its members.
     pub lite: comm::Group,
+}
+
+/// A group that matters only on some processes: looked at where it does.
+#[derive(Debug, Clone, Copy)]
+pub struct LateGroup {
+    handle: Handle,
+    name: &'static str,
 }
 
 /// An info object that exists, or `MPI_INFO_NULL`.
@@ -176,6 +188,8 @@ objects! {
     Errhandler = "MPI_Errhandler", |_, _| {};
     File = "MPI_File", |_, _| {};
     Group = "MPI_Group", |_, _| {};
+    LateGroup = "MPI_Group", |_, _| {};
+    PeerComm = "MPI_Comm", |_, _| {}, false;
     Info = "MPI_Info", |_, _| {};
     Message = "MPI_Message", |_, _| {};
     Op = "MPI_Op", |_, _| {};
@@ -204,6 +218,22 @@ impl<W> Read<W> for Comm {
 impl<W> Read<W> for LateComm {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         Ok(Self { handle: c, name })
+    }
+}
+
+impl<W> Read<W> for PeerComm {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(LateComm { handle: c, name }))
+    }
+}
+
+impl PeerComm {
+    /// The communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` if it is null, foreign or freed.
+    pub fn get(self) -> Result<Comm> {
+        self.0.get()
     }
 }
 
@@ -255,6 +285,7 @@ impl LateDatatype {
     ///
     /// # Errors
     /// `MPI_ERR_TYPE` if it is null, foreign or freed.
+    #[inline(always)]
     pub fn get(self) -> Result<Datatype> {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
@@ -400,13 +431,30 @@ impl<W> Read<W> for Op {
 
 impl<W> Read<W> for Group {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        LateGroup { handle: c, name }.get()
+    }
+}
+
+impl<W> Read<W> for LateGroup {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self { handle: c, name })
+    }
+}
+
+impl LateGroup {
+    /// The group.
+    ///
+    /// # Errors
+    /// `MPI_ERR_GROUP` if it is null, foreign or freed.
+    pub fn get(self) -> Result<Group> {
+        let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_GROUP);
-        let lite = match c {
+        let lite = match handle {
             abi::MPI_GROUP_NULL => return Err(refuse(Unusable::Null("MPI_GROUP_NULL"))),
             abi::MPI_GROUP_EMPTY => comm::Group::from_members([].into()),
-            _ => LIBRARY.groups.lock().get(c).cloned().map_err(refuse)?,
+            _ => LIBRARY.groups.lock().get(handle).cloned().map_err(refuse)?,
         };
-        Ok(Self { handle: c, lite })
+        Ok(Group { handle, lite })
     }
 }
 

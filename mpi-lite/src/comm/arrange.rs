@@ -29,6 +29,7 @@ impl Communicator {
         &self,
         topology: core::result::Result<Topology, E>,
     ) -> core::result::Result<Option<Self>, E> {
+        self.require_intra()?;
         let peers = self.within(Call::CREATE);
         let words = topology.as_ref().map_or(REFUSED, Topology::words);
         let agreement = drive(self.agree(&peers, words))?;
@@ -58,6 +59,7 @@ impl Communicator {
         &self,
         edges: core::result::Result<EdgeList, E>,
     ) -> core::result::Result<Self, E> {
+        self.require_intra()?;
         let peers = self.within(Call::CREATE);
         let words = edges.as_ref().map_or(REFUSED, EdgeList::words);
         let agreement = drive(self.agree(&peers, words))?;

@@ -97,6 +97,11 @@ impl Call {
         }
     }
 
+    /// Returns this call with no word of its root.
+    pub(crate) fn without_root(self) -> Self {
+        Self { root: None, ..self }
+    }
+
     /// Returns this call in another form.
     pub(crate) fn in_form(self, form: Form) -> Self {
         Self { form, ..self }

@@ -59,6 +59,25 @@ impl Group {
         members.find(|member| !known.contains(member))
     }
 
+    /// Returns true if no process is in both groups.
+    #[must_use]
+    pub(super) fn is_apart_from(&self, other: &Self) -> bool {
+        let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
+        !self.members.iter().any(|member| known.contains(member))
+    }
+
+    /// Returns the processes with this color, in the order of their keys, then as they are here.
+    /// `words` are the color and the key of each.
+    pub(super) fn of_color(&self, words: impl Iterator<Item = [u32; 2]>, color: u32) -> Self {
+        let all = self.members.iter().zip(words);
+        let mut part: Vec<(i32, PeerId)> = all
+            .filter(|(_, [theirs, _])| *theirs == color)
+            .map(|(&member, [_, key])| (key.cast_signed(), member))
+            .collect();
+        part.sort_by_key(|&(key, _)| key);
+        Self::from_members(part.into_iter().map(|(_, member)| member).collect())
+    }
+
     /// Returns how this group relates to `other`. Never `Congruent`. Source: MPI 5.0, 7.3.1.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
