@@ -3,7 +3,7 @@
 #include "table.h"
 
 static int x;
-static MPI_Session session;
+static MPI_Session session = MPI_SESSION_NULL;
 static MPI_Group group;
 static MPI_Info info;
 static MPI_Comm comm;
@@ -16,8 +16,15 @@ static MPI_Errhandler as_of_self(void)
     return handler;
 }
 
+static void close_last(void)
+{
+    if (session != MPI_SESSION_NULL)
+        MPI_Session_finalize(&session);
+}
+
 static MPI_Session opened(void)
 {
+    close_last();
     MPI_Session_init(MPI_INFO_NULL, as_of_self(), &session);
     return session;
 }
@@ -121,5 +128,8 @@ static const struct bad_call table[] = {CASES(BAD_CALL_ROW)};
 
 int main(int argc, char **argv)
 {
-    return RUN_TABLE(argc, argv);
+    int code = RUN_TABLE(argc, argv);
+
+    close_last();
+    return code;
 }
