@@ -164,7 +164,11 @@ impl Library {
             // the launcher reports an exit without an end of MPI.
             unsafe { libc::atexit(leave_at_exit) };
         }
-        let thread_level = self.allow_threads(uses, thread_level)?;
+        let asked = self.allow_threads(uses, thread_level)?;
+        let thread_level = match self.process().engine().is_threaded() {
+            true => abi::MPI_THREAD_MULTIPLE,
+            false => asked,
+        };
         let session = SessionObject::new(errhandler, thread_level);
         let handle = self.sessions.lock().insert(Arc::new(session));
         uses.sessions += 1;
