@@ -113,11 +113,11 @@ mpi! {
     /// The name of a set of processes by its number. `pset_len` becomes the room that the name
     /// needs; if it was 0, only that. MPI 5.0, 11.3.2.
     fn MPI_Session_get_nth_pset(
-        session: Session, info: Info, n: Length, pset_len: InOut<Int>, pset_name: TextOut
+        session: Session, info: Info, n: Int, pset_len: InOut<Int>, pset_name: TextOut
     ) {
         let _ = (session, info);
-        let set = ProcessSet::ALL.get(n.0 as usize);
-        let why = "n is not below the number of process sets";
+        let set = usize::try_from(n.0).ok().and_then(|n| ProcessSet::ALL.get(n));
+        let why = "n is negative, or not below the number of process sets";
         let name = set.ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?.name();
         let room = usize::try_from(pset_len.value.0)
             .map_err(|_| Error::new(abi::MPI_ERR_ARG, "pset_len is negative"))?;
