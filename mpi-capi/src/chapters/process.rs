@@ -117,7 +117,7 @@ mpi! {
     ) {
         let _ = (session, info);
         let set = usize::try_from(n.0).ok().and_then(|n| ProcessSet::ALL.get(n));
-        let why = "n is not the number of a process set";
+        let why = "n is negative, or not below the number of process sets";
         let name = set.ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?.name();
         let room = usize::try_from(pset_len.value.0)
             .map_err(|_| Error::new(abi::MPI_ERR_ARG, "pset_len is negative"))?;

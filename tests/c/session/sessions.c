@@ -91,6 +91,8 @@ static void check_handlers(MPI_Session session)
 
     MPI_Session_get_errhandler(session, &first);
     CHECK(first == MPI_ERRORS_RETURN, "the error handler of MPI_Session_init");
+    CHECK_INT(class_of(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, -1, &length, name)),
+              MPI_ERR_ARG);
     CHECK_INT(class_of(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 3, &length, name)),
               MPI_ERR_ARG);
     MPI_Session_create_errhandler(note, &handler);
