@@ -1,12 +1,12 @@
 //! Reduction to all processes. Source: MPI 5.0, 6.9.6.
 
 use super::bcast::broadcast_in_full;
-use super::between::{given, swap_results};
+use super::between::given;
 use super::buffers::{Input, keep, split};
 use super::choose::{self, Reduction, nearness};
 use super::collective::{Begun, Collective};
 use super::partial::{Partial, fold};
-use super::reduce::check_operands;
+use super::reduce::{check_operands, swap_results};
 use super::{allgather, shared};
 use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};

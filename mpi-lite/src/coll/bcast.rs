@@ -1,6 +1,6 @@
 //! Broadcast. Source: MPI 5.0, 6.4.
 
-use super::between::{Role, take_from};
+use super::between::Role;
 use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
 use super::collective::{Begun, Collective, complete};
@@ -83,12 +83,20 @@ pub(super) fn broadcast<'a, P: Peers>(
 }
 
 /// Sends the root's `buffer` to all, as a part of another operation.
-pub(crate) async fn broadcast_in_full(
+pub(super) async fn broadcast_in_full(
     peers: &impl Peers,
     buffer: &Buffer,
     root: usize,
 ) -> Result<()> {
     complete(broadcast(peers, buffer, root)).await
+}
+
+/// Gives all processes of this side what `root` on the other one sends to the first of them.
+async fn take_from<P: Peers>(sides: &Sides<P>, root: usize, buffer: &Buffer) -> Result<()> {
+    if sides.local.here() == 0 {
+        sides.remote.receive(root, buffer).await?;
+    }
+    broadcast_in_full(&sides.local, buffer, 0).await
 }
 
 /// Binomial tree over the distance from the root: a process receives from the one without its

@@ -3,11 +3,9 @@
 //! Data goes from one side to the other. What a side does alone it does in a communicator of its
 //! own; there the process of rank 0 acts for the side.
 
-use super::bcast::broadcast_in_full;
 use super::buffers::Input;
-use super::reduce;
 use crate::comm::{Peers, Sides};
-use crate::data::{Buffer, Op};
+use crate::data::Buffer;
 use crate::error::{Cause, Result};
 use crate::ids::{NOT_THE_ROOT, ROOT};
 
@@ -92,44 +90,4 @@ pub(super) async fn send_to_each<P: Peers>(sides: &Sides<P>, blocks: &[Buffer]) 
         sides.remote.send(rank, block).await?;
     }
     Ok(())
-}
-
-/// Gives all processes of this side what `root` on the other one sends to the first of them.
-pub(super) async fn take_from<P: Peers>(
-    sides: &Sides<P>,
-    root: usize,
-    buffer: &Buffer,
-) -> Result<()> {
-    if sides.local.here() == 0 {
-        sides.remote.receive(root, buffer).await?;
-    }
-    broadcast_in_full(&sides.local, buffer, 0).await
-}
-
-/// Reduces the elements of this side and sends the result to `root` on the other one.
-pub(super) async fn reduce_for<P: Peers>(
-    sides: &Sides<P>,
-    root: usize,
-    (own, op): (&Buffer, &Op),
-) -> Result<()> {
-    match reduce::to_root(&sides.local, own, (op, 0)).await? {
-        Some(result) => sides.remote.send(root, result.buffer()).await,
-        None => Ok(()),
-    }
-}
-
-/// Reduces the elements of this side, and those of the other. The first process of this side
-/// receives the result of the other one into `place`.
-pub(super) async fn swap_results<P: Peers>(
-    sides: &Sides<P>,
-    (own, op): (&Buffer, &Op),
-    place: &Buffer,
-) -> Result<()> {
-    match reduce::to_root(&sides.local, own, (op, 0)).await? {
-        Some(result) => {
-            let (send, receive) = ((0, result.buffer()), (0, place));
-            sides.remote.exchange(send, receive).await
-        }
-        None => Ok(()),
-    }
 }

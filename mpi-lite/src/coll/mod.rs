@@ -39,7 +39,6 @@ pub use allreduce::Allreduce;
 pub use alltoall::{Alltoall, Alltoallw};
 pub use barrier::Barrier;
 pub use bcast::Bcast;
-pub(crate) use bcast::broadcast_in_full;
 pub use buffers::Input;
 pub use collective::Collective;
 pub use gather::{Gather, Gatherv};

@@ -1,6 +1,6 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
-use super::between::{Role, given, reduce_for};
+use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
 use super::collective::{Begun, Collective};
@@ -129,6 +129,34 @@ pub(super) async fn to_root(
         return shared::reduce(at_site, own, None, (op, root));
     }
     by_messages(peers, own, None, (op, root)).await
+}
+
+/// Reduces the elements of this side and sends the result to `root` on the other one.
+async fn reduce_for<P: Peers>(
+    sides: &Sides<P>,
+    root: usize,
+    (own, op): (&Buffer, &Op),
+) -> Result<()> {
+    match to_root(&sides.local, own, (op, 0)).await? {
+        Some(result) => sides.remote.send(root, result.buffer()).await,
+        None => Ok(()),
+    }
+}
+
+/// Reduces the elements of this side, and those of the other. The first process of this side
+/// receives the result of the other one into `place`.
+pub(super) async fn swap_results<P: Peers>(
+    sides: &Sides<P>,
+    (own, op): (&Buffer, &Op),
+    place: &Buffer,
+) -> Result<()> {
+    match to_root(&sides.local, own, (op, 0)).await? {
+        Some(result) => {
+            let (send, receive) = ((0, result.buffer()), (0, place));
+            sides.remote.exchange(send, receive).await
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the site of the processes, if they share memory and there is little to reduce.

@@ -1,6 +1,6 @@
 //! Reduction whose result is scattered. Source: MPI 5.0, 6.10.
 
-use super::between::{given, swap_results};
+use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
 use super::collective::{Begun, Collective};
 use super::partial::Partial;
@@ -186,7 +186,7 @@ async fn scatter_theirs<P: Peers>(
         _ => None,
     };
     let place = theirs.as_ref().map_or(&whole, Partial::buffer);
-    swap_results(sides, (&whole, op), place).await?;
+    reduce::swap_results(sides, (&whole, op), place).await?;
     let blocks = theirs.as_ref().map(|theirs| blocks_of(theirs, counts));
     let place = receive.part(0, counts[sides.local.here()]);
     scatter::direct(&sides.local, &place, blocks.as_deref(), 0).await

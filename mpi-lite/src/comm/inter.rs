@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 use super::context::{Agreement, NONE_LEFT};
 use super::create::{NO_COLOR, hash};
 use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
-use crate::coll::broadcast_in_full;
 use crate::data::{Area, Buffer};
 use crate::engine::matching::Pattern;
 use crate::engine::{OpenPort, Port, ReceivePlan, SendPlan};
@@ -184,7 +183,7 @@ impl Communicator {
         let mut bytes = encode(words);
         let buffer = Buffer::of_bytes(&mut bytes);
         let peers = self.within(Call::CREATE);
-        drive(broadcast_in_full(&peers, &buffer, leader as usize))?;
+        drive(spread(&peers, &buffer, leader as usize))?;
         decode(&bytes, words);
         Ok(())
     }
@@ -409,6 +408,22 @@ impl Bridge {
         decode(&room, incoming);
         Ok(())
     }
+}
+
+/// Sends what `root` has to all: in each round those that have it send it to as many others.
+async fn spread(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
+    let size = peers.all();
+    let distance = (peers.here() + size - root) % size;
+    let mut have = 1;
+    while have < size {
+        match distance {
+            it if it < have && it + have < size => peers.send(peers.after(have), buffer).await?,
+            it if it >= have && it < 2 * have => peers.receive(peers.before(have), buffer).await?,
+            _ => {}
+        }
+        have *= 2;
+    }
+    Ok(())
 }
 
 /// Checks that all processes gave the same words.
