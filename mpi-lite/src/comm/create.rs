@@ -78,10 +78,12 @@ impl Communicator {
             return Ok(None);
         };
         let words = [0, tag.cast_unsigned()];
-        drive(self.create_among_members(&members, group, words)).map(Some)
+        let group = self.group().with_members(group.shared_members());
+        drive(self.create_among_members(&members, &group, words)).map(Some)
     }
 
-    /// Makes a communicator of `group`. This communicator is the one of all processes of the job.
+    /// Makes a communicator of `group`, in its session. This communicator is the one of all
+    /// processes of the job.
     /// Collective over `group` only; a process outside of it gets `None` at once. Several may be
     /// made at once, by groups without a common member or with different names.
     ///
@@ -153,7 +155,7 @@ impl Communicator {
         let members = part
             .iter()
             .map(|&(_, rank)| self.group().members()[rank as usize]);
-        let group = Group::from_members(members.collect());
+        let group = self.group().with_members(members.collect());
         Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
@@ -164,9 +166,10 @@ impl Communicator {
             .group()
             .peer(self.rank())
             .expect("a member has its rank");
+        let group = self.group().with_members(group.shared_members());
         Ok(group
             .rank_of(me)
-            .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
+            .map(|rank| self.derive(&agreement, group, rank, None)))
     }
 
     /// Makes one among `members`, the processes of `group`, whose `words` are all the same.

@@ -10,13 +10,36 @@ use crate::transport::PeerId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     members: Arc<[PeerId]>,
+    /// The session that it derives from; 0: the world.
+    session: u64,
 }
 
 impl Group {
-    /// A group of these processes in this order. None may be in it twice.
+    /// A group of the world, of these processes in this order. None may be in it twice.
     #[must_use]
     pub fn from_members(members: Arc<[PeerId]>) -> Self {
-        Self { members }
+        let session = 0;
+        Self { members, session }
+    }
+
+    /// A group of these processes in this order that derives from the same session as this one.
+    /// None may be in it twice.
+    #[must_use]
+    pub fn with_members(&self, members: Arc<[PeerId]>) -> Self {
+        let session = self.session;
+        Self { members, session }
+    }
+
+    /// The same processes in a group of the session of this number; 0: of the world.
+    #[must_use]
+    pub fn in_session(self, session: u64) -> Self {
+        Self { session, ..self }
+    }
+
+    /// The number of the session that it derives from; 0: the world.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.session
     }
 
     /// How many there are.

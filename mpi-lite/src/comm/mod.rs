@@ -70,7 +70,11 @@ impl Drop for Inner {
 /// Makes the contexts of this communicator lead to the processes of `group`.
 fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
     let members = group.shared_members();
-    engine.with(|lane| lane.open_port(context, Port::Matching { members }))
+    engine.with(|lane| {
+        let port = lane.open_port(context, Port::Matching { members });
+        lane.note_session(context, group.session());
+        port
+    })
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
