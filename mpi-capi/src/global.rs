@@ -21,7 +21,7 @@ use crate::attributes::{Attributes, Keyvals};
 use crate::codes::Codes;
 use crate::comm::{CommObject, CommRef};
 use crate::entry::Symbol;
-use crate::errhandler::ErrhandlerObject;
+use crate::errhandler::{ErrhandlerObject, FileDefault};
 use crate::generalized::Generalized;
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
@@ -146,6 +146,8 @@ pub struct Library {
     pub generalized: Mutex<Vec<(Handle, Generalized)>>,
     /// Sessions.
     pub sessions: Mutex<Table<Arc<SessionObject>>>,
+    /// The error handler of `MPI_FILE_NULL`.
+    pub file_errhandler: FileDefault,
     /// Info objects; MPI lets threads use them at any time.
     pub infos: Mutex<Table<InfoObject>>,
     /// Error classes and codes; MPI lets threads use them at any time.
@@ -194,6 +196,7 @@ pub static LIBRARY: Library = Library {
     serialized: Mutex::new(Vec::new()),
     generalized: Mutex::new(Vec::new()),
     sessions: Mutex::new(Table::new(Kind::Session)),
+    file_errhandler: FileDefault::new(),
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),

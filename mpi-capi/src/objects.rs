@@ -8,6 +8,7 @@ use core::ffi::c_int;
 use core::ops::Deref;
 use std::sync::Arc;
 
+use mpi_lite::engine::BufferOwner;
 use mpi_lite::{comm, data};
 
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
@@ -85,7 +86,7 @@ pub struct LateDatatype {
 #[derive(Debug, Clone, Copy)]
 pub struct Errhandler(pub Handle);
 
-/// A file.
+/// `MPI_FILE_NULL`: there are no other files yet.
 #[derive(Debug, Clone, Copy)]
 pub struct File(pub Handle);
 
@@ -138,7 +139,7 @@ pub struct Session {
     object: Arc<SessionObject>,
 }
 
-/// A window.
+/// `MPI_WIN_NULL`: there are no other windows yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Win(pub Handle);
 
@@ -471,6 +472,26 @@ impl<W> Read<W> for Message {
     }
 }
 
+impl<W> Read<W> for File {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_FILE);
+        match c {
+            abi::MPI_FILE_NULL => Ok(Self(c)),
+            _ => Err(refuse(Unusable::Foreign(c))),
+        }
+    }
+}
+
+impl<W> Read<W> for Win {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
+        match c {
+            abi::MPI_WIN_NULL => Ok(Self(c)),
+            _ => Err(refuse(Unusable::Foreign(c))),
+        }
+    }
+}
+
 impl<W> Read<W> for Errhandler {
     unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
         Ok(Self(c))
@@ -488,6 +509,18 @@ impl<W> Read<W> for Session {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_SESSION);
         let object = LIBRARY.session(c).map_err(refuse)?;
         Ok(Self { handle: c, object })
+    }
+}
+
+impl Session {
+    /// Its number, not 0. Another session that is open has another one.
+    pub fn number(&self) -> u64 {
+        self.handle.0 as u64
+    }
+
+    /// Names the buffer that the program attaches to the session.
+    pub fn buffers(&self) -> BufferOwner {
+        BufferOwner::Session(self.number())
     }
 }
 

@@ -135,8 +135,11 @@ impl Call {
             return None;
         }
         if self.symbol.name.starts_with("MPI_File_") {
-            // MPI 5.0, 14.7: files start with MPI_ERRORS_RETURN, and there are no others yet.
-            return None;
+            // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL, and there are no others yet.
+            return Some(InCharge {
+                handler: LIBRARY.file_errhandler.get(),
+                object: abi::MPI_FILE_NULL,
+            });
         }
         let noted = error.comm().or_else(|| self.object.get());
         let noted = noted.and_then(InCharge::of);

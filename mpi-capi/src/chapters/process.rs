@@ -4,6 +4,7 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
+use crate::attached;
 use crate::errhandler::{self, Serves};
 use crate::error::Error;
 use crate::global::{LIBRARY, Stage, Thread};
@@ -101,6 +102,7 @@ mpi! {
     /// Ends a session. What was made in it and not freed may not be used any more.
     /// MPI 5.0, 11.3.1.
     fn MPI_Session_finalize(session: InOut<Session>) {
+        attached::forget(&session.value);
         LIBRARY.close_session(session.value.handle);
         session.set(abi::MPI_SESSION_NULL)
     }

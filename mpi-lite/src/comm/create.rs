@@ -89,10 +89,12 @@ impl Communicator {
             return Ok(None);
         };
         let words = [0, tag.cast_unsigned()];
-        drive(self.create_among_members(&members, group, words)).map(Some)
+        let group = self.group().with_members(group.shared_members());
+        drive(self.create_among_members(&members, &group, words)).map(Some)
     }
 
-    /// Makes a communicator of `group`. This communicator is the one of all processes of the job.
+    /// Makes a communicator of `group`, in its session. This communicator is the one of all
+    /// processes of the job.
     /// Collective over `group` only; a process outside of it gets `None` at once. Several may be
     /// made at once, by groups without a common member or with different names.
     ///
@@ -166,9 +168,9 @@ impl Communicator {
     async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
         let agreement = self.agree(peers, [0, 0]).await?;
         self.check_has(group)?;
-        Ok(group
-            .rank_of(self.me())
-            .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
+        let group = self.local_group().with_members(group.shared_members());
+        let rank = group.rank_of(self.me());
+        Ok(rank.map(|rank| self.derive(&agreement, group, rank, None)))
     }
 
     /// Makes one among `members`, the processes of `group`, whose `words` are all the same.

@@ -10,13 +10,36 @@ use crate::transport::PeerId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     members: Arc<[PeerId]>,
+    /// The session that it derives from; 0: the world.
+    session: u64,
 }
 
 impl Group {
-    /// A group of these processes in this order. None may be in it twice.
+    /// A group of the world, of these processes in this order. None may be in it twice.
     #[must_use]
     pub fn from_members(members: Arc<[PeerId]>) -> Self {
-        Self { members }
+        let session = 0;
+        Self { members, session }
+    }
+
+    /// A group of these processes in this order that derives from the same session as this one.
+    /// None may be in it twice.
+    #[must_use]
+    pub fn with_members(&self, members: Arc<[PeerId]>) -> Self {
+        let session = self.session;
+        Self { members, session }
+    }
+
+    /// The same processes in a group of the session of this number; 0: of the world.
+    #[must_use]
+    pub fn in_session(self, session: u64) -> Self {
+        Self { session, ..self }
+    }
+
+    /// The number of the session that it derives from; 0: the world.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.session
     }
 
     /// How many there are.
@@ -75,7 +98,7 @@ impl Group {
             .map(|(&member, [_, key])| (key.cast_signed(), member))
             .collect();
         part.sort_by_key(|&(key, _)| key);
-        Self::from_members(part.into_iter().map(|(_, member)| member).collect())
+        self.with_members(part.into_iter().map(|(_, member)| member).collect())
     }
 
     /// Returns how this group relates to `other`. Never `Congruent`. Source: MPI 5.0, 7.3.1.

@@ -80,7 +80,11 @@ impl Drop for Inner {
 /// Makes the contexts of this communicator lead to the processes of `group`.
 fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
     let port = Port::among(group.shared_members());
-    engine.with(|lane| lane.open_port(context, port))
+    engine.with(|lane| {
+        let port = lane.open_port(context, port);
+        lane.note_session(context, group.session());
+        port
+    })
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.

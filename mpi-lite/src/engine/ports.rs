@@ -135,7 +135,7 @@ impl Ports {
     /// Forgets the closed ports that nothing `uses` any more. Of many it looks again only when they
     /// are twice as many as were left, so each costs a few looks, however many there are. Returns
     /// how many it looked at; open ones are not among them.
-    pub(super) fn sweep(&self, uses: impl Fn(Context) -> bool) -> usize {
+    pub(super) fn sweep(&self, mut uses: impl FnMut(Context) -> bool) -> usize {
         let Table {
             ports,
             closed,
