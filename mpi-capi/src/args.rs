@@ -448,3 +448,8 @@ impl Value for Int {
     type C = c_int;
     const NAME: &'static str = "int";
 }
+
+/// An index of an array whose length was an `int`.
+pub fn c_index(index: usize) -> c_int {
+    c_int::try_from(index).expect("below the length of an array of C")
+}

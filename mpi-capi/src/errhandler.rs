@@ -34,7 +34,7 @@ pub struct ErrhandlerObject {
     attached: usize,
 }
 
-/// The error handler of `MPI_FILE_NULL`, which is the one of calls without a file, and the first one
+/// The error handler of `MPI_FILE_NULL`: it is that of calls without a file, and the first one
 /// of each file. Source: MPI 5.0, 14.7.
 #[derive(Debug)]
 pub struct FileDefault(AtomicUsize);

@@ -9,7 +9,7 @@ use mpi_lite::ids::Context;
 use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
-use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests};
+use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c_index};
 use crate::error::{Cause, Error, Result};
 use crate::generalized;
 use crate::global::LIBRARY;
@@ -26,16 +26,6 @@ pub struct Done {
     pub is_of_nothing: bool,
     /// What went wrong with the operation.
     pub result: Result<()>,
-}
-
-impl Done {
-    /// What a send leaves that was complete at its start.
-    const SENT: Self = Self {
-        left: abi::MPI_REQUEST_NULL,
-        status: engine::Status::EMPTY,
-        is_of_nothing: false,
-        result: Ok(()),
-    };
 }
 
 /// What looking for one of several found.
@@ -213,7 +203,7 @@ pub fn wait(handle: Handle) -> Result<Done> {
     let key = key(handle)?;
     if key == Some(engine::Request::SENT) {
         engine().wait_for_sent();
-        return Ok(Done::SENT);
+        return Ok(done(handle, Completion::SENT));
     }
     let completion = engine().wait(key).map_err(stale(handle))?;
     Ok(done(handle, completion))
@@ -541,11 +531,6 @@ impl Several {
             .set(found.map_or(abi::MPI_UNDEFINED, c_index))?;
         endings.settle()
     }
-}
-
-/// An index of an array whose length was an `int`.
-pub fn c_index(index: usize) -> c_int {
-    c_int::try_from(index).expect("below the length of an array of C")
 }
 
 /// Starts a persistent request.
