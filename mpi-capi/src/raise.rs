@@ -135,7 +135,7 @@ impl Call {
             return None;
         }
         if self.symbol.name.starts_with("MPI_File_") {
-            // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL, and there are no others yet.
+            // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL. There are no others yet.
             return Some(InCharge {
                 handler: LIBRARY.file_errhandler.get(),
                 object: abi::MPI_FILE_NULL,
