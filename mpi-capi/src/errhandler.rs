@@ -34,14 +34,14 @@ pub struct ErrhandlerObject {
     attached: usize,
 }
 
-/// The error handler of `MPI_FILE_NULL`: it is that of calls without a file, and the first one
-/// of each file. Source: MPI 5.0, 14.7.
+/// The error handler of `MPI_FILE_NULL`. It is in charge of calls without a file, and at first of
+/// each file. Source: MPI 5.0, 14.7.
 #[derive(Debug)]
 pub struct FileDefault(AtomicUsize);
 
 impl FileDefault {
     /// `MPI_ERRORS_RETURN`.
-    pub const fn new() -> Self {
+    pub const fn initial() -> Self {
         Self(AtomicUsize::new(abi::MPI_ERRORS_RETURN.0))
     }
 

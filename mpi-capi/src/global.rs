@@ -196,7 +196,7 @@ pub static LIBRARY: Library = Library {
     serialized: Mutex::new(Vec::new()),
     generalized: Mutex::new(Vec::new()),
     sessions: Mutex::new(Table::new(Kind::Session)),
-    file_errhandler: FileDefault::new(),
+    file_errhandler: FileDefault::initial(),
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),
