@@ -409,6 +409,19 @@ macro_rules! collectives {
             fn $read($($arg: $ty,)* $comm: &Comm) -> $crate::error::Result<$value> $body
         )*
 
+        /// The readers for functions that start or prepare an operation: calls of one copy.
+        mod apart {
+            use super::*;
+
+            $(
+                #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+                pub(super) fn $read($($arg: $ty,)* $comm: &Comm) -> $crate::error::Result<$value> {
+                    super::$read($($arg,)* $comm)
+                }
+            )*
+        }
+
         /// Functions that return when the operation is over.
         pub mod blocking {
             use super::*;
@@ -430,7 +443,7 @@ macro_rules! collectives {
                 fn $nonblocking $(| $nonblocking_c)? (
                     $($arg: $ty,)* $comm: Comm, request: Out<Request>
                 ) {
-                    let started = $comm.lite.start($read($($arg,)* &$comm)?)?;
+                    let started = $comm.lite.start(apart::$read($($arg,)* &$comm)?)?;
                     request.set($crate::request::handle_of(started))
                 }
             )*}
@@ -447,7 +460,7 @@ macro_rules! collectives {
                 ) {
                     // No hint is known.
                     let _ = info;
-                    let planned = $comm.lite.plan($read($($arg,)* &$comm)?)?;
+                    let planned = $comm.lite.plan(apart::$read($($arg,)* &$comm)?)?;
                     request.set($crate::request::handle_of(planned))
                 }
             )*}
