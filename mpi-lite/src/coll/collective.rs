@@ -141,6 +141,7 @@ impl Communicator {
     /// Those of the operation's arguments: then nothing was started.
     ///
     /// Source: MPI 5.0, 6.12.
+    #[inline(never)]
     pub fn start<C: Collective>(&self, collective: C) -> Result<Request> {
         let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         Ok(self.start_call(call, calls_program, work(Arc::new(collective))))
@@ -154,6 +155,7 @@ impl Communicator {
     /// process called something else; `Cause::Lost`.
     ///
     /// Source: MPI 5.0, 6.13.
+    #[inline(never)]
     pub fn plan<C: Collective>(&self, collective: C) -> Result<Request> {
         let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         let collective = Arc::new(collective);
