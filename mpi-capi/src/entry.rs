@@ -339,7 +339,12 @@ macro_rules! mpi {
                         }
                     )*
                 }
-                show
+                // Of functions that keep no record nothing is built.
+                if $crate::record::is_recorded(stringify!($symbol)) {
+                    show
+                } else {
+                    |_, _| ()
+                }
             },
         }]
     };
