@@ -256,8 +256,7 @@ macro_rules! collective_buffers {
                     let count = LateCount(blocks.counts.get(place)?).get()?;
                     let datatype = LateDatatype::of_array(datatypes.get(place)?).get()?;
                     let first = self.all(count, &datatype)?;
-                    let origin = first.origin().moved(blocks.displs.at(place)?);
-                    Ok(Buffer::at(origin, count.get(), first.datatype().clone()))
+                    Ok(first.moved(blocks.displs.at(place)?, count.get()))
                 };
                 (0..blocks.processes as usize).map(block).collect()
             }

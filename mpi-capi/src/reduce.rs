@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use mpi_lite::data::{Datatype, Op, UserOp};
-use mpi_lite::memory::Span;
+use mpi_lite::memory::{Bytes, Room};
 
 use crate::abi::{self, Handle};
 use crate::args::UserFn;
@@ -52,7 +52,7 @@ pub fn create(function: UserFn, commutative: bool) -> Result<Handle> {
         ));
     }
     let address = address.expose_provenance();
-    let function = move |incoming: Span, inout: Span, count: u64, datatype: &Datatype| {
+    let function = move |incoming: Bytes<'_>, inout: Room<'_>, count: u64, datatype: &Datatype| {
         let elements = Elements {
             incoming,
             inout,
@@ -100,8 +100,8 @@ impl Drop for Named {
 
 /// What a function of the program reduces: `incoming` into `inout`.
 struct Elements<'a> {
-    incoming: Span,
-    inout: Span,
+    incoming: Bytes<'a>,
+    inout: Room<'a>,
     count: u64,
     datatype: &'a Datatype,
 }
@@ -110,7 +110,7 @@ struct Elements<'a> {
 fn call(address: usize, is_large: bool, elements: Elements<'_>) {
     let Elements {
         incoming,
-        inout,
+        mut inout,
         count,
         datatype,
     } = elements;
@@ -119,7 +119,7 @@ fn call(address: usize, is_large: bool, elements: Elements<'_>) {
     let mut handle = named.handle;
     // The function wants the addresses of the elements; the spans begin at their first byte.
     let first = datatype.occupied(count).map_or(0, |(first, _)| first) as isize;
-    let incoming = incoming.as_mut_ptr().wrapping_offset(-first);
+    let incoming = incoming.as_ptr().cast_mut().wrapping_offset(-first);
     let inout = inout.as_mut_ptr().wrapping_offset(-first);
     if is_large {
         let mut count = count.cast_signed();

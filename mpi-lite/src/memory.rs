@@ -10,9 +10,11 @@ use std::io::{IoSlice, IoSliceMut};
 
 use crate::error::{Cause, Error, Result};
 
+mod borrowed;
 mod copy;
 
-pub use copy::{Lengths, Stripe, Way};
+pub use borrowed::{Bytes, Room};
+pub use copy::{Lengths, Packed, Stripe};
 
 /// A range of the user's memory, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -125,14 +127,18 @@ impl Span {
 
     /// Appends `len` bytes to `out`, which `fill` writes: all of them, or what it leaves out is 0.
     /// `fill` returns how many it has written, from the first one on.
-    pub fn append_filled(out: &mut Vec<u8>, len: usize, fill: impl FnOnce(Self) -> usize) {
+    pub(crate) fn append_filled(
+        out: &mut Vec<u8>,
+        len: usize,
+        fill: impl FnOnce(Room<'_>) -> usize,
+    ) {
         out.reserve(len);
         let room = &mut out.spare_capacity_mut()[..len];
         let span = Self {
             addr: room.as_mut_ptr().cast(),
             len,
         };
-        let written = fill(span).min(len);
+        let written = fill(span.into()).min(len);
         room[written..].fill(core::mem::MaybeUninit::new(0));
         // SAFETY: `fill` and the line above have written all `len` bytes of the reserved room.
         unsafe { out.set_len(out.len() + len) };
@@ -277,7 +283,8 @@ impl Span {
 
     /// Copies the overlapping prefix of `from` into this span, past the caches as far as the
     /// processor can: for memory that this core does not read soon. Returns the bytes copied.
-    pub fn stream_from(&self, from: Self) -> usize {
+    pub fn stream_from<'a>(&self, from: impl Into<Bytes<'a>>) -> usize {
+        let from = from.into().span;
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if (self.addr.addr()).is_multiple_of(64) {
             let len = self.len.min(from.len) & !63;
@@ -290,7 +297,9 @@ impl Span {
     }
 
     /// Copies the overlapping prefix of `from` into this span. Returns the bytes copied.
-    pub fn copy_from(&self, from: Self) -> usize {
+    #[inline]
+    pub fn copy_from<'a>(&self, from: impl Into<Bytes<'a>>) -> usize {
+        let from = from.into().span;
         let len = self.len.min(from.len);
         // SAFETY: both ranges are within their spans; overlap is allowed.
         unsafe { core::ptr::copy(from.addr, self.addr, len) };
@@ -439,14 +448,14 @@ impl Scratch {
 
     /// All bytes. The owner keeps the scratch alive while the span is used.
     #[must_use]
-    pub fn span(&mut self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         // SAFETY: `start + len` bytes were allocated; the address stays when the scratch moves.
         unsafe { Span::new(self.words.as_ptr().add(self.start), self.len) }
     }
 
     /// The origin from which the first byte has displacement `first`.
     #[must_use]
-    pub fn origin(&mut self, first: i64) -> Origin {
+    pub(crate) fn origin(&self, first: i64) -> Origin {
         let start = self.words.as_ptr().wrapping_add(self.start);
         Origin(start.wrapping_offset(-(first as isize)))
     }
@@ -505,7 +514,7 @@ mod tests {
             let mut place = vec![255_u8; 500];
             let lines = place.as_ptr().align_offset(64);
             let room = Span::of(&mut place).part(lines + to, len);
-            let part = Span::of_read(&from[at..]);
+            let part = &from[at..];
             assert_eq!(room.stream_from(part), len);
             let begin = lines + to;
             assert_eq!(place[begin..begin + len], from[at..at + len]);

@@ -128,7 +128,7 @@ collectives! {
     ) -> coll::Bcast {
         let buffer = match Part::of(comm, root).is_idle() {
             false => buffer.all(count.get()?, &datatype.get()?)?,
-            true => Buffer::of_bytes(&mut []),
+            true => Buffer::nothing(),
         };
         Ok(coll::Bcast { buffer, root: root.0 })
     }

@@ -3,7 +3,6 @@
 use core::ffi::c_int;
 
 use mpi_lite::data::{self, Block};
-use mpi_lite::memory::Way;
 
 use crate::abi::{self, Handle};
 use crate::args::*;
@@ -34,7 +33,7 @@ mpi! {
         let _ = comm;
         let buffer = inbuf.of(incount, &datatype)?;
         let (room, end) = outbuf.room(outsize.get(), position.value.get(), buffer.bytes()?)?;
-        buffer.copy(0, room, Way::Out);
+        buffer.copy_out(0, room);
         position.set(end)
     }
 
@@ -335,7 +334,7 @@ mpi! {
         let _ = comm;
         let buffer = outbuf.of(outcount, &datatype)?;
         let (packed, end) = inbuf.packed(insize.get(), position.value.get(), buffer.bytes()?)?;
-        buffer.copy(0, packed, Way::Into);
+        buffer.copy_in(0, packed);
         position.set(end)
     }
 

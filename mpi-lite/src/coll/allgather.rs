@@ -2,7 +2,7 @@
 
 use super::between::{exchange_with_each, given};
 use super::buffers::{
-    Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fits, keep, lay_down, parts,
+    Given, Input, SEND_IN_PLACE, blocks, check_blocks, check_each, check_fits, keep, parts,
 };
 use super::choose::{self, Spread};
 use super::collective::{Begun, Collective};
@@ -157,20 +157,19 @@ pub(super) async fn ring(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
 pub(super) async fn doubling(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
     let size = peers.all();
     let block = places[peers.here()].bytes()? as usize;
-    let mut held = vec![0; size * block];
-    places[peers.here()].pack_into(&mut held[..block]);
+    let held = Buffer::zeroed(size * block)?;
+    held.copy_from(&places[peers.here()])?;
     let mut have = 1;
     while have < size {
         let more = have.min(size - have);
-        let (known, rest) = held.split_at_mut(have * block);
-        let outgoing = Buffer::of_bytes(&mut known[..more * block]);
-        let incoming = Buffer::of_bytes(&mut rest[..more * block]);
+        let outgoing = blocks(&held, block, 0..more);
+        let incoming = blocks(&held, block, have..have + more);
         let (to, from) = (peers.before(have), peers.after(have));
         peers.exchange((to, &outgoing), (from, &incoming)).await?;
         have += more;
     }
-    for (distance, bytes) in held.chunks_exact(block.max(1)).enumerate().skip(1) {
-        lay_down(&places[peers.after(distance)], bytes)?;
+    for distance in 1..size {
+        places[peers.after(distance)].copy_from(&blocks(&held, block, distance..distance + 1))?;
     }
     Ok(())
 }

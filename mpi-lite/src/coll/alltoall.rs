@@ -178,7 +178,7 @@ pub(super) async fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer
     for distance in 0..size {
         blocks[peers.after(distance)].pack_into(&mut held[of(distance)]);
     }
-    let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+    let mut outgoing = Vec::new();
     let mut hop = 1;
     while hop < size {
         let moving = (hop..size).filter(|distance| distance & hop != 0);
@@ -186,12 +186,11 @@ pub(super) async fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer
         for distance in moving.clone() {
             outgoing.extend_from_slice(&held[of(distance)]);
         }
-        incoming.resize(outgoing.len(), 0);
         let (to, from) = (peers.after(hop), peers.before(hop));
-        let (send, receive) = both(&mut outgoing, &mut incoming);
+        let (send, receive) = both(&outgoing)?;
         peers.exchange((to, &send), (from, &receive)).await?;
-        for (distance, block) in moving.zip(incoming.chunks_exact(len.max(1))) {
-            held[of(distance)].copy_from_slice(block);
+        for (place, distance) in moving.enumerate() {
+            receive.copy_out((place * len) as u64, &mut held[of(distance)]);
         }
         hop *= 2;
     }
@@ -201,9 +200,9 @@ pub(super) async fn hops(peers: &impl Peers, blocks: &[Buffer], places: &[Buffer
     Ok(())
 }
 
-/// Returns outgoing and incoming bytes as buffers.
-fn both(outgoing: &mut [u8], incoming: &mut [u8]) -> (Buffer, Buffer) {
-    (Buffer::of_bytes(outgoing), Buffer::of_bytes(incoming))
+/// Returns a buffer of the outgoing bytes, and one for as many incoming ones.
+fn both(outgoing: &[u8]) -> Result<(Buffer, Buffer)> {
+    Ok((Buffer::holding(outgoing)?, Buffer::zeroed(outgoing.len())?))
 }
 
 /// Each pair of processes swaps its blocks: one goes out packed while the other comes in. In step s
@@ -216,13 +215,11 @@ async fn in_place(peers: &impl Peers, places: &[Buffer]) -> Result<()> {
         if partner == peers.here() {
             continue;
         }
-        let mut outgoing = places[partner].pack();
-        let mut incoming = vec![0; outgoing.len()];
-        let (send, receive) = both(&mut outgoing, &mut incoming);
+        let (send, receive) = both(&places[partner].pack())?;
         peers
             .exchange((partner, &send), (partner, &receive))
             .await?;
-        lay_down(&places[partner], &incoming)?;
+        places[partner].copy_from(&receive)?;
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ impl Collective for Barrier {
     /// The sides tell each other when all of their processes have come.
     async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
         complete(self.begin(&sides.local)).await?;
-        let nothing = Buffer::of_bytes(&mut []);
+        let nothing = Buffer::nothing();
         if sides.local.here() == 0 {
             let (send, receive) = ((0, &nothing), (0, &nothing));
             sides.remote.exchange(send, receive).await?;
@@ -60,7 +60,7 @@ impl Collective for Barrier {
 /// message means that the sender and the 2^k - 1 processes before it have come. After ⌈log2 size⌉
 /// rounds all have come.
 pub(super) async fn dissemination(peers: &impl Peers) -> Result<()> {
-    let nothing = Buffer::of_bytes(&mut []);
+    let nothing = Buffer::nothing();
     let mut distance = 1;
     while distance < peers.all() {
         let (to, from) = (peers.after(distance), peers.before(distance));

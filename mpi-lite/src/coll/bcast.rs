@@ -124,27 +124,18 @@ pub(super) async fn binomial(peers: &impl Peers, buffer: &Buffer, root: usize) -
 /// message about once, however many processes there are.
 pub(super) async fn in_parts(peers: &impl Peers, buffer: &Buffer, root: usize) -> Result<()> {
     let is_root = peers.here() == root;
-    let mut copy = Vec::new();
-    let whole = match buffer.contiguous() {
-        Some(span) => Buffer::at(
-            span.origin(0),
-            span.len() as u64,
-            crate::data::Basic::Byte.into(),
-        ),
-        None if is_root => {
-            copy = buffer.pack();
-            Buffer::of_bytes(&mut copy)
-        }
-        None => {
-            copy.resize(buffer.bytes()? as usize, 0);
-            Buffer::of_bytes(&mut copy)
-        }
+    let in_place = buffer.as_bytes();
+    let is_copied = in_place.is_none();
+    let whole = match in_place {
+        Some(whole) => whole,
+        None if is_root => Buffer::holding(&buffer.pack())?,
+        None => Buffer::zeroed(buffer.bytes()? as usize)?,
     };
     let parts = split(&whole, peers.all());
     scatter::direct(peers, &parts[peers.here()], is_root.then_some(&parts), root).await?;
     allgather::ring(peers, &parts).await?;
-    if !copy.is_empty() && !is_root {
-        buffer.unpack(&copy);
+    if is_copied && !is_root {
+        buffer.copy_from(&whole)?;
     }
     Ok(())
 }

@@ -235,6 +235,11 @@ pub(super) fn lay_down(place: &Buffer, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Returns the blocks `which` of `all`, of `count` elements each.
+pub(super) fn blocks(all: &Buffer, count: usize, which: Range<usize>) -> Buffer {
+    all.part((which.start * count) as i64, (which.len() * count) as u64)
+}
+
 /// Checks that the input and the result of a reduction have as many elements.
 pub(super) fn check_counts(send: &Buffer, receive: &Buffer) -> Result<()> {
     if send.count() != receive.count() {

@@ -9,7 +9,6 @@ use crate::comm::{Operation, in_words};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Blocks};
 use crate::error::Result;
-use crate::memory::{Span, Way};
 use crate::node::site::{Epoch, Who};
 
 /// All-gather in which each reads from all others. The own block lies in its place already.
@@ -48,7 +47,7 @@ pub(super) fn allgather_by_last(at_site: AtSite<'_>, places: &[Buffer]) -> Resul
                 let len = starts[rank + 1].min(end) - first;
                 if len > 0 {
                     let part = piece.part(first - from, len);
-                    places[rank].copy((first - starts[rank]) as u64, part, Way::Into);
+                    places[rank].copy_in((first - starts[rank]) as u64, part);
                 }
                 if starts[rank + 1] > end {
                     return;
@@ -147,6 +146,6 @@ fn take_part(epoch: Epoch<'_>, part: Part, place: &Buffer) -> Result<()> {
         return Ok(());
     }
     let mut block = vec![0; len];
-    epoch.copy_part(rank, (bytes, from), Span::of(&mut block));
+    epoch.copy_part(rank, (bytes, from), &mut block[..]);
     lay_down(place, &block)
 }

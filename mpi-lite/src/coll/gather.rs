@@ -2,8 +2,7 @@
 
 use super::between::{Role, given, receive_from_each};
 use super::buffers::{
-    Given, Input, SEND_IN_PLACE, at_root, check_blocks, check_each, check_fits, keep, lay_down,
-    parts,
+    Given, Input, SEND_IN_PLACE, at_root, blocks, check_blocks, check_each, check_fits, keep, parts,
 };
 use super::choose::{self, Rooted};
 use super::collective::{Begun, Collective};
@@ -180,24 +179,27 @@ async fn tree(
     let lowest = lowest_bit(distance, size);
     let covered = lowest.min(size - distance);
     let block = own.bytes()? as usize;
-    let mut held = own.pack();
-    held.resize(covered * block, 0);
+    let held = Buffer::zeroed(covered * block)?;
+    held.copy_from(own)?;
     let mut bit = 1;
     while bit < covered {
         let end = (2 * bit).min(covered);
-        let incoming = Buffer::of_bytes(&mut held[bit * block..end * block]);
+        let incoming = blocks(&held, block, bit..end);
         peers
             .receive((distance + bit + root) % size, &incoming)
             .await?;
         bit *= 2;
     }
     let Some(places) = places else {
-        let outgoing = Buffer::of_bytes(&mut held);
         let to = (distance - lowest + root) % size;
-        return peers.send(to, &outgoing).await;
+        return peers.send(to, &held).await;
     };
-    for (distance, bytes) in held.chunks_exact(block.max(1)).enumerate().skip(1) {
-        lay_down(&places[(distance + root) % size], bytes)?;
+    for distance in 1..covered {
+        places[(distance + root) % size].copy_from(&blocks(
+            &held,
+            block,
+            distance..distance + 1,
+        ))?;
     }
     keep(own, &places[root])
 }

@@ -3,22 +3,20 @@
 use super::buffers::keep;
 use crate::data::{Buffer, Op};
 use crate::error::Result;
-use crate::memory::Scratch;
 
 /// Elements that are being reduced, in the layout of their datatype.
 pub(super) struct Partial {
-    /// Keeps the elements alive if they are in memory of our own.
-    memory: Option<Scratch>,
+    /// They are in memory of our own.
+    is_own: bool,
     buffer: Buffer,
 }
 
 impl Partial {
     /// Room for as many elements as `like` has.
     pub(super) fn room(like: &Buffer) -> Result<Self> {
-        let (memory, buffer) = Buffer::scratch(like.count(), like.datatype())?;
         Ok(Self {
-            memory: Some(memory),
-            buffer,
+            is_own: true,
+            buffer: Buffer::scratch(like.count(), like.datatype())?,
         })
     }
 
@@ -32,7 +30,7 @@ impl Partial {
     /// Elements that are written to `place`, where the result goes.
     pub(super) fn at(place: &Buffer) -> Self {
         Self {
-            memory: None,
+            is_own: false,
             buffer: place.clone(),
         }
     }
@@ -45,9 +43,9 @@ impl Partial {
 
     /// Lays the elements into `place`, unless they are there.
     pub(super) fn settle(&self, place: &Buffer) -> Result<()> {
-        match self.memory {
-            Some(_) => place.copy_from(&self.buffer).map(|_| ()),
-            None => Ok(()),
+        match self.is_own {
+            true => place.copy_from(&self.buffer).map(|_| ()),
+            false => Ok(()),
         }
     }
 

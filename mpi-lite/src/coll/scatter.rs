@@ -2,7 +2,7 @@
 
 use super::between::{Role, given, send_to_each};
 use super::buffers::{
-    Given, Input, RECEIVE_IN_PLACE, at_root, check_blocks, check_each, check_room, keep, lay_down,
+    Given, Input, RECEIVE_IN_PLACE, at_root, blocks, check_blocks, check_each, check_room, keep,
     parts,
 };
 use super::choose::{self, Rooted};
@@ -171,20 +171,20 @@ pub(super) async fn direct(
 async fn tree(
     peers: &impl Peers,
     own: &Buffer,
-    blocks: Option<&[Buffer]>,
+    of_root: Option<&[Buffer]>,
     root: usize,
 ) -> Result<()> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
     let lowest = lowest_bit(distance, size);
     let covered = lowest.min(size - distance);
-    let (mut held, block) = match blocks {
-        Some(blocks) => pack_from(blocks, root)?,
+    let (held, block) = match of_root {
+        Some(all) => pack_from(all, root)?,
         None => {
             let block = own.bytes()? as usize;
-            let mut held = vec![0; covered * block];
+            let held = Buffer::zeroed(covered * block)?;
             let from = (distance - lowest + root) % size;
-            peers.receive(from, &Buffer::of_bytes(&mut held)).await?;
+            peers.receive(from, &held).await?;
             (held, block)
         }
     };
@@ -192,25 +192,25 @@ async fn tree(
     while bit > 0 {
         if bit < covered {
             let end = (2 * bit).min(covered);
-            let outgoing = Buffer::of_bytes(&mut held[bit * block..end * block]);
+            let outgoing = blocks(&held, block, bit..end);
             peers
                 .send((distance + bit + root) % size, &outgoing)
                 .await?;
         }
         bit /= 2;
     }
-    match blocks {
-        Some(blocks) => keep(&blocks[root], own),
-        None => lay_down(own, &held[..block]),
+    match of_root {
+        Some(all) => keep(&all[root], own),
+        None => own.copy_from(&blocks(&held, block, 0..1)).map(drop),
     }
 }
 
 /// Returns the blocks one after the other, the root's first, and the bytes of one.
-fn pack_from(blocks: &[Buffer], root: usize) -> Result<(Vec<u8>, usize)> {
-    let block = blocks[root].bytes()? as usize;
-    let mut held = Vec::with_capacity(block * blocks.len());
-    for at in (root..blocks.len()).chain(0..root) {
-        blocks[at].append_to(&mut held);
+fn pack_from(all: &[Buffer], root: usize) -> Result<(Buffer, usize)> {
+    let block = all[root].bytes()? as usize;
+    let held = Buffer::zeroed(block * all.len())?;
+    for (place, at) in (root..all.len()).chain(0..root).enumerate() {
+        blocks(&held, block, place..place + 1).copy_from(&all[at])?;
     }
     Ok((held, block))
 }

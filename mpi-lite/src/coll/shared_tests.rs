@@ -392,13 +392,13 @@ fn what_fits_no_buffer_goes_in_several_epochs() {
             };
             let room = |bytes: &[u8]| {
                 let count = bytes.len() as u64 / 4;
-                let (memory, buffer) = Buffer::scratch(count, &datatype).unwrap();
+                let buffer = Buffer::scratch(count, &datatype).unwrap();
                 buffer.unpack(bytes);
-                (memory, buffer)
+                buffer
             };
             let of_one = |buffer: &Buffer| buffer.part(0, COUNT as u64);
-            let (_own, own) = room(&letters(&|other| (me, other)));
-            let (_all, all) = room(&vec![0; SIZE * COUNT * 4]);
+            let own = room(&letters(&|other| (me, other)));
+            let all = room(&vec![0; SIZE * COUNT * 4]);
             let send = Input::Buffer(of_one(&own));
             let before = world.at_site().unwrap().site().site_id().last;
             world.run(&alltoall(send.clone(), &of_one(&all))).unwrap();

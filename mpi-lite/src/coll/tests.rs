@@ -19,7 +19,6 @@ use crate::config::Settings;
 use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
 use crate::error::{Cause, Result};
-use crate::memory::Scratch;
 use crate::transport::shm::tests::Dice;
 use crate::transport::{Link, Loopback, PeerId, Shm, shm};
 
@@ -304,22 +303,18 @@ fn everywhere(program: impl Fn(&Process, &Datatype) + Sync) {
 
 /// Elements in memory.
 struct Room {
-    _memory: Scratch,
     buffer: Buffer,
 }
 
 impl Room {
     fn of(values: &[i32], datatype: &Datatype) -> Self {
-        let (memory, buffer) = Buffer::scratch(values.len() as u64, datatype).unwrap();
+        let buffer = Buffer::scratch(values.len() as u64, datatype).unwrap();
         let bytes: Vec<u8> = values
             .iter()
             .flat_map(|value| value.to_ne_bytes())
             .collect();
         buffer.unpack(&bytes);
-        Self {
-            _memory: memory,
-            buffer,
-        }
+        Self { buffer }
     }
 
     fn empty(len: usize, datatype: &Datatype) -> Self {
@@ -604,14 +599,11 @@ fn joining() -> (Op, Datatype) {
 }
 
 fn intervals(values: &[(i32, i32)], datatype: &Datatype) -> Room {
-    let (memory, buffer) = Buffer::scratch(values.len() as u64, datatype).unwrap();
+    let buffer = Buffer::scratch(values.len() as u64, datatype).unwrap();
     let words = values.iter().flat_map(|&(a, b)| [a, b]);
     let bytes: Vec<u8> = words.flat_map(i32::to_ne_bytes).collect();
     buffer.unpack(&bytes);
-    Room {
-        _memory: memory,
-        buffer,
-    }
+    Room { buffer }
 }
 
 #[test]

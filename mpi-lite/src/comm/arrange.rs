@@ -126,20 +126,22 @@ async fn swap(peers: &impl Peers, mut lists: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>
     received[peers.here()] = core::mem::take(&mut lists[peers.here()]);
     for step in 1..peers.all() {
         let (to, from) = (peers.after(step), peers.before(step));
-        let mut outgoing = (lists[to].len() as u64).to_be_bytes();
-        let mut incoming = [0; 8];
-        swap_bytes(peers, (to, &mut outgoing), (from, &mut incoming)).await?;
-        received[from] = vec![0; u64::from_be_bytes(incoming) as usize];
-        swap_bytes(peers, (to, &mut lists[to]), (from, &mut received[from])).await?;
+        let outgoing = (lists[to].len() as u64).to_be_bytes();
+        let mut len = [0; 8];
+        swap_bytes(peers, (to, &outgoing), (from, &mut len)).await?;
+        received[from] = vec![0; u64::from_be_bytes(len) as usize];
+        swap_bytes(peers, (to, &lists[to]), (from, &mut received[from])).await?;
     }
     Ok(received)
 }
 
 async fn swap_bytes(
     peers: &impl Peers,
-    (to, outgoing): (usize, &mut [u8]),
+    (to, outgoing): (usize, &[u8]),
     (from, incoming): (usize, &mut [u8]),
 ) -> Result<()> {
-    let (outgoing, incoming) = (Buffer::of_bytes(outgoing), Buffer::of_bytes(incoming));
-    peers.exchange((to, &outgoing), (from, &incoming)).await
+    let (send, receive) = (Buffer::holding(outgoing)?, Buffer::zeroed(incoming.len())?);
+    peers.exchange((to, &send), (from, &receive)).await?;
+    receive.pack_into(incoming);
+    Ok(())
 }

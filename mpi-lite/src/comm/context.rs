@@ -259,8 +259,7 @@ async fn gather_words(peers: &impl Peers, mine: Word) -> Result<Vec<Word>> {
 
 fn gather_words_together(at_site: AtSite<'_>, mine: Word) -> Result<Vec<Word>> {
     let mut all = vec![0; at_site.site().size() * WORD_BYTES];
-    let mut mine = mine.encode();
-    let own = Buffer::of_bytes(&mut mine);
+    let own = Buffer::holding(&mine.encode())?;
     let done = at_site.concatenate(
         AGREEMENT,
         |rank| rank * WORD_BYTES,
@@ -281,12 +280,11 @@ async fn gather_words_by_messages(peers: &impl Peers, mine: Word) -> Result<Vec<
     while known.len() < size * WORD_BYTES {
         let have = known.len() / WORD_BYTES;
         let more = have.min(size - have);
-        let mut out = known[..more * WORD_BYTES].to_vec();
-        let mut room = vec![0; more * WORD_BYTES];
-        let (outgoing, incoming) = (Buffer::of_bytes(&mut out), Buffer::of_bytes(&mut room));
+        let outgoing = Buffer::holding(&known[..more * WORD_BYTES])?;
+        let incoming = Buffer::zeroed(more * WORD_BYTES)?;
         let (to, from) = (peers.before(have), peers.after(have));
         peers.exchange((to, &outgoing), (from, &incoming)).await?;
-        known.extend_from_slice(&room);
+        incoming.append_to(&mut known);
     }
     // The first word is this process's: rotate the list until rank 0 is first.
     let (words, _) = known.as_chunks();

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::context::{Agreement, NONE_LEFT};
 use super::create::{NO_COLOR, hash};
 use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
-use crate::data::{Area, Buffer};
+use crate::data::Buffer;
 use crate::engine::matching::Pattern;
 use crate::engine::{OpenPort, Port, ReceivePlan, SendPlan};
 use crate::error::{Cause, Error, Result};
@@ -180,11 +180,10 @@ impl Communicator {
 
     /// Gives the others of this communicator what `leader` has in `words`.
     fn tell(&self, leader: u32, words: &mut [u32]) -> Result<()> {
-        let mut bytes = encode(words);
-        let buffer = Buffer::of_bytes(&mut bytes);
+        let buffer = Buffer::holding(&encode(words))?;
         let peers = self.within(Call::CREATE);
         drive(spread(&peers, &buffer, leader as usize))?;
-        decode(&bytes, words);
+        decode(&buffer.pack(), words);
         Ok(())
     }
 
@@ -354,10 +353,12 @@ impl Communicator {
                 .into_iter()
                 .chain(agreement.words().flatten())
                 .collect();
-            let (mut mine, mut room) = (encode(&mine), encode(&theirs));
-            let (send, receive) = (Buffer::of_bytes(&mut mine), Buffer::of_bytes(&mut room));
+            let (send, receive) = (
+                Buffer::holding(&encode(&mine))?,
+                Buffer::holding(&encode(&theirs))?,
+            );
             drive(sides.remote.exchange((0, &send), (0, &receive)))?;
-            decode(&room, &mut theirs);
+            decode(&receive.pack(), &mut theirs);
             theirs[0] = local.inner.contexts.settle(proposed, Context(theirs[0])).0;
         }
         local.tell(0, &mut theirs)?;
@@ -387,14 +388,17 @@ impl Bridge {
             return Err(Cause::Tag(tag).into());
         }
         let context = communicator.context().of_groups();
-        let (mut bytes, mut room) = (encode(outgoing), encode(incoming));
+        let (own, theirs) = (
+            Buffer::holding(&encode(outgoing))?,
+            Buffer::holding(&encode(incoming))?,
+        );
         let send = SendPlan {
             to,
             context,
             source: communicator.rank(),
             tag,
             mode: Mode::Standard,
-            area: Area::of_bytes(&mut bytes),
+            area: own.area()?,
         };
         let receive = ReceivePlan {
             pattern: Some(Pattern {
@@ -402,10 +406,10 @@ impl Bridge {
                 source: Some(remote_leader.cast_unsigned()),
                 tag: Some(tag),
             }),
-            area: Area::of_bytes(&mut room),
+            area: theirs.area()?,
         };
         communicator.engine().exchange(&send, receive)?;
-        decode(&room, incoming);
+        decode(&theirs.pack(), incoming);
         Ok(())
     }
 }

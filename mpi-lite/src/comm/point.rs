@@ -137,8 +137,8 @@ impl Communicator {
         from: ReceiveFrom,
     ) -> Result<Status> {
         buffer.check()?;
-        let mut copy = buffer.pack();
-        self.sendrecv(Area::of_bytes(&mut copy), to, buffer.area()?, from)
+        let copy = Buffer::holding(&buffer.pack())?;
+        self.sendrecv(copy.area()?, to, buffer.area()?, from)
     }
 
     /// Starts to send one message and to receive another: one request for both, which completes
@@ -155,7 +155,7 @@ impl Communicator {
     ) -> Result<Request> {
         let send = self.send_plan(send, to.dest, to.tag, Mode::Standard)?;
         let receive = self.receive_plan(receive, from.source, from.tag)?;
-        self.engine().start_exchange(&send, receive, None)
+        self.engine().start_exchange(&send, receive)
     }
 
     /// As [`Communicator::isendrecv`]: sends the contents of `buffer` and receives into it. Source:
@@ -170,11 +170,10 @@ impl Communicator {
         from: ReceiveFrom,
     ) -> Result<Request> {
         buffer.check()?;
-        let mut copy = buffer.pack();
-        let area = Area::of_bytes(&mut copy);
-        let send = self.send_plan(area, to.dest, to.tag, Mode::Standard)?;
+        let copy = Buffer::holding(&buffer.pack())?;
+        let send = self.send_plan(copy.area()?, to.dest, to.tag, Mode::Standard)?;
         let receive = self.receive_plan(buffer.area()?, from.source, from.tag)?;
-        self.engine().start_exchange(&send, receive, Some(copy))
+        self.engine().start_exchange(&send, receive)
     }
 
     /// Exchanges messages of a collective: sends to one rank, receives from another.

@@ -3,20 +3,30 @@
 //! Source: MPI 5.0, 3.2.2.
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use super::basic::Basic;
 use super::datatype::Datatype;
 use super::layout;
 use crate::error::{Cause, Result};
-use crate::memory::{Origin, Scratch, Span, Way};
+use crate::memory::{Bytes, Origin, Packed, Room, Scratch, Span};
 
 /// The memory of a message's body: a buffer that was checked.
 #[derive(Clone, Debug)]
 pub enum Area {
-    /// One run of bytes.
+    /// One run of bytes of the program.
     Run(Span),
+    /// One run of bytes of our own.
+    Kept(Kept),
     /// Anything else.
     Scattered(Box<Scattered>),
+}
+
+/// A run of bytes of our own, which live as long as this.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    span: Span,
+    memory: Arc<Scratch>,
 }
 
 /// Data with gaps on both sides is packed in pieces of this many bytes, which stay in the caches.
@@ -58,12 +68,6 @@ impl Scattered {
         self.buffer.unpack(bytes);
     }
 
-    /// Copies between the data from byte `from` on and `packed`, as far as both go. Returns the
-    /// bytes copied.
-    pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
-        self.buffer.copy(from, packed, way)
-    }
-
     /// Appends the runs in which `len` bytes of the data lie, from byte `from` on, to `runs`, as
     /// long as these are at most `most`. Returns true if they are.
     pub fn append_runs(
@@ -76,6 +80,7 @@ impl Scattered {
             origin,
             count,
             datatype,
+            ..
         } = &self.buffer;
         let (mut left, end) = (len, runs.len() + most);
         layout::stripes(datatype, *count, from as u64, |stripe| {
@@ -126,12 +131,19 @@ impl Area {
         })
     }
 
+    /// A run of bytes of our own.
+    #[inline(never)]
+    fn kept(span: Span, memory: &Arc<Scratch>) -> Self {
+        let memory = Arc::clone(memory);
+        Self::Kept(Kept { span, memory })
+    }
+
     /// Bytes of data.
     #[inline]
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
-            Self::Run(span) => span.len() as u64,
+            Self::Run(span) | Self::Kept(Kept { span, .. }) => span.len() as u64,
             Self::Scattered(scattered) => scattered.bytes,
         }
     }
@@ -146,54 +158,71 @@ impl Area {
     #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Run(span) => span.append_to(out),
+            Self::Run(span) | Self::Kept(Kept { span, .. }) => span.append_to(out),
             Self::Scattered(scattered) => scattered.buffer.append_to(out),
         }
     }
 
-    /// The memory, if it is in one stretch.
+    /// The memory, if it is in one stretch. The area outlives the use of the span.
     #[inline]
     #[must_use]
-    pub fn span(&self) -> Option<Span> {
+    pub(crate) fn span(&self) -> Option<Span> {
         match self {
-            Self::Run(span) => Some(*span),
+            Self::Run(span) | Self::Kept(Kept { span, .. }) => Some(*span),
+            Self::Scattered(_) => None,
+        }
+    }
+
+    /// The `len` bytes from byte `at` on, if the memory is in one stretch.
+    #[must_use]
+    pub fn cut(&self, at: usize, len: usize) -> Option<Self> {
+        match self {
+            Self::Run(span) => Some(Self::Run(span.part(at, len))),
+            Self::Kept(Kept { span, memory }) => Some(Self::kept(span.part(at, len), memory)),
             Self::Scattered(_) => None,
         }
     }
 
     /// Fills `room` with the data from byte `at` on, as far as it goes.
-    pub fn read(&self, at: usize, room: Span) {
+    #[inline]
+    pub fn read<'a>(&self, at: usize, room: impl Into<Room<'a>>) {
+        let mut room = room.into();
         match self {
-            Self::Run(span) => room.copy_from(span.part(at, room.len())),
-            Self::Scattered(scattered) => scattered.copy(at as u64, room, Way::Out),
+            Self::Run(span) | Self::Kept(Kept { span, .. }) => {
+                room.copy_from(span.part(at, room.len()))
+            }
+            Self::Scattered(scattered) => scattered.buffer.copy_out(at as u64, room),
         };
     }
 
     /// Lays `bytes` down from data byte `at` on; what does not fit is left out.
     #[inline]
-    pub fn write(&self, at: usize, bytes: Span) {
+    pub fn write<'a>(&self, at: usize, bytes: impl Into<Bytes<'a>>) {
+        let bytes = bytes.into();
         match self {
-            Self::Run(span) => span.part(at, bytes.len()).copy_from(bytes),
-            Self::Scattered(scattered) => scattered.copy(at as u64, bytes, Way::Into),
+            Self::Run(span) | Self::Kept(Kept { span, .. }) => {
+                span.part(at, bytes.len()).copy_from(bytes)
+            }
+            Self::Scattered(scattered) => scattered.buffer.copy_in(at as u64, bytes),
         };
     }
 
     /// Lays the data of `from` down, as far as both go.
     #[inline]
     pub fn copy_from(&self, from: &Self) {
-        match (self, from) {
-            (Self::Run(to), Self::Run(from)) => {
-                to.copy_from(*from);
+        match (self.span(), from.span()) {
+            (Some(to), Some(from)) => {
+                to.copy_from(from);
             }
-            (_, Self::Run(span)) => self.write(0, *span),
-            (Self::Run(span), _) => from.read(0, *span),
-            (Self::Scattered(_), Self::Scattered(_)) => {
+            (None, Some(span)) => self.write(0, span),
+            (Some(span), None) => from.read(0, span),
+            (None, None) => {
                 let len = self.len().min(from.len()) as usize;
                 let mut staged = vec![0; len.min(STAGED_BYTES)];
                 for at in (0..len).step_by(STAGED_BYTES) {
-                    let piece = Span::of(&mut staged).part(0, len - at);
-                    from.read(at, piece);
-                    self.write(at, piece);
+                    let piece = &mut staged[..STAGED_BYTES.min(len - at)];
+                    from.read(at, &mut *piece);
+                    self.write(at, &*piece);
                 }
             }
         }
@@ -202,9 +231,9 @@ impl Area {
     /// `len` bytes of the data, from byte `at` on.
     #[inline]
     #[must_use]
-    pub fn part(&self, at: usize, len: usize) -> Part<'_> {
+    pub(crate) fn part(&self, at: usize, len: usize) -> Part<'_> {
         match self {
-            Self::Run(span) => Part::Run(span.part(at, len)),
+            Self::Run(span) | Self::Kept(Kept { span, .. }) => Part::Run(span.part(at, len)),
             Self::Scattered(scattered) => Part::Scattered { scattered, at, len },
         }
     }
@@ -273,7 +302,8 @@ impl Part<'_> {
         match *self {
             Self::Run(span) => span.append_to(out),
             Self::Scattered { scattered, at, len } => {
-                Span::append_filled(out, len, |room| scattered.copy(at as u64, room, Way::Out));
+                let fill = |room: Room<'_>| scattered.buffer.copy_out(at as u64, room);
+                Span::append_filled(out, len, fill);
             }
         }
     }
@@ -285,6 +315,8 @@ pub struct Buffer {
     origin: Origin,
     count: u64,
     datatype: Datatype,
+    /// Memory of our own in which the elements lie.
+    memory: Option<Arc<Scratch>>,
 }
 
 impl Buffer {
@@ -296,6 +328,7 @@ impl Buffer {
             origin,
             count,
             datatype,
+            memory: None,
         }
     }
 
@@ -306,16 +339,57 @@ impl Buffer {
         Self::at(Span::of(bytes).origin(0), bytes.len() as u64, byte)
     }
 
-    /// Room for `count` elements of `datatype` in memory of our own, and the buffer in it. The
-    /// caller keeps the scratch alive while the buffer is used.
+    /// `count` elements of `datatype` in memory of our own, which is zero. It lives as long as a
+    /// buffer or an area in it: also when a message is still to come there.
     ///
     /// # Errors
     /// [`Cause::Count`] if they are more than memory can hold; [`Cause::NoMemory`].
-    pub fn scratch(count: u64, datatype: &Datatype) -> Result<(Scratch, Self)> {
+    pub fn scratch(count: u64, datatype: &Datatype) -> Result<Self> {
         let (first, len) = datatype.occupied(count)?;
-        let mut scratch = Scratch::new(len, first)?;
-        let origin = scratch.origin(first);
-        Ok((scratch, Self::at(origin, count, datatype.clone())))
+        let scratch = Scratch::new(len, first)?;
+        Ok(Self {
+            origin: scratch.origin(first),
+            count,
+            datatype: datatype.clone(),
+            memory: Some(Arc::new(scratch)),
+        })
+    }
+
+    /// `len` bytes in memory of our own, as [`Buffer::scratch`].
+    ///
+    /// # Errors
+    /// [`Cause::NoMemory`].
+    pub fn zeroed(len: usize) -> Result<Self> {
+        Self::scratch(len as u64, &Datatype::Basic(Basic::Byte))
+    }
+
+    /// A copy of `bytes` in memory of our own, as [`Buffer::scratch`].
+    ///
+    /// # Errors
+    /// [`Cause::NoMemory`].
+    pub fn holding(bytes: &[u8]) -> Result<Self> {
+        let buffer = Self::zeroed(bytes.len())?;
+        buffer.unpack(bytes);
+        Ok(buffer)
+    }
+
+    /// All bytes of the memory of our own in which the elements lie, gaps included.
+    #[must_use]
+    pub fn whole(&self) -> Option<Self> {
+        let memory = self.memory.as_ref()?;
+        let span = memory.span();
+        Some(Self {
+            origin: span.origin(0),
+            count: span.len() as u64,
+            datatype: Datatype::Basic(Basic::Byte),
+            memory: Some(Arc::clone(memory)),
+        })
+    }
+
+    /// No bytes.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self::at(Span::EMPTY.origin(0), 0, Datatype::Basic(Basic::Byte))
     }
 
     /// Elements.
@@ -330,17 +404,39 @@ impl Buffer {
         &self.datatype
     }
 
-    /// The address.
+    /// The address. The buffer outlives its use.
     #[must_use]
-    pub fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// `count` elements, the first one `bytes` bytes further on.
+    #[must_use]
+    pub fn moved(&self, bytes: i64, count: u64) -> Self {
+        Self {
+            origin: self.origin.moved(bytes),
+            count,
+            datatype: self.datatype.clone(),
+            memory: self.memory.clone(),
+        }
+    }
+
+    /// The data as bytes, if it lies in one stretch.
+    #[must_use]
+    pub(crate) fn as_bytes(&self) -> Option<Self> {
+        let span = self.contiguous()?;
+        Some(Self {
+            origin: span.origin(0),
+            count: span.len() as u64,
+            datatype: Datatype::Basic(Basic::Byte),
+            memory: self.memory.clone(),
+        })
     }
 
     /// `count` elements, the first one `first` extents further on.
     #[must_use]
     pub fn part(&self, first: i64, count: u64) -> Self {
-        let by = first.wrapping_mul(self.datatype.extent());
-        Self::at(self.origin.moved(by), count, self.datatype.clone())
+        self.moved(first.wrapping_mul(self.datatype.extent()), count)
     }
 
     /// Bytes of data in the message.
@@ -375,13 +471,26 @@ impl Buffer {
     /// # Errors
     /// As [`Buffer::check`].
     pub fn area(&self) -> Result<Area> {
-        Area::at(self.origin, self.count, &self.datatype)
+        match &self.memory {
+            None => Area::at(self.origin, self.count, &self.datatype),
+            Some(memory) => self.area_in(memory),
+        }
     }
 
-    /// The message as one run of bytes; `None` if it must be packed.
+    #[inline(never)]
+    fn area_in(&self, memory: &Arc<Scratch>) -> Result<Area> {
+        let (buffer, bytes) = (self.clone(), self.check()?);
+        Ok(match self.contiguous() {
+            Some(span) => Area::kept(span, memory),
+            None => Area::Scattered(Box::new(Scattered { buffer, bytes })),
+        })
+    }
+
+    /// The message as one run of bytes; `None` if it must be packed. The buffer outlives the use of
+    /// the span.
     #[must_use]
     #[inline]
-    pub fn contiguous(&self) -> Option<Span> {
+    pub(crate) fn contiguous(&self) -> Option<Span> {
         if self.datatype.has_no_gaps() {
             return run(self.origin, self.count, &self.datatype).ok();
         }
@@ -400,11 +509,11 @@ impl Buffer {
         Some(self.origin.at(self.datatype.true_lower_bound(), bytes))
     }
 
-    /// All bytes that the elements occupy, gaps included.
+    /// All bytes that the elements occupy, gaps included. The buffer outlives the use of the span.
     ///
     /// # Errors
     /// [`Cause::Count`] if they are more than memory can hold.
-    pub fn occupied(&self) -> Result<Span> {
+    pub(crate) fn occupied(&self) -> Result<Span> {
         let (first, len) = self.datatype.occupied(self.count)?;
         Ok(self.origin.at(first, len))
     }
@@ -446,30 +555,37 @@ impl Buffer {
     /// Appends the data to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         let bytes = self.bytes().map_or(0, |bytes| bytes as usize);
-        Span::append_filled(out, bytes, |room| self.copy(0, room, Way::Out));
+        Span::append_filled(out, bytes, |room| self.copy_out(0, room));
     }
 
     /// Fills `out` with the data, as far as it goes. Returns the bytes written.
     pub fn pack_into(&self, out: &mut [u8]) -> usize {
-        self.copy(0, Span::of(out), Way::Out)
+        self.copy_out(0, out)
     }
 
     /// Lays the packed `bytes` into the elements; they may be fewer than there is room for, what
     /// does not fit is left out. Returns the bytes laid down.
     pub fn unpack(&self, bytes: &[u8]) -> usize {
-        self.copy(0, Span::of_read(bytes), Way::Into)
+        self.copy_in(0, bytes)
     }
 
-    /// Copies between the data from byte `from` on and `packed`, as far as both go. Returns the
-    /// bytes copied.
-    pub fn copy(&self, from: u64, packed: Span, way: Way) -> usize {
-        let mut done = 0;
+    /// Fills `room` with the data from byte `from` on, as far as both go. Returns the bytes copied.
+    pub fn copy_out<'a>(&self, from: u64, room: impl Into<Room<'a>>) -> usize {
+        self.copy(from, room.into().into())
+    }
+
+    /// Lays `bytes` down from data byte `from` on, as far as both go. Returns the bytes copied.
+    pub fn copy_in<'a>(&self, from: u64, bytes: impl Into<Bytes<'a>>) -> usize {
+        self.copy(from, bytes.into().into())
+    }
+
+    fn copy(&self, from: u64, mut packed: Packed<'_>) -> usize {
+        let len = packed.len();
         layout::stripes(&self.datatype, self.count, from, |stripe| {
-            let rest = packed.part(done, usize::MAX);
-            done += self.origin.copy(stripe, rest, way);
-            done < packed.len()
+            self.origin.copy(stripe, &mut packed);
+            !packed.is_empty()
         });
-        done
+        len - packed.len()
     }
 
     /// Copies the data of `from` into this buffer, as a message would. Returns the bytes copied.
@@ -485,7 +601,13 @@ impl Buffer {
             (Some(to), Some(from)) => {
                 to.copy_from(from);
             }
-            _ => {
+            (None, Some(from)) => {
+                self.copy_in(0, from);
+            }
+            (Some(to), None) => {
+                from.copy_out(0, to);
+            }
+            (None, None) => {
                 self.unpack(&from.pack());
             }
         }

@@ -11,7 +11,7 @@ use super::buffer::Buffer;
 use super::datatype::Datatype;
 use super::layout::{self, Shape};
 use crate::error::Result;
-use crate::memory::Span;
+use crate::memory::{Bytes, Room};
 
 /// A value that its type cannot hold on the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +42,9 @@ struct Scalar {
 
 /// The long double of x86 has 80 bits, which lie in 16 bytes.
 const HAS_X87: bool = cfg!(target_arch = "x86_64");
+
+/// No predefined datatype has more bytes in external32.
+const EXTERNAL_MOST: usize = 32;
 
 /// The one or two scalars of a predefined datatype.
 fn scalars(basic: Basic) -> impl Iterator<Item = Scalar> {
@@ -122,8 +125,8 @@ impl Buffer {
     ///
     /// # Errors
     /// [`Unfit`] if a value does not fit; `room` holds those before it then.
-    pub fn pack_external(&self, room: Span) -> core::result::Result<(), Unfit> {
-        self.convert(room, |scalar, native, external| match scalar.change {
+    pub fn pack_external<'a>(&self, room: impl Into<Room<'a>>) -> core::result::Result<(), Unfit> {
+        let change = |scalar: Scalar, native: &mut [u8], external: &mut [u8]| match scalar.change {
             Change::Swap => {
                 copy_swapped(native, external);
                 true
@@ -138,6 +141,11 @@ impl Buffer {
                 copy_swapped(native, ordered);
                 resize(change, ordered, external)
             }
+        };
+        let mut room = room.into();
+        self.convert(|basic, native, (at, size)| {
+            room.part(at, size)
+                .update(|external| element(basic, native, external, change))
         })
     }
 
@@ -145,8 +153,11 @@ impl Buffer {
     ///
     /// # Errors
     /// [`Unfit`] if a value does not fit; the elements before it are filled then.
-    pub fn unpack_external(&self, packed: Span) -> core::result::Result<(), Unfit> {
-        self.convert(packed, |scalar, native, external| match scalar.change {
+    pub fn unpack_external<'a>(
+        &self,
+        packed: impl Into<Bytes<'a>>,
+    ) -> core::result::Result<(), Unfit> {
+        let change = |scalar: Scalar, native: &mut [u8], external: &mut [u8]| match scalar.change {
             Change::Swap => {
                 copy_swapped(external, native);
                 true
@@ -163,15 +174,20 @@ impl Buffer {
                 }
                 fits
             }
+        };
+        let packed = packed.into();
+        self.convert(|basic, native, (at, size)| {
+            let mut external = [0; EXTERNAL_MOST];
+            packed.part(at, size).read_into(&mut external);
+            element(basic, native, &mut external[..size], change)
         })
     }
 
-    /// Calls `change` with each scalar, its bytes in memory and its bytes in `outside`, until one
-    /// does not fit.
+    /// Calls `change` with each element, its bytes in memory, and where its bytes are outside and
+    /// how many, until one does not fit.
     fn convert(
         &self,
-        outside: Span,
-        change: impl Fn(Scalar, &mut [u8], &mut [u8]) -> bool,
+        mut change: impl FnMut(Basic, &mut [u8], (usize, usize)) -> bool,
     ) -> core::result::Result<(), Unfit> {
         let mut done = 0;
         let mut unfit = None;
@@ -184,11 +200,9 @@ impl Buffer {
                 let end = basic.data_end() as usize;
                 let fits = (0..count).all(|index| {
                     let native = self.origin().at(at + index as i64 * extent, end);
-                    let external = outside.part(done, size);
+                    let place = (done, size);
                     done += size;
-                    native.update(|native| {
-                        external.update(|external| element(basic, native, external, &change))
-                    })
+                    native.update(|native| change(basic, native, place))
                 });
                 unfit = (!fits).then_some(Unfit(basic.name()));
                 fits
@@ -279,18 +293,19 @@ fn x87_of_quad(quad: u128) -> u128 {
 mod tests {
     use super::*;
     use crate::data::Block;
+    use crate::memory::Span;
 
     fn packed(native: &mut [u8], count: u64, datatype: &Datatype) -> Option<Vec<u8>> {
         let mut room = vec![0; datatype.external_bytes(count).unwrap() as usize];
         let buffer = Buffer::at(Span::of(native).origin(0), count, datatype.clone());
-        let fits = buffer.pack_external(Span::of(&mut room));
+        let fits = buffer.pack_external(&mut room[..]);
         fits.is_ok().then_some(room)
     }
 
     fn unpacked(external: &mut [u8], count: u64, datatype: &Datatype) -> Option<Vec<u8>> {
         let mut native = vec![0; datatype.occupied(count).unwrap().1];
         let buffer = Buffer::at(Span::of(&mut native).origin(0), count, datatype.clone());
-        let fits = buffer.unpack_external(Span::of(external));
+        let fits = buffer.unpack_external(&external[..]);
         fits.is_ok().then_some(native)
     }
 

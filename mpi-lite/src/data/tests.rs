@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::Cause;
-use crate::memory::{Origin, Span, Way};
+use crate::memory::{Origin, Span};
 
 /// The type map: `(displacement, bytes)` of every machine value, in order; and the bounds.
 #[derive(Clone, Debug)]
@@ -226,7 +226,7 @@ proptest! {
             let rest = &packed[from.min(packed.len())..];
             let rest = &rest[..rest.len().min(most)];
             let mut piece = vec![0; rest.len()];
-            prop_assert_eq!(buffer.copy(from as u64, Span::of(&mut piece), Way::Out), rest.len());
+            prop_assert_eq!(buffer.copy_out(from as u64, &mut piece[..]), rest.len());
             prop_assert_eq!(&piece[..], rest, "from byte {}", from);
         }
         if let Some(run) = buffer.contiguous() {
@@ -256,7 +256,7 @@ proptest! {
         memory.fill(0);
         let buffer = over(Span::of(&mut memory), first, count, &datatype);
         for (number, piece) in message.chunks(5).enumerate() {
-            let done = buffer.copy(number as u64 * 5, Span::of_read(piece), Way::Into);
+            let done = buffer.copy_in(number as u64 * 5, piece);
             prop_assert_eq!(done, piece.len());
         }
         prop_assert_eq!(memory, expected);
@@ -356,13 +356,13 @@ fn the_null_address_is_refused_unless_displacements_are_absolute() {
 
 #[test]
 fn a_copy_that_does_not_fit_is_truncation() {
-    let (mut from, send) = Buffer::scratch(3, &int()).unwrap();
-    from.bytes_mut()[8] = 9;
+    let send = Buffer::scratch(3, &int()).unwrap();
+    send.copy_in(8, &[9][..]);
     let strided = int().vector(3, 1, 2).unwrap();
-    let (to, recv) = Buffer::scratch(1, &strided).unwrap();
+    let recv = Buffer::scratch(1, &strided).unwrap();
     assert_eq!(recv.copy_from(&send), Ok(12));
-    assert_eq!(to.bytes()[16], 9);
-    let (_small, short) = Buffer::scratch(2, &int()).unwrap();
+    assert!(recv.occupied().unwrap().view(|bytes| bytes[16] == 9));
+    let short = Buffer::scratch(2, &int()).unwrap();
     let error = short.copy_from(&send);
     assert_eq!(error, Err(Cause::Truncate { len: 12, room: 8 }.into()));
 }
@@ -397,8 +397,7 @@ fn check_piece((datatype, naive): &Both, count: u64, (from, bytes): (usize, usiz
     let expected: Vec<u8> = places.iter().map(|&place| memory[place]).collect();
     let buffer = over(Span::of(&mut memory), first, count, datatype);
     let mut packed = vec![0xEE; bytes + 2];
-    let room = Span::of(&mut packed[1..=bytes]);
-    assert_eq!(buffer.copy(from as u64, room, Way::Out), bytes);
+    assert_eq!(buffer.copy_out(from as u64, &mut packed[1..=bytes]), bytes);
     assert_eq!(packed[1..=bytes], expected[..]);
     assert_eq!((packed[0], packed[bytes + 1]), (0xEE, 0xEE));
 
@@ -409,7 +408,7 @@ fn check_piece((datatype, naive): &Both, count: u64, (from, bytes): (usize, usiz
     }
     memory.fill(0);
     let buffer = over(Span::of(&mut memory), first, count, datatype);
-    let done = buffer.copy(from as u64, Span::of_read(&message), Way::Into);
+    let done = buffer.copy_in(from as u64, &message[..]);
     assert_eq!((done, memory), (bytes, expected));
 }
 

@@ -4,7 +4,6 @@
 use crate::data::{Area, Buffer};
 use crate::error::Error;
 use crate::ids::{Context, PeerId};
-use crate::memory::Span;
 
 /// The number of the header among the parts of a receive.
 pub(super) const HEADER: u32 = u32::MAX;
@@ -114,7 +113,7 @@ impl Channel {
             && !kept.is_empty()
         {
             let at = header.bytes * u64::from(number);
-            receive.area.write(at as usize, Span::of_read(kept));
+            receive.area.write(at as usize, kept);
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::at_site::{AtSite, agree, complain};
 use crate::data::Buffer;
 use crate::error::{Cause, Result};
-use crate::memory::{Span, Way};
+use crate::memory::Span;
 use crate::node::site::{About, EXCHANGE_BYTES, Epoch, Nonsense, Who};
 
 /// Receive buffers that are written at a time: the pages and lines of this many stay in the caches.
@@ -95,7 +95,7 @@ impl<'a> AtSite<'a> {
                 let (first, len) = piece(me);
                 if len > 0 {
                     let done = (first - start(me)) as u64;
-                    own.copy(done, epoch.send_buffer().part(0, len), Way::Out);
+                    own.copy_out(done, epoch.send_buffer().part(0, len));
                 }
             };
             let work = |epoch: Epoch<'_>| {
@@ -138,7 +138,7 @@ impl<'a> AtSite<'a> {
             let bring = |epoch: Epoch<'_>| {
                 for rank in 0..runs {
                     let part = epoch.send_buffer().part(rank * len, run);
-                    send.copy((rank * block + from) as u64, part, Way::Out);
+                    send.copy_out((rank * block + from) as u64, part);
                 }
             };
             let work = |epoch: Epoch<'_>| {
@@ -153,7 +153,7 @@ impl<'a> AtSite<'a> {
                 } else {
                     part.part(0, room.saturating_sub(from))
                 };
-                receive.copy((rank * room + from) as u64, part, Way::Into);
+                receive.copy_in((rank * room + from) as u64, part);
             }
         }
         if block > room {
@@ -231,7 +231,7 @@ fn bring_blocks(sender: Span, send: &[Buffer], lengths: &[u64]) {
     let mut at = send.len() * LENGTH_BYTES;
     for (rank, (block, &len)) in send.iter().zip(lengths).enumerate() {
         write_length(sender, rank, len as u32);
-        block.copy(0, sender.part(at, len as usize), Way::Out);
+        block.copy_out(0, sender.part(at, len as usize));
         at += len as usize;
     }
 }

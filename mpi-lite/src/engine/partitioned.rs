@@ -192,15 +192,16 @@ impl Lane {
         };
         whole.error.clone_from(failure);
         let (header, context, source) = (*header, receive.context, receive.source);
-        let span = receive.area.span();
+        let whole = receive.area.span().map(|_| receive.area.clone());
         for number in 0..header.partitions {
             let (mut kept, len) = (Vec::new(), header.bytes as usize);
-            let area = if let Some(span) = span {
-                Area::Run(span.part(number as usize * len, len))
-            } else {
+            let part = whole
+                .as_ref()
+                .and_then(|it| it.cut(number as usize * len, len));
+            let area = part.unwrap_or_else(|| {
                 kept.resize(len, 0);
                 Area::of_bytes(&mut kept)
-            };
+            });
             let receiving = self.receive(ReceivePlan {
                 pattern: Some(Pattern {
                     context,

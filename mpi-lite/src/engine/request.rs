@@ -3,7 +3,7 @@
 use super::operation::{Completion, Request, Status};
 use super::parts::{Ended, Part, Whole};
 use super::plan::{Plan, Recipe};
-use crate::data::{Area, Scattered};
+use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Context;
 use crate::memory::Span;
@@ -55,8 +55,8 @@ pub(super) struct Operation {
 
 #[derive(Debug, Default)]
 pub(super) struct Rare {
-    /// Where an active receive puts its message, until a link takes it.
-    scattered: Option<Box<Scattered>>,
+    /// Where an active receive puts its message, until a link takes it, unless `Phase` tells that.
+    area: Option<Area>,
     /// Bytes that go there.
     room: u64,
     /// The error of a finished operation.
@@ -103,17 +103,17 @@ impl Operation {
     #[inline(never)]
     fn note_rare_end(&mut self, error: Option<Error>) {
         let rare = self.rare();
-        (rare.scattered, rare.room) = (None, 0);
+        (rare.area, rare.room) = (None, 0);
         rare.error = error;
     }
 
     fn begin(&mut self, area: Area) {
         self.phase = Phase::Active(match area {
             Area::Run(span) => span,
-            Area::Scattered(scattered) => {
+            area => {
                 let rare = self.rare();
-                rare.room = scattered.len();
-                rare.scattered = Some(scattered);
+                rare.room = area.len();
+                rare.area = Some(area);
                 Span::EMPTY
             }
         });
@@ -181,14 +181,14 @@ impl Requests {
     pub(super) fn open(&mut self, context: Option<Context>, area: Area) -> Request {
         match area {
             Area::Run(span) => self.insert(Operation::new(context, Phase::Active(span))),
-            Area::Scattered(scattered) => self.open_scattered(context, scattered),
+            area => self.open_in(context, area),
         }
     }
 
     #[inline(never)]
-    fn open_scattered(&mut self, context: Option<Context>, scattered: Box<Scattered>) -> Request {
+    fn open_in(&mut self, context: Option<Context>, area: Area) -> Request {
         let mut operation = Operation::new(context, Phase::Inactive);
-        operation.begin(Area::Scattered(scattered));
+        operation.begin(area);
         self.insert(operation)
     }
 
@@ -242,10 +242,8 @@ impl Requests {
     #[inline]
     pub(super) fn take_area(&mut self, request: Request) -> Area {
         let (span, rare) = self.active(request);
-        match rare.and_then(|rare| rare.scattered.take()) {
-            None => Area::Run(span),
-            Some(scattered) => Area::Scattered(scattered),
-        }
+        let area = rare.and_then(|rare| rare.area.take());
+        area.unwrap_or(Area::Run(span))
     }
 
     /// The communicator's context of an operation.
@@ -273,9 +271,9 @@ impl Requests {
     /// Copies `bytes` to where an active receive puts its message, as far as there is room.
     pub(super) fn fill(&mut self, request: Request, bytes: &[u8]) {
         let (span, rare) = self.active(request);
-        match rare.and_then(|rare| rare.scattered.as_ref()) {
+        match rare.and_then(|rare| rare.area.as_ref()) {
             None => _ = span.write(0, bytes),
-            Some(scattered) => scattered.unpack(bytes),
+            Some(area) => area.write(0, bytes),
         }
     }
 

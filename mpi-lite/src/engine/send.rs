@@ -64,6 +64,7 @@ impl Lane {
         };
         let (body, copy) = match &plan.area {
             &Area::Run(span) if !is_copied => (Area::Run(span), None),
+            Area::Kept(_) if !is_copied => (plan.area.clone(), None),
             area if !is_copied && len > self.capabilities[link].packed_most => (area.clone(), None),
             area => {
                 let mut bytes = self.delivery.spare.take();
@@ -263,23 +264,15 @@ impl Engine {
     }
 
     /// Starts to receive one message and to send another: one request for both, with the status of
-    /// the receive. `copy` is memory that the send reads. Source: MPI 5.0, 3.11.
+    /// the receive. Source: MPI 5.0, 3.11.
     ///
     /// # Errors
     /// As [`Lane::send`]. If nothing was sent, nothing is received.
-    pub fn start_exchange(
-        &self,
-        send: &SendPlan,
-        receive: ReceivePlan,
-        copy: Option<Vec<u8>>,
-    ) -> Result<Request> {
+    pub fn start_exchange(&self, send: &SendPlan, receive: ReceivePlan) -> Result<Request> {
         let (mut lane, receiving, sending) = self.begin_exchange(send, receive)?;
         if sending == Request::SENT {
             return Ok(receiving);
         }
-        lane.delivery
-            .requests
-            .keep(sending, copy.unwrap_or_default());
         Ok(lane.unite((receiving, sending)))
     }
 

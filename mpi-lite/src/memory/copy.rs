@@ -3,9 +3,10 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use core::arch::asm;
+use core::marker::PhantomData;
 use core::ops::{Range, RangeInclusive};
 
-use super::{Origin, Span};
+use super::{Bytes, Origin, Room, Span};
 
 /// Elements of equal layout, each as far from the one before as the next. An element is one run of
 /// bytes, or several.
@@ -111,24 +112,69 @@ impl<'a> Stripe<'a> {
     }
 }
 
+/// The stretch of memory on the other side of a copy, as far as it has not been copied.
+#[derive(Debug)]
+pub struct Packed<'a> {
+    rest: Span,
+    way: Way,
+    borrowed: PhantomData<Room<'a>>,
+}
+
 /// Which way bytes go between runs and one stretch of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+enum Way {
     /// Out of the runs (packing).
     Out,
     /// Into them (unpacking).
     Into,
 }
 
+impl<'a> From<Room<'a>> for Packed<'a> {
+    fn from(room: Room<'a>) -> Self {
+        Self {
+            rest: room.span,
+            way: Way::Out,
+            borrowed: PhantomData,
+        }
+    }
+}
+
+impl<'a> From<Bytes<'a>> for Packed<'a> {
+    fn from(bytes: Bytes<'a>) -> Self {
+        Self {
+            rest: bytes.span,
+            way: Way::Into,
+            borrowed: PhantomData,
+        }
+    }
+}
+
+impl Packed<'_> {
+    /// Bytes that have not been copied.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rest.len
+    }
+
+    /// Returns true if all have been copied.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rest.len == 0
+    }
+}
+
 impl Origin {
     /// Copies between the runs of `stripe` and `packed`, where they lie one behind the other, as
-    /// far as that goes. Returns the bytes copied.
-    pub fn copy(&self, stripe: Stripe<'_>, packed: Span, way: Way) -> usize {
-        match way {
-            _ if self.is_null() => self.copy_absolute(stripe, packed, way),
-            Way::Out => self.copy_stripe::<true>(stripe, packed),
-            Way::Into => self.copy_stripe::<false>(stripe, packed),
-        }
+    /// far as that goes.
+    pub fn copy(&self, stripe: Stripe<'_>, packed: &mut Packed<'_>) {
+        let done = match packed.way {
+            way if self.is_null() => self.copy_absolute(stripe, packed.rest, way),
+            Way::Out => self.copy_stripe::<true>(stripe, packed.rest),
+            Way::Into => self.copy_stripe::<false>(stripe, packed.rest),
+        };
+        packed.rest = packed.rest.tail(done);
     }
 
     /// Copies run by run: each may lie in memory of its own.

@@ -26,7 +26,7 @@ use super::segment::{
     AHEAD, ASLEEP, Area, ExchangeBuffer, MemberSlot, PAYLOAD_BYTES, Payloads, Slot,
 };
 use crate::ids::PeerId;
-use crate::memory::Span;
+use crate::memory::Room;
 use crate::sync::{compiler_fence, fence};
 
 pub use super::about::{About, Before, Who};
@@ -449,9 +449,10 @@ impl Epoch<'_> {
 
     /// Copies the `bytes` bytes that the member of `rank` has brought.
     #[inline]
-    pub fn copy(&self, rank: usize, bytes: usize, to: Span) {
+    pub fn copy<'b>(&self, rank: usize, bytes: usize, to: impl Into<Room<'b>>) {
+        let mut to = to.into();
         if bytes <= LINE_BYTES {
-            to.write(0, &self.line(rank).0[..bytes]);
+            to.copy_from(&self.line(rank).0[..bytes]);
         } else {
             to.copy_from(self.site.members[rank].payloads.span(self.turn(), bytes));
         }
@@ -460,10 +461,16 @@ impl Epoch<'_> {
     /// Copies a part of the `bytes` bytes that the member of `rank` has brought: up to `to.len()`
     /// bytes from offset `from`.
     #[inline]
-    pub fn copy_part(&self, rank: usize, (bytes, from): (usize, usize), to: Span) {
+    pub fn copy_part<'b>(
+        &self,
+        rank: usize,
+        (bytes, from): (usize, usize),
+        to: impl Into<Room<'b>>,
+    ) {
+        let mut to = to.into();
         if bytes <= LINE_BYTES {
             let line = self.line(rank).0;
-            to.copy_from(Span::of_read(&line[from..bytes]));
+            to.copy_from(&line[from..bytes]);
         } else {
             let payload = self.site.members[rank].payloads.span(self.turn(), bytes);
             to.copy_from(payload.part(from, to.len()));

@@ -1,7 +1,6 @@
 //! Memory of a message, contiguous or with gaps; what may not be touched is watched.
 
 use mpi_lite::data::{Basic, Buffer, Datatype};
-use mpi_lite::memory::Scratch;
 
 use crate::rng::Rng;
 
@@ -11,7 +10,8 @@ const UNTOUCHED: u8 = 0xee;
 /// Bytes and where they stand: elements of blocks of bytes.
 #[derive(Debug)]
 pub(crate) struct Room {
-    scratch: Scratch,
+    /// All of the memory, as bytes.
+    memory: Buffer,
     pub(crate) buffer: Buffer,
     /// Where each byte of the message stands.
     places: Vec<usize>,
@@ -48,13 +48,15 @@ impl Room {
 
     fn new(datatype: &Datatype, count: u64, places: Vec<usize>) -> Self {
         datatype.commit();
-        let (mut scratch, buffer) = Buffer::scratch(count, datatype).unwrap();
-        scratch.bytes_mut().fill(UNTOUCHED);
-        Self {
-            scratch,
+        let buffer = Buffer::scratch(count, datatype).unwrap();
+        let memory = buffer.whole().unwrap();
+        let mut this = Self {
+            memory,
             buffer,
             places,
-        }
+        };
+        this.wipe();
+        this
     }
 
     /// Bytes of a message that fills it.
@@ -65,24 +67,26 @@ impl Room {
     /// Puts new data in and answers it.
     pub(crate) fn fill(&mut self, rng: &mut Rng) -> Vec<u8> {
         let data: Vec<u8> = self.places.iter().map(|_| rng.bits() as u8).collect();
-        let bytes = self.scratch.bytes_mut();
+        let mut bytes = self.memory.pack();
         for (&place, &byte) in self.places.iter().zip(&data) {
             bytes[place] = byte;
         }
+        self.memory.unpack(&bytes);
         data
     }
 
     /// Makes it as new: what was sent from here must not change by it.
     pub(crate) fn wipe(&mut self) {
-        self.scratch.bytes_mut().fill(UNTOUCHED);
+        let len = self.memory.count() as usize;
+        self.memory.unpack(&vec![UNTOUCHED; len]);
     }
 
     /// Whether the first bytes are `data` and all else is untouched.
     pub(crate) fn holds(&self, data: &[u8]) -> bool {
-        let mut expected = vec![UNTOUCHED; self.scratch.bytes().len()];
+        let mut expected = vec![UNTOUCHED; self.memory.count() as usize];
         for (&place, &byte) in self.places.iter().zip(data) {
             expected[place] = byte;
         }
-        self.scratch.bytes() == expected
+        self.memory.pack() == expected
     }
 }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "the models see all accesses to the cells")]
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 
 use loom::cell::UnsafeCell;
 
@@ -85,16 +86,6 @@ impl Span {
     }
 
     /// What the models never do: they say nothing of single bytes.
-    pub(crate) fn of_read(_: &[u8]) -> Self {
-        unreachable!("the models know no bytes")
-    }
-
-    /// As above.
-    pub(crate) fn write(&self, _: usize, _: &[u8]) {
-        unreachable!("the models know no bytes")
-    }
-
-    /// As above.
     pub(crate) fn update(&self, _: impl FnOnce(&mut [u8])) {
         unreachable!("the models know no bytes")
     }
@@ -164,5 +155,39 @@ impl Span {
             to.value.with_mut(|place| unsafe { *place = value });
             to.writes.set(to.writes.get() + 1);
         }
+    }
+}
+
+/// What a copy within a call reads.
+pub(crate) struct Bytes<'a>(Span, PhantomData<&'a [u8]>);
+
+/// What it writes.
+pub(crate) struct Room<'a>(Span, PhantomData<&'a mut [u8]>);
+
+impl From<Span> for Bytes<'_> {
+    fn from(span: Span) -> Self {
+        Self(span, PhantomData)
+    }
+}
+
+impl From<Span> for Room<'_> {
+    fn from(span: Span) -> Self {
+        Self(span, PhantomData)
+    }
+}
+
+impl From<&[u8]> for Bytes<'_> {
+    fn from(_: &[u8]) -> Self {
+        unreachable!("the models know no bytes")
+    }
+}
+
+impl Room<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    pub(crate) fn copy_from<'a>(&mut self, from: impl Into<Bytes<'a>>) {
+        self.0.copy_from(from.into().0);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::basic::{Basic, Family, Machine};
 use super::datatype::Datatype;
 use crate::error::{Cause, Error, Result};
-use crate::memory::Span;
+use crate::memory::{Bytes, Room};
 use long_double::LongDouble;
 use scalar::{Complex, Pair, Scalar};
 
@@ -20,7 +20,7 @@ use scalar::{Complex, Pair, Scalar};
 /// elements of the datatype. Both spans begin at the first byte that the elements occupy, which
 /// is [`Datatype::occupied`]'s displacement from the address the C function expects. What lies in
 /// gaps between the elements' bytes may be somebody else's: no slice is made of it.
-pub type UserFunction = dyn Fn(Span, Span, u64, &Datatype) + Send + Sync;
+pub type UserFunction = dyn Fn(Bytes<'_>, Room<'_>, u64, &Datatype) + Send + Sync;
 
 /// An operator that the program made.
 #[derive(Clone)]
@@ -38,11 +38,12 @@ impl UserOp {
         function: impl Fn(&[u8], &mut [u8], u64, &Datatype) + Send + Sync + 'static,
         commutative: bool,
     ) -> Self {
-        let on_spans = move |incoming: Span, inout: Span, count: u64, datatype: &Datatype| {
-            incoming.view(|incoming| {
-                inout.update(|inout| function(incoming, inout, count, datatype));
-            });
-        };
+        let on_spans =
+            move |incoming: Bytes<'_>, mut inout: Room<'_>, count, datatype: &Datatype| {
+                incoming.view(|incoming| {
+                    inout.update(|inout| function(incoming, inout, count, datatype));
+                });
+            };
         Self {
             function: Arc::new(on_spans),
             commutative,
@@ -185,13 +186,14 @@ impl Op {
     ///
     /// # Errors
     /// [`Cause::Op`] if a predefined operator is not defined for the datatype.
-    pub fn apply_to(
+    pub fn apply_to<'a>(
         &self,
-        incoming: Span,
-        inout: Span,
+        incoming: impl Into<Bytes<'a>>,
+        inout: impl Into<Room<'a>>,
         count: u64,
         datatype: &Datatype,
     ) -> Result<()> {
+        let (incoming, mut inout) = (incoming.into(), inout.into());
         if let Self::User(user) = self {
             if count > 0 {
                 (user.function)(incoming, inout, count, datatype);
@@ -214,7 +216,7 @@ impl Op {
         datatype: &Datatype,
     ) -> Result<()> {
         if matches!(self, Self::User(_)) {
-            return self.apply_to(Span::of_read(incoming), Span::of(inout), count, datatype);
+            return self.apply_to(incoming, inout, count, datatype);
         }
         let Datatype::Basic(basic) = datatype else {
             return Err(self.undefined(datatype));

@@ -2,7 +2,7 @@
 
 use super::ring::RegisteredWords;
 use crate::data::Area;
-use crate::memory::Span;
+use crate::memory::{Bytes, Span};
 
 /// Where the bytes of a message on its way in are put.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ impl Room {
         }
     }
 
-    pub(super) fn put(&mut self, at: usize, piece: Span) {
+    pub(super) fn put<'a>(&mut self, at: usize, piece: impl Into<Bytes<'a>>) {
+        let piece = piece.into();
         match self {
             Self::Kept(bytes) => piece.append_to(bytes),
             Self::Into(area) => area.write(at, piece),

@@ -12,7 +12,7 @@ use super::header::{ALONE, Kind, NOWHERE};
 use super::ring::{Header, INLINE_BYTES, REGISTERED_BYTES, RegisteredWords};
 use super::transfer::{self, Copying, Origin, Progress, Side};
 use crate::data::Area;
-use crate::memory::Span;
+use crate::memory;
 use crate::transport;
 
 impl Shm {
@@ -22,14 +22,14 @@ impl Shm {
         let inward = &self.inward[from as usize];
         if let Landing::Into(area) = landing {
             let mut staged = [0; INLINE_BYTES];
-            inward.write_inline(Span::of(&mut staged));
-            area.write(0, Span::of_read(&staged[..header.bytes]));
+            inward.write_inline(&mut staged[..]);
+            area.write(0, &staged[..header.bytes]);
             self.next_slot(from, None);
             return;
         }
         let mut body = self.pool.take();
         body.resize(header.bytes, 0);
-        inward.write_inline(Span::of(&mut body));
+        inward.write_inline(&mut body[..]);
         let len = header.bytes as u64;
         self.incoming.insert(Inbound {
             from,
@@ -141,10 +141,10 @@ impl Shm {
             return true;
         }
         let kept = core::mem::replace(&mut message.room, Room::Into(area));
-        let Room::Kept(mut bytes) = kept else {
+        let Room::Kept(bytes) = kept else {
             unreachable!("the engine lands a message once");
         };
-        message.room.put(0, Span::of(&mut bytes));
+        message.room.put(0, &bytes[..]);
         self.pool.keep(bytes);
         if message.source.is_some() {
             self.fetch(index);
@@ -238,8 +238,8 @@ impl Shm {
 /// Copies a registered message of `bytes` bytes into its area.
 fn deliver(words: RegisteredWords, bytes: usize, area: &Area) {
     let mut staged = [0; REGISTERED_BYTES];
-    Span::of(&mut staged).write_words(|number| words[number]);
-    area.write(0, Span::of_read(&staged[..bytes]));
+    memory::Room::from(&mut staged[..]).write_words(|number| words[number]);
+    area.write(0, &staged[..bytes]);
 }
 
 impl Shm {

@@ -17,7 +17,7 @@ use super::reply_slot::ReplySlot;
 use super::ring::{Consumer, Header, INLINE_BYTES, Producer, RELAY_PIECE_BYTES, RegisteredWords};
 
 use crate::clock::Clock;
-use crate::memory::Span;
+use crate::memory::{Room, Span};
 use crate::node::segment::{Area, Pair, TRANSFERS};
 
 /// Words of a message in front of its body.
@@ -450,7 +450,8 @@ impl Inward {
 
     /// Fills `place` with the start of the body in the slot.
     #[inline(always)]
-    pub(super) fn write_inline(&self, place: Span) {
+    pub(super) fn write_inline<'a>(&self, place: impl Into<Room<'a>>) {
+        let mut place = place.into();
         place
             .part(0, INLINE_BYTES)
             .write_words(|number| self.ring.word(ENVELOPE_WORDS + number));

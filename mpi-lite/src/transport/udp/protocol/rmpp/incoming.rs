@@ -5,7 +5,6 @@ use rmpp_core::{IncomingId, NodeId};
 use super::super::Route;
 use crate::clock::Instant;
 use crate::data::Area;
-use crate::memory::Span;
 use crate::transport::sink::Event;
 use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
 
@@ -55,7 +54,7 @@ pub(super) enum Place {
 impl Place {
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         match self {
-            Self::Into(area) => area.write(offset, Span::of_read(bytes)),
+            Self::Into(area) => area.write(offset, bytes),
             Self::Early(kept) => {
                 let end = ENVELOPE_BYTES + offset + bytes.len();
                 if kept.len() < end {

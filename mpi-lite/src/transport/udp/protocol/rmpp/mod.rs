@@ -221,7 +221,7 @@ impl Driver {
         });
         match landing {
             Landing::Into(area) => {
-                area.write(0, Span::of_read(first));
+                area.write(0, first);
                 let is_complete = self.land_into(id, area, now);
                 if is_complete && !is_whole {
                     sink.arrived(arrival);
@@ -491,7 +491,7 @@ impl Protocol for Driver {
         let Place::Held(first) = place else {
             panic!("the engine lands a message once")
         };
-        area.write(0, Span::of_read(first));
+        area.write(0, &first[..]);
         self.land_into(id, area, now)
     }
 
