@@ -2,7 +2,7 @@
 //!
 //! `mpirun -n 4 target/debug/examples/ring`
 
-use mpi_lite::data::Area;
+use mpi_lite::data::Buffer;
 use mpi_lite::error::Result;
 use mpi_lite::ids::{Dest, Mode, Source, TagSelector};
 use mpi_lite::world::Process;
@@ -17,18 +17,23 @@ fn main() -> Result<()> {
         Dest::Rank((rank + 1) % size),
         Source::Rank((rank + size - 1) % size),
     );
-    let mut token = [0; 4];
+    let token = Buffer::zeroed(4)?;
+    let value = || {
+        let mut bytes = [0; 4];
+        token.pack_into(&mut bytes);
+        u32::from_be_bytes(bytes)
+    };
     for round in 0..ROUNDS {
         if rank == 0 {
-            token = round.to_be_bytes();
-            world.send(Area::of_bytes(&mut token), next, 7, Mode::Standard)?;
-            world.recv(Area::of_bytes(&mut token), last, TagSelector::Tag(7))?;
-            let laps = u32::from_be_bytes(token) - round;
+            token.unpack(&round.to_be_bytes());
+            world.send(token.area()?, next, 7, Mode::Standard)?;
+            world.recv(token.area()?, last, TagSelector::Tag(7))?;
+            let laps = value() - round;
             assert_eq!(laps, world.size() - 1, "each other rank adds one");
         } else {
-            world.recv(Area::of_bytes(&mut token), last, TagSelector::Tag(7))?;
-            token = (u32::from_be_bytes(token) + 1).to_be_bytes();
-            world.send(Area::of_bytes(&mut token), next, 7, Mode::Standard)?;
+            world.recv(token.area()?, last, TagSelector::Tag(7))?;
+            token.unpack(&(value() + 1).to_be_bytes());
+            world.send(token.area()?, next, 7, Mode::Standard)?;
         }
     }
     if rank == 0 {

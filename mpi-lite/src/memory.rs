@@ -51,23 +51,31 @@ impl Span {
         }
     }
 
-    /// The bytes of a buffer of our own. The owner keeps it alive and in place while the span is
-    /// used: the engine drops such a buffer only when the operation has completed.
+    /// The memory of `bytes`, without their lifetime.
+    ///
+    /// # Safety
+    /// They stay in place, and nobody else touches them, until the operation that uses the span is
+    /// complete.
     #[must_use]
-    pub fn of(owned: &mut [u8]) -> Self {
+    pub unsafe fn of_borrowed(bytes: &mut [u8]) -> Self {
+        Self::held(bytes)
+    }
+
+    /// Memory that the engine lends to a link. The engine keeps the bytes in place until the link
+    /// has done with the message, or is gone: beside the send, the unexpected message, the letter
+    /// or the part that uses them. A test lists the files that call this.
+    #[must_use]
+    pub(crate) fn held(bytes: &mut [u8]) -> Self {
         Self {
-            addr: owned.as_mut_ptr(),
-            len: owned.len(),
+            addr: bytes.as_mut_ptr(),
+            len: bytes.len(),
         }
     }
 
-    /// The memory of bytes that are only read.
-    #[must_use]
-    pub fn of_read(bytes: &[u8]) -> Self {
-        Self {
-            addr: bytes.as_ptr().cast_mut(),
-            len: bytes.len(),
-        }
+    /// For unit tests, which keep the bytes in place themselves.
+    #[cfg(test)]
+    pub(crate) fn of(bytes: &mut [u8]) -> Self {
+        Self::held(bytes)
     }
 
     /// Bytes in the span.

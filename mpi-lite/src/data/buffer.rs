@@ -12,6 +12,25 @@ use crate::error::{Cause, Result};
 use crate::memory::{Bytes, Origin, Packed, Room, Scratch, Span};
 
 /// The memory of a message's body: a buffer that was checked.
+///
+/// It is memory for which `unsafe` code has vouched, or memory of a [`Buffer`] of our own, which it
+/// keeps alive. Safe code makes none of what it has borrowed:
+///
+/// ```compile_fail,E0277
+/// # use mpi_lite::{comm::Communicator, data::Area, engine::Request, error::Result, ids::{Dest, Mode}};
+/// fn dangling(world: &Communicator) -> Result<Request> {
+///     let mut local = [0_u8; 4];
+///     world.isend(Area::from(&mut local[..]), Dest::Rank(1), 7, Mode::Standard)
+/// }
+/// ```
+///
+/// ```
+/// # use mpi_lite::{comm::Communicator, data::Buffer, engine::Request, error::Result, ids::{Dest, Mode}};
+/// fn kept(world: &Communicator) -> Result<Request> {
+///     let buffer = Buffer::holding(&[0_u8; 4])?;
+///     world.isend(buffer.area()?, Dest::Rank(1), 7, Mode::Standard)
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub enum Area {
     /// One run of bytes of the program.
@@ -102,9 +121,9 @@ impl Area {
     /// No bytes at all.
     pub const EMPTY: Self = Self::Run(Span::EMPTY);
 
-    /// Bytes of our own; the caller keeps them alive and in place while the area is used.
-    #[must_use]
-    pub fn of_bytes(bytes: &mut [u8]) -> Self {
+    /// For unit tests, which keep the bytes in place themselves.
+    #[cfg(test)]
+    pub(crate) fn of_bytes(bytes: &mut [u8]) -> Self {
         Self::Run(Span::of(bytes))
     }
 
@@ -332,9 +351,9 @@ impl Buffer {
         }
     }
 
-    /// Bytes of our own; the caller keeps them alive and in place while the buffer is used.
-    #[must_use]
-    pub fn of_bytes(bytes: &mut [u8]) -> Self {
+    /// For unit tests, which keep the bytes in place themselves.
+    #[cfg(test)]
+    pub(crate) fn of_bytes(bytes: &mut [u8]) -> Self {
         let byte = Datatype::Basic(Basic::Byte);
         Self::at(Span::of(bytes).origin(0), bytes.len() as u64, byte)
     }

@@ -19,6 +19,7 @@ use super::request::Requests;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::{Mode, Source, TagSelector};
+use crate::memory::Span;
 
 impl Whole {
     /// A receive learns how its sender splits the data, or why it never will. Returns true if it
@@ -93,7 +94,7 @@ impl Lane {
             source: send.source,
             tag: send.tag,
             mode: Mode::Standard,
-            area: Area::of_bytes(&mut body),
+            area: Span::held(&mut body).into(),
         })?;
         let requests = &mut self.delivery.requests;
         requests.keep(telling, body);
@@ -131,7 +132,7 @@ impl Lane {
                     source,
                     tag: Some(tag),
                 }),
-                area: Area::of_bytes(&mut body),
+                area: Span::held(&mut body).into(),
             });
             self.delivery.requests.keep(learning, body);
             self.adopt(learning, request, HEADER);
@@ -200,7 +201,7 @@ impl Lane {
                 .and_then(|it| it.cut(number as usize * len, len));
             let area = part.unwrap_or_else(|| {
                 kept.resize(len, 0);
-                Area::of_bytes(&mut kept)
+                Area::Run(Span::held(&mut kept))
             });
             let receiving = self.receive(ReceivePlan {
                 pattern: Some(Pattern {

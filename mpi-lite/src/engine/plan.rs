@@ -146,7 +146,8 @@ impl Submissions {
 }
 
 /// An operation that a task has submitted: a future of how it ends. If it is dropped before it
-/// ends, the engine still uses the buffer; so a task awaits all that it submits.
+/// ends, the engine still uses the memory, and keeps it alive if it is our own. A task awaits all
+/// that it submits of the program's memory.
 #[derive(Debug)]
 pub struct Submitted<'a> {
     submissions: &'a Submissions,

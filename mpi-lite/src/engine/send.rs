@@ -12,6 +12,7 @@ use super::sends::Sending;
 use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
+use crate::memory::Span;
 use crate::transport::{Outbound, PeerId, Refusal, Token, Transport};
 
 impl Lane {
@@ -69,7 +70,7 @@ impl Lane {
             area => {
                 let mut bytes = self.delivery.spare.take();
                 area.append_to(&mut bytes);
-                (Area::of_bytes(&mut bytes), Some(bytes))
+                (Area::Run(Span::held(&mut bytes)), Some(bytes))
             }
         };
         if let Some(error) = self.failure_of_send(plan) {

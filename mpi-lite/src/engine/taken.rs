@@ -14,6 +14,7 @@ use super::lane::Lane;
 use super::matching::{Body, Buffered, Inbound, UnexpectedMessage};
 use super::protocol::{self, Unmatched};
 use crate::data::Area;
+use crate::memory::Span;
 use crate::transport::{Incoming, Landing};
 
 impl Delivery {
@@ -44,7 +45,7 @@ impl Delivery {
             Unmatched::TakeIn => {
                 self.take_in(len);
                 let mut buffer = self.pool.take_filled(len as usize);
-                let area = Area::of_bytes(&mut buffer);
+                let area = Area::Run(Span::held(&mut buffer));
                 let place = self.note_unexpected(envelope, len, Body::Coming(buffer));
                 self.set_target(inbound, Target::Unexpected(place));
                 Landing::Into(area)
@@ -185,7 +186,7 @@ impl Delivery {
             return None;
         }
         let mut buffer = self.pool.take_filled(len as usize);
-        let area = Area::of_bytes(&mut buffer);
+        let area = Area::Run(Span::held(&mut buffer));
         message.body = Body::Coming(buffer);
         self.take_in(len);
         Some((inbound, Target::Unexpected(place), area))

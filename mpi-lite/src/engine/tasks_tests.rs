@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::matching::Pattern;
 use super::*;
 use crate::config::Settings;
-use crate::data::Buffer;
+use crate::data::{Area, Basic, Buffer, Datatype};
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
 use crate::transport::{Link, Loopback, PeerId};
@@ -189,4 +189,54 @@ fn a_task_is_polled_by_a_call_that_tests() {
     assert!(done.is_some_and(|done| done.error.is_none()));
     assert_eq!(room, [7, 7]);
     assert_eq!(engine.with(|lane| lane.survey().requests), 0);
+}
+
+#[test]
+fn a_task_that_is_dropped_while_its_receive_is_posted_leaves_its_memory_to_the_message() {
+    for (len, has_gaps) in [(4, false), (100_000, false), (4, true), (100_000, true)] {
+        let (engine, submissions) = (engine(), Submissions::default());
+        let gaps = Datatype::Basic(Basic::Byte).vector(len / 2, 1, 2).unwrap();
+        let room = match has_gaps {
+            true => Buffer::scratch(2, &gaps).unwrap(),
+            false => Buffer::zeroed(len as usize).unwrap(),
+        };
+        let (mut wanted, mut body) = (receive(&mut []), vec![7; len as usize]);
+        let (Plan::Receive(wanted_plan), message) = (&mut wanted, send(&mut body)) else {
+            unreachable!("it is a receive");
+        };
+        wanted_plan.area = room.area().unwrap();
+        let Plan::Send(message) = message else {
+            unreachable!("it is a send");
+        };
+        let other = SendPlan {
+            context: Context::WORLD,
+            ..message.clone()
+        };
+        // The task owns the memory, as a collective owns that of its partial results.
+        let task = {
+            let submissions = submissions.clone();
+            async move {
+                // Submitted together: it is posted when the send for the other communicator ends.
+                let _unawaited = submissions.submit(wanted);
+                submissions.submit(Plan::Send(other)).await?;
+                drop(room);
+                Ok(())
+            }
+        };
+        let elsewhere = ReceivePlan {
+            pattern: Some(Pattern {
+                context: Context::WORLD,
+                source: None,
+                tag: None,
+            }),
+            area: Area::EMPTY,
+        };
+        let _ = engine.with(|lane| lane.receive(elsewhere));
+        let (request, _) = engine.enter_task(job(false, submissions, task), None);
+        assert_eq!(engine.wait(Some(request)).unwrap().error, None);
+        // Miri sees a write into memory that is gone.
+        let sent = engine.with(|lane| lane.send(&message)).unwrap();
+        assert_eq!(engine.wait(Some(sent)).unwrap().error, None);
+        assert_eq!(engine.with(|lane| lane.survey().unexpected), 0, "{len}");
+    }
 }

@@ -58,7 +58,7 @@ impl Lane {
     /// Sends a message of the engines. To a peer that is lost nothing need be told.
     pub(super) fn tell(&mut self, to: PeerId, envelope: Envelope, mut body: Vec<u8>) {
         let envelope = envelope.encode();
-        let span = Span::of(&mut body);
+        let span = Span::held(&mut body);
         let token = Token(
             self.delivery
                 .sends
@@ -164,7 +164,7 @@ impl Delivery {
             return Landing::NOWHERE;
         }
         let mut body = vec![0; message.len as usize];
-        let area = Area::of_bytes(&mut body);
+        let area = Area::Run(Span::held(&mut body));
         let letter = Letter {
             from: message.from,
             says,

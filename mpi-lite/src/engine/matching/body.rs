@@ -58,8 +58,8 @@ impl Buffered {
     #[inline]
     pub(in super::super) fn span(&mut self) -> Span {
         match self {
-            Self::Few(bytes, len) => Span::of(&mut bytes[..usize::from(*len)]),
-            Self::Buffer(buffer) => Span::of(buffer),
+            Self::Few(bytes, len) => Span::held(&mut bytes[..usize::from(*len)]),
+            Self::Buffer(buffer) => Span::held(buffer),
         }
     }
 

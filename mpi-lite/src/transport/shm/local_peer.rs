@@ -23,7 +23,9 @@ impl LocalPeer {
         let witness = area.witness.load(Acquire);
         let mut seen = [0; 8];
         let this = Self(process);
-        let is_read = this.read(area.witness_at.load(Acquire), Span::of(&mut seen));
+        // SAFETY: the call below is over before `seen` is read.
+        let place = unsafe { Span::of_borrowed(&mut seen) };
+        let is_read = this.read(area.witness_at.load(Acquire), place);
         (is_read.is_ok() && u64::from_ne_bytes(seen) == witness).then_some(this)
     }
 
