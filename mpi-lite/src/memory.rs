@@ -414,7 +414,7 @@ impl Origin {
 
 /// Memory of our own for elements of a datatype, aligned for every basic datatype.
 #[derive(Debug)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     words: core::ptr::NonNull<u8>,
     layout: Layout,
     start: usize,
@@ -438,7 +438,7 @@ impl Scratch {
     ///
     /// # Errors
     /// [`Cause::NoMemory`]: a datatype may span far more than there is, say stack and heap.
-    pub fn new(len: usize, first: i64) -> Result<Self> {
+    pub(crate) fn new(len: usize, first: i64) -> Result<Self> {
         const WORD: usize = size_of::<u128>();
         let start = first.rem_euclid(WORD as i64) as usize;
         let none = || Error::from(Cause::NoMemory { bytes: len as u64 });
@@ -466,20 +466,6 @@ impl Scratch {
     pub(crate) fn origin(&self, first: i64) -> Origin {
         let start = self.words.as_ptr().wrapping_add(self.start);
         Origin(start.wrapping_offset(-(first as isize)))
-    }
-
-    /// The bytes, while no operation is pending on them.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: initialised bytes of our own, borrowed like their owner.
-        unsafe { core::slice::from_raw_parts(self.words.as_ptr().add(self.start), self.len) }
-    }
-
-    /// The bytes, while no operation is pending on them.
-    #[must_use]
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above.
-        unsafe { core::slice::from_raw_parts_mut(self.words.as_ptr().add(self.start), self.len) }
     }
 }
 
@@ -561,12 +547,13 @@ mod tests {
     #[test]
     fn scratch_memory_is_zero_and_aligned() {
         for (len, first) in [(0, 0), (1, -1), (100, 24), (4096, i64::MAX - 5000)] {
-            let mut scratch = Scratch::new(len, first).unwrap();
-            assert!(scratch.bytes().iter().all(|byte| *byte == 0));
-            assert_eq!((scratch.bytes().len(), scratch.span().len()), (len, len));
+            let scratch = Scratch::new(len, first).unwrap();
+            let span = scratch.span();
+            assert_eq!(span.len(), len);
+            assert!(span.view(|bytes| bytes.iter().all(|byte| *byte == 0)));
             assert_eq!(scratch.origin(first).addr() % 16, 0, "{len} at {first}");
-            scratch.bytes_mut().fill(7);
-            assert!(scratch.bytes().iter().all(|byte| *byte == 7));
+            span.update(|bytes| bytes.fill(7));
+            assert!(span.view(|bytes| bytes.iter().all(|byte| *byte == 7)));
         }
     }
 

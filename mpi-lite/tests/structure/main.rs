@@ -2,5 +2,6 @@
 
 mod circles;
 mod facades;
+mod held;
 mod source;
 mod transports;

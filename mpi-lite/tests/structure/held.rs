@@ -1,0 +1,31 @@
+//! Where the engine lends memory to a link without a lifetime. Decision 0056.
+
+use crate::source::files_of;
+
+/// The only files that call `Span::held`.
+const LENDERS: [&str; 5] = [
+    "engine/matching/body.rs",
+    "engine/partitioned.rs",
+    "engine/send.rs",
+    "engine/taken.rs",
+    "engine/withdraw.rs",
+];
+
+#[test]
+fn memory_is_lent_without_a_lifetime_in_the_listed_files_only() {
+    let folders = [
+        "boot",
+        "coll",
+        "comm",
+        "data",
+        "engine",
+        "node",
+        "transport",
+        "world",
+    ];
+    let files = files_of(&folders);
+    let lends = |(file, text): &(String, String)| text.contains("Span::held").then(|| file.clone());
+    let mut found: Vec<String> = files.iter().filter_map(lends).collect();
+    found.sort_unstable();
+    assert_eq!(found, LENDERS);
+}
