@@ -36,7 +36,7 @@ pub enum Area {
     /// One run of bytes of the program.
     Run(Span),
     /// One run of bytes of our own.
-    Kept(Kept),
+    Kept(Box<Kept>),
     /// Anything else.
     Scattered(Box<Scattered>),
 }
@@ -154,7 +154,7 @@ impl Area {
     #[inline(never)]
     fn kept(span: Span, memory: &Arc<Scratch>) -> Self {
         let memory = Arc::clone(memory);
-        Self::Kept(Kept { span, memory })
+        Self::Kept(Box::new(Kept { span, memory }))
     }
 
     /// Bytes of data.
@@ -162,7 +162,8 @@ impl Area {
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
-            Self::Run(span) | Self::Kept(Kept { span, .. }) => span.len() as u64,
+            Self::Run(span) => span.len() as u64,
+            Self::Kept(kept) => kept.span.len() as u64,
             Self::Scattered(scattered) => scattered.bytes,
         }
     }
@@ -177,7 +178,8 @@ impl Area {
     #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Run(span) | Self::Kept(Kept { span, .. }) => span.append_to(out),
+            Self::Run(span) => span.append_to(out),
+            Self::Kept(kept) => kept.span.append_to(out),
             Self::Scattered(scattered) => scattered.buffer.append_to(out),
         }
     }
@@ -187,7 +189,8 @@ impl Area {
     #[must_use]
     pub(crate) fn span(&self) -> Option<Span> {
         match self {
-            Self::Run(span) | Self::Kept(Kept { span, .. }) => Some(*span),
+            Self::Run(span) => Some(*span),
+            Self::Kept(kept) => Some(kept.span),
             Self::Scattered(_) => None,
         }
     }
@@ -197,7 +200,7 @@ impl Area {
     pub fn cut(&self, at: usize, len: usize) -> Option<Self> {
         match self {
             Self::Run(span) => Some(Self::Run(span.part(at, len))),
-            Self::Kept(Kept { span, memory }) => Some(Self::kept(span.part(at, len), memory)),
+            Self::Kept(kept) => Some(Self::kept(kept.span.part(at, len), &kept.memory)),
             Self::Scattered(_) => None,
         }
     }
@@ -207,9 +210,8 @@ impl Area {
     pub fn read<'a>(&self, at: usize, room: impl Into<Room<'a>>) {
         let mut room = room.into();
         match self {
-            Self::Run(span) | Self::Kept(Kept { span, .. }) => {
-                room.copy_from(span.part(at, room.len()))
-            }
+            Self::Run(span) => room.copy_from(span.part(at, room.len())),
+            Self::Kept(kept) => room.copy_from(kept.span.part(at, room.len())),
             Self::Scattered(scattered) => scattered.buffer.copy_out(at as u64, room),
         };
     }
@@ -219,9 +221,8 @@ impl Area {
     pub fn write<'a>(&self, at: usize, bytes: impl Into<Bytes<'a>>) {
         let bytes = bytes.into();
         match self {
-            Self::Run(span) | Self::Kept(Kept { span, .. }) => {
-                span.part(at, bytes.len()).copy_from(bytes)
-            }
+            Self::Run(span) => span.part(at, bytes.len()).copy_from(bytes),
+            Self::Kept(kept) => kept.span.part(at, bytes.len()).copy_from(bytes),
             Self::Scattered(scattered) => scattered.buffer.copy_in(at as u64, bytes),
         };
     }
@@ -252,7 +253,8 @@ impl Area {
     #[must_use]
     pub(crate) fn part(&self, at: usize, len: usize) -> Part<'_> {
         match self {
-            Self::Run(span) | Self::Kept(Kept { span, .. }) => Part::Run(span.part(at, len)),
+            Self::Run(span) => Part::Run(span.part(at, len)),
+            Self::Kept(kept) => Part::Run(kept.span.part(at, len)),
             Self::Scattered(scattered) => Part::Scattered { scattered, at, len },
         }
     }
