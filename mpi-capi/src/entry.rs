@@ -57,6 +57,66 @@ impl Declarator {
     }
 }
 
+/// The length of [`join`]'s text.
+pub const fn length(args: &[(Declarator, &str)]) -> usize {
+    let mut length = 0;
+    let mut at = 0;
+    while at < args.len() {
+        let (declarator, name) = args[at];
+        let Declarator {
+            base,
+            before,
+            after,
+        } = declarator;
+        let separator = if at == 0 { 0 } else { 2 };
+        length += separator + base.len() + before.len() + name.len() + after.len();
+        at += 1;
+    }
+    length
+}
+
+/// The declarations of arguments as one text, separated by `, `.
+pub const fn join<const LENGTH: usize>(args: &[(Declarator, &str)]) -> [u8; LENGTH] {
+    let mut text = [0; LENGTH];
+    let mut end = 0;
+    let mut at = 0;
+    while at < args.len() {
+        let (declarator, name) = args[at];
+        let separator = if at == 0 { "" } else { ", " };
+        let Declarator {
+            base,
+            before,
+            after,
+        } = declarator;
+        end = append(&mut text, end, separator);
+        end = append(&mut text, end, base);
+        end = append(&mut text, end, before);
+        end = append(&mut text, end, name);
+        end = append(&mut text, end, after);
+        at += 1;
+    }
+    text
+}
+
+const fn append(text: &mut [u8], end: usize, part: &str) -> usize {
+    let (_, room) = text.split_at_mut(end);
+    let (room, _) = room.split_at_mut(part.len());
+    room.copy_from_slice(part.as_bytes());
+    end + part.len()
+}
+
+/// The text of the declarations of arguments.
+macro_rules! parameters {
+    ($($arg:expr),*) => {{
+        const ARGS: &[($crate::entry::Declarator, &str)] = &[$($arg),*];
+        const TEXT: &[u8] = &$crate::entry::join::<{ $crate::entry::length(ARGS) }>(ARGS);
+        match core::str::from_utf8(TEXT) {
+            Ok(text) => text,
+            Err(_) => unreachable!(),
+        }
+    }};
+}
+
 /// An argument as C passes it.
 pub trait Arg<Width> {
     /// What C passes.
@@ -110,8 +170,9 @@ pub struct Entry {
     pub name: &'static str,
     /// The C type of the result.
     pub returns: &'static str,
-    /// Declarator and name of each argument.
-    pub args: &'static [(Declarator, &'static str)],
+    /// The declarations of the arguments, separated by `, `. They are text, not parts: a library
+    /// holds 664 of them.
+    pub parameters: &'static str,
     /// True if there is a body.
     pub implemented: bool,
     /// Shows the arguments that a record of this function holds.
@@ -316,10 +377,10 @@ macro_rules! mpi {
         &[$crate::entry::Entry {
             name: stringify!($symbol),
             returns: "int",
-            args: &[$((
+            parameters: $crate::entry::parameters!($((
                 <$ty as $crate::entry::Arg<$width>>::DECLARATION,
                 stringify!($arg),
-            )),*],
+            )),*),
             implemented: $crate::entry::mpi!(@implemented $body),
             show: {
                 #[expect(unsafe_code, reason = "a record is on the stack of a call of C")]
@@ -382,10 +443,10 @@ macro_rules! values {
         pub const VALUES: &[&[$crate::entry::Entry]] = &[$(&[$crate::entry::Entry {
             name: stringify!($name),
             returns: <$value as $crate::entry::Value>::NAME,
-            args: &[$((
+            parameters: $crate::entry::parameters!($((
                 <$ty as $crate::entry::Arg<$crate::entry::Small>>::DECLARATION,
                 stringify!($arg),
-            )),*],
+            )),*),
             implemented: true,
             show: |_, _| (),
         }]),*];
@@ -473,7 +534,7 @@ macro_rules! collectives {
     };
 }
 
-pub(crate) use {collectives, mpi, values};
+pub(crate) use {collectives, mpi, parameters, values};
 
 #[cfg(test)]
 mod tests {

@@ -396,7 +396,8 @@ impl Library {
     /// The handle of a datatype in the program.
     pub fn handle_of_type(&self, datatype: &data::Datatype) -> Handle {
         let known = match datatype {
-            data::Datatype::Basic(basic) => abi::constants()
+            data::Datatype::Basic(basic) => abi::CONSTANTS
+                .iter()
                 .find(|constant| constant.name == basic.name())
                 .map(|constant| Handle(constant.value as usize)),
             data::Datatype::Derived(_) => {
@@ -506,7 +507,10 @@ impl Library {
 fn basics() -> Vec<Option<Option<data::Datatype>>> {
     let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
     let mut places = Vec::new();
-    for constant in abi::constants().filter(|it| it.is_handle && it.value >= first) {
+    for constant in abi::CONSTANTS
+        .iter()
+        .filter(|it| it.is_handle && it.value >= first)
+    {
         let place = (constant.value - first) as usize;
         if places.len() <= place {
             places.resize(place + 1, None);
