@@ -270,7 +270,14 @@ macro_rules! mpi {
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
-                match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
+                let result =
+                    $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body);
+                if const { $crate::events::is_delivering(stringify!($symbol)) }
+                    && $crate::global::LIBRARY.events.is_on()
+                {
+                    $crate::events::deliver();
+                }
+                match result {
                     Ok(()) => $crate::abi::MPI_SUCCESS,
                     Err(error) => call.raise(error, &move |_line| {
                         $(
@@ -416,7 +423,12 @@ macro_rules! collectives {
             $crate::entry::mpi! {$(
                 $(#[$doc])*
                 fn $blocking $(| $blocking_c)? ($($arg: $ty,)* $comm: Comm) {
-                    Ok($comm.lite.run(&$read($($arg,)* &$comm)?)?)
+                    let operation = $read($($arg,)* &$comm)?;
+                    let run = || $comm.lite.run(&operation);
+                    if $crate::global::LIBRARY.events.is_on() {
+                        return $crate::events::around(stringify!($blocking), &$comm.lite, &run);
+                    }
+                    Ok(run()?)
                 }
             )*}
         }

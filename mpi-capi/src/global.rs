@@ -22,6 +22,7 @@ use crate::codes::Codes;
 use crate::comm::{CommObject, CommRef};
 use crate::entry::Symbol;
 use crate::errhandler::ErrhandlerObject;
+use crate::events::Events;
 use crate::generalized::Generalized;
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
@@ -160,6 +161,8 @@ pub struct Library {
     pub fortran: Mutex<Fortran>,
     /// What tools have asked for.
     pub tools: Mutex<Tools>,
+    /// What tools watch.
+    pub events: Events,
 }
 
 /// The library's state. Everything else hangs on the `Process` in it.
@@ -204,6 +207,7 @@ pub static LIBRARY: Library = Library {
         booleans: None,
     }),
     tools: Mutex::new(Tools::UNUSED),
+    events: Events::UNWATCHED,
 };
 
 impl Library {
@@ -339,7 +343,11 @@ impl Library {
                 serialized.iter().find(is_it).copied()
             }
             // MPI has no integers for handles of tools.
-            Kind::CvarHandle | Kind::PvarHandle | Kind::PvarSession => None,
+            Kind::CvarHandle
+            | Kind::PvarHandle
+            | Kind::PvarSession
+            | Kind::EventRegistration
+            | Kind::EventInstance => None,
         }
     }
 

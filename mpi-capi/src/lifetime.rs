@@ -25,6 +25,7 @@ use crate::abi::{self, Handle};
 use crate::comm::CommObject;
 use crate::describe::Caller;
 use crate::error::{Cause, Error, Result};
+use crate::events;
 use crate::global::{LIBRARY, Library, Stage, Thread};
 use crate::session::SessionObject;
 use crate::{codes, panic, raise};
@@ -236,6 +237,9 @@ impl Library {
             false => self.world_stage(),
         };
         self.stage.store(stage as u8, Ordering::Release);
+        if stage == Stage::Running {
+            events::attach();
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::engine_messages::{Letter, Notice, Withdrawal};
 use super::envelope::Envelope;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
+use super::observer::{MessageStep, Observer};
 use super::operation::Request;
 use super::ports::{Desertion, Ports};
 use super::request::Requests;
@@ -81,6 +82,8 @@ pub(super) struct Delivery {
     /// The lane has something to send because of what was delivered: answers, notices, or back
     /// pressure.
     pub(super) has_deferred: bool,
+    /// Told of the messages of the program.
+    pub(super) observer: Option<Observer>,
 }
 
 impl Delivery {
@@ -111,6 +114,7 @@ impl Delivery {
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
             has_deferred: false,
+            observer: None,
         }
     }
 
@@ -132,6 +136,7 @@ impl Delivery {
         let envelope = Envelope::decode(&message.envelope);
         let requests = &self.requests;
         if message.is_whole
+            && self.observer.is_none()
             && let Some((request, span)) = self
                 .posted
                 .take_if(&envelope, |request| requests.run(request))
@@ -153,6 +158,7 @@ impl Delivery {
         let (len, arrival) = (message.len, message.arrival);
         let inbound = Inbound { link, arrival };
         if let Some(request) = self.posted.take(&envelope) {
+            self.note_message(MessageStep::Matched, &envelope, len);
             let area = self.requests.take_area(request);
             let target = Target::Receive {
                 request,

@@ -7,6 +7,7 @@ use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Inbound, Pattern, UnexpectedMessage};
+use super::observer::{MessageStep, tell_of_message};
 use super::operation::{Request, Status};
 use super::plan::{Message, Plan, ReceivePlan};
 use crate::data::Area;
@@ -58,6 +59,7 @@ impl Lane {
 
     #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
+        self.delivery.note_receive(&pattern, request);
         if self.delivery.has_failures {
             return self.post_after_failure(request, pattern);
         }
@@ -164,6 +166,9 @@ impl Delivery {
         let message = self.unexpected.get_mut(place);
         let message = message.expect("an extracted message has its place");
         let (envelope, len) = (message.envelope, message.len);
+        if let Some(observer) = self.observer {
+            tell_of_message(observer, MessageStep::Matched, &envelope, len);
+        }
         match replace(&mut message.body, Body::Dropped(Vec::new())) {
             Body::Held(inbound) => {
                 self.unexpected.remove(place);

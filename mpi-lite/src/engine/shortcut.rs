@@ -200,7 +200,8 @@ impl Lane {
     fn is_clear(&self) -> bool {
         let delivery = &self.delivery;
         let is_silent = delivery.posted.is_empty() && delivery.unexpected.is_empty();
-        is_silent && !delivery.has_failures && !self.own_is_busy
+        let is_plain = !delivery.has_failures && delivery.observer.is_none();
+        is_silent && is_plain && !self.own_is_busy
     }
 }
 
