@@ -285,15 +285,17 @@ pub struct Events {
 
 impl Events {
     /// Nobody watches.
-    pub const UNWATCHED: Self = Self {
-        is_on: AtomicBool::new(false),
-        feed: Mutex::new(Feed {
-            queue: VecDeque::new(),
-            lost: [0; TYPES.len()],
-            wanted: [0; TYPES.len()],
-            is_delivering: false,
-        }),
-    };
+    pub const fn unwatched() -> Self {
+        Self {
+            is_on: AtomicBool::new(false),
+            feed: Mutex::new(Feed {
+                queue: VecDeque::new(),
+                lost: [0; TYPES.len()],
+                wanted: [0; TYPES.len()],
+                is_delivering: false,
+            }),
+        }
+    }
 
     /// Returns true if a tool has a handle of a kind of event.
     #[inline(always)]
@@ -472,17 +474,19 @@ fn call_event(handler: Handler, instance: Handle, registration: Handle) {
     });
 }
 
-/// Tells the program that a registration is gone.
-pub fn call_free(registration: Handle, user_data: *mut c_void, function: *const c_void) {
+/// Tells the program that a registration is gone, by the function at an address that is not 0.
+pub fn call_free(registration: Handle, user_data: usize, address: usize) {
     type Function = unsafe extern "C" fn(Handle, c_int, *mut c_void);
 
-    if function.is_null() {
+    if address == 0 {
         return;
     }
+    let data = core::ptr::with_exposed_provenance_mut(user_data);
+    let pointer = core::ptr::with_exposed_provenance::<c_void>(address);
     // SAFETY: the program passed this address as such a function, not null.
-    let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
+    let function = unsafe { core::mem::transmute::<*const c_void, Function>(pointer) };
     // SAFETY: the arguments are those that MPI gives to it.
     call_program(Callback::Event, || unsafe {
-        function(registration, abi::MPI_T_CB_REQUIRE_NONE, user_data);
+        function(registration, abi::MPI_T_CB_REQUIRE_NONE, data);
     });
 }

@@ -207,7 +207,7 @@ pub static LIBRARY: Library = Library {
         booleans: None,
     }),
     tools: Mutex::new(Tools::UNUSED),
-    events: Events::UNWATCHED,
+    events: Events::unwatched(),
 };
 
 impl Library {

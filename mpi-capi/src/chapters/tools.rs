@@ -249,7 +249,9 @@ mpi! {
         event_registration: EventRegistration, user_data: Address, free_cb_function: EventFreeFn
     ) {
         tools()?.free_event(event_registration.0)?;
-        events::call_free(event_registration.0, user_data.0, free_cb_function.0);
+        let (data, function) = (user_data.0, free_cb_function.0);
+        events::call_free(
+            event_registration.0, data.expose_provenance(), function.expose_provenance());
         Ok(())
     }
 
