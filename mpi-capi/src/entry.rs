@@ -270,15 +270,15 @@ macro_rules! mpi {
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
-                let result =
-                    $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body);
-                if const { $crate::events::is_delivering(stringify!($symbol)) }
-                    && $crate::global::LIBRARY.events.is_on()
-                {
-                    $crate::events::deliver();
-                }
-                match result {
-                    Ok(()) => $crate::abi::MPI_SUCCESS,
+                match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
+                    Ok(()) => {
+                        if const { $crate::events::is_delivering(stringify!($symbol)) }
+                            && $crate::global::LIBRARY.events.is_on()
+                        {
+                            $crate::events::deliver();
+                        }
+                        $crate::abi::MPI_SUCCESS
+                    }
                     Err(error) => call.raise(error, &move |_line| {
                         $(
                             <$ty as $crate::entry::Arg<$width>>::show(

@@ -49,7 +49,7 @@ impl Delivery {
     #[inline(always)]
     pub(super) fn note_message(&self, step: MessageStep, envelope: &Envelope, bytes: u64) {
         if let Some(observer) = self.observer {
-            tell_of_message(observer, step, envelope, bytes);
+            tell_of_message(observer, step, *envelope, bytes);
         }
     }
 
@@ -57,13 +57,13 @@ impl Delivery {
     #[inline(always)]
     pub(super) fn note_receive(&mut self, pattern: &Pattern, request: Request) {
         if let Some(observer) = self.observer {
-            self.tell_of_receive(observer, pattern, request);
+            self.tell_of_receive(observer, *pattern, request);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn tell_of_receive(&mut self, observer: Observer, pattern: &Pattern, request: Request) {
+    fn tell_of_receive(&mut self, observer: Observer, pattern: Pattern, request: Request) {
         let event = MessageEvent {
             step: MessageStep::Posted,
             source: pattern.source,
@@ -80,7 +80,7 @@ impl Delivery {
 pub(super) fn tell_of_message(
     observer: Observer,
     step: MessageStep,
-    envelope: &Envelope,
+    envelope: Envelope,
     bytes: u64,
 ) {
     let event = MessageEvent {

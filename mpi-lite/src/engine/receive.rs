@@ -167,7 +167,7 @@ impl Delivery {
         let message = message.expect("an extracted message has its place");
         let (envelope, len) = (message.envelope, message.len);
         if let Some(observer) = self.observer {
-            tell_of_message(observer, MessageStep::Matched, &envelope, len);
+            tell_of_message(observer, MessageStep::Matched, envelope, len);
         }
         match replace(&mut message.body, Body::Dropped(Vec::new())) {
             Body::Held(inbound) => {
