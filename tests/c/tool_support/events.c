@@ -1,5 +1,5 @@
 /* ranks: 2; MPI 5.0 15.3.8 */
-/* Events through MPI_T: their names and elements, callbacks in order, lost events, wrong handles. */
+/* Events through MPI_T: names and elements, callbacks in order, lost events, wrong handles. */
 #include <stddef.h>
 
 #include "../check.h"
