@@ -62,7 +62,7 @@ link() { # place of the target, names beside it
 # A file without debug information, which goes to .debug and is found through a link in the file.
 place_stripped() { # name in BUILT, place below the root
     file=$work/$(basename "$2")
-    objcopy --strip-debug "$BUILT/$1" "$file"
+    objcopy --strip-unneeded "$BUILT/$1" "$file"
     if [ "${DEBUG:-yes}" != no ]; then
         objcopy --only-keep-debug "$BUILT/$1" "$file.debug"
         objcopy --add-gnu-debuglink="$file.debug" "$file"

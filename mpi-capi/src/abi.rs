@@ -19,43 +19,16 @@ const _: () = assert!(
     "handles are 64 bits wide in this library"
 );
 
-/// A constant's value as a plain number, for the tables that compare and name constants.
-trait Number {
-    fn number(self) -> i64;
-}
-
-impl Number for c_int {
-    fn number(self) -> i64 {
-        i64::from(self)
-    }
-}
-
-impl Number for i64 {
-    fn number(self) -> i64 {
-        self
-    }
-}
-
-impl Number for usize {
-    fn number(self) -> i64 {
-        self.cast_signed() as i64
-    }
-}
-
-impl Number for Handle {
-    fn number(self) -> i64 {
-        self.0.number()
-    }
-}
-
 /// The name of a predefined object. Handles of different kinds never share a value, apart from
 /// zero: the null handles of the tool interface have it, and so has what a program forgot to set.
 pub fn name_of(handle: Handle) -> Option<&'static str> {
     if handle.0 == 0 {
         return None;
     }
-    constants()
-        .find(|constant| constant.is_handle && constant.value == handle.number())
+    let number = handle.0 as i64;
+    CONSTANTS
+        .iter()
+        .find(|constant| constant.is_handle && constant.value == number)
         .map(|constant| constant.name)
 }
 
@@ -78,15 +51,14 @@ macro_rules! constants {
         )*
 
         /// Every constant, in the order of the standard's tables.
-        pub fn constants() -> impl Iterator<Item = Constant> {
-            [$(Constant {
-                name: stringify!($name),
-                value: $name.number(),
-                is_handle: constants!(@is_handle $kind),
-            }),*]
-            .into_iter()
-        }
+        pub static CONSTANTS: &[Constant] = &[$(Constant {
+            name: stringify!($name),
+            value: constants!(@number $kind $name),
+            is_handle: constants!(@is_handle $kind),
+        }),*];
     };
+    (@number Handle $name:ident) => { $name.0 as i64 };
+    (@number $kind:tt $name:ident) => { $name as i64 };
     (@value Handle $value:expr) => { Handle($value) };
     (@value $kind:tt $value:expr) => { $value };
     (@is_handle Handle) => { true };

@@ -123,6 +123,7 @@ impl LateCount {
     ///
     /// # Errors
     /// `MPI_ERR_COUNT` if it is negative.
+    #[inline(always)]
     pub fn get(self) -> Result<Count> {
         not_negative("the count", self.0)?;
         Ok(Count(self.0))
@@ -222,6 +223,7 @@ pub fn show_number(value: i64, name: &str, line: &mut String) {
     let constant = match name {
         "source" | "dest" | "root" if value == i64::from(abi::MPI_ANY_SOURCE) => "MPI_ANY_SOURCE",
         "source" | "dest" | "root" if value == i64::from(abi::MPI_PROC_NULL) => "MPI_PROC_NULL",
+        "root" if value == i64::from(abi::MPI_ROOT) => "MPI_ROOT",
         "tag" | "sendtag" | "recvtag" if value == i64::from(abi::MPI_ANY_TAG) => "MPI_ANY_TAG",
         _ => return append(line, format_args!("{name}={value}")),
     };
@@ -445,4 +447,9 @@ impl Value for Aint {
 impl Value for Int {
     type C = c_int;
     const NAME: &'static str = "int";
+}
+
+/// An index of an array whose length was an `int`.
+pub fn c_index(index: usize) -> c_int {
+    c_int::try_from(index).expect("below the length of an array of C")
 }

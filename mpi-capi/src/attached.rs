@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use mpi_lite::engine::{BufferOwner, Lane, Subject};
 
 use crate::abi::{self, Handle};
-use crate::args::{Address, BufferSize};
+use crate::args::{Address, BufferSize, Session};
 use crate::error::Result;
 use crate::request::{engine, handle_of};
 
@@ -42,4 +42,9 @@ pub fn flush(owner: BufferOwner) {
 /// Returns a request that completes when all messages that are buffered now are sent.
 pub fn iflush(owner: BufferOwner) -> Handle {
     handle_of(engine().with(|lane| lane.start_flush(owner)))
+}
+
+/// Forgets the buffer of a session that ends. Its messages go on: the copies are the library's.
+pub fn forget(session: &Session) {
+    engine().with(|lane| lane.end_session(session.number()));
 }

@@ -57,6 +57,66 @@ impl Declarator {
     }
 }
 
+/// The length of [`join`]'s text.
+pub const fn length(args: &[(Declarator, &str)]) -> usize {
+    let mut length = 0;
+    let mut at = 0;
+    while at < args.len() {
+        let (declarator, name) = args[at];
+        let Declarator {
+            base,
+            before,
+            after,
+        } = declarator;
+        let separator = if at == 0 { 0 } else { 2 };
+        length += separator + base.len() + before.len() + name.len() + after.len();
+        at += 1;
+    }
+    length
+}
+
+/// The declarations of arguments as one text, separated by `, `.
+pub const fn join<const LENGTH: usize>(args: &[(Declarator, &str)]) -> [u8; LENGTH] {
+    let mut text = [0; LENGTH];
+    let mut end = 0;
+    let mut at = 0;
+    while at < args.len() {
+        let (declarator, name) = args[at];
+        let separator = if at == 0 { "" } else { ", " };
+        let Declarator {
+            base,
+            before,
+            after,
+        } = declarator;
+        end = append(&mut text, end, separator);
+        end = append(&mut text, end, base);
+        end = append(&mut text, end, before);
+        end = append(&mut text, end, name);
+        end = append(&mut text, end, after);
+        at += 1;
+    }
+    text
+}
+
+const fn append(text: &mut [u8], end: usize, part: &str) -> usize {
+    let (_, room) = text.split_at_mut(end);
+    let (room, _) = room.split_at_mut(part.len());
+    room.copy_from_slice(part.as_bytes());
+    end + part.len()
+}
+
+/// The text of the declarations of arguments.
+macro_rules! parameters {
+    ($($arg:expr),*) => {{
+        const ARGS: &[($crate::entry::Declarator, &str)] = &[$($arg),*];
+        const TEXT: &[u8] = &$crate::entry::join::<{ $crate::entry::length(ARGS) }>(ARGS);
+        match core::str::from_utf8(TEXT) {
+            Ok(text) => text,
+            Err(_) => unreachable!(),
+        }
+    }};
+}
+
 /// An argument as C passes it.
 pub trait Arg<Width> {
     /// What C passes.
@@ -110,8 +170,9 @@ pub struct Entry {
     pub name: &'static str,
     /// The C type of the result.
     pub returns: &'static str,
-    /// Declarator and name of each argument.
-    pub args: &'static [(Declarator, &'static str)],
+    /// The declarations of the arguments, separated by `, `. They are text, not parts: a library
+    /// holds 664 of them.
+    pub parameters: &'static str,
     /// True if there is a body.
     pub implemented: bool,
     /// Shows the arguments that a record of this function holds.
@@ -271,19 +332,17 @@ macro_rules! mpi {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
-                    Ok(()) => {
-                        if const { $crate::events::is_delivering(stringify!($symbol)) }
-                            && $crate::global::LIBRARY.events.is_on()
-                        {
-                            $crate::events::deliver();
+                    Ok(()) => $crate::abi::MPI_SUCCESS,
+                    Err(error) => call.fail(error, &move |then| match then {
+                        $crate::raise::Then::Show(_line) => {
+                            $(
+                                <$ty as $crate::entry::Arg<$width>>::show(
+                                    $arg, stringify!($arg), _line);
+                            )*
+                            $crate::abi::MPI_SUCCESS
                         }
-                        $crate::abi::MPI_SUCCESS
-                    }
-                    Err(error) => call.raise(error, &move |_line| {
-                        $(
-                            <$ty as $crate::entry::Arg<$width>>::show(
-                                $arg, stringify!($arg), _line);
-                        )*
+                        // SAFETY: the caller's promises are passed on as they are.
+                        $crate::raise::Then::CallAgain => unsafe { profiled($($arg),*) },
                     }),
                 }
             }
@@ -305,8 +364,8 @@ macro_rules! mpi {
     }};
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {
         (|| {
-            $call.check_running()?;
             $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
+            $call.check_running()?;
             $(
                 // SAFETY: the caller of the C function keeps MPI's rules for this argument.
                 let $arg = unsafe {
@@ -323,10 +382,10 @@ macro_rules! mpi {
         &[$crate::entry::Entry {
             name: stringify!($symbol),
             returns: "int",
-            args: &[$((
+            parameters: $crate::entry::parameters!($((
                 <$ty as $crate::entry::Arg<$width>>::DECLARATION,
                 stringify!($arg),
-            )),*],
+            )),*),
             implemented: $crate::entry::mpi!(@implemented $body),
             show: {
                 #[expect(unsafe_code, reason = "a record is on the stack of a call of C")]
@@ -346,7 +405,12 @@ macro_rules! mpi {
                         }
                     )*
                 }
-                show
+                // Of functions that keep no record nothing is built.
+                if $crate::record::is_recorded(stringify!($symbol)) {
+                    show
+                } else {
+                    |_, _| ()
+                }
             },
         }]
     };
@@ -384,10 +448,10 @@ macro_rules! values {
         pub const VALUES: &[&[$crate::entry::Entry]] = &[$(&[$crate::entry::Entry {
             name: stringify!($name),
             returns: <$value as $crate::entry::Value>::NAME,
-            args: &[$((
+            parameters: $crate::entry::parameters!($((
                 <$ty as $crate::entry::Arg<$crate::entry::Small>>::DECLARATION,
                 stringify!($arg),
-            )),*],
+            )),*),
             implemented: true,
             show: |_, _| (),
         }]),*];
@@ -416,6 +480,19 @@ macro_rules! collectives {
             fn $read($($arg: $ty,)* $comm: &Comm) -> $crate::error::Result<$value> $body
         )*
 
+        /// The readers for functions that start or prepare an operation: calls of one copy.
+        mod apart {
+            use super::*;
+
+            $(
+                #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "C's argument lists")]
+                pub(super) fn $read($($arg: $ty,)* $comm: &Comm) -> $crate::error::Result<$value> {
+                    super::$read($($arg,)* $comm)
+                }
+            )*
+        }
+
         /// Functions that return when the operation is over.
         pub mod blocking {
             use super::*;
@@ -423,12 +500,7 @@ macro_rules! collectives {
             $crate::entry::mpi! {$(
                 $(#[$doc])*
                 fn $blocking $(| $blocking_c)? ($($arg: $ty,)* $comm: Comm) {
-                    let operation = $read($($arg,)* &$comm)?;
-                    let run = || $comm.lite.run(&operation);
-                    if $crate::global::LIBRARY.events.is_on() {
-                        return $crate::events::around(stringify!($blocking), &$comm.lite, &run);
-                    }
-                    Ok(run()?)
+                    Ok($comm.lite.run(&$read($($arg,)* &$comm)?)?)
                 }
             )*}
         }
@@ -442,7 +514,7 @@ macro_rules! collectives {
                 fn $nonblocking $(| $nonblocking_c)? (
                     $($arg: $ty,)* $comm: Comm, request: Out<Request>
                 ) {
-                    let started = $comm.lite.start($read($($arg,)* &$comm)?)?;
+                    let started = $comm.lite.start(apart::$read($($arg,)* &$comm)?)?;
                     request.set($crate::request::handle_of(started))
                 }
             )*}
@@ -459,7 +531,7 @@ macro_rules! collectives {
                 ) {
                     // No hint is known.
                     let _ = info;
-                    let planned = $comm.lite.plan($read($($arg,)* &$comm)?)?;
+                    let planned = $comm.lite.plan(apart::$read($($arg,)* &$comm)?)?;
                     request.set($crate::request::handle_of(planned))
                 }
             )*}
@@ -467,7 +539,7 @@ macro_rules! collectives {
     };
 }
 
-pub(crate) use {collectives, mpi, values};
+pub(crate) use {collectives, mpi, parameters, values};
 
 #[cfg(test)]
 mod tests {

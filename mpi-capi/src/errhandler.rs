@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "the program's error handlers are called")]
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
@@ -31,6 +32,30 @@ pub struct ErrhandlerObject {
     held_by_program: usize,
     /// Objects it is attached to.
     attached: usize,
+}
+
+/// The error handler of `MPI_FILE_NULL`. It is in charge of calls without a file, and at first of
+/// each file. Source: MPI 5.0, 14.7.
+#[derive(Debug)]
+pub struct FileDefault(AtomicUsize);
+
+impl FileDefault {
+    /// `MPI_ERRORS_RETURN`.
+    pub const fn initial() -> Self {
+        Self(AtomicUsize::new(abi::MPI_ERRORS_RETURN.0))
+    }
+
+    /// The error handler in charge.
+    pub fn get(&self) -> Handle {
+        Handle(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Puts another error handler in charge.
+    pub fn set(&self, handler: Handle) {
+        attach(handler);
+        let old = self.0.swap(handler.0, Ordering::Relaxed);
+        detach(Handle(old));
+    }
 }
 
 /// The C type of the program's handlers. Source: MPI 5.0, 9.3.

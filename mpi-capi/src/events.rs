@@ -4,19 +4,24 @@
 //! Events are put into one queue as they happen, perhaps with the lane locked. A call of the
 //! program delivers them before it returns, when nothing is locked: each callback may call MPI.
 //! One thread at a time delivers, so callbacks get the events in the order of their times.
+//!
+//! A call costs nothing more while no tool watches. Each call looks at the library's stage; if it
+//! is `Watched`, the call leaves its short way as a failed one does, and is made again by
+//! [`observe`].
 #![expect(unsafe_code, reason = "the program's callbacks are called")]
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::VecDeque;
 
-use mpi_lite::comm::Communicator;
-use mpi_lite::engine::{MessageEvent, MessageStep};
+use mpi_lite::comm::Call;
+use mpi_lite::engine::{self, MessageEvent, MessageStep, Observer};
 use mpi_lite::ids::Context;
 use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::global::LIBRARY;
 use crate::panic::{Callback, call_program};
 use crate::variables::{Tools, tools};
@@ -65,12 +70,8 @@ pub const TYPES: [EventType; 5] = [
         "A message comes without a receive.",
         MESSAGE,
     ),
-    event_type(
-        "collective_begin",
-        "A blocking collective begins.",
-        COLLECTIVE,
-    ),
-    event_type("collective_end", "A blocking collective ends.", COLLECTIVE),
+    event_type("collective_begin", "A collective begins.", COLLECTIVE),
+    event_type("collective_end", "A collective ends.", COLLECTIVE),
 ];
 
 const BEGIN: usize = 3;
@@ -82,7 +83,8 @@ const ROOM: usize = 24;
 /// What the source of events is called, and what it is.
 pub const SOURCE: (&str, &str) = ("process", "This process, with its clock in nanoseconds.");
 
-/// The blocking collectives; the element `operation` is a place in this list.
+/// The collectives, by their blocking functions; the element `operation` is a place in this list. A
+/// nonblocking or persistent `MPI_Alltoallw` has that of `MPI_Alltoallv`: their tasks are the same.
 const OPERATIONS: [&str; 22] = [
     "MPI_Allgather",
     "MPI_Allgatherv",
@@ -298,9 +300,8 @@ impl Events {
     }
 
     /// Returns true if a tool has a handle of a kind of event.
-    #[inline(always)]
     pub fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
+        self.is_on.load(Ordering::SeqCst)
     }
 
     /// Counts the registrations of each kind, and begins or ends to watch.
@@ -314,9 +315,10 @@ impl Events {
             feed.lost = [0; TYPES.len()];
         }
         drop(feed);
-        self.is_on.store(is_on, Ordering::Relaxed);
+        self.is_on.store(is_on, Ordering::SeqCst);
+        LIBRARY.watch(is_on);
         if let Some(process) = LIBRARY.own_process() {
-            let observer: Option<fn(&MessageEvent)> = if is_on { Some(note_message) } else { None };
+            let observer: Option<Observer> = if is_on { Some(note) } else { None };
             process.engine().with(|lane| lane.observe(observer));
         }
     }
@@ -325,8 +327,22 @@ impl Events {
 /// Begins to watch in a process that has just begun.
 pub fn attach() {
     if LIBRARY.events.is_on() {
+        LIBRARY.watch(true);
         let engine = LIBRARY.process().engine();
-        engine.with(|lane| lane.observe(Some(note_message)));
+        engine.with(|lane| lane.observe(Some(note)));
+    }
+}
+
+fn note(event: &engine::Event) {
+    match event {
+        engine::Event::Message(event) => note_message(event),
+        engine::Event::Collective(event) => {
+            let name = Call::operation_name(event.tag);
+            if let Some(operation) = name.and_then(operation_of) {
+                let kind = if event.is_end { END } else { BEGIN };
+                note_collective(kind, operation, event.context);
+            }
+        }
     }
 }
 
@@ -346,39 +362,74 @@ fn note_message(event: &MessageEvent) {
     LIBRARY.events.feed.lock().push(kind, bytes);
 }
 
-fn note_collective(kind: usize, name: &str, context: Context) {
-    let operation = OPERATIONS.iter().position(|known| *known == name);
-    let operation = operation.map_or(-1, crate::variables::number);
+fn note_collective(kind: usize, operation: c_int, context: Context) {
     let mut bytes = [0; ROOM];
     bytes[..4].copy_from_slice(&operation.to_ne_bytes());
     bytes[8..16].copy_from_slice(&u64::from(context.0).to_ne_bytes());
     LIBRARY.events.feed.lock().push(kind, bytes);
 }
 
-/// Runs the blocking collective `name` between its two events, and delivers.
-///
-/// # Errors
-/// Those of the collective.
-#[cold]
-#[inline(never)]
-pub fn around(
-    name: &str,
-    comm: &Communicator,
-    run: &dyn Fn() -> mpi_lite::error::Result<()>,
-) -> Result<()> {
-    note_collective(BEGIN, name, comm.context());
-    deliver();
-    let result = run();
-    note_collective(END, name, comm.context());
-    deliver();
-    Ok(result?)
+thread_local! {
+    /// This thread is in a call that is observed.
+    static IS_OBSERVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns true if a call of this symbol looks at its end whether there are events. A collective
-/// delivers by itself, and the tool interface delivers nothing.
-pub const fn is_delivering(symbol: &str) -> bool {
-    let is_tools = symbol.len() > 6 && symbol.as_bytes()[4] == b'T' && symbol.as_bytes()[5] == b'_';
-    !is_tools && !crate::entry::is_in(&OPERATIONS, symbol)
+/// A call that is observed. Ends also if a callback leaves it by an exception.
+struct Observation {
+    /// The call is made by a callback.
+    is_inner: bool,
+}
+
+impl Observation {
+    fn begin() -> Self {
+        let is_inner = IS_OBSERVED.replace(true);
+        Self { is_inner }
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        IS_OBSERVED.set(self.is_inner);
+    }
+}
+
+/// Lets a call go on that is observed. No other one goes on while a tool watches.
+///
+/// # Errors
+/// `Cause::Watched`: [`observe`] is to make the call again.
+#[cold]
+pub fn check_observed() -> Result<()> {
+    match IS_OBSERVED.get() {
+        true => Ok(()),
+        false => Err(Cause::Watched.into()),
+    }
+}
+
+/// Makes a call of the function `name`, and delivers what happens in it. A blocking collective is
+/// an event at its begin and at its end; `object` is what it is made on. Returns what the call
+/// returns.
+#[cold]
+pub fn observe(name: &str, object: Option<Handle>, call: &dyn Fn() -> c_int) -> c_int {
+    let _observation = Observation::begin();
+    let operation = operation_of(name.strip_suffix("_c").unwrap_or(name));
+    let comm = operation.and_then(|_| LIBRARY.comm(object?).ok());
+    let note = |kind| {
+        if let (Some(operation), Some(comm)) = (operation, &comm) {
+            note_collective(kind, operation, comm.lite.context());
+        }
+    };
+    note(BEGIN);
+    deliver();
+    let code = call();
+    note(END);
+    deliver();
+    code
+}
+
+/// The place of a blocking collective among the operations.
+fn operation_of(name: &str) -> Option<c_int> {
+    let place = OPERATIONS.iter().position(|known| *known == name);
+    place.map(crate::variables::number)
 }
 
 /// Calls the callbacks of all events that wait, unless a thread does so already. No lock is held.

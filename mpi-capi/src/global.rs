@@ -21,7 +21,7 @@ use crate::attributes::{Attributes, Keyvals};
 use crate::codes::Codes;
 use crate::comm::{CommObject, CommRef};
 use crate::entry::Symbol;
-use crate::errhandler::ErrhandlerObject;
+use crate::errhandler::{ErrhandlerObject, FileDefault};
 use crate::events::Events;
 use crate::generalized::Generalized;
 use crate::handle::{Key, Kind, Table, Unusable};
@@ -50,6 +50,8 @@ pub enum Stage {
     Forked,
     /// The job was aborted here; the program's exit handlers run.
     Ending,
+    /// As `Running`, and a tool watches events: calls are made under observation (`events`).
+    Watched,
 }
 
 impl Stage {
@@ -61,8 +63,14 @@ impl Stage {
             1 => Self::Running,
             2 => Self::After,
             3 => Self::Forked,
-            _ => Self::Ending,
+            4 => Self::Ending,
+            _ => Self::Watched,
         }
+    }
+
+    /// Returns true if the program may call MPI now.
+    pub fn is_running(self) -> bool {
+        matches!(self, Self::Running | Self::Watched)
     }
 }
 
@@ -147,6 +155,8 @@ pub struct Library {
     pub generalized: Mutex<Vec<(Handle, Generalized)>>,
     /// Sessions.
     pub sessions: Mutex<Table<Arc<SessionObject>>>,
+    /// The error handler of `MPI_FILE_NULL`.
+    pub file_errhandler: FileDefault,
     /// Info objects; MPI lets threads use them at any time.
     pub infos: Mutex<Table<InfoObject>>,
     /// Error classes and codes; MPI lets threads use them at any time.
@@ -197,6 +207,7 @@ pub static LIBRARY: Library = Library {
     serialized: Mutex::new(Vec::new()),
     generalized: Mutex::new(Vec::new()),
     sessions: Mutex::new(Table::new(Kind::Session)),
+    file_errhandler: FileDefault::initial(),
     infos: Mutex::new(Table::new(Kind::Info)),
     codes: Mutex::new(Codes::new()),
     errhandlers: Mutex::new(Table::new(Kind::Errhandler)),
@@ -215,6 +226,19 @@ impl Library {
     #[inline]
     pub fn stage(&self) -> Stage {
         Stage::of(self.stage.load(Ordering::Relaxed))
+    }
+
+    /// Calls are observed from now on, or no more.
+    pub fn watch(&self, is_on: bool) {
+        let (from, to) = match is_on {
+            true => (Stage::Running, Stage::Watched),
+            false => (Stage::Watched, Stage::Running),
+        };
+        // In another stage there are no calls.
+        let order = Ordering::SeqCst;
+        let _ = self
+            .stage
+            .compare_exchange(from as u8, to as u8, order, order);
     }
 
     /// The name of the MPI function in which this thread is.
@@ -401,7 +425,8 @@ impl Library {
     /// The handle of a datatype in the program.
     pub fn handle_of_type(&self, datatype: &data::Datatype) -> Handle {
         let known = match datatype {
-            data::Datatype::Basic(basic) => abi::constants()
+            data::Datatype::Basic(basic) => abi::CONSTANTS
+                .iter()
                 .find(|constant| constant.name == basic.name())
                 .map(|constant| Handle(constant.value as usize)),
             data::Datatype::Derived(_) => {
@@ -425,7 +450,7 @@ impl Library {
     pub fn own_process(&self) -> Option<&Process> {
         match self.stage() {
             Stage::Before | Stage::Forked => None,
-            Stage::Running | Stage::After | Stage::Ending => self.process.get(),
+            Stage::Running | Stage::Watched | Stage::After | Stage::Ending => self.process.get(),
         }
     }
 
@@ -500,7 +525,7 @@ impl Library {
             stdio::flush();
         }
         match self.process.get() {
-            Some(process) if self.stage() == Stage::Running => process.abort(code, line),
+            Some(process) if self.stage().is_running() => process.abort(code, line),
             _ if line.is_empty() => {}
             _ => self.print(line),
         }
@@ -511,7 +536,10 @@ impl Library {
 fn basics() -> Vec<Option<Option<data::Datatype>>> {
     let first = abi::MPI_DATATYPE_NULL.0 as i64 + 1;
     let mut places = Vec::new();
-    for constant in abi::constants().filter(|it| it.is_handle && it.value >= first) {
+    for constant in abi::CONSTANTS
+        .iter()
+        .filter(|it| it.is_handle && it.value >= first)
+    {
         let place = (constant.value - first) as usize;
         if places.len() <= place {
             places.resize(place + 1, None);

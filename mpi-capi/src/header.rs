@@ -25,30 +25,20 @@ pub fn prototypes() -> String {
 
 fn prototype(entry: &Entry, prefix: &str, text: &mut String) {
     let mut line = format!("{} {prefix}{}(", entry.returns, entry.name);
-    if entry.args.is_empty() {
-        line.push_str("void");
-    }
-    for (index, (declarator, name)) in entry.args.iter().enumerate() {
-        let comma = if index + 1 < entry.args.len() {
-            ","
-        } else {
-            ");"
-        };
-        let arg = format!(
-            "{}{}{name}{}{comma}",
-            declarator.base, declarator.before, declarator.after
-        );
+    let parameters = match entry.parameters {
+        "" => "void",
+        some => some,
+    };
+    for (index, parameter) in format!("{parameters});").split_inclusive(", ").enumerate() {
+        let arg = parameter.trim_end();
         let space = if index == 0 { "" } else { " " };
         if line.len() + space.len() + arg.len() > WIDTH {
             writeln!(text, "{line}").expect(INFALLIBLE);
             line = format!("    {arg}");
         } else {
             line.push_str(space);
-            line.push_str(&arg);
+            line.push_str(arg);
         }
-    }
-    if entry.args.is_empty() {
-        line.push_str(");");
     }
     writeln!(text, "{line}").expect(INFALLIBLE);
 }

@@ -165,7 +165,11 @@ impl Library {
             // the launcher reports an exit without an end of MPI.
             unsafe { libc::atexit(leave_at_exit) };
         }
-        let thread_level = self.allow_threads(uses, thread_level)?;
+        let asked = self.allow_threads(uses, thread_level)?;
+        let thread_level = match self.process().engine().is_threaded() {
+            true => abi::MPI_THREAD_MULTIPLE,
+            false => asked,
+        };
         let session = SessionObject::new(errhandler, thread_level);
         let handle = self.sessions.lock().insert(Arc::new(session));
         uses.sessions += 1;
@@ -276,7 +280,7 @@ fn fail_at_exit(error: &Error) -> ! {
 /// Runs in each process that the program forks. It shares the parent's sockets: a packet from it
 /// would take a number that the parent uses again, and both would wait for ever.
 extern "C" fn note_fork() {
-    if LIBRARY.stage() == Stage::Running {
+    if LIBRARY.stage().is_running() {
         LIBRARY.stage.store(Stage::Forked as u8, Ordering::Relaxed);
     }
 }

@@ -8,6 +8,7 @@ use core::ffi::c_int;
 use core::ops::Deref;
 use std::sync::Arc;
 
+use mpi_lite::engine::BufferOwner;
 use mpi_lite::{comm, data};
 
 use crate::abi::{self, Handle, LAST_RESERVED_HANDLE};
@@ -35,6 +36,11 @@ pub struct LateComm {
     pub handle: Handle,
     name: &'static str,
 }
+
+/// A communicator that matters only on some processes: looked at where it does. Errors of the call
+/// belong to another one.
+#[derive(Debug, Clone, Copy)]
+pub struct PeerComm(LateComm);
 
 /// A datatype that exists.
 #[derive(Debug, Clone)]
@@ -80,7 +86,7 @@ pub struct LateDatatype {
 #[derive(Debug, Clone, Copy)]
 pub struct Errhandler(pub Handle);
 
-/// A file.
+/// `MPI_FILE_NULL`: there are no other files yet.
 #[derive(Debug, Clone, Copy)]
 pub struct File(pub Handle);
 
@@ -91,6 +97,13 @@ pub struct Group {
     pub handle: Handle,
     /// Its members.
     pub lite: comm::Group,
+}
+
+/// A group that matters only on some processes: looked at where it does.
+#[derive(Debug, Clone, Copy)]
+pub struct LateGroup {
+    handle: Handle,
+    name: &'static str,
 }
 
 /// An info object that exists, or `MPI_INFO_NULL`.
@@ -126,7 +139,7 @@ pub struct Session {
     object: Arc<SessionObject>,
 }
 
-/// A window.
+/// `MPI_WIN_NULL`: there are no other windows yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Win(pub Handle);
 
@@ -176,6 +189,8 @@ objects! {
     Errhandler = "MPI_Errhandler", |_, _| {};
     File = "MPI_File", |_, _| {};
     Group = "MPI_Group", |_, _| {};
+    LateGroup = "MPI_Group", |_, _| {};
+    PeerComm = "MPI_Comm", |_, _| {}, false;
     Info = "MPI_Info", |_, _| {};
     Message = "MPI_Message", |_, _| {};
     Op = "MPI_Op", |_, _| {};
@@ -204,6 +219,22 @@ impl<W> Read<W> for Comm {
 impl<W> Read<W> for LateComm {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
         Ok(Self { handle: c, name })
+    }
+}
+
+impl<W> Read<W> for PeerComm {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self(LateComm { handle: c, name }))
+    }
+}
+
+impl PeerComm {
+    /// The communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` if it is null, foreign or freed.
+    pub fn get(self) -> Result<Comm> {
+        self.0.get()
     }
 }
 
@@ -255,6 +286,7 @@ impl LateDatatype {
     ///
     /// # Errors
     /// `MPI_ERR_TYPE` if it is null, foreign or freed.
+    #[inline(always)]
     pub fn get(self) -> Result<Datatype> {
         let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_TYPE);
@@ -400,13 +432,30 @@ impl<W> Read<W> for Op {
 
 impl<W> Read<W> for Group {
     unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        LateGroup { handle: c, name }.get()
+    }
+}
+
+impl<W> Read<W> for LateGroup {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        Ok(Self { handle: c, name })
+    }
+}
+
+impl LateGroup {
+    /// The group.
+    ///
+    /// # Errors
+    /// `MPI_ERR_GROUP` if it is null, foreign or freed.
+    pub fn get(self) -> Result<Group> {
+        let Self { handle, name } = self;
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_GROUP);
-        let lite = match c {
+        let lite = match handle {
             abi::MPI_GROUP_NULL => return Err(refuse(Unusable::Null("MPI_GROUP_NULL"))),
             abi::MPI_GROUP_EMPTY => comm::Group::from_members([].into()),
-            _ => LIBRARY.groups.lock().get(c).cloned().map_err(refuse)?,
+            _ => LIBRARY.groups.lock().get(handle).cloned().map_err(refuse)?,
         };
-        Ok(Self { handle: c, lite })
+        Ok(Group { handle, lite })
     }
 }
 
@@ -420,6 +469,26 @@ impl<W> Read<W> for Request {
 impl<W> Read<W> for Message {
     unsafe fn read(c: Handle, _name: &'static str, _call: &Call) -> Result<Self> {
         Ok(Self(c))
+    }
+}
+
+impl<W> Read<W> for File {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_FILE);
+        match c {
+            abi::MPI_FILE_NULL => Ok(Self(c)),
+            _ => Err(refuse(Unusable::Foreign(c))),
+        }
+    }
+}
+
+impl<W> Read<W> for Win {
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_WIN);
+        match c {
+            abi::MPI_WIN_NULL => Ok(Self(c)),
+            _ => Err(refuse(Unusable::Foreign(c))),
+        }
     }
 }
 
@@ -440,6 +509,18 @@ impl<W> Read<W> for Session {
         let refuse = |what| Error::of_handle(name, what, abi::MPI_ERR_SESSION);
         let object = LIBRARY.session(c).map_err(refuse)?;
         Ok(Self { handle: c, object })
+    }
+}
+
+impl Session {
+    /// Its number, not 0. Another session that is open has another one.
+    pub fn number(&self) -> u64 {
+        self.handle.0 as u64
+    }
+
+    /// Names the buffer that the program attaches to the session.
+    pub fn buffers(&self) -> BufferOwner {
+        BufferOwner::Session(self.number())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::codes;
 use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
+use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
 
 /// One running call of a C function.
@@ -18,6 +19,15 @@ pub struct Call {
     symbol: &'static Symbol,
     /// The object that the call is made on, or the handler of what it makes.
     object: Cell<Option<Handle>>,
+}
+
+/// What the entry of a function does for a call that did not take its short way.
+#[derive(Debug)]
+pub enum Then<'a> {
+    /// It appends the arguments to the line of an error.
+    Show(&'a mut String),
+    /// It makes the call once more; the result is that of the call.
+    CallAgain,
 }
 
 /// The error handler that applies, and the object that it gets.
@@ -72,6 +82,7 @@ impl Call {
         }
         match LIBRARY.stage() {
             Stage::Running => Ok(()),
+            Stage::Watched => events::check_observed(),
             Stage::Before => Err(Cause::BeforeInit.into()),
             Stage::After => Err(Cause::AfterFinalize.into()),
             Stage::Forked => Err(Cause::InForkedChild.into()),
@@ -88,11 +99,23 @@ impl Call {
         Err(Cause::Unsupported.into())
     }
 
+    /// Ends a call that did not take its short way: it failed, or a tool watches and the call is
+    /// made again under observation. Returns what the C function returns.
+    #[cold]
+    pub fn fail(self, error: Error, then: &dyn Fn(Then<'_>) -> c_int) -> c_int {
+        if error.is_of_watch() {
+            let again = || then(Then::CallAgain);
+            return events::observe(self.symbol.name, self.object.get(), &again);
+        }
+        self.raise(error, &|line| {
+            then(Then::Show(line));
+        })
+    }
+
     /// Hands the error to the handler in charge; returns what the C function returns.
     ///
     /// `show` appends the arguments of the call; it runs only if a line is printed.
-    #[cold]
-    pub fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
+    fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
         let code = self.code_of(&error);
         if error.is_of_stage() {
             self.stop(&error, &|_| {});
@@ -135,8 +158,11 @@ impl Call {
             return None;
         }
         if self.symbol.name.starts_with("MPI_File_") {
-            // MPI 5.0, 14.7: files start with MPI_ERRORS_RETURN, and there are no others yet.
-            return None;
+            // MPI 5.0, 14.7: without a file it is that of MPI_FILE_NULL. There are no others yet.
+            return Some(InCharge {
+                handler: LIBRARY.file_errhandler.get(),
+                object: abi::MPI_FILE_NULL,
+            });
         }
         let noted = error.comm().or_else(|| self.object.get());
         let noted = noted.and_then(InCharge::of);

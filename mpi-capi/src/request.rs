@@ -9,7 +9,7 @@ use mpi_lite::ids::Context;
 use mpi_lite::slab;
 
 use crate::abi::{self, Handle};
-use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests};
+use crate::args::{Int, Length, Out, OutInts, OutStatus, OutStatuses, Requests, c_index};
 use crate::error::{Cause, Error, Result};
 use crate::generalized;
 use crate::global::LIBRARY;
@@ -200,7 +200,12 @@ fn failed(error: LiteError, context: Option<Context>) -> Error {
 /// The handle is none, or stale.
 #[inline(always)]
 pub fn wait(handle: Handle) -> Result<Done> {
-    let completion = engine().wait(key(handle)?).map_err(stale(handle))?;
+    let key = key(handle)?;
+    if key == Some(engine::Request::SENT) {
+        engine().wait_for_sent();
+        return Ok(done(handle, Completion::SENT));
+    }
+    let completion = engine().wait(key).map_err(stale(handle))?;
     Ok(done(handle, completion))
 }
 
@@ -526,11 +531,6 @@ impl Several {
             .set(found.map_or(abi::MPI_UNDEFINED, c_index))?;
         endings.settle()
     }
-}
-
-/// An index of an array whose length was an `int`.
-pub fn c_index(index: usize) -> c_int {
-    c_int::try_from(index).expect("below the length of an array of C")
 }
 
 /// Starts a persistent request.

@@ -7,6 +7,7 @@ use mpi_lite::comm::Group;
 
 use crate::abi::{self, Handle};
 use crate::errhandler;
+use crate::error::{Error, Result};
 use crate::global::LIBRARY;
 use crate::info::InfoObject;
 
@@ -69,10 +70,17 @@ const LEVELS: [(c_int, &[u8]); 4] = [
 
 /// The level of threads that the hints of a new session ask for; without one,
 /// `MPI_THREAD_SINGLE`.
-pub fn thread_level(hints: &InfoObject) -> c_int {
-    let asked = hints.get(THREAD_LEVEL).ok().flatten();
-    let level = LEVELS.iter().find(|(_, name)| Some(*name) == asked);
-    level.map_or(abi::MPI_THREAD_SINGLE, |(level, _)| *level)
+///
+/// # Errors
+/// `MPI_ERR_INFO_VALUE` if the hint names no level.
+pub fn thread_level(hints: &InfoObject) -> Result<c_int> {
+    let Some(asked) = hints.get(THREAD_LEVEL).ok().flatten() else {
+        return Ok(abi::MPI_THREAD_SINGLE);
+    };
+    let known = LEVELS.iter().find(|(_, name)| *name == asked);
+    let why = "the hint thread_level is not the name of a level of threads";
+    let unknown = || Error::new(abi::MPI_ERR_INFO_VALUE, why);
+    known.map(|(level, _)| *level).ok_or_else(unknown)
 }
 
 /// A set of processes that every process can name.

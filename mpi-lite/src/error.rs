@@ -159,6 +159,9 @@ pub enum Cause {
         /// Its rank in `MPI_COMM_WORLD`.
         rank: u32,
     },
+    /// A communicator that the call does not take.
+    #[error("{0}")]
+    Communicator(&'static str),
     /// An argument outside of what the call takes.
     #[error("{0}")]
     Argument(&'static str),
@@ -272,6 +275,7 @@ pub enum Class {
     Topology,
     Dims,
     Arg,
+    Comm,
     Truncate,
     ProcAborted,
     NoMem,
@@ -303,6 +307,7 @@ impl Cause {
             Self::Group { .. } => Class::Group,
             Self::Op { .. } => Class::Op,
             Self::Topology { .. } => Class::Topology,
+            Self::Communicator(_) => Class::Comm,
             Self::Dims(_) => Class::Dims,
             Self::Argument(_)
             | Self::Partition { .. }

@@ -5,6 +5,12 @@
 /// The greatest tag, `MPI_TAG_UB`.
 pub const TAG_MAX: i32 = i32::MAX;
 
+/// The root of a collective on an inter-communicator, as the root itself names it: `MPI_ROOT`.
+pub const ROOT: i32 = -4;
+
+/// The root of such a collective, as the others on the side of the root name it: `MPI_PROC_NULL`.
+pub const NOT_THE_ROOT: i32 = -3;
+
 /// A process, as engine and links know it: its place in the table of peers (`peers`), which also
 /// knows its rank in `MPI_COMM_WORLD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -76,14 +76,22 @@ mpi! {
         types::attributes(&datatype).set(datatype.handle, type_keyval.0, attribute_val.0)
     }
 
+    /// Makes an attribute key for windows. MPI 5.0, 7.7.3.
     fn MPI_Win_create_keyval(
         win_copy_attr_fn: WinCopyFn, win_delete_attr_fn: WinDeleteFn, win_keyval: Out<Int>,
         extra_state: Address
-    );
+    ) {
+        let functions = (win_copy_attr_fn.0, win_delete_attr_fn.0);
+        win_keyval.set(create(Owner::Win, functions, extra_state)?)
+    }
 
     fn MPI_Win_delete_attr(win: Win, win_keyval: Int);
 
-    fn MPI_Win_free_keyval(win_keyval: InOut<Int>);
+    /// Forbids new uses of a key. MPI 5.0, 7.7.3.
+    fn MPI_Win_free_keyval(win_keyval: InOut<Int>) {
+        LIBRARY.keyvals.lock().free(win_keyval.value.0, Owner::Win)?;
+        win_keyval.set(abi::MPI_KEYVAL_INVALID)
+    }
 
     fn MPI_Win_get_attr(win: Win, win_keyval: Int, attribute_val: OutAddress, flag: Out<Flag>);
 

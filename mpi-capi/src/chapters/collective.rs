@@ -2,6 +2,7 @@
 
 use mpi_lite::coll::{self, Input, reduce_local};
 use mpi_lite::data::Buffer;
+use mpi_lite::ids;
 
 use crate::abi;
 use crate::args::*;
@@ -34,7 +35,7 @@ collectives! {
         recvcounts: Counts, displs: Displs, recvtype: Datatype, ..., comm
     ) -> coll::Allgatherv {
         let send = sendbuf.input(sendcount, sendtype)?;
-        let places = Blocks { counts: recvcounts, displs, processes: comm.lite.size() };
+        let places = Blocks { counts: recvcounts, displs, processes: comm.lite.group().size() };
         let receive = recvbuf.blocks(places, &recvtype)?;
         Ok(coll::Allgatherv { send, receive })
     }
@@ -73,7 +74,7 @@ collectives! {
         sendbuf: SendPtr, sendcounts: Counts, sdispls: Displs, sendtype: LateDatatype,
         recvbuf: RecvPtr, recvcounts: Counts, rdispls: Displs, recvtype: Datatype, ..., comm
     ) -> coll::Alltoallw {
-        let processes = comm.lite.size();
+        let processes = comm.lite.group().size();
         let places = Blocks { counts: recvcounts, displs: rdispls, processes };
         let receive = recvbuf.blocks(places, &recvtype)?;
         let send = match sendbuf.is_in_place() {
@@ -94,7 +95,7 @@ collectives! {
         sendbuf: SendPtr, sendcounts: Counts, sdispls: Displs, sendtypes: Datatypes,
         recvbuf: RecvPtr, recvcounts: Counts, rdispls: Displs, recvtypes: Datatypes, ..., comm
     ) -> coll::Alltoallw {
-        let processes = comm.lite.size();
+        let processes = comm.lite.group().size();
         let places = Blocks { counts: recvcounts, displs: rdispls, processes };
         let receive = recvbuf.blocks_of(places, recvtypes)?;
         let send = match sendbuf.is_in_place() {
@@ -123,10 +124,13 @@ collectives! {
     MPI_Ibcast | MPI_Ibcast_c,
     MPI_Bcast_init | MPI_Bcast_init_c
     => fn bcast(
-        buffer: RecvPtr, count: Count, datatype: Datatype, root: Root, ..., comm
+        buffer: RecvPtr, count: LateCount, datatype: LateDatatype, root: Root, ..., comm
     ) -> coll::Bcast {
-        let _ = comm;
-        Ok(coll::Bcast { buffer: buffer.all(count, &datatype)?, root: root.0 })
+        let buffer = match Part::of(comm, root).is_idle() {
+            false => buffer.all(count.get()?, &datatype.get()?)?,
+            true => Buffer::of_bytes(&mut []),
+        };
+        Ok(coll::Bcast { buffer, root: root.0 })
     }
 
     /// Reduces the elements of all lower ranks. MPI 5.0, 6.11.2.
@@ -153,8 +157,12 @@ collectives! {
         sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
         recvcount: LateCount, recvtype: LateDatatype, root: Root, ..., comm
     ) -> coll::Gather {
-        let send = sendbuf.input_at(is_root(comm, root), sendcount, sendtype)?;
-        let receive = match is_root(comm, root) {
+        let part = Part::of(comm, root);
+        let send = match part.gives {
+            true => sendbuf.input_at(part.is_root, sendcount, sendtype)?,
+            false => Input::InPlace,
+        };
+        let receive = match part.is_root {
             true => Some(recvbuf.all(recvcount.get()?, &recvtype.get()?)?),
             false => None,
         };
@@ -169,9 +177,13 @@ collectives! {
         sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
         recvcounts: Counts, displs: Displs, recvtype: LateDatatype, root: Root, ..., comm
     ) -> coll::Gatherv {
-        let send = sendbuf.input_at(is_root(comm, root), sendcount, sendtype)?;
-        let places = Blocks { counts: recvcounts, displs, processes: comm.lite.size() };
-        let receive = match is_root(comm, root) {
+        let part = Part::of(comm, root);
+        let send = match part.gives {
+            true => sendbuf.input_at(part.is_root, sendcount, sendtype)?,
+            false => Input::InPlace,
+        };
+        let places = Blocks { counts: recvcounts, displs, processes: comm.lite.group().size() };
+        let receive = match part.is_root {
             true => Some(recvbuf.blocks(places, &recvtype.get()?)?),
             false => None,
         };
@@ -183,15 +195,22 @@ collectives! {
     MPI_Ireduce | MPI_Ireduce_c,
     MPI_Reduce_init | MPI_Reduce_init_c
     => fn reduce(
-        sendbuf: SendPtr, recvbuf: RecvPtr, count: Count, datatype: Datatype, op: Op, root: Root,
-        ..., comm
+        sendbuf: SendPtr, recvbuf: RecvPtr, count: LateCount, datatype: LateDatatype, op: Op,
+        root: Root, ..., comm
     ) -> coll::Reduce {
-        let (send, receive) = match is_root(comm, root) {
-            true => {
+        let part = Part::of(comm, root);
+        if part.is_idle() {
+            let send = Input::InPlace;
+            return Ok(coll::Reduce { send, receive: None, op: op.lite, root: root.0 });
+        }
+        let (count, datatype) = (count.get()?, datatype.get()?);
+        let (send, receive) = match (part.is_root, part.gives) {
+            (true, true) => {
                 let (send, receive) = reduction(sendbuf, recvbuf, count, &datatype)?;
                 (send, Some(receive))
             }
-            false => (Input::Buffer(sendbuf.all(count, &datatype)?), None),
+            (true, false) => (Input::InPlace, Some(recvbuf.all(count, &datatype)?)),
+            (false, _) => (Input::Buffer(sendbuf.all(count, &datatype)?), None),
         };
         Ok(coll::Reduce { send, receive, op: op.lite, root: root.0 })
     }
@@ -244,8 +263,12 @@ collectives! {
         sendbuf: SendPtr, sendcount: LateCount, sendtype: LateDatatype, recvbuf: RecvPtr,
         recvcount: LateCount, recvtype: LateDatatype, root: Root, ..., comm
     ) -> coll::Scatter {
-        let receive = recvbuf.input_at(is_root(comm, root), recvcount, recvtype)?;
-        let send = match is_root(comm, root) {
+        let part = Part::of(comm, root);
+        let receive = match part.gives {
+            true => recvbuf.input_at(part.is_root, recvcount, recvtype)?,
+            false => Input::InPlace,
+        };
+        let send = match part.is_root {
             true => Some(sendbuf.all(sendcount.get()?, &sendtype.get()?)?),
             false => None,
         };
@@ -260,9 +283,13 @@ collectives! {
         sendbuf: SendPtr, sendcounts: Counts, displs: Displs, sendtype: LateDatatype,
         recvbuf: RecvPtr, recvcount: LateCount, recvtype: LateDatatype, root: Root, ..., comm
     ) -> coll::Scatterv {
-        let receive = recvbuf.input_at(is_root(comm, root), recvcount, recvtype)?;
-        let places = Blocks { counts: sendcounts, displs, processes: comm.lite.size() };
-        let send = match is_root(comm, root) {
+        let part = Part::of(comm, root);
+        let receive = match part.gives {
+            true => recvbuf.input_at(part.is_root, recvcount, recvtype)?,
+            false => Input::InPlace,
+        };
+        let places = Blocks { counts: sendcounts, displs, processes: comm.lite.group().size() };
+        let send = match part.is_root {
             true => Some(sendbuf.blocks(places, &sendtype.get()?)?),
             false => None,
         };
@@ -299,9 +326,39 @@ mpi! {
     }
 }
 
-fn is_root(comm: &Comm, root: Root) -> bool {
-    u32::try_from(root.0) == Ok(comm.lite.rank())
+/// Which arguments of a call with a root count at this process.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Those of the root.
+    is_root: bool,
+    /// Those of each process that the root deals with: all, or those of the other side of an
+    /// intercommunicator.
+    gives: bool,
 }
+
+impl Part {
+    #[inline(always)]
+    fn of(comm: &Comm, root: Root) -> Self {
+        match comm.lite.is_inter() {
+            false => Self {
+                is_root: u32::try_from(root.0) == Ok(comm.lite.rank()),
+                gives: true,
+            },
+            true => Self {
+                is_root: root.0 == abi::MPI_ROOT,
+                gives: root.0 >= 0,
+            },
+        }
+    }
+
+    /// Returns true if no argument counts.
+    #[inline(always)]
+    fn is_idle(self) -> bool {
+        !self.is_root && !self.gives
+    }
+}
+
+const _: () = assert!(abi::MPI_ROOT == ids::ROOT && abi::MPI_PROC_NULL == ids::NOT_THE_ROOT);
 
 /// What a reduction takes and where its result goes.
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use mpi_lite::comm::{Communicator, Comparison};
+use mpi_lite::comm::{self, Bridge, Communicator, Comparison};
 use mpi_lite::world::hardware;
 
 use crate::abi::{self, Handle};
@@ -35,12 +35,7 @@ mpi! {
         let _ = info;
         errhandler::check(errhandler.0, Serves::Comm)?;
         let made = LIBRARY.process().create_from_group(&group.lite, stringtag.bytes())?;
-        let is_stranger = made.is_none() && group.lite.size() > 0;
-        if is_stranger {
-            return Err(Error::new(abi::MPI_ERR_GROUP, "this process is not in the group"));
-        }
-        let register = |made| CommObject::register_first(made, errhandler.0);
-        newcomm.set(made.map_or(abi::MPI_COMM_NULL, register))
+        newcomm.set(first_handle(made, &group, errhandler)?)
     }
 
     /// Makes a communicator of a part of another's processes; collective over that part.
@@ -82,9 +77,10 @@ mpi! {
         resultlen.set(comm_name.set(&name, abi::MPI_MAX_OBJECT_NAME as usize)?)
     }
 
-    /// The processes of a communicator. MPI 5.0, 7.3.2.
+    /// The processes of a communicator; of an intercommunicator, those of this side. MPI 5.0,
+    /// 7.3.2.
     fn MPI_Comm_group(comm: Comm, group: Out<Group>) {
-        group.set(super::groups::insert(comm.lite.group().clone()))
+        group.set(super::groups::insert(comm.lite.local_group().clone()))
     }
 
     /// Starts to make a communicator of the same processes. The attributes are copied at once;
@@ -106,9 +102,15 @@ mpi! {
         rank.set(c_rank(comm.lite.rank()))
     }
 
-    fn MPI_Comm_remote_group(comm: Comm, group: Out<Group>);
+    /// The processes on the other side of an intercommunicator. MPI 5.0, 7.6.1.
+    fn MPI_Comm_remote_group(comm: Comm, group: Out<Group>) {
+        group.set(super::groups::insert(other_side(&comm)?.clone()))
+    }
 
-    fn MPI_Comm_remote_size(comm: Comm, size: Out<Int>);
+    /// The number of processes on the other side of an intercommunicator. MPI 5.0, 7.6.1.
+    fn MPI_Comm_remote_size(comm: Comm, size: Out<Int>) {
+        size.set(c_rank(other_side(&comm)?.size()))
+    }
 
     /// Gives hints: they are taken and not followed. MPI 5.0, 7.4.4.
     fn MPI_Comm_set_info(comm: Comm, info: Info) {
@@ -159,23 +161,42 @@ mpi! {
         newcomm.set(handle_of(&comm, made))
     }
 
-    /// Sets `flag` to true if a communicator is an intercommunicator: none is yet. MPI 5.0, 7.6.1.
+    /// Sets `flag` to true if a communicator is an intercommunicator. MPI 5.0, 7.6.1.
     fn MPI_Comm_test_inter(comm: Comm, flag: Out<Flag>) {
-        let _ = comm;
-        flag.set(false)
+        flag.set(comm.lite.is_inter())
     }
 
+    /// Makes an intercommunicator of two communicators; collective over both. MPI 5.0, 7.6.2.
     fn MPI_Intercomm_create(
-        local_comm: Comm, local_leader: Rank, peer_comm: Comm, remote_leader: Rank, tag: Tag,
+        local_comm: Comm, local_leader: Rank, peer_comm: PeerComm, remote_leader: Rank, tag: Tag,
         newintercomm: Out<Comm>
-    );
+    ) {
+        let bridge = || -> Result<Bridge> {
+            let communicator = peer_comm.get()?.lite.clone();
+            Ok(Bridge { communicator, remote_leader: remote_leader.0, tag: tag.0 })
+        };
+        let made = local_comm.lite.connect(local_leader.0, bridge)?;
+        newintercomm.set(local_comm.register(made))
+    }
 
+    /// Makes an intercommunicator of two groups; collective over both. MPI 5.0, 7.6.2.
     fn MPI_Intercomm_create_from_groups(
-        local_group: Group, local_leader: Rank, remote_group: Group, remote_leader: Rank,
-        stringtag: Text, info: Info, errhandler: Errhandler, newintercomm: Out<Comm>
-    );
+        local_group: Group, local_leader: Rank, remote_group: LateGroup, remote_leader: Rank,
+        stringtag: Text, info: Info, errhandler: FirstErrhandler, newintercomm: Out<Comm>
+    ) {
+        let _ = info;
+        errhandler::check(errhandler.0, Serves::Comm)?;
+        let local = (&local_group.lite, local_leader.0);
+        let remote = || -> Result<_> { Ok((remote_group.get()?.lite, remote_leader.0)) };
+        let made = LIBRARY.process().connect_groups(local, remote, stringtag.bytes())?;
+        newintercomm.set(first_handle(made, &local_group, errhandler)?)
+    }
 
-    fn MPI_Intercomm_merge(intercomm: Comm, high: Flag, newintracomm: Out<Comm>);
+    /// Makes an intracommunicator of both sides of an intercommunicator. MPI 5.0, 7.6.2.
+    fn MPI_Intercomm_merge(intercomm: Comm, high: Flag, newintracomm: Out<Comm>) {
+        let made = intercomm.lite.merge(high.0)?;
+        newintracomm.set(intercomm.register(made))
+    }
 
     /// The name of a datatype; predefined ones, and `MPI_DATATYPE_NULL`, have MPI's as long as they
     /// get no other. MPI 5.0, 7.8.
@@ -193,7 +214,11 @@ mpi! {
         Ok(())
     }
 
-    fn MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: Out<Int>);
+    /// The name of `MPI_WIN_NULL`: there are no other windows yet. MPI 5.0, 7.8.
+    fn MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: Out<Int>) {
+        let _ = win;
+        resultlen.set(win_name.set(b"MPI_WIN_NULL", abi::MPI_MAX_OBJECT_NAME as usize)?)
+    }
 
     fn MPI_Win_set_name(win: Win, win_name: Text);
 }
@@ -274,6 +299,34 @@ fn machine() -> u32 {
 /// The handle of a communicator made from `parent`, null where this process is not in it.
 pub(super) fn handle_of(parent: &Comm, made: Option<Communicator>) -> Handle {
     made.map_or(abi::MPI_COMM_NULL, |made| parent.register(made))
+}
+
+/// The handle of a communicator that was made of a group, null if the group is empty.
+fn first_handle(
+    made: Option<Communicator>,
+    group: &Group,
+    errhandler: FirstErrhandler,
+) -> Result<Handle> {
+    let is_stranger = made.is_none() && group.lite.size() > 0;
+    if is_stranger {
+        return Err(Error::new(
+            abi::MPI_ERR_GROUP,
+            "this process is not in the group",
+        ));
+    }
+    let register = |made| CommObject::register_first(made, errhandler.0);
+    Ok(made.map_or(abi::MPI_COMM_NULL, register))
+}
+
+/// The other side of an intercommunicator.
+fn other_side(comm: &Comm) -> Result<&comm::Group> {
+    match comm.lite.is_inter() {
+        true => Ok(comm.lite.group()),
+        false => Err(Error::new(
+            abi::MPI_ERR_COMM,
+            "the communicator is no intercommunicator",
+        )),
+    }
 }
 
 fn duplicate(comm: &Comm) -> Result<Handle> {

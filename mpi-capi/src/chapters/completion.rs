@@ -4,7 +4,7 @@
 use crate::abi::{self, Handle};
 use crate::args::*;
 use crate::error::Result;
-use crate::request::{self, Found, Several, c_index};
+use crate::request::{self, Found, Several};
 
 mpi! {
     /// Tries to cancel an operation that has not started. MPI 5.0, 3.8.4.

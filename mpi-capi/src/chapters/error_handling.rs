@@ -68,7 +68,10 @@ mpi! {
         resultlen.set(string.set(&text, abi::MPI_MAX_ERROR_STRING as usize)?)
     }
 
-    fn MPI_File_call_errhandler(fh: File, errorcode: Int);
+    /// Calls the error handler of a file. MPI 5.0, 9.5.
+    fn MPI_File_call_errhandler(fh: File, errorcode: Int) {
+        call_handler(LIBRARY.file_errhandler.get(), fh.0, errorcode.0)
+    }
 
     /// Makes an error handler for files. MPI 5.0, 9.3.3.
     fn MPI_File_create_errhandler(
@@ -77,9 +80,21 @@ mpi! {
         errhandler.set(errhandler::create(file_errhandler_fn.0, Serves::File)?)
     }
 
-    fn MPI_File_get_errhandler(file: File, errhandler: Out<Errhandler>);
+    /// The error handler of a file; that of `MPI_FILE_NULL` is the default one. MPI 5.0, 9.3.3.
+    fn MPI_File_get_errhandler(file: File, errhandler: Out<Errhandler>) {
+        let _ = file;
+        let handler = LIBRARY.file_errhandler.get();
+        errhandler::hold(handler);
+        errhandler.set(handler)
+    }
 
-    fn MPI_File_set_errhandler(file: File, errhandler: Errhandler);
+    /// Puts an error handler in charge of a file. MPI 5.0, 9.3.3.
+    fn MPI_File_set_errhandler(file: File, errhandler: Errhandler) {
+        let _ = file;
+        errhandler::check(errhandler.0, Serves::File)?;
+        LIBRARY.file_errhandler.set(errhandler.0);
+        Ok(())
+    }
 
     /// Takes an added error class away. MPI 5.0, 9.5.
     fn MPI_Remove_error_class(errorclass: Int) {

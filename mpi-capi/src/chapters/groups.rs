@@ -38,14 +38,15 @@ mpi! {
 
     /// The processes of a set; the null handle if there is no set of this name. MPI 5.0, 7.3.2.
     fn MPI_Group_from_session_pset(session: Session, pset_name: Text, newgroup: Out<Group>) {
-        let _ = session;
         let set = ProcessSet::named(pset_name.bytes());
-        newgroup.set(set.map_or(abi::MPI_GROUP_NULL, |set| insert(set.group())))
+        let group = |set: ProcessSet| set.group().in_session(session.number());
+        newgroup.set(set.map_or(abi::MPI_GROUP_NULL, |set| insert(group(set))))
     }
 
     /// The members of these ranks in this order. MPI 5.0, 7.3.2.
     fn MPI_Group_incl(group: Group, n: Length, ranks: Ints, newgroup: Out<Group>) {
-        newgroup.set(insert_members(members_of(&group, ranks_of(n, ranks)?)?))
+        let members = members_of(&group, ranks_of(n, ranks)?)?;
+        newgroup.set(insert_members(&group, members))
     }
 
     /// The members of the first that are in the second. MPI 5.0, 7.3.2.
@@ -62,7 +63,8 @@ mpi! {
 
     /// The members of these ranges of ranks in this order. MPI 5.0, 7.3.2.
     fn MPI_Group_range_incl(group: Group, n: Length, ranges: Ranges, newgroup: Out<Group>) {
-        newgroup.set(insert_members(members_of(&group, ranks_of_ranges(n, ranges)?)?))
+        let members = members_of(&group, ranks_of_ranges(n, ranges)?)?;
+        newgroup.set(insert_members(&group, members))
     }
 
     /// This process's rank, or `MPI_UNDEFINED`. MPI 5.0, 7.3.1.
@@ -101,7 +103,9 @@ mpi! {
         let mut members = group1.lite.members().to_vec();
         let more = group2.lite.members().iter().filter(|it| !group1.lite.members().contains(it));
         members.extend(more);
-        newgroup.set(insert_members(members))
+        // The empty group is in no session.
+        let first = if group1.lite.size() > 0 { &group1 } else { &group2 };
+        newgroup.set(insert_members(first, members))
     }
 }
 
@@ -113,20 +117,14 @@ pub(super) fn insert(group: comm::Group) -> Handle {
     }
 }
 
-fn insert_members(members: Vec<PeerId>) -> Handle {
-    insert(comm::Group::from_members(members.into()))
+/// Gives a handle to a group of `members` in the session of `group`.
+fn insert_members(group: &Group, members: Vec<PeerId>) -> Handle {
+    insert(group.lite.with_members(members.into()))
 }
 
 fn select(group: &Group, is_in: impl Fn(PeerId) -> bool) -> Handle {
-    insert_members(
-        group
-            .lite
-            .members()
-            .iter()
-            .copied()
-            .filter(|member| is_in(*member))
-            .collect(),
-    )
+    let members = group.lite.members().iter().copied();
+    insert_members(group, members.filter(|member| is_in(*member)).collect())
 }
 
 fn ranks_of(n: Length, ranks: Ints) -> Result<Vec<i32>> {

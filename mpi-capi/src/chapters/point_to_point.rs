@@ -267,17 +267,32 @@ mpi! {
         Ok(())
     }
 
+    /// Gives the library room for the buffered sends of a session's communicators. MPI 5.0, 3.6.
     fn MPI_Session_attach_buffer | MPI_Session_attach_buffer_c(
-        session: Session, buffer: Address, size: Count
-    );
+        session: Session, buffer: Address, size: BufferSize
+    ) {
+        attached::attach(session.buffers(), buffer, size)
+    }
 
+    /// Takes that room back when all of its messages are sent. MPI 5.0, 3.6.
     fn MPI_Session_detach_buffer | MPI_Session_detach_buffer_c(
         session: Session, buffer_addr: OutAddress, size: Out<Count>
-    );
+    ) {
+        let (buffer, len) = attached::detach(session.buffers())?;
+        buffer_addr.set(buffer);
+        size.set(len)
+    }
 
-    fn MPI_Session_flush_buffer(session: Session);
+    /// Waits until all messages in the session's buffer are sent. MPI 5.0, 3.6.
+    fn MPI_Session_flush_buffer(session: Session) {
+        attached::flush(session.buffers());
+        Ok(())
+    }
 
-    fn MPI_Session_iflush_buffer(session: Session, request: Out<Request>);
+    /// Starts to wait until the messages in the session's buffer are sent. MPI 5.0, 3.6.
+    fn MPI_Session_iflush_buffer(session: Session, request: Out<Request>) {
+        request.set(attached::iflush(session.buffers()))
+    }
 
     /// Sends in synchronous mode: complete when the receive has started. MPI 5.0, 3.4.
     fn MPI_Ssend | MPI_Ssend_c(

@@ -4,6 +4,7 @@ use core::ffi::c_int;
 
 use crate::abi;
 use crate::args::*;
+use crate::attached;
 use crate::errhandler::{self, Serves};
 use crate::error::Error;
 use crate::global::{LIBRARY, Stage, Thread};
@@ -101,6 +102,7 @@ mpi! {
     /// Ends a session. What was made in it and not freed may not be used any more.
     /// MPI 5.0, 11.3.1.
     fn MPI_Session_finalize(session: InOut<Session>) {
+        attached::forget(&session.value);
         LIBRARY.close_session(session.value.handle);
         session.set(abi::MPI_SESSION_NULL)
     }
@@ -113,11 +115,11 @@ mpi! {
     /// The name of a set of processes by its number. `pset_len` becomes the room that the name
     /// needs; if it was 0, only that. MPI 5.0, 11.3.2.
     fn MPI_Session_get_nth_pset(
-        session: Session, info: Info, n: Length, pset_len: InOut<Int>, pset_name: TextOut
+        session: Session, info: Info, n: Int, pset_len: InOut<Int>, pset_name: TextOut
     ) {
         let _ = (session, info);
-        let set = ProcessSet::ALL.get(n.0 as usize);
-        let why = "n is not below the number of process sets";
+        let set = usize::try_from(n.0).ok().and_then(|n| ProcessSet::ALL.get(n));
+        let why = "n is negative, or not below the number of process sets";
         let name = set.ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?.name();
         let room = usize::try_from(pset_len.value.0)
             .map_err(|_| Error::new(abi::MPI_ERR_ARG, "pset_len is negative"))?;
@@ -147,7 +149,7 @@ mpi! {
     /// Begins a session; joins the job if it is the first use of MPI. MPI 5.0, 11.3.1.
     fn MPI_Session_init(info: Info, errhandler: FirstErrhandler, session: Out<Session>) {
         errhandler::check(errhandler.0, Serves::Session)?;
-        let level = session::thread_level(&info.to_object());
+        let level = session::thread_level(&info.to_object())?;
         session.set(LIBRARY.open_session(errhandler.0, level)?)
     }
 

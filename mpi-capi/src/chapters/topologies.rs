@@ -219,6 +219,7 @@ mpi! {
 }
 
 fn cartesian(comm: &Comm) -> Result<&Cartesian> {
+    require_intra(comm)?;
     match comm.lite.topology() {
         Some(Topology::Cartesian(grid)) => Ok(grid),
         _ => Err(no("Cartesian topology")),
@@ -226,6 +227,7 @@ fn cartesian(comm: &Comm) -> Result<&Cartesian> {
 }
 
 fn graph(comm: &Comm) -> Result<&Graph> {
+    require_intra(comm)?;
     match comm.lite.topology() {
         Some(Topology::Graph(graph)) => Ok(graph),
         _ => Err(no("graph topology")),
@@ -233,6 +235,7 @@ fn graph(comm: &Comm) -> Result<&Graph> {
 }
 
 fn distributed(comm: &Comm) -> Result<&Distributed> {
+    require_intra(comm)?;
     match comm.lite.topology() {
         Some(Topology::Distributed(own)) => Ok(own),
         _ => Err(no("distributed graph topology")),
@@ -244,8 +247,20 @@ fn no(wanted: &'static str) -> Error {
     Lite::Topology { wanted }.into()
 }
 
+/// Checks that the processes can be arranged.
+fn require_intra(comm: &Comm) -> Result<()> {
+    match comm.lite.is_inter() {
+        true => Err(Error::new(
+            abi::MPI_ERR_COMM,
+            "an intercommunicator has no topology",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Reads a grid for the processes of `comm`.
 fn read_grid(comm: &Comm, ndims: Int, dims: Ints, periods: Ints) -> Result<Cartesian> {
+    require_intra(comm)?;
     let ndims = not_negative("ndims", ndims, abi::MPI_ERR_DIMS)?;
     let (dims, periods) = (read(dims, ndims)?, read_flags(periods, ndims)?);
     Ok(Cartesian::new(&dims, &periods, comm.lite.size())?)
@@ -253,6 +268,7 @@ fn read_grid(comm: &Comm, ndims: Int, dims: Ints, periods: Ints) -> Result<Carte
 
 /// Reads a graph for the processes of `comm`.
 fn read_graph(comm: &Comm, nnodes: Int, index: Ints, edges: Ints) -> Result<Graph> {
+    require_intra(comm)?;
     let nnodes = not_negative("nnodes", nnodes, abi::MPI_ERR_ARG)?;
     let index = read(index, nnodes)?;
     let count = not_negative(

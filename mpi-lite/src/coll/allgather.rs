@@ -1,12 +1,13 @@
 //! Gathering to all processes. Source: MPI 5.0, 6.7.
 
+use super::between::{exchange_with_each, given};
 use super::buffers::{
     Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fits, keep, lay_down, parts,
 };
 use super::choose::{self, Spread};
 use super::collective::{Begun, Collective};
 use super::exchange;
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -35,6 +36,20 @@ impl Collective for Allgather {
         check_fits(&self.send, &self.receive)?;
         let places = Given::Equal(&self.receive, members.all as u32);
         places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        let own = given(&self.send)?;
+        own.check()?;
+        check_blocks(&self.receive, others)?;
+        let places = Given::Equal(&self.receive, others as u32);
+        places.refuse_overlap(Some(Given::Equal(own, 1)), SEND_IN_PLACE)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let places = parts(&self.receive, sides.remote.all());
+        let blocks = vec![given(&self.send)?.clone(); places.len()];
+        exchange_with_each(sides, &blocks, &places).await
     }
 
     fn begin<'a, P: Peers>(
@@ -89,6 +104,19 @@ impl Collective for Allgatherv {
         check_fits(&self.send, &self.receive[members.here])?;
         let places = Given::Each(&self.receive);
         places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        let own = given(&self.send)?;
+        own.check()?;
+        check_each(&self.receive, others)?;
+        let places = Given::Each(&self.receive);
+        places.refuse_overlap(Some(Given::Equal(own, 1)), SEND_IN_PLACE)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let blocks = vec![given(&self.send)?.clone(); self.receive.len()];
+        exchange_with_each(sides, &blocks, &self.receive).await
     }
 
     fn begin<'a, P: Peers>(

@@ -1,12 +1,14 @@
 //! Reduction to all processes. Source: MPI 5.0, 6.9.6.
 
+use super::bcast::broadcast_in_full;
+use super::between::given;
 use super::buffers::{Input, keep, split};
 use super::choose::{self, Reduction, nearness};
 use super::collective::{Begun, Collective};
 use super::partial::{Partial, fold};
-use super::reduce::check_operands;
+use super::reduce::{check_operands, swap_results};
 use super::{allgather, shared};
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::Result;
 
@@ -42,6 +44,20 @@ impl Collective for Allreduce {
     #[inline]
     fn check(&self, _members: Members) -> Result<()> {
         check_operands(&self.send, &self.receive, &self.op)
+    }
+
+    fn check_between(&self, _members: Members, _others: usize) -> Result<()> {
+        given(&self.send)?;
+        check_operands(&self.send, &self.receive, &self.op)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let own = given(&self.send)?;
+        if own.count() == 0 {
+            return Ok(());
+        }
+        swap_results(sides, (own, &self.op), &self.receive).await?;
+        broadcast_in_full(&sides.local, &self.receive, 0).await
     }
 
     #[inline]

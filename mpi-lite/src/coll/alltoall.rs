@@ -1,14 +1,15 @@
 //! Exchange between all processes. Source: MPI 5.0, 6.8.
 
+use super::between::{NOT_IN_PLACE, exchange_with_each, given};
 use super::buffers::{
     Given, Input, SEND_IN_PLACE, check_blocks, check_each, check_fits, keep, lay_down, parts,
 };
 use super::choose::{self, Exchange, Nearness, nearness};
 use super::collective::{Begun, Collective};
 use super::exchange;
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
-use crate::error::Result;
+use crate::error::{Cause, Result};
 
 /// Sends block r of `send` to rank r, and receives rank r's block for this process into block r of
 /// `receive`.
@@ -39,6 +40,20 @@ impl Collective for Alltoall {
         check_fits(&self.send, &self.receive)?;
         let places = Given::Equal(&self.receive, members.all as u32);
         places.refuse_overlap(Given::by(&self.send, members.all), SEND_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        let own = given(&self.send)?;
+        check_blocks(own, others)?;
+        check_blocks(&self.receive, others)?;
+        let places = Given::Equal(&self.receive, others as u32);
+        places.refuse_overlap(Given::by(&self.send, others), SEND_IN_PLACE)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let of_each = |all| parts(all, sides.remote.all());
+        let (blocks, places) = (of_each(given(&self.send)?), of_each(&self.receive));
+        exchange_with_each(sides, &blocks, &places).await
     }
 
     fn begin<'a, P: Peers>(
@@ -100,6 +115,18 @@ impl Collective for Alltoallw {
         let own = Input::Buffer(send[members.here].clone());
         check_fits(&own, &self.receive[members.here])?;
         Given::Each(&self.receive).refuse_overlap(Some(Given::Each(send)), SEND_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        let blocks = self.send.as_ref().ok_or(Cause::Argument(NOT_IN_PLACE))?;
+        check_each(blocks, others)?;
+        check_each(&self.receive, others)?;
+        Given::Each(&self.receive).refuse_overlap(Some(Given::Each(blocks)), SEND_IN_PLACE)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let blocks = self.send.as_deref().unwrap_or_default();
+        exchange_with_each(sides, blocks, &self.receive).await
     }
 
     fn begin<'a, P: Peers>(

@@ -1,9 +1,9 @@
 //! Barrier. Source: MPI 5.0, 6.3.
 
 use super::choose::{self, Synchronisation, nearness};
-use super::collective::{Begun, Collective};
+use super::collective::{Begun, Collective, complete};
 use super::shared;
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -22,6 +22,21 @@ impl Collective for Barrier {
     #[inline]
     fn check(&self, _members: Members) -> Result<()> {
         Ok(())
+    }
+
+    fn check_between(&self, _members: Members, _others: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// The sides tell each other when all of their processes have come.
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        complete(self.begin(&sides.local)).await?;
+        let nothing = Buffer::of_bytes(&mut []);
+        if sides.local.here() == 0 {
+            let (send, receive) = ((0, &nothing), (0, &nothing));
+            sides.remote.exchange(send, receive).await?;
+        }
+        complete(self.begin(&sides.local)).await
     }
 
     #[inline]

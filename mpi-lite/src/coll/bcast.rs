@@ -1,11 +1,12 @@
 //! Broadcast. Source: MPI 5.0, 6.4.
 
+use super::between::Role;
 use super::buffers::split;
 use super::choose::{self, Broadcast, nearness};
-use super::collective::{Begun, Collective};
+use super::collective::{Begun, Collective, complete};
 use super::tree::lowest_bit;
 use super::{allgather, scatter, shared};
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -34,6 +35,21 @@ impl Collective for Bcast {
         self.buffer.check().map(drop)
     }
 
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        match Role::checked(self.root, others)? {
+            Role::Idle => Ok(()),
+            _ => self.buffer.check().map(drop),
+        }
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        match Role::of(self.root) {
+            Role::Root => sides.remote.send(0, &self.buffer).await,
+            Role::Idle => Ok(()),
+            Role::Other(root) => take_from(sides, root, &self.buffer).await,
+        }
+    }
+
     #[inline]
     fn begin<'a, P: Peers>(
         &'a self,
@@ -44,7 +60,7 @@ impl Collective for Bcast {
 }
 
 /// Sends the root's `buffer` to all.
-#[inline]
+#[inline(always)]
 pub(super) fn broadcast<'a, P: Peers>(
     peers: &'a P,
     buffer: &'a Buffer,
@@ -64,6 +80,23 @@ pub(super) fn broadcast<'a, P: Peers>(
             _ => binomial(peers, buffer, root).await,
         }
     }))
+}
+
+/// Sends the root's `buffer` to all, as a part of another operation.
+pub(super) async fn broadcast_in_full(
+    peers: &impl Peers,
+    buffer: &Buffer,
+    root: usize,
+) -> Result<()> {
+    complete(broadcast(peers, buffer, root)).await
+}
+
+/// Gives all processes of this side what `root` on the other one sends to the first of them.
+async fn take_from<P: Peers>(sides: &Sides<P>, root: usize, buffer: &Buffer) -> Result<()> {
+    if sides.local.here() == 0 {
+        sides.remote.receive(root, buffer).await?;
+    }
+    broadcast_in_full(&sides.local, buffer, 0).await
 }
 
 /// Binomial tree over the distance from the root: a process receives from the one without its

@@ -4,11 +4,12 @@
 //! and so on. It can be checked without any effect, and its algorithm can begin as often as it is
 //! called. So one value serves a blocking, a nonblocking and a persistent call.
 
+use std::future::ready;
 use std::sync::Arc;
 
-use crate::comm::{Call, Communicator, Members, Peers, TaskPeers, drive};
+use crate::comm::{Call, Communicator, Members, Peers, Sides, TaskPeers, drive};
 use crate::engine::{Request, Work};
-use crate::error::Result;
+use crate::error::{Cause, Result};
 
 /// An operation that has begun: what is left of it, if anything is. What goes without messages is
 /// done.
@@ -34,6 +35,24 @@ pub trait Collective: Send + Sync + 'static {
     #[doc(hidden)]
     fn check(&self, members: Members) -> Result<()>;
 
+    /// Reports each error that one process can see in the arguments of a call on an
+    /// inter-communicator. `members` are those of this side; `others` is the number of processes
+    /// on the other one. Has no effects.
+    #[doc(hidden)]
+    fn check_between(&self, members: Members, others: usize) -> Result<()> {
+        let _ = (members, others);
+        let why = "the operation is not defined for intercommunicators";
+        Err(Cause::Communicator(why).into())
+    }
+
+    /// Carries out the operation between the sides of an inter-communicator. The arguments are
+    /// checked.
+    #[doc(hidden)]
+    fn between<P: Peers>(&self, sides: &Sides<P>) -> impl Future<Output = Result<()>> + Send {
+        let _ = sides;
+        ready(Ok(()))
+    }
+
     /// Begins the operation among `peers`. The arguments are checked.
     #[doc(hidden)]
     fn begin<'a, P: Peers>(
@@ -51,12 +70,24 @@ pub(super) fn finish(begun: Begun<impl Future<Output = Result<()>>>) -> Result<(
     }
 }
 
-/// Carries out an operation beside the program.
-async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<()> {
-    match collective.begin(&peers)? {
+/// What is left of an operation in the midst of another one.
+pub(super) async fn complete(begun: Begun<impl Future<Output = Result<()>> + Send>) -> Result<()> {
+    match begun? {
         Some(rest) => rest.await,
         None => Ok(()),
     }
+}
+
+/// Carries out an operation beside the program.
+async fn go_on<C: Collective>(collective: Arc<C>, peers: TaskPeers) -> Result<()> {
+    let peers = match peers.into_sides() {
+        Ok(sides) => {
+            let done = collective.between(&sides).await;
+            return done.map_err(|error| sides.give_up(error));
+        }
+        Err(peers) => peers,
+    };
+    complete(collective.begin(&peers)).await
 }
 
 fn work<C: Collective>(collective: Arc<C>) -> impl FnOnce(TaskPeers) -> Work {
@@ -77,8 +108,30 @@ impl Communicator {
     /// Source: MPI 5.0, 6.2.
     #[inline]
     pub fn run<C: Collective>(&self, collective: &C) -> Result<()> {
+        if let Some(local) = self.local() {
+            return self.run_between(local, collective);
+        }
         collective.check(self.members())?;
         finish(collective.begin(&self.within(collective.call())))
+    }
+
+    /// Carries out an operation between the sides of this inter-communicator; `local` is this one.
+    #[cold]
+    fn run_between<C: Collective>(&self, local: &Self, collective: &C) -> Result<()> {
+        let call = self.check(collective)?;
+        let sides = self.sides(local, call);
+        drive(collective.between(&sides)).map_err(|error| sides.give_up(error))
+    }
+
+    /// Checks the arguments of an operation. Returns the call.
+    fn check<C: Collective>(&self, collective: &C) -> Result<Call> {
+        if !self.is_inter() {
+            collective.check(self.members())?;
+            return Ok(collective.call());
+        }
+        collective.check_between(self.members(), self.group().size() as usize)?;
+        // Each side, and each process of the root's side, names the root in another way.
+        Ok(collective.call().without_root())
     }
 
     /// Starts an operation. The request completes with it, with the errors of
@@ -88,9 +141,9 @@ impl Communicator {
     /// Those of the operation's arguments: then nothing was started.
     ///
     /// Source: MPI 5.0, 6.12.
+    #[inline(never)]
     pub fn start<C: Collective>(&self, collective: C) -> Result<Request> {
-        collective.check(self.members())?;
-        let (call, calls_program) = (collective.call(), collective.calls_program());
+        let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         Ok(self.start_call(call, calls_program, work(Arc::new(collective))))
     }
 
@@ -102,9 +155,9 @@ impl Communicator {
     /// process called something else; `Cause::Lost`.
     ///
     /// Source: MPI 5.0, 6.13.
+    #[inline(never)]
     pub fn plan<C: Collective>(&self, collective: C) -> Result<Request> {
-        collective.check(self.members())?;
-        let (call, calls_program) = (collective.call(), collective.calls_program());
+        let (call, calls_program) = (self.check(&collective)?, collective.calls_program());
         let collective = Arc::new(collective);
         self.plan_call(call, calls_program, move |peers| {
             work(Arc::clone(&collective))(peers)

@@ -1,5 +1,6 @@
 //! Gathering to one process. Source: MPI 5.0, 6.5.
 
+use super::between::{Role, given, receive_from_each};
 use super::buffers::{
     Given, Input, SEND_IN_PLACE, at_root, check_blocks, check_each, check_fits, keep, lay_down,
     parts,
@@ -7,7 +8,7 @@ use super::buffers::{
 use super::choose::{self, Rooted};
 use super::collective::{Begun, Collective};
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -41,6 +42,25 @@ impl Collective for Gather {
         check_fits(&self.send, receive)?;
         let places = Given::Equal(receive, members.all as u32);
         places.refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        match Role::checked(self.root, others)? {
+            Role::Root => check_blocks(at_root(self.receive.as_ref())?, others),
+            Role::Idle => Ok(()),
+            Role::Other(_) => given(&self.send)?.check().map(drop),
+        }
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        match Role::of(self.root) {
+            Role::Root => {
+                let receive = at_root(self.receive.as_ref())?;
+                receive_from_each(sides, &parts(receive, sides.remote.all())).await
+            }
+            Role::Idle => Ok(()),
+            Role::Other(root) => sides.remote.send(root, given(&self.send)?).await,
+        }
     }
 
     fn begin<'a, P: Peers>(
@@ -89,6 +109,25 @@ impl Collective for Gatherv {
         check_each(receive, members.all)?;
         check_fits(&self.send, &receive[members.here])?;
         Given::Each(receive).refuse_overlap(Given::by(&self.send, 1), SEND_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        match Role::checked(self.root, others)? {
+            Role::Root => check_each(at_root(self.receive.as_ref())?, others),
+            Role::Idle => Ok(()),
+            Role::Other(_) => given(&self.send)?.check().map(drop),
+        }
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        match Role::of(self.root) {
+            Role::Root => {
+                let receive = at_root(self.receive.as_ref())?;
+                receive_from_each(sides, receive).await
+            }
+            Role::Idle => Ok(()),
+            Role::Other(root) => sides.remote.send(root, given(&self.send)?).await,
+        }
     }
 
     fn begin<'a, P: Peers>(

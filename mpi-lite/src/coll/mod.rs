@@ -19,6 +19,7 @@ mod allreduce;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod between;
 mod buffers;
 mod choose;
 mod collective;

@@ -1,12 +1,13 @@
 //! Reduction to one process, and within one. Source: MPI 5.0, 6.9.1 and 6.9.7.
 
+use super::between::{Role, given};
 use super::buffers::{Given, Input, SEND_IN_PLACE, at_root, check_counts};
 use super::choose::{self, Collection, nearness};
 use super::collective::{Begun, Collective};
 use super::partial::{Partial, fold};
 use super::shared;
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::engine::AtSite;
 use crate::error::{Cause, Result};
@@ -49,6 +50,27 @@ impl Collective for Reduce {
         let own = self.send.required()?;
         own.check()?;
         self.op.check(own.datatype())
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        let elements = match Role::checked(self.root, others)? {
+            Role::Root => at_root(self.receive.as_ref())?,
+            Role::Idle => return Ok(()),
+            Role::Other(_) => given(&self.send)?,
+        };
+        elements.check()?;
+        self.op.check(elements.datatype())
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        match Role::of(self.root) {
+            Role::Root => match at_root(self.receive.as_ref())? {
+                place if place.count() == 0 => Ok(()),
+                place => sides.remote.receive(0, place).await,
+            },
+            Role::Idle => Ok(()),
+            Role::Other(root) => reduce_for(sides, root, (given(&self.send)?, &self.op)).await,
+        }
     }
 
     #[inline]
@@ -107,6 +129,34 @@ pub(super) async fn to_root(
         return shared::reduce(at_site, own, None, (op, root));
     }
     by_messages(peers, own, None, (op, root)).await
+}
+
+/// Reduces the elements of this side and sends the result to `root` on the other one.
+async fn reduce_for<P: Peers>(
+    sides: &Sides<P>,
+    root: usize,
+    (own, op): (&Buffer, &Op),
+) -> Result<()> {
+    match to_root(&sides.local, own, (op, 0)).await? {
+        Some(result) => sides.remote.send(root, result.buffer()).await,
+        None => Ok(()),
+    }
+}
+
+/// Reduces the elements of this side, and those of the other. The first process of this side
+/// receives the result of the other one into `place`.
+pub(super) async fn swap_results<P: Peers>(
+    sides: &Sides<P>,
+    (own, op): (&Buffer, &Op),
+    place: &Buffer,
+) -> Result<()> {
+    match to_root(&sides.local, own, (op, 0)).await? {
+        Some(result) => {
+            let (send, receive) = ((0, result.buffer()), (0, place));
+            sides.remote.exchange(send, receive).await
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the site of the processes, if they share memory and there is little to reduce.

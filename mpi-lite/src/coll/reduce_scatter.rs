@@ -1,10 +1,11 @@
 //! Reduction whose result is scattered. Source: MPI 5.0, 6.10.
 
+use super::between::given;
 use super::buffers::{Given, Input, SEND_IN_PLACE};
 use super::collective::{Begun, Collective};
 use super::partial::Partial;
 use super::{reduce, scatter};
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::{Buffer, Op};
 use crate::error::{Cause, Result};
 
@@ -65,6 +66,17 @@ impl Collective for ReduceScatter {
         check(&self.send, &self.receive, (total, own), &self.op)
     }
 
+    /// The counts are those of this side. Their sum is the same on both.
+    fn check_between(&self, members: Members, _others: usize) -> Result<()> {
+        given(&self.send)?;
+        self.check(members)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let own = given(&self.send)?;
+        scatter_theirs(sides, own, (&self.receive, &self.counts), &self.op).await
+    }
+
     fn begin<'a, P: Peers>(
         &'a self,
         peers: &'a P,
@@ -92,6 +104,18 @@ impl Collective for ReduceScatterBlock {
     fn check(&self, members: Members) -> Result<()> {
         let total = self.count.checked_mul(members.all as u64);
         check(&self.send, &self.receive, (total, self.count), &self.op)
+    }
+
+    /// The counts are those of this side. Their sum is the same on both.
+    fn check_between(&self, members: Members, _others: usize) -> Result<()> {
+        given(&self.send)?;
+        self.check(members)
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        let own = given(&self.send)?;
+        let counts = vec![self.count; sides.local.all()];
+        scatter_theirs(sides, own, (&self.receive, &counts), &self.op).await
     }
 
     fn begin<'a, P: Peers>(
@@ -144,6 +168,28 @@ pub(super) async fn reduce_scatter(
         return Ok(());
     }
     scatter::direct(peers, &place, blocks.as_deref(), 0).await
+}
+
+/// Reduces the vectors of each side and gives each process its part of the other side's result.
+async fn scatter_theirs<P: Peers>(
+    sides: &Sides<P>,
+    own: &Buffer,
+    (receive, counts): (&Buffer, &[u64]),
+    op: &Op,
+) -> Result<()> {
+    let whole = own.part(0, counts.iter().sum());
+    if whole.count() == 0 {
+        return Ok(());
+    }
+    let theirs = match sides.local.here() {
+        0 => Some(Partial::room(&whole)?),
+        _ => None,
+    };
+    let place = theirs.as_ref().map_or(&whole, Partial::buffer);
+    reduce::swap_results(sides, (&whole, op), place).await?;
+    let blocks = theirs.as_ref().map(|theirs| blocks_of(theirs, counts));
+    let place = receive.part(0, counts[sides.local.here()]);
+    scatter::direct(&sides.local, &place, blocks.as_deref(), 0).await
 }
 
 /// The part of each process in the result.

@@ -1,5 +1,6 @@
 //! Scattering from one process. Source: MPI 5.0, 6.6.
 
+use super::between::{Role, given, send_to_each};
 use super::buffers::{
     Given, Input, RECEIVE_IN_PLACE, at_root, check_blocks, check_each, check_room, keep, lay_down,
     parts,
@@ -7,7 +8,7 @@ use super::buffers::{
 use super::choose::{self, Rooted};
 use super::collective::{Begun, Collective};
 use super::tree::lowest_bit;
-use crate::comm::{Call, Members, Operation, Peers};
+use crate::comm::{Call, Members, Operation, Peers, Sides};
 use crate::data::Buffer;
 use crate::error::Result;
 
@@ -40,6 +41,25 @@ impl Collective for Scatter {
         check_room(&self.receive, send)?;
         let blocks = Given::Equal(send, members.all as u32);
         blocks.refuse_overlap(Given::by(&self.receive, 1), RECEIVE_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        match Role::checked(self.root, others)? {
+            Role::Root => check_blocks(at_root(self.send.as_ref())?, others),
+            Role::Idle => Ok(()),
+            Role::Other(_) => given(&self.receive)?.check().map(drop),
+        }
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        match Role::of(self.root) {
+            Role::Root => {
+                let send = at_root(self.send.as_ref())?;
+                send_to_each(sides, &parts(send, sides.remote.all())).await
+            }
+            Role::Idle => Ok(()),
+            Role::Other(root) => sides.remote.receive(root, given(&self.receive)?).await,
+        }
     }
 
     fn begin<'a, P: Peers>(
@@ -88,6 +108,25 @@ impl Collective for Scatterv {
         check_each(send, members.all)?;
         check_room(&self.receive, &send[members.here])?;
         Given::Each(send).refuse_overlap(Given::by(&self.receive, 1), RECEIVE_IN_PLACE)
+    }
+
+    fn check_between(&self, _members: Members, others: usize) -> Result<()> {
+        match Role::checked(self.root, others)? {
+            Role::Root => check_each(at_root(self.send.as_ref())?, others),
+            Role::Idle => Ok(()),
+            Role::Other(_) => given(&self.receive)?.check().map(drop),
+        }
+    }
+
+    async fn between<P: Peers>(&self, sides: &Sides<P>) -> Result<()> {
+        match Role::of(self.root) {
+            Role::Root => {
+                let send = at_root(self.send.as_ref())?;
+                send_to_each(sides, send).await
+            }
+            Role::Idle => Ok(()),
+            Role::Other(root) => sides.remote.receive(root, given(&self.receive)?).await,
+        }
     }
 
     fn begin<'a, P: Peers>(

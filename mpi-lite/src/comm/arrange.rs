@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::context::Agreement;
-use super::{Call, Communicator, Group, Peers, drive};
+use super::{Call, Communicator, Peers, drive};
 use crate::data::Buffer;
 use crate::error::{Cause, Error, Result};
 use crate::topology::{Cartesian, Distributed, EdgeList, Topology, words_of_parts};
@@ -29,6 +29,7 @@ impl Communicator {
         &self,
         topology: core::result::Result<Topology, E>,
     ) -> core::result::Result<Option<Self>, E> {
+        self.require_intra()?;
         let peers = self.within(Call::CREATE);
         let words = topology.as_ref().map_or(REFUSED, Topology::words);
         let agreement = drive(self.agree(&peers, words))?;
@@ -39,7 +40,7 @@ impl Communicator {
             return Ok(None);
         }
         let members = &self.group().members()[..size as usize];
-        let group = Group::from_members(members.into());
+        let group = self.group().with_members(members.into());
         let topology = Some(Arc::new(topology));
         Ok(Some(self.derive(&agreement, group, self.rank(), topology)))
     }
@@ -58,6 +59,7 @@ impl Communicator {
         &self,
         edges: core::result::Result<EdgeList, E>,
     ) -> core::result::Result<Self, E> {
+        self.require_intra()?;
         let peers = self.within(Call::CREATE);
         let words = edges.as_ref().map_or(REFUSED, EdgeList::words);
         let agreement = drive(self.agree(&peers, words))?;
@@ -95,7 +97,8 @@ impl Communicator {
             .filter(|((part, _), _)| *part == own)
             .collect();
         members.sort_unstable_by_key(|(place, _)| *place);
-        let group = Group::from_members(members.iter().map(|(_, member)| *member).collect());
+        let members = members.iter().map(|(_, member)| *member);
+        let group = self.group().with_members(members.collect());
         let sub = grid.sub(&keep);
         let topology = Some(Arc::new(Topology::Cartesian(sub)));
         Ok(self.derive(&agreement, group, rank, topology))

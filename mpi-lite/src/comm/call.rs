@@ -97,6 +97,11 @@ impl Call {
         }
     }
 
+    /// Returns this call with no word of its root.
+    pub(crate) fn without_root(self) -> Self {
+        Self { root: None, ..self }
+    }
+
     /// Returns this call in another form.
     pub(crate) fn in_form(self, form: Form) -> Self {
         Self { form, ..self }
@@ -135,6 +140,13 @@ impl Call {
     /// The call of a message that nobody received, in words.
     pub(crate) fn name_of(tag: i32) -> String {
         Self::of_tag(tag).map_or("another operation".into(), |call| call.to_string())
+    }
+
+    /// The name of the blocking function of the operation whose messages have this tag; of two
+    /// functions that are one operation the first. `None` of what is no function.
+    #[must_use]
+    pub fn operation_name(tag: i32) -> Option<&'static str> {
+        Self::of_tag(tag)?.operation.name().split(" or ").next()
     }
 
     /// The call of messages with this tag, in words, and its root.

@@ -83,7 +83,7 @@ impl Numbers {
 }
 
 /// The proposal of a process that has no number left. Greater than all others.
-const NONE_LEFT: Context = Context(Context::ENGINES.point_to_point().0);
+pub(super) const NONE_LEFT: Context = Context(Context::ENGINES.point_to_point().0);
 
 impl Contexts {
     /// Those of a process that has made no communicator.
@@ -100,6 +100,22 @@ impl Contexts {
     /// Notes that the communicator of `site` is freed.
     pub(super) fn leave(&self, site: Site) {
         self.places.lock().leave(site);
+    }
+
+    /// Proposes a context to another process, for a communicator of both. `Contexts::settle` ends
+    /// it; if that is not called, the number is lost.
+    pub(super) fn propose(&self) -> Context {
+        self.numbers.lock().propose()
+    }
+
+    /// Returns the context that this process and the other take of their proposals: `NONE_LEFT` if
+    /// neither had one.
+    pub(super) fn settle(&self, proposed: Context, theirs: Context) -> Context {
+        let least = proposed.min(theirs);
+        if least != proposed {
+            self.numbers.lock().keep(proposed);
+        }
+        least
     }
 
     /// Agrees with the processes of `group`, which are `peers`. Exchanges the `words` of all.

@@ -11,9 +11,10 @@ use crate::engine::Request;
 use crate::error::{Cause, Result};
 use crate::ids::Context;
 use crate::topology::Topology;
+use crate::transport::PeerId;
 
-/// The colour of processes that do not take part.
-const NO_COLOR: u32 = u32::MAX;
+/// The color of processes that do not take part.
+pub(super) const NO_COLOR: u32 = u32::MAX;
 
 impl Communicator {
     /// Makes a communicator of these processes with a new context and the same topology.
@@ -24,6 +25,9 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn dup(&self) -> Result<Self> {
+        if let Some(local) = self.local() {
+            return self.dup_between(local);
+        }
         drive(self.dup_among(&self.within(Call::CREATE)))
     }
 
@@ -49,6 +53,9 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        if let Some(local) = self.local() {
+            return self.split_between(local, color, key);
+        }
         drive(self.split_among(&self.within(Call::CREATE), color, key))
     }
 
@@ -61,6 +68,9 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
+        if let Some(local) = self.local() {
+            return self.create_between(local, group);
+        }
         drive(self.create_among(&self.within(Call::CREATE), group))
     }
 
@@ -74,14 +84,17 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
+        self.require_intra()?;
         let Some(members) = GroupPeers::of(self, group, tag)? else {
             return Ok(None);
         };
         let words = [0, tag.cast_unsigned()];
-        drive(self.create_among_members(&members, group, words)).map(Some)
+        let group = self.group().with_members(group.shared_members());
+        drive(self.create_among_members(&members, &group, words)).map(Some)
     }
 
-    /// Makes a communicator of `group`. This communicator is the one of all processes of the job.
+    /// Makes a communicator of `group`, in its session. This communicator is the one of all
+    /// processes of the job.
     /// Collective over `group` only; a process outside of it gets `None` at once. Several may be
     /// made at once, by groups without a common member or with different names.
     ///
@@ -90,12 +103,17 @@ impl Communicator {
     ///
     /// Source: MPI 5.0, 7.4.2.
     pub fn create_from_group(&self, group: &Group, name: &[u8]) -> Result<Option<Self>> {
-        let [high, low] = hash(name);
-        let tag = (low & i32::MAX as u32).cast_signed();
+        let ([high, low], tag) = hash(name);
         let Some(members) = GroupPeers::of(self, group, tag)? else {
             return Ok(None);
         };
         drive(self.create_among_members(&members, group, [high, low])).map(Some)
+    }
+
+    /// This process.
+    pub(super) fn me(&self) -> PeerId {
+        let me = self.local_group().peer(self.rank());
+        me.expect("a member has its rank")
     }
 
     /// Checks that `group` is a part of this communicator's.
@@ -113,11 +131,12 @@ impl Communicator {
     }
 }
 
-/// A number of 64 bits for a name, in two words (FNV-1a).
-fn hash(name: &[u8]) -> [u32; 2] {
+/// A number of 64 bits for a name, in two words (FNV-1a), and a tag of 31 of them.
+pub(super) fn hash(name: &[u8]) -> ([u32; 2], i32) {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, mix);
-    [(hash >> 32) as u32, hash as u32]
+    let [high, low] = [(hash >> 32) as u32, hash as u32];
+    ([high, low], (low & i32::MAX as u32).cast_signed())
 }
 
 /// How communicators are made among `peers`, the processes of this one.
@@ -139,34 +158,19 @@ impl Communicator {
         let Some(color) = color else {
             return Ok(None);
         };
-        let mut part: Vec<(i32, u32)> = agreement
-            .words()
-            .zip(0..)
-            .filter(|([theirs, _], _)| *theirs == color)
-            .map(|([_, key], rank)| (key.cast_signed(), rank))
-            .collect();
-        part.sort_unstable();
-        let rank = part.iter().position(|&(_, rank)| rank == self.rank());
-        let rank = rank
-            .and_then(|at| u32::try_from(at).ok())
+        let group = self.group().of_color(agreement.words(), color);
+        let rank = group
+            .rank_of(self.me())
             .expect("this process has the color");
-        let members = part
-            .iter()
-            .map(|&(_, rank)| self.group().members()[rank as usize]);
-        let group = Group::from_members(members.collect());
         Ok(Some(self.derive(&agreement, group, rank, None)))
     }
 
     async fn create_among(&self, peers: &impl Peers, group: &Group) -> Result<Option<Self>> {
         let agreement = self.agree(peers, [0, 0]).await?;
         self.check_has(group)?;
-        let me = self
-            .group()
-            .peer(self.rank())
-            .expect("a member has its rank");
-        Ok(group
-            .rank_of(me)
-            .map(|rank| self.derive(&agreement, group.clone(), rank, None)))
+        let group = self.local_group().with_members(group.shared_members());
+        let rank = group.rank_of(self.me());
+        Ok(rank.map(|rank| self.derive(&agreement, group, rank, None)))
     }
 
     /// Makes one among `members`, the processes of `group`, whose `words` are all the same.
@@ -206,8 +210,10 @@ impl Communicator {
                 engine,
                 contexts,
                 context,
-                group,
                 rank,
+                size: group.size(),
+                local: None,
+                group,
                 site,
                 port,
                 topology,

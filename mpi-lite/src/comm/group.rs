@@ -10,13 +10,36 @@ use crate::transport::PeerId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     members: Arc<[PeerId]>,
+    /// The session that it derives from; 0: the world.
+    session: u64,
 }
 
 impl Group {
-    /// A group of these processes in this order. None may be in it twice.
+    /// A group of the world, of these processes in this order. None may be in it twice.
     #[must_use]
     pub fn from_members(members: Arc<[PeerId]>) -> Self {
-        Self { members }
+        let session = 0;
+        Self { members, session }
+    }
+
+    /// A group of these processes in this order that derives from the same session as this one.
+    /// None may be in it twice.
+    #[must_use]
+    pub fn with_members(&self, members: Arc<[PeerId]>) -> Self {
+        let session = self.session;
+        Self { members, session }
+    }
+
+    /// The same processes in a group of the session of this number; 0: of the world.
+    #[must_use]
+    pub fn in_session(self, session: u64) -> Self {
+        Self { session, ..self }
+    }
+
+    /// The number of the session that it derives from; 0: the world.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.session
     }
 
     /// How many there are.
@@ -57,6 +80,25 @@ impl Group {
         let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
         let mut members = self.members.iter().copied();
         members.find(|member| !known.contains(member))
+    }
+
+    /// Returns true if no process is in both groups.
+    #[must_use]
+    pub(super) fn is_apart_from(&self, other: &Self) -> bool {
+        let known: BTreeSet<PeerId> = other.members.iter().copied().collect();
+        !self.members.iter().any(|member| known.contains(member))
+    }
+
+    /// Returns the processes with this color, in the order of their keys, then as they are here.
+    /// `words` are the color and the key of each.
+    pub(super) fn of_color(&self, words: impl Iterator<Item = [u32; 2]>, color: u32) -> Self {
+        let all = self.members.iter().zip(words);
+        let mut part: Vec<(i32, PeerId)> = all
+            .filter(|(_, [theirs, _])| *theirs == color)
+            .map(|(&member, [_, key])| (key.cast_signed(), member))
+            .collect();
+        part.sort_by_key(|&(key, _)| key);
+        self.with_members(part.into_iter().map(|(_, member)| member).collect())
     }
 
     /// Returns how this group relates to `other`. Never `Congruent`. Source: MPI 5.0, 7.3.1.

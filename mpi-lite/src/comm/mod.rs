@@ -7,6 +7,7 @@ mod call;
 mod context;
 mod create;
 mod group;
+mod inter;
 mod members;
 mod partitioned;
 mod peers;
@@ -23,6 +24,7 @@ use parking_lot::Mutex;
 pub use call::Call;
 pub(crate) use call::{Form, Operation, in_words, mismatch, mismatch_at_site};
 pub use group::Group;
+pub use inter::{Bridge, Sides};
 pub(crate) use peers::drive;
 pub use peers::{Members, Peers};
 pub(crate) use point::length_differs;
@@ -31,12 +33,15 @@ pub use probe::Matched;
 pub use tasks::TaskPeers;
 
 use crate::engine::{AtSite, Engine, OpenPort, Port};
-use crate::error::Result;
+use crate::error::{Cause, Result};
 use crate::ids::Context;
 use crate::node::site::Site;
 use crate::topology::Topology;
 
-/// An intra-communicator. Clones name the same communicator.
+/// A communicator. Clones name the same communicator.
+///
+/// An intra-communicator has one group of processes. An inter-communicator has two, the sides: a
+/// process sends to and receives from those of the other side. Source: MPI 5.0, 7.6.
 #[derive(Clone, Debug)]
 pub struct Communicator {
     inner: Arc<Inner>,
@@ -47,8 +52,13 @@ struct Inner {
     engine: Arc<Engine>,
     contexts: Arc<context::Contexts>,
     context: Context,
+    /// The processes that ranks name.
     group: Group,
+    /// This process's rank, and the number of processes; in an inter-communicator, of this side.
     rank: u32,
+    size: u32,
+    /// Of an inter-communicator: this side, in contexts of its own.
+    local: Option<Communicator>,
     /// The site of its members, if they share memory.
     site: Option<Site>,
     /// Registers with the engine the processes that may send messages with its contexts.
@@ -69,8 +79,12 @@ impl Drop for Inner {
 
 /// Makes the contexts of this communicator lead to the processes of `group`.
 fn open_port(engine: &Engine, context: Context, group: &Group) -> OpenPort {
-    let members = group.shared_members();
-    engine.with(|lane| lane.open_port(context, Port::Matching { members }))
+    let port = Port::among(group.shared_members());
+    engine.with(|lane| {
+        let port = lane.open_port(context, port);
+        lane.note_session(context, group.session());
+        port
+    })
 }
 
 /// How two communicators relate. Source: MPI 5.0, 7.4.1.
@@ -101,8 +115,10 @@ impl Communicator {
                     engine,
                     contexts,
                     context,
-                    group,
                     rank,
+                    size: group.size(),
+                    local: None,
+                    group,
                     site,
                     port,
                     topology: None,
@@ -118,24 +134,58 @@ impl Communicator {
         (world, own, make(Context::ALL, all, rank, None))
     }
 
-    /// This process's rank, `0..size`.
+    /// This process's rank, `0..size`; in an inter-communicator, its rank on this side.
     #[inline]
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.inner.rank
     }
 
-    /// How many processes the communicator has.
+    /// How many processes the communicator has; an inter-communicator, on this side.
     #[inline]
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.inner.group.size()
+        self.inner.size
     }
 
-    /// Its processes, in the order of their ranks.
+    /// The processes that its ranks name: all of them; of an inter-communicator, those of the other
+    /// side.
+    #[inline]
     #[must_use]
     pub fn group(&self) -> &Group {
         &self.inner.group
+    }
+
+    /// Its processes; of an inter-communicator, those of this side.
+    #[must_use]
+    pub fn local_group(&self) -> &Group {
+        match self.local() {
+            Some(local) => local.group(),
+            None => self.group(),
+        }
+    }
+
+    /// Returns true if this is an inter-communicator.
+    #[must_use]
+    pub fn is_inter(&self) -> bool {
+        self.local().is_some()
+    }
+
+    /// This side, if this is an inter-communicator.
+    #[inline]
+    pub(crate) fn local(&self) -> Option<&Self> {
+        self.inner.local.as_ref()
+    }
+
+    /// Checks that this is an intra-communicator.
+    ///
+    /// # Errors
+    /// `Communicator`: it is an inter-communicator.
+    pub(super) fn require_intra(&self) -> Result<()> {
+        match self.is_inter() {
+            true => Err(Cause::Communicator("an intercommunicator is not allowed here").into()),
+            false => Ok(()),
+        }
     }
 
     /// Its context for point-to-point messages.
@@ -188,9 +238,14 @@ impl Communicator {
         if self.inner.context == other.inner.context {
             return Comparison::Identical;
         }
-        match self.group().compare(other.group()) {
-            Comparison::Identical => Comparison::Congruent,
-            other => other,
+        if self.is_inter() != other.is_inter() {
+            return Comparison::Unequal;
+        }
+        let of_local = self.local_group().compare(other.local_group());
+        match (of_local, self.group().compare(other.group())) {
+            (Comparison::Identical, Comparison::Identical) => Comparison::Congruent,
+            (Comparison::Unequal, _) | (_, Comparison::Unequal) => Comparison::Unequal,
+            _ => Comparison::Similar,
         }
     }
 }

@@ -8,7 +8,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{Call, Communicator};
+use super::{Call, Communicator, Sides};
 use crate::data::Buffer;
 use crate::engine::{AtSite, Calls};
 use crate::error::{Cause, Error, Result};
@@ -113,6 +113,13 @@ impl Communicator {
         }
     }
 
+    /// The processes of both sides of this inter-communicator in a call, whose arguments are
+    /// checked. `local` is this side.
+    pub(crate) fn sides<'a>(&'a self, local: &'a Self, call: Call) -> Sides<Caller<'a>> {
+        let (local, remote) = (local.within(call), self.within(call));
+        Sides { local, remote }
+    }
+
     /// This process in a call, whose arguments are checked.
     #[inline]
     pub(crate) fn within(&self, call: Call) -> Caller<'_> {
@@ -133,13 +140,21 @@ impl Caller<'_> {
     }
 }
 
+impl Sides<Caller<'_>> {
+    /// Tells the processes of both sides that this one has failed. Returns the error.
+    #[cold]
+    pub(crate) fn give_up(&self, error: Error) -> Error {
+        self.remote.give_up(self.local.give_up(error))
+    }
+}
+
 impl Peers for Caller<'_> {
     fn here(&self) -> usize {
         self.communicator.rank() as usize
     }
 
     fn all(&self) -> usize {
-        self.communicator.size() as usize
+        self.communicator.group().size() as usize
     }
 
     fn at_site(&self) -> Option<AtSite<'_>> {

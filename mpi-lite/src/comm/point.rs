@@ -344,7 +344,7 @@ impl Communicator {
             .ok()
             .and_then(|rank| self.group().peer(rank));
         peer.map(Some).ok_or_else(|| {
-            let size = self.size();
+            let size = self.group().size();
             Cause::Rank { what, rank, size }.into()
         })
     }

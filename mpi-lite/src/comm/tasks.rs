@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use super::peers::drive;
 use super::point::check_length;
-use super::{Call, Communicator, Form, Peers, mismatch, open_port};
+use super::{Call, Communicator, Form, Peers, Sides, mismatch, open_port};
 use crate::data::Buffer;
 use crate::engine::envelope::RANK_BITS;
 use crate::engine::matching::Pattern;
 use crate::engine::{
-    Calls, Completion, Job, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions, Submitted,
-    TaskCall, TaskId, Work,
+    Calls, Completion, Job, OpenPort, Plan, ReceivePlan, Recipe, Request, SendPlan, Submissions,
+    Submitted, TaskCall, TaskId, Work,
 };
 use crate::error::{Error, Result};
 use crate::ids::{Context, Mode, TagSelector};
@@ -70,9 +70,39 @@ pub struct TaskPeers {
     /// The number of the call among the nonblocking ones of the communicator; of others 0.
     from: u32,
     submissions: Submissions,
+    /// Of an inter-communicator: the context of the same call on this side.
+    local: Option<Context>,
 }
 
 impl TaskPeers {
+    /// The processes of both sides, if they are those of an inter-communicator.
+    ///
+    /// # Errors
+    /// Gives itself back if they are not.
+    pub(crate) fn into_sides(self) -> core::result::Result<Sides<Self>, Self> {
+        let side = self.communicator.local().cloned();
+        let (Some(communicator), Some(context)) = (side, self.local) else {
+            return Err(self);
+        };
+        let calls = Calls {
+            context,
+            number: self.calls.number,
+        };
+        let (call, from, submissions) = (self.call, self.from, self.submissions.clone());
+        let local = Self {
+            communicator,
+            call,
+            calls,
+            from,
+            submissions,
+            local: None,
+        };
+        Ok(Sides {
+            local,
+            remote: self,
+        })
+    }
+
     fn send_plan(&self, to: usize, buffer: &Buffer) -> Result<Plan> {
         let peer = u32::try_from(to)
             .ok()
@@ -116,13 +146,21 @@ impl TaskPeers {
     }
 }
 
+impl Sides<TaskPeers> {
+    /// Tells the processes of both sides that this one has failed. Returns the error.
+    #[cold]
+    pub(crate) fn give_up(&self, error: Error) -> Error {
+        self.remote.give_up(self.local.give_up(error))
+    }
+}
+
 impl Peers for TaskPeers {
     fn here(&self) -> usize {
         self.communicator.rank() as usize
     }
 
     fn all(&self) -> usize {
-        self.communicator.size() as usize
+        self.communicator.group().size() as usize
     }
 
     async fn send(&self, to: usize, buffer: &Buffer) -> Result<()> {
@@ -205,6 +243,7 @@ impl Communicator {
         call: Call,
         (calls, from): (Calls, u32),
         submissions: Submissions,
+        local: Option<Context>,
     ) -> TaskPeers {
         TaskPeers {
             communicator: self.clone(),
@@ -212,6 +251,7 @@ impl Communicator {
             calls,
             from,
             submissions,
+            local,
         }
     }
 
@@ -232,8 +272,14 @@ impl Communicator {
             if before.is_some() {
                 engine.with(|lane| lane.renew_call(name));
             }
+            let local = self.local().map(|local| {
+                let calls = numbered(local.context(), number as u32);
+                let from = local.inner.port.count_nonblocking_call();
+                engine.with(|lane| lane.renew_call((calls, from)));
+                calls.context
+            });
             let call = call.in_form(Form::Nonblocking);
-            let peers = self.task_peers(call, name, submissions.clone());
+            let peers = self.task_peers(call, name, submissions.clone(), local);
             let job = Job {
                 context: self.context(),
                 calls_program,
@@ -264,14 +310,15 @@ impl Communicator {
         algorithm: impl Fn(TaskPeers) -> Work + Send + Sync + 'static,
     ) -> Result<Request> {
         let call = call.in_form(Form::Persistent);
-        let context = drive(self.agree_on_call(&self.within(Call::CREATE), call))?;
+        let (context, local) = self.agree_on_call(call)?;
         let communicator = self.clone();
-        let port = open_port(self.engine(), context, self.group());
+        let ports = self.open_ports(context, local);
         let make = move |submissions: Submissions| -> Work {
-            // It stays open as long as the request is there.
-            let _ = &port;
-            let peers = communicator.task_peers(call, (numbered(context, 0), 0), submissions);
-            algorithm(peers)
+            // They stay open as long as the request is there.
+            let _ = &ports;
+            let name = (numbered(context, 0), 0);
+            let local = local.map(Context::nonblocking);
+            algorithm(communicator.task_peers(call, name, submissions, local))
         };
         Ok(self.engine().plan_task(Recipe {
             context: self.context(),
@@ -281,16 +328,41 @@ impl Communicator {
         }))
     }
 
-    /// Agrees with `peers`, the processes of this communicator, that all of them make the same
-    /// call, and on a context for it.
-    async fn agree_on_call(&self, peers: &impl Peers, call: Call) -> Result<Context> {
-        let agreement = self.agree(peers, [call.tag().cast_unsigned(), 0]).await?;
-        let mut others = agreement.words().zip(0..);
-        let other = others.find(|&([tag, _], _)| tag.cast_signed() != call.tag());
-        if let Some(([tag, _], rank)) = other {
-            let theirs = Call::name_of(tag.cast_signed());
-            return Err(mismatch((self.rank(), &call.to_string()), (rank, &theirs)));
+    /// Agrees with all processes that they make the same call, and on a context for it. Of an
+    /// inter-communicator the second result is a context for this side.
+    fn agree_on_call(&self, call: Call) -> Result<(Context, Option<Context>)> {
+        let words = [call.tag().cast_unsigned(), 0];
+        if let Some(local) = self.local() {
+            let pact = self.make_pact(local, words)?;
+            self.all_call(call, pact.agreement.words())?;
+            self.all_call(call, pact.words.iter().copied())?;
+            return Ok((pact.context, Some(pact.agreement.context())));
         }
-        Ok(agreement.context())
+        let agreement = drive(self.agree(&self.within(Call::CREATE), words))?;
+        self.all_call(call, agreement.words())?;
+        Ok((agreement.context(), None))
+    }
+
+    /// Checks that the processes with these words, by rank, make the same call.
+    fn all_call(&self, call: Call, words: impl Iterator<Item = [u32; 2]>) -> Result<()> {
+        let mut others = words.zip(0..);
+        let other = others.find(|&([tag, _], _)| tag.cast_signed() != call.tag());
+        let Some(([tag, _], rank)) = other else {
+            return Ok(());
+        };
+        let theirs = Call::name_of(tag.cast_signed());
+        Err(mismatch((self.rank(), &call.to_string()), (rank, &theirs)))
+    }
+
+    /// Makes the contexts of a persistent call lead to its processes.
+    fn open_ports(&self, context: Context, local: Option<Context>) -> (OpenPort, Option<OpenPort>) {
+        let engine = self.engine();
+        match (self.local(), local) {
+            (Some(side), Some(local)) => (
+                side.open_port_between(self.group(), context),
+                Some(open_port(engine, local, side.group())),
+            ),
+            _ => (open_port(engine, context, self.group()), None),
+        }
     }
 }

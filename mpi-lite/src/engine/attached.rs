@@ -1,6 +1,6 @@
 //! The buffers that the program attaches for buffered sends. Source: MPI 5.0, 3.6.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::operation::Request;
 use super::plan::SendPlan;
@@ -16,8 +16,11 @@ pub const BUFFERED_OVERHEAD_BYTES: u64 = 64;
 /// Whose buffered sends use a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferOwner {
-    /// Those of every communicator that has no buffer of its own.
+    /// Those of every communicator of the world that has no buffer of its own.
     Process,
+    /// Those of every communicator that derives from the session of this number, not 0, and that
+    /// has no buffer of its own.
+    Session(u64),
     /// Those of the communicator whose point-to-point messages have this context.
     Communicator(Context),
 }
@@ -49,7 +52,12 @@ pub(super) struct Reserved {
 
 /// All attached buffers.
 #[derive(Debug, Default)]
-pub(super) struct Buffers(Vec<(BufferOwner, Attached)>);
+pub(super) struct Buffers {
+    all: Vec<(BufferOwner, Attached)>,
+    /// The sessions of communicators, by the context of their point-to-point messages. Those of
+    /// the world are not among them.
+    sessions: BTreeMap<Context, u64>,
+}
 
 impl Buffers {
     /// Notes a buffer of `bytes` bytes.
@@ -66,16 +74,16 @@ impl Buffers {
             inside: BTreeSet::new(),
             flushes: Vec::new(),
         };
-        self.0.push((owner, attached));
+        self.all.push((owner, attached));
         Ok(())
     }
 
     /// Gives a buffer back if no message waits in it.
     pub(super) fn detach(&mut self, owner: BufferOwner) -> Result<Option<Attached>> {
-        match self.0.iter().position(|(known, _)| *known == owner) {
+        match self.all.iter().position(|(known, _)| *known == owner) {
             None => Err(Cause::BufferAttach("no buffer is attached").into()),
-            Some(at) if !self.0[at].1.inside.is_empty() => Ok(None),
-            Some(at) => Ok(Some(self.0.swap_remove(at).1)),
+            Some(at) if !self.all[at].1.inside.is_empty() => Ok(None),
+            Some(at) => Ok(Some(self.all.swap_remove(at).1)),
         }
     }
 
@@ -102,22 +110,29 @@ impl Buffers {
     }
 
     fn get(&self, owner: BufferOwner) -> Option<&Attached> {
-        let found = self.0.iter().find(|(known, _)| *known == owner);
+        let found = self.all.iter().find(|(known, _)| *known == owner);
         found.map(|(_, attached)| attached)
     }
 
     fn get_mut(&mut self, owner: BufferOwner) -> Option<&mut Attached> {
-        let found = self.0.iter_mut().find(|(known, _)| *known == owner);
+        let found = self.all.iter_mut().find(|(known, _)| *known == owner);
         found.map(|(_, attached)| attached)
     }
 
     /// The owner of the buffer that a buffered send in `context` uses. Source: MPI 5.0, 3.6.
     fn owner_for(&self, context: Context) -> BufferOwner {
-        let own = BufferOwner::Communicator(context.point_to_point());
-        match self.get(own) {
-            Some(_) => own,
-            None => BufferOwner::Process,
+        let context = context.point_to_point();
+        let own = BufferOwner::Communicator(context);
+        match (self.get(own), self.sessions.get(&context)) {
+            (Some(_), _) => own,
+            (None, Some(session)) => BufferOwner::Session(*session),
+            (None, None) => BufferOwner::Process,
         }
+    }
+
+    /// Notes the session of a communicator.
+    pub(super) fn note_session(&mut self, context: Context, session: u64) {
+        self.sessions.insert(context.point_to_point(), session);
     }
 
     /// Finds room for the message of a send, of `len` bytes, if it is a buffered one. The room is
@@ -176,18 +191,26 @@ impl Buffers {
 
     /// Bytes in use, of all.
     pub(super) fn used(&self) -> u64 {
-        self.0.iter().map(|(_, attached)| attached.used).sum()
+        self.all.iter().map(|(_, attached)| attached.used).sum()
     }
 
     /// Returns true if `request` waits for messages to leave their buffer.
     pub(super) fn has_flush(&self, request: Request) -> bool {
-        let mut flushes = self.0.iter().flat_map(|(_, attached)| &attached.flushes);
+        let mut flushes = self.all.iter().flat_map(|(_, attached)| &attached.flushes);
         flushes.any(|(_, flush)| *flush == request)
     }
 
-    /// Forgets the buffer of a communicator that is gone.
+    /// Forgets the buffer of a session that ends.
+    pub(super) fn end_session(&mut self, session: u64) {
+        let its = BufferOwner::Session(session);
+        self.all.retain(|(owner, _)| *owner != its);
+    }
+
+    /// Forgets the buffer and the session of a communicator that is gone.
     pub(super) fn forget(&mut self, context: Context) {
-        let its = BufferOwner::Communicator(context.point_to_point());
-        self.0.retain(|(owner, _)| *owner != its);
+        let context = context.point_to_point();
+        let its = BufferOwner::Communicator(context);
+        self.all.retain(|(owner, _)| *owner != its);
+        self.sessions.remove(&context);
     }
 }

@@ -35,6 +35,19 @@ impl Lane {
         self.delivery.buffers.detach(owner)
     }
 
+    /// Notes that the communicator of `context` derives from the session of this number. Nothing is
+    /// to be noted of 0, the world.
+    pub fn note_session(&mut self, context: Context, session: u64) {
+        if session != 0 {
+            self.delivery.buffers.note_session(context, session);
+        }
+    }
+
+    /// Forgets the buffer of the session of this number, which ends.
+    pub fn end_session(&mut self, session: u64) {
+        self.delivery.buffers.end_session(session);
+    }
+
     /// Returns true if no buffered message waits. Source: MPI 5.0, 3.6 (`MPI_Buffer_flush`).
     #[must_use]
     pub fn is_flushed(&self, owner: BufferOwner) -> bool {
@@ -48,10 +61,11 @@ impl Lane {
             buffers, requests, ..
         } = &mut self.delivery;
         let context = match owner {
-            BufferOwner::Process => Context::WORLD,
-            BufferOwner::Communicator(context) => context,
+            BufferOwner::Process => Some(Context::WORLD),
+            BufferOwner::Communicator(context) => Some(context),
+            BufferOwner::Session(_) => None,
         };
-        let flush = buffers.flush(owner, || requests.open(Some(context), Span::EMPTY.into()));
-        flush.unwrap_or_else(|| requests.open_done(Some(context), Status::EMPTY))
+        let flush = buffers.flush(owner, || requests.open(context, Span::EMPTY.into()));
+        flush.unwrap_or_else(|| requests.open_done(context, Status::EMPTY))
     }
 }

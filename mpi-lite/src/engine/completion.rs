@@ -264,12 +264,17 @@ impl Engine {
     /// completion.
     #[inline(always)]
     pub fn wait(&self, request: Option<Request>) -> Result<Completion> {
-        let mut lane = self.lane.lock();
         if request == Some(Request::SENT) {
-            lane.flush();
+            self.wait_for_sent();
             return Ok(Completion::SENT);
         }
-        self.wait_with(lane, request)
+        self.wait_with(self.lane.lock(), request)
+    }
+
+    /// Waits for a send that was complete at its start: what it left to be written is written.
+    #[inline]
+    pub fn wait_for_sent(&self) {
+        self.lane.lock().flush();
     }
 
     /// Waits for one request; `lane` is this engine's.

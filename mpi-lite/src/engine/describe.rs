@@ -167,7 +167,9 @@ impl Engine {
         contexts.extend(of_threads.filter_map(context_of).map(Context));
         let of_messages = state.unexpected.iter();
         contexts.extend(of_messages.map(|message| Context(message.context)));
-        contexts.extend(lane.delivery.ports.contexts(COMMUNICATORS_MAX));
+        // The one of all processes is the library's own: shown only if something waits there.
+        let others = lane.delivery.ports.contexts(COMMUNICATORS_MAX + 1);
+        contexts.extend(others.into_iter().filter(|context| !context.is_of_all()));
         let mut seen = BTreeSet::new();
         contexts.retain(|context| seen.insert(*context));
         contexts.truncate(COMMUNICATORS_MAX);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::attached::BufferOwner;
 use super::budget::widest;
 use super::delivery::{Delivery, Inlet, Target};
 use super::engine_messages::QUESTION;
@@ -412,13 +413,27 @@ impl Lane {
 impl Lane {
     /// Opens `port` for `context` and the other contexts of its communicator.
     pub fn open_port(&mut self, context: Context, port: Port) -> OpenPort {
-        self.delivery.buffers.forget(context);
-        let delivery = &self.delivery;
-        let is_posted = |context: Context| {
+        let Delivery {
+            buffers,
+            posted,
+            ports,
+            ..
+        } = &mut self.delivery;
+        let is_used = |context: Context| {
             let is_its = |it: &Pattern| it.context.point_to_point() == context;
-            delivery.posted.any(is_its)
+            posted.any(is_its) || !buffers.is_flushed(BufferOwner::Communicator(context))
         };
-        let _ = delivery.ports.sweep(is_posted);
-        delivery.ports.open(context, port)
+        let mut gone = Vec::new();
+        let _ = ports.sweep(|context| {
+            let is_used = is_used(context);
+            if !is_used {
+                gone.push(context);
+            }
+            is_used
+        });
+        for context in gone {
+            buffers.forget(context);
+        }
+        ports.open(context, port)
     }
 }

@@ -36,7 +36,7 @@ struct Trio {
 
 fn port(members: &[u32]) -> Port {
     let members = members.iter().copied().map(PeerId).collect();
-    Port::Matching { members }
+    Port::among(members)
 }
 
 impl Trio {

@@ -74,7 +74,7 @@ pub use inquiry::Launcher;
 pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
-pub use observer::{MessageEvent, MessageStep, Observer};
+pub use observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
 pub use operation::{Array, Completion, Request, Status};
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
 pub use ports::{Calls, OpenPort, Port};

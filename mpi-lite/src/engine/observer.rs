@@ -1,4 +1,5 @@
-//! What a tool may watch: the messages of the program, as they are matched.
+//! What a tool may watch: the messages of the program as they are matched, and the collectives that
+//! go on beside it.
 
 use super::delivery::Delivery;
 use super::envelope::Envelope;
@@ -33,14 +34,46 @@ pub struct MessageEvent {
     pub context: Context,
 }
 
-/// Called for each step, with the lane locked: it must be short and must not call the engine.
-pub type Observer = fn(&MessageEvent);
+/// A collective that goes on beside the program begins or ends.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectiveEvent {
+    /// It has ended.
+    pub is_end: bool,
+    /// The tag of its messages, which names it.
+    pub tag: i32,
+    /// The communicator.
+    pub context: Context,
+}
+
+/// What a tool may watch.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A step of a message.
+    Message(MessageEvent),
+    /// A step of a collective beside the program.
+    Collective(CollectiveEvent),
+}
+
+/// Called for each event, with the lane locked: it must be short and must not call the engine.
+pub type Observer = fn(&Event);
 
 impl Lane {
     /// Sets who is told of the messages of the program. Messages of collective operations are not
     /// told.
     pub fn observe(&mut self, observer: Option<Observer>) {
         self.delivery.observer = observer;
+        self.delivery.is_special = observer.is_some() || self.delivery.has_failures;
+    }
+
+    /// Tells the observer of a collective beside the program, if there is one.
+    pub(super) fn note_collective(&self, is_end: bool, tag: i32, context: Context) {
+        if let Some(observer) = self.delivery.observer {
+            observer(&Event::Collective(CollectiveEvent {
+                is_end,
+                tag,
+                context,
+            }));
+        }
     }
 }
 
@@ -53,17 +86,21 @@ impl Delivery {
         }
     }
 
-    /// Tells the observer of a receive, if there is one.
-    #[inline(always)]
-    pub(super) fn note_receive(&mut self, pattern: &Pattern, request: Request) {
-        if let Some(observer) = self.observer {
-            self.tell_of_receive(observer, *pattern, request);
+    /// Tells the observer of the unexpected message at `place`, if there is one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_waiting(&mut self, step: MessageStep, place: u32) {
+        let message = self.unexpected.get_mut(place);
+        if let Some((envelope, len)) = message.map(|it| (it.envelope, it.len)) {
+            self.note_message(step, &envelope, len);
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn tell_of_receive(&mut self, observer: Observer, pattern: Pattern, request: Request) {
+    /// Tells the observer of a receive, if there is one.
+    pub(super) fn note_receive(&mut self, pattern: &Pattern, request: Request) {
+        let Some(observer) = self.observer else {
+            return;
+        };
         let event = MessageEvent {
             step: MessageStep::Posted,
             source: pattern.source,
@@ -71,18 +108,13 @@ impl Delivery {
             bytes: self.requests.room(request),
             context: pattern.context,
         };
-        tell(observer, &event);
+        tell(observer, event);
     }
 }
 
 #[cold]
 #[inline(never)]
-pub(super) fn tell_of_message(
-    observer: Observer,
-    step: MessageStep,
-    envelope: Envelope,
-    bytes: u64,
-) {
+fn tell_of_message(observer: Observer, step: MessageStep, envelope: Envelope, bytes: u64) {
     let event = MessageEvent {
         step,
         source: Some(envelope.source),
@@ -90,11 +122,11 @@ pub(super) fn tell_of_message(
         bytes,
         context: envelope.context,
     };
-    tell(observer, &event);
+    tell(observer, event);
 }
 
-fn tell(observer: Observer, event: &MessageEvent) {
+fn tell(observer: Observer, event: MessageEvent) {
     if event.context == event.context.point_to_point() {
-        observer(event);
+        observer(&Event::Message(event));
     }
 }

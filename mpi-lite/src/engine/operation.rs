@@ -101,7 +101,7 @@ impl Completion {
     };
 
     /// The completion of a send that was complete at its start.
-    pub(super) const SENT: Self = Self {
+    pub const SENT: Self = Self {
         is_gone: true,
         ..Self::NOTHING
     };

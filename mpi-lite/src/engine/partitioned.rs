@@ -65,12 +65,10 @@ impl Whole {
         else {
             return false;
         };
-        let bytes = receive.area.len() / u64::from(receive.partitions.max(1));
-        if bytes == 0 || header.bytes == 0 {
-            return true;
-        }
-        let begin = u64::from(number) * bytes;
-        let parts = begin / header.bytes..(begin + bytes).div_ceil(header.bytes);
+        // Both sides have the same bytes, perhaps none: so the partitions are shared out by number.
+        let (sent, received) = (u64::from(header.partitions), u64::from(receive.partitions));
+        let (begin, end) = (u64::from(number) * sent, u64::from(number + 1) * sent);
+        let parts = begin / received.max(1)..end.div_ceil(received.max(1));
         let mut stages = parts.map(|part| self.parts.get(part as usize));
         stages.all(|stage| stage == Some(&Stage::Ended))
     }

@@ -20,9 +20,20 @@ use crate::ids::{Context, PeerId};
 pub enum Port {
     /// Messages that receives match: those of a communicator.
     Matching {
-        /// Its processes, by rank.
+        /// Its processes, by rank. Those of this side of an inter-communicator are the last ones.
         members: Arc<[PeerId]>,
+        /// How many of them, the first ones, may send point-to-point messages to this process.
+        senders: usize,
     },
+}
+
+impl Port {
+    /// The port of an intra-communicator of these processes.
+    #[must_use]
+    pub fn among(members: Arc<[PeerId]>) -> Self {
+        let senders = members.len();
+        Self::Matching { members, senders }
+    }
 }
 
 /// A process has lost a peer. It completes no collective operation that both take part in.
@@ -124,7 +135,7 @@ impl Ports {
     /// Forgets the closed ports that nothing `uses` any more. Of many it looks again only when they
     /// are twice as many as were left, so each costs a few looks, however many there are. Returns
     /// how many it looked at; open ones are not among them.
-    pub(super) fn sweep(&self, uses: impl Fn(Context) -> bool) -> usize {
+    pub(super) fn sweep(&self, mut uses: impl FnMut(Context) -> bool) -> usize {
         let Table {
             ports,
             closed,
@@ -156,14 +167,15 @@ impl Ports {
     pub(super) fn lost_member(&self, pattern: &Pattern, lost: &[PeerId]) -> Option<PeerId> {
         let table = self.table.lock();
         let entry = table.ports.get(&pattern.context.point_to_point());
-        let Some(Port::Matching { members }) = entry.map(|entry| &entry.port) else {
+        let Some(Port::Matching { members, senders }) = entry.map(|entry| &entry.port) else {
             return lost.first().copied();
         };
         let is_awaited = |peer: &PeerId| match pattern.source {
             Some(rank) if !pattern.context.is_collective() => {
                 members.get(rank as usize) == Some(peer)
             }
-            _ => members.contains(peer),
+            _ if pattern.context.is_collective() => members.contains(peer),
+            _ => members.iter().take(*senders).any(|sender| sender == peer),
         };
         lost.iter().copied().find(is_awaited)
     }
@@ -178,7 +190,7 @@ impl Ports {
     ) -> Option<Arc<[PeerId]>> {
         let table = &mut *self.table.lock();
         let communicator = calls.context.point_to_point();
-        let Port::Matching { members } = &table.ports.get(&communicator)?.port;
+        let Port::Matching { members, .. } = &table.ports.get(&communicator)?.port;
         let is_open = !table.closed.contains(&communicator);
         if !is_open || !members.contains(&by) || !table.is_news(calls, what.from) {
             return None;
@@ -210,7 +222,7 @@ impl Ports {
     pub(super) fn members(&self, context: Context) -> Option<Arc<[PeerId]>> {
         let table = self.table.lock();
         let entry = table.ports.get(&context.point_to_point())?;
-        let Port::Matching { members } = &entry.port;
+        let Port::Matching { members, .. } = &entry.port;
         Some(Arc::clone(members))
     }
 
@@ -229,7 +241,7 @@ impl Ports {
         desertions: &[Desertion],
     ) -> Option<Desertion> {
         let table = self.table.lock();
-        let Port::Matching { members } = &table.ports.get(&context.point_to_point())?.port;
+        let Port::Matching { members, .. } = &table.ports.get(&context.point_to_point())?.port;
         let concerns = |it: &&Desertion| members.contains(&it.by) && members.contains(&it.lost);
         desertions.iter().find(concerns).copied()
     }
@@ -316,7 +328,7 @@ mod tests {
     fn open(ports: &Arc<Ports>, number: u32) -> OpenPort {
         let members = [PeerId(0)].into();
         let context = Context(Context::FIRST_FREE.0 + number * Context::EACH);
-        ports.open(context, Port::Matching { members })
+        ports.open(context, Port::among(members))
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn engine_with(policy: WaitPolicy) -> (Arc<Engine>, OpenPort) {
     let hosts = vec!["here".into()];
     let mut lane = Lane::new(PeerId(0), vec![own], Settings::default(), hosts);
     let members = [PeerId(0)].into();
-    let port = lane.open_port(Context::WORLD, Port::Matching { members });
+    let port = lane.open_port(Context::WORLD, Port::among(members));
     let engine = Engine::new(lane, Clock::start(), policy).expect("descriptors");
     engine.allow_threads().expect("descriptors");
     (engine, port)

@@ -200,8 +200,7 @@ impl Lane {
     fn is_clear(&self) -> bool {
         let delivery = &self.delivery;
         let is_silent = delivery.posted.is_empty() && delivery.unexpected.is_empty();
-        let is_plain = !delivery.has_failures && delivery.observer.is_none();
-        is_silent && is_plain && !self.own_is_busy
+        is_silent && !delivery.is_special && !self.own_is_busy
     }
 }
 

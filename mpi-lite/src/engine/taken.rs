@@ -69,7 +69,9 @@ impl Delivery {
             len,
             body,
         });
-        self.note_message(MessageStep::Unexpected, &envelope, len);
+        if self.is_special {
+            self.note_waiting(MessageStep::Unexpected, place);
+        }
         self.counters.unexpected += 1;
         let peak = &mut self.counters.unexpected_peak;
         *peak = (*peak).max(self.unexpected.len() as u64);

@@ -586,7 +586,7 @@ fn over_the_simulator_too_each_process_describes_what_it_waits_for() {
     let members: Arc<[_]> = [PeerId(0), PeerId(1)].into();
     let ports = pair.lanes.each_mut().map(|lane| {
         let members = Arc::clone(&members);
-        lane.open_port(Context::WORLD, Port::Matching { members })
+        lane.open_port(Context::WORLD, Port::among(members))
     });
     let (mut body, mut room) = ([5; 3000], [0; 100]);
     let sent = pair.send(0, &mut body, Mode::Synchronous);

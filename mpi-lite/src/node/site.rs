@@ -44,7 +44,7 @@ const RESULT_PAYLOADS: usize = AHEAD;
 
 /// Lines that are used in turn where each member has a core of its own: nobody gets far ahead
 /// there, and few lines stay near.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 
 /// What was found in the shared memory cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::AHEAD;
-use super::site::{About, BRING_BYTES, Before, Nonsense, Site, SiteId, Who};
+use super::site::{About, BRING_BYTES, Before, FEW, Nonsense, Site, SiteId, Who};
 use crate::ids::PeerId;
 use crate::memory::Span;
 use crate::transport::Shm;
@@ -44,16 +44,16 @@ fn payloads_of_every_length_are_read_as_brought() {
 #[test]
 fn a_member_that_has_still_to_read_keeps_the_other_from_writing() {
     let (_transports, [here, there]) = pair(false);
-    for _ in 0..2 {
+    for _ in 0..FEW {
         let come = here.begin_epoch(about(0), false).0;
         assert_eq!(come.is_free(), Some(Ok(())));
         come.bring(about(8), Who::Others, |bytes| bytes.fill(1));
     }
-    let third = here.begin_epoch(about(0), false).0;
+    let next = here.begin_epoch(about(0), false).0;
     there.begin_epoch(about(0), false).0.reach(about(0), 0);
-    assert_eq!(third.is_free(), None, "the other may still be reading");
+    assert_eq!(next.is_free(), None, "the other may still be reading");
     there.begin_epoch(about(0), false).0.reach(about(0), 0);
-    assert_eq!(third.is_free(), Some(Ok(())));
+    assert_eq!(next.is_free(), Some(Ok(())));
 }
 
 #[test]

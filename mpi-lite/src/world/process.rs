@@ -147,6 +147,19 @@ impl Process {
         self.all.create_from_group(group, name)
     }
 
+    /// Makes an inter-communicator of two groups: see [`Communicator::connect_groups`].
+    ///
+    /// # Errors
+    /// Those of `Communicator::connect_groups`.
+    pub fn connect_groups<E: From<Error>>(
+        &self,
+        local: (&Group, i32),
+        remote: impl FnOnce() -> core::result::Result<(Group, i32), E>,
+        name: &[u8],
+    ) -> core::result::Result<Option<Communicator>, E> {
+        self.all.connect_groups(local, remote, name)
+    }
+
     /// This process, as groups name it.
     #[must_use]
     pub fn me(&self) -> PeerId {

@@ -98,6 +98,30 @@ static void arrives_by_and_by(void)
     MPI_Request_free(&receive);
 }
 
+/* A partition without data is not here before the sender has marked what it comes from. */
+static void empty_ones(void)
+{
+    MPI_Request requests[2];
+    int flag, i;
+
+    MPI_Precv_init(in, 2, 0, MPI_BYTE, 0, 4, MPI_COMM_SELF, MPI_INFO_NULL, &requests[0]);
+    MPI_Psend_init(out, 4, 0, MPI_BYTE, 0, 4, MPI_COMM_SELF, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Pready_range(2, 3, requests[1]);
+    for (flag = 0; !flag;)
+        MPI_Parrived(requests[0], 1, &flag);
+    for (i = 0; i < 50; i++) {
+        MPI_Parrived(requests[0], 0, &flag);
+        CHECK_INT(flag, 0);
+    }
+    MPI_Pready_range(0, 1, requests[1]);
+    for (flag = 0; !flag;)
+        MPI_Parrived(requests[0], 0, &flag);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
 /* By the order of the calls of init, whatever the order of the starts; ordinary messages with the
  * same tag never match. */
 static void matches_once(void)
@@ -293,6 +317,7 @@ int main(int argc, char **argv)
     split(16, 1, MOST, 6);
     split(1, 10, MOST, 3);
     arrives_by_and_by();
+    empty_ones();
     matches_once();
     with_gaps();
     nowhere();

@@ -91,6 +91,8 @@ static void check_handlers(MPI_Session session)
 
     MPI_Session_get_errhandler(session, &first);
     CHECK(first == MPI_ERRORS_RETURN, "the error handler of MPI_Session_init");
+    CHECK_INT(class_of(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, -1, &length, name)),
+              MPI_ERR_ARG);
     CHECK_INT(class_of(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 3, &length, name)),
               MPI_ERR_ARG);
     MPI_Session_create_errhandler(note, &handler);
@@ -107,22 +109,31 @@ static void check_handlers(MPI_Session session)
     CHECK_INT(handled, 3);
 }
 
-static void check_level(void)
+/* A session with these hints has all threads. */
+static void check_threads(MPI_Info hints)
 {
     MPI_Session session;
-    MPI_Info hints, used;
+    MPI_Info used;
     char value[40];
     int flag, length = sizeof value;
 
-    MPI_Info_create(&hints);
-    MPI_Info_set(hints, "thread_level", "MPI_THREAD_MULTIPLE");
     MPI_Session_init(hints, MPI_ERRORS_ARE_FATAL, &session);
-    MPI_Info_free(&hints);
     MPI_Session_get_info(session, &used);
     MPI_Info_get_string(used, "thread_level", &length, value, &flag);
-    CHECK(flag && !strcmp(value, "MPI_THREAD_MULTIPLE"), "MPI_THREAD_MULTIPLE");
+    CHECK(flag && !strcmp(value, "MPI_THREAD_MULTIPLE"), "MPI_THREAD_MULTIPLE, not %s", value);
     MPI_Info_free(&used);
     MPI_Session_finalize(&session);
+}
+
+static void check_level(void)
+{
+    MPI_Info hints;
+
+    MPI_Info_create(&hints);
+    MPI_Info_set(hints, "thread_level", "MPI_THREAD_MULTIPLE");
+    check_threads(hints);
+    MPI_Info_free(&hints);
+    check_threads(MPI_INFO_NULL); /* what the process has, even if nobody asks for it */
 }
 
 int main(void)

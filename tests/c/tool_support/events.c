@@ -272,6 +272,36 @@ static void check_collectives(void)
     number = 0;
 }
 
+/* Collectives beside the program begin with their start, and end at the latest in the wait. */
+static void check_collectives_beside(void)
+{
+    int i, in = 1, out = 0, at = 0;
+    MPI_Request requests[2];
+
+    MPI_Allreduce_init(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    watch(BEGIN);
+    watch(END);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+    CHECK(number >= 1, "it has begun");
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    CHECK_INT(number, 2);
+    MPI_Start(&requests[1]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    CHECK_INT(out, 2);
+    CHECK_INT(number, 4);
+    for (i = 0; i < 2; i++) {
+        next(&at, BEGIN);
+        next(&at, END);
+        CHECK_INT(seen[at - 1].collective.operation, seen[at - 2].collective.operation);
+        CHECK_INT(seen[at - 1].collective.communicator, seen[at - 2].collective.communicator);
+    }
+    CHECK(seen[0].collective.operation != seen[2].collective.operation, "two operations");
+    MPI_Request_free(&requests[1]);
+    unwatch(BEGIN);
+    unwatch(END);
+    number = 0;
+}
+
 /* One call starts more receives than events can wait: the rest is told as lost. */
 static void check_losses(void)
 {
@@ -313,6 +343,7 @@ int main(int argc, char **argv)
     check_errors();
     check_messages();
     check_collectives();
+    check_collectives_beside();
     check_losses();
     CHECK_INT(MPI_T_finalize(), MPI_SUCCESS);
     MPI_Finalize();

@@ -10,7 +10,7 @@ enum { MOST = 64, COUNT = 3 };
 #define OK(call) CHECK_INT(call, MPI_SUCCESS)
 
 /* The edges of this process as the topology functions tell them. */
-static int sources[MOST], destinations[MOST], indegree, outdegree;
+static int sources[MOST], indegree;
 
 static int sends[MOST * COUNT], receives[MOST * COUNT];
 static int counts[MOST], places[MOST];
@@ -147,7 +147,7 @@ static void grid(int ndims, const int *periods)
 
     OK(MPI_Dims_create(size, ndims, dims));
     OK(MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &comm));
-    indegree = outdegree = 2 * ndims;
+    indegree = 2 * ndims;
     for (d = 0; d < ndims; d++) {
         OK(MPI_Cart_shift(comm, d, 1, &sources[2 * d], &sources[2 * d + 1]));
         came_by[2 * d] = sources[2 * d] == MPI_PROC_NULL ? -1 : 2 * d + 1;
@@ -167,7 +167,7 @@ static void loops(void)
 
     OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 3, in, MPI_UNWEIGHTED, 3, out, MPI_UNWEIGHTED,
                                       MPI_INFO_NULL, 0, &comm));
-    indegree = outdegree = 3;
+    indegree = 3;
     for (edge = 0; edge < 3; edge++) {
         sources[edge] = in[edge];
         came_by[edge] = edge;
@@ -192,7 +192,7 @@ static void star(void)
     }
     index[0] = size - 1;
     OK(MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &comm));
-    indegree = outdegree = rank == 0 ? size - 1 : 1;
+    indegree = rank == 0 ? size - 1 : 1;
     for (edge = 0; edge < indegree; edge++) {
         sources[edge] = rank == 0 ? edge + 1 : 0;
         came_by[edge] = rank == 0 ? 0 : rank - 1;
@@ -214,7 +214,7 @@ static void no_neighbours(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL,
                                       MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &comm));
-    indegree = outdegree = 0;
+    indegree = 0;
     try_all(comm);
     OK(MPI_Comm_free(&comm));
 }
