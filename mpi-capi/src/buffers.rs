@@ -5,18 +5,20 @@
 )]
 
 use core::ffi::c_void;
+use core::ops::Deref;
 
 use mpi_lite::coll::Input;
-use mpi_lite::data::{Area, Buffer};
+use mpi_lite::data::{self, Area, Buffer};
 use mpi_lite::memory::{Origin, Span};
 
-use crate::abi;
+use crate::abi::{self, Handle};
 use crate::args::{
     Aints, Count, Counts, Datatype, Datatypes, Displs, LateCount, LateDatatype, append,
     show_address,
 };
 use crate::entry::{Arg, Declarator, Read};
 use crate::error::{Cause, Error, Result};
+use crate::global::LIBRARY;
 use crate::raise::Call;
 
 /// A buffer that is only read.
@@ -154,6 +156,40 @@ fn within(
     Ok((span, (position + len).cast_signed()))
 }
 
+/// The datatype of a message. That of a message without elements may be `MPI_DATATYPE_NULL`: the
+/// standard does not ask for it, and programs that were written for other libraries use it.
+#[derive(Debug, Clone)]
+pub struct MessageType(Datatype);
+
+impl Deref for MessageType {
+    type Target = Datatype;
+
+    #[inline(always)]
+    fn deref(&self) -> &Datatype {
+        &self.0
+    }
+}
+
+impl<W> Arg<W> for MessageType {
+    type C = Handle;
+    const DECLARATION: Declarator = <Datatype as Arg<W>>::DECLARATION;
+
+    fn show(c: Handle, name: &str, line: &mut String) {
+        <Datatype as Arg<W>>::show(c, name, line);
+    }
+}
+
+impl<W> Read<W> for MessageType {
+    #[inline(always)]
+    unsafe fn read(c: Handle, name: &'static str, _call: &Call) -> Result<Self> {
+        match Datatype::of(c) {
+            Ok(datatype) => Ok(Self(datatype)),
+            Err(_) if c == abi::MPI_DATATYPE_NULL => Ok(Self(Datatype::null())),
+            Err(what) => Err(Error::of_handle(name, what, abi::MPI_ERR_TYPE)),
+        }
+    }
+}
+
 /// Blocks of one memory, one per process or per edge of a topology.
 #[derive(Debug, Clone, Copy)]
 pub struct Blocks<D = Displs> {
@@ -268,7 +304,7 @@ macro_rules! collective_buffers {
 collective_buffers! { SendPtr RecvPtr }
 
 fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buffer> {
-    let datatype = datatype.committed()?.clone();
+    let datatype = of_message(count, datatype)?.clone();
     let buffer = Buffer::at(origin(address)?, count.get(), datatype);
     buffer.check()?;
     Ok(buffer)
@@ -276,8 +312,25 @@ fn buffer(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Buf
 
 #[inline(always)]
 fn area(address: *mut c_void, count: Count, datatype: &Datatype) -> Result<Area> {
-    let datatype = datatype.committed()?;
+    let datatype = of_message(count, datatype)?;
     Ok(Area::at(origin(address)?, count.get(), datatype)?)
+}
+
+/// The datatype of a message of `count` elements.
+#[inline(always)]
+fn of_message(count: Count, datatype: &Datatype) -> Result<&data::Datatype> {
+    match datatype.committed() {
+        Err(error) => of_nothing(count, datatype).ok_or(error),
+        known => known,
+    }
+}
+
+/// Any datatype, if the message has no elements and names none.
+#[cold]
+fn of_nothing(count: Count, datatype: &Datatype) -> Option<&'static data::Datatype> {
+    let is_nothing = datatype.handle == abi::MPI_DATATYPE_NULL && count.get() == 0;
+    let any = LIBRARY.basic(abi::MPI_BYTE).ok().flatten();
+    any.filter(|_| is_nothing)
 }
 
 #[inline(always)]

@@ -55,7 +55,7 @@ pub struct Datatype {
 enum TypeRef {
     /// A predefined one.
     Predefined(&'static data::Datatype),
-    /// An optional predefined one that this library does not support.
+    /// An optional predefined one that this library does not support, or `MPI_DATATYPE_NULL`.
     Unsupported,
     /// One that the program made; another thread may free it meanwhile. There until dropped.
     Made(Option<Arc<Made>>),
@@ -311,6 +311,12 @@ impl Datatype {
         Ok(Self { handle, lite })
     }
 
+    /// `MPI_DATATYPE_NULL`, where it may be. It is of no use in anything that asks what it is.
+    pub fn null() -> Self {
+        let (handle, lite) = (abi::MPI_DATATYPE_NULL, TypeRef::Unsupported);
+        Self { handle, lite }
+    }
+
     /// What it is.
     ///
     /// # Errors
@@ -318,10 +324,11 @@ impl Datatype {
     #[inline(always)]
     pub fn lite(&self) -> Result<&data::Datatype> {
         self.supported().ok_or_else(|| {
-            Error::new(
-                abi::MPI_ERR_TYPE,
-                "this library does not support this optional datatype",
-            )
+            let why = match self.handle {
+                abi::MPI_DATATYPE_NULL => "the datatype of elements is MPI_DATATYPE_NULL",
+                _ => "this library does not support this optional datatype",
+            };
+            Error::new(abi::MPI_ERR_TYPE, why)
         })
     }
 

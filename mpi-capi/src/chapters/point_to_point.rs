@@ -12,7 +12,7 @@ use crate::request;
 mpi! {
     /// Sends in buffered mode: complete as soon as the message is copied. MPI 5.0, 3.4.
     fn MPI_Bsend | MPI_Bsend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm
     ) {
         let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
         comm.send(message, dest, tag, Mode::Buffered)
@@ -20,7 +20,7 @@ mpi! {
 
     /// Prepares a buffered send. MPI 5.0, 3.9.
     fn MPI_Bsend_init | MPI_Bsend_init_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Buffered)?)
@@ -78,7 +78,7 @@ mpi! {
 
     /// Starts a send in buffered mode. MPI 5.0, 3.7.2.
     fn MPI_Ibsend | MPI_Ibsend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Buffered)?)
@@ -99,7 +99,7 @@ mpi! {
 
     /// Starts the receive of a matched message. MPI 5.0, 3.8.3.
     fn MPI_Imrecv | MPI_Imrecv_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>,
+        buf: RecvPtr, count: Count, datatype: MessageType, message: InOut<Message>,
         request: Out<Request>
     ) {
         let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
@@ -118,7 +118,7 @@ mpi! {
 
     /// Starts a receive. MPI 5.0, 3.7.2.
     fn MPI_Irecv | MPI_Irecv_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
+        buf: RecvPtr, count: Count, datatype: MessageType, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.irecv(buf.area(count, &datatype)?, source, tag)?)
@@ -126,7 +126,7 @@ mpi! {
 
     /// Starts a send in ready mode. MPI 5.0, 3.7.2.
     fn MPI_Irsend | MPI_Irsend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Ready)?)
@@ -134,7 +134,7 @@ mpi! {
 
     /// Starts a send in standard mode. MPI 5.0, 3.7.2.
     fn MPI_Isend | MPI_Isend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Standard)?)
@@ -142,8 +142,8 @@ mpi! {
 
     /// Starts to send one message and to receive another. MPI 5.0, 3.11.
     fn MPI_Isendrecv | MPI_Isendrecv_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, dest: Rank, sendtag: Tag,
-        recvbuf: RecvPtr, recvcount: Count, recvtype: Datatype, source: Source, recvtag: Tag,
+        sendbuf: SendPtr, sendcount: Count, sendtype: MessageType, dest: Rank, sendtag: Tag,
+        recvbuf: RecvPtr, recvcount: Count, recvtype: MessageType, source: Source, recvtag: Tag,
         comm: Comm, request: Out<Request>
     ) {
         let outgoing = sendbuf.area(sendcount, &sendtype)?;
@@ -155,7 +155,7 @@ mpi! {
 
     /// Starts to send a message and to receive another in its place. MPI 5.0, 3.11.
     fn MPI_Isendrecv_replace | MPI_Isendrecv_replace_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, dest: Rank, sendtag: Tag, source: Source,
+        buf: RecvPtr, count: Count, datatype: MessageType, dest: Rank, sendtag: Tag, source: Source,
         recvtag: Tag, comm: Comm, request: Out<Request>
     ) {
         let (to, from) = (dest.with(sendtag), source.with(recvtag));
@@ -166,7 +166,7 @@ mpi! {
 
     /// Starts a send in synchronous mode. MPI 5.0, 3.7.2.
     fn MPI_Issend | MPI_Issend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.isend(buf.area(count, &datatype)?, dest, tag, Mode::Synchronous)?)
@@ -183,7 +183,7 @@ mpi! {
 
     /// Receives a matched message. MPI 5.0, 3.8.3.
     fn MPI_Mrecv | MPI_Mrecv_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, message: InOut<Message>, status: OutStatus
+        buf: RecvPtr, count: Count, datatype: MessageType, message: InOut<Message>, status: OutStatus
     ) {
         let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
         message.set(abi::MPI_MESSAGE_NULL)?;
@@ -198,7 +198,7 @@ mpi! {
 
     /// Receives a message. MPI 5.0, 3.2.4.
     fn MPI_Recv | MPI_Recv_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
+        buf: RecvPtr, count: Count, datatype: MessageType, source: Source, tag: Tag, comm: Comm,
         status: OutStatus
     ) {
         comm.recv(buf.area(count, &datatype)?, source, tag, status)
@@ -206,7 +206,7 @@ mpi! {
 
     /// Prepares a receive. MPI 5.0, 3.9.
     fn MPI_Recv_init | MPI_Recv_init_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, source: Source, tag: Tag, comm: Comm,
+        buf: RecvPtr, count: Count, datatype: MessageType, source: Source, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.recv_init(buf.area(count, &datatype)?, source, tag)?)
@@ -214,7 +214,7 @@ mpi! {
 
     /// Sends in ready mode: the receive is posted already. MPI 5.0, 3.4.
     fn MPI_Rsend | MPI_Rsend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm
     ) {
         let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
         comm.send(message, dest, tag, Mode::Ready)
@@ -222,7 +222,7 @@ mpi! {
 
     /// Prepares a send in ready mode. MPI 5.0, 3.9.
     fn MPI_Rsend_init | MPI_Rsend_init_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Ready)?)
@@ -230,7 +230,7 @@ mpi! {
 
     /// Sends in standard mode. MPI 5.0, 3.2.1.
     fn MPI_Send | MPI_Send_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm
     ) {
         let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
         comm.send(message, dest, tag, Mode::Standard)
@@ -238,7 +238,7 @@ mpi! {
 
     /// Prepares a send in standard mode. MPI 5.0, 3.9.
     fn MPI_Send_init | MPI_Send_init_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Standard)?)
@@ -246,8 +246,8 @@ mpi! {
 
     /// Sends one message and receives another. MPI 5.0, 3.11.
     fn MPI_Sendrecv | MPI_Sendrecv_c(
-        sendbuf: SendPtr, sendcount: Count, sendtype: Datatype, dest: Rank, sendtag: Tag,
-        recvbuf: RecvPtr, recvcount: Count, recvtype: Datatype, source: Source, recvtag: Tag,
+        sendbuf: SendPtr, sendcount: Count, sendtype: MessageType, dest: Rank, sendtag: Tag,
+        recvbuf: RecvPtr, recvcount: Count, recvtype: MessageType, source: Source, recvtag: Tag,
         comm: Comm, status: OutStatus
     ) {
         let outgoing = sendbuf.area(sendcount, &sendtype)?;
@@ -259,7 +259,7 @@ mpi! {
 
     /// Sends a message and receives another in its place. MPI 5.0, 3.11.
     fn MPI_Sendrecv_replace | MPI_Sendrecv_replace_c(
-        buf: RecvPtr, count: Count, datatype: Datatype, dest: Rank, sendtag: Tag, source: Source,
+        buf: RecvPtr, count: Count, datatype: MessageType, dest: Rank, sendtag: Tag, source: Source,
         recvtag: Tag, comm: Comm, status: OutStatus
     ) {
         let (to, from) = (dest.with(sendtag), source.with(recvtag));
@@ -296,7 +296,7 @@ mpi! {
 
     /// Sends in synchronous mode: complete when the receive has started. MPI 5.0, 3.4.
     fn MPI_Ssend | MPI_Ssend_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm
     ) {
         let message = (buf.area(count, &datatype)?, What::of(count, &datatype));
         comm.send(message, dest, tag, Mode::Synchronous)
@@ -304,7 +304,7 @@ mpi! {
 
     /// Prepares a send in synchronous mode. MPI 5.0, 3.9.
     fn MPI_Ssend_init | MPI_Ssend_init_c(
-        buf: SendPtr, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+        buf: SendPtr, count: Count, datatype: MessageType, dest: Rank, tag: Tag, comm: Comm,
         request: Out<Request>
     ) {
         request.set(comm.send_init(buf.area(count, &datatype)?, dest, tag, Mode::Synchronous)?)

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::context::Agreement;
 use super::members::GroupPeers;
-use super::{Call, Communicator, Group, Inner, Peers, drive, open_port};
+use super::{Call, Communicator, Group, Inner, Peers, TaskPeers, drive, open_port};
 use crate::engine::Request;
 use crate::error::{Cause, Result};
 use crate::ids::Context;
@@ -39,7 +39,7 @@ impl Communicator {
         let parent = self.clone();
         self.start_call(Call::CREATE, false, |peers| {
             Box::pin(async move {
-                made(parent.dup_among(&peers).await?);
+                made(parent.dup_beside(peers).await?);
                 Ok(())
             })
         })
@@ -141,6 +141,18 @@ pub(super) fn hash(name: &[u8]) -> ([u32; 2], i32) {
 
 /// How communicators are made among `peers`, the processes of this one.
 impl Communicator {
+    /// [`Communicator::dup`] beside the program, of either kind of communicator.
+    async fn dup_beside(&self, peers: TaskPeers) -> Result<Self> {
+        match (self.local(), peers.into_sides()) {
+            (Some(local), Ok(sides)) => {
+                let made = self.dup_among_sides(local, &sides).await;
+                made.map_err(|error| sides.give_up(error))
+            }
+            (_, Err(peers)) => self.dup_among(&peers).await,
+            (None, Ok(_)) => unreachable!("only an inter-communicator has sides"),
+        }
+    }
+
     async fn dup_among(&self, peers: &impl Peers) -> Result<Self> {
         let agreement = self.agree(peers, [0, 0]).await?;
         let topology = self.inner.topology.clone();

@@ -180,12 +180,7 @@ impl Communicator {
 
     /// Gives the others of this communicator what `leader` has in `words`.
     fn tell(&self, leader: u32, words: &mut [u32]) -> Result<()> {
-        let mut bytes = encode(words);
-        let buffer = Buffer::of_bytes(&mut bytes);
-        let peers = self.within(Call::CREATE);
-        drive(spread(&peers, &buffer, leader as usize))?;
-        decode(&bytes, words);
-        Ok(())
+        drive(tell(&self.within(Call::CREATE), leader, words))
     }
 
     /// Makes the inter-communicator of this side, a communicator that nothing else uses, and
@@ -292,7 +287,16 @@ impl Communicator {
 
     /// [`Communicator::dup`] of an inter-communicator.
     pub(super) fn dup_between(&self, local: &Self) -> Result<Self> {
-        let pact = self.make_pact(local, [0, 0])?;
+        drive(self.dup_among_sides(local, &self.sides(local, Call::CREATE)))
+    }
+
+    /// [`Communicator::dup_between`] of these processes of both sides.
+    pub(super) async fn dup_among_sides(
+        &self,
+        local: &Self,
+        sides: &Sides<impl Peers>,
+    ) -> Result<Self> {
+        let pact = local.make_pact_among(sides, [0, 0]).await?;
         let side = local.derive(&pact.agreement, local.group().clone(), self.rank(), None);
         side.beside(self.group().clone(), pact.context)
     }
@@ -345,22 +349,32 @@ impl Communicator {
     /// # Errors
     /// A process is lost. `NoContext`: all contexts are used up.
     pub(super) fn make_pact<'a>(&self, local: &'a Self, words: [u32; 2]) -> Result<Pact<'a>> {
-        let sides = self.sides(local, Call::CREATE);
-        let agreement = drive(local.agree(&sides.local, words))?;
+        drive(local.make_pact_among(&self.sides(local, Call::CREATE), words))
+    }
+
+    /// [`Communicator::make_pact`] of these processes of both sides. This is the communicator of
+    /// this side.
+    async fn make_pact_among(
+        &self,
+        sides: &Sides<impl Peers>,
+        words: [u32; 2],
+    ) -> Result<Pact<'_>> {
+        let contexts = &self.inner.contexts;
+        let agreement = self.agree(&sides.local, words).await?;
         let mut theirs = vec![0; 1 + 2 * sides.remote.all()];
         if self.rank() == 0 {
-            let proposed = local.inner.contexts.propose();
+            let proposed = contexts.propose();
             let mine: Vec<u32> = [proposed.0]
                 .into_iter()
                 .chain(agreement.words().flatten())
                 .collect();
             let (mut mine, mut room) = (encode(&mine), encode(&theirs));
             let (send, receive) = (Buffer::of_bytes(&mut mine), Buffer::of_bytes(&mut room));
-            drive(sides.remote.exchange((0, &send), (0, &receive)))?;
+            sides.remote.exchange((0, &send), (0, &receive)).await?;
             decode(&room, &mut theirs);
-            theirs[0] = local.inner.contexts.settle(proposed, Context(theirs[0])).0;
+            theirs[0] = contexts.settle(proposed, Context(theirs[0])).0;
         }
-        local.tell(0, &mut theirs)?;
+        tell(&sides.local, 0, &mut theirs).await?;
         let (pairs, _) = theirs[1..].as_chunks();
         match Context(theirs[0]) {
             NONE_LEFT => Err(Cause::NoContext.into()),
@@ -408,6 +422,15 @@ impl Bridge {
         decode(&room, incoming);
         Ok(())
     }
+}
+
+/// Gives the other `peers` what `leader` has in `words`.
+async fn tell(peers: &impl Peers, leader: u32, words: &mut [u32]) -> Result<()> {
+    let mut bytes = encode(words);
+    let buffer = Buffer::of_bytes(&mut bytes);
+    spread(peers, &buffer, leader as usize).await?;
+    decode(&bytes, words);
+    Ok(())
 }
 
 /// Sends what `root` has to all: in each round those that have it send it to as many others.

@@ -1,5 +1,6 @@
 //! The buffers that the program attaches for buffered sends. Source: MPI 5.0, 3.6.
 
+use core::iter;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::operation::Request;
@@ -16,7 +17,7 @@ pub const BUFFERED_OVERHEAD_BYTES: u64 = 64;
 /// Whose buffered sends use a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferOwner {
-    /// Those of every communicator of the world that has no buffer of its own.
+    /// Those of every communicator that has no buffer of its own and whose session has none.
     Process,
     /// Those of every communicator that derives from the session of this number, not 0, and that
     /// has no buffer of its own.
@@ -123,11 +124,10 @@ impl Buffers {
     fn owner_for(&self, context: Context) -> BufferOwner {
         let context = context.point_to_point();
         let own = BufferOwner::Communicator(context);
-        match (self.get(own), self.sessions.get(&context)) {
-            (Some(_), _) => own,
-            (None, Some(session)) => BufferOwner::Session(*session),
-            (None, None) => BufferOwner::Process,
-        }
+        let session = self.sessions.get(&context).copied();
+        let mut owners = iter::once(own).chain(session.map(BufferOwner::Session));
+        let has_buffer = |owner: &BufferOwner| self.get(*owner).is_some();
+        owners.find(has_buffer).unwrap_or(BufferOwner::Process)
     }
 
     /// Notes the session of a communicator.

@@ -1,6 +1,6 @@
 /* ranks: 1, 2; transports: all; MPI 5.0 3.6 */
-/* Buffers of sessions: a buffered send uses its communicator's, else its session's. The process's
- * is for the communicators of the world. */
+/* Buffers of sessions: a buffered send uses its communicator's, else its session's, else the
+ * process's. */
 #include "../check.h"
 
 enum { BYTES = 100000, TAG = 1 };
@@ -66,10 +66,17 @@ static void without_a_buffer(MPI_Session session, MPI_Comm comm)
     CHECK_INT(MPI_Session_flush_buffer(session), MPI_SUCCESS);
     CHECK_INT(MPI_Session_iflush_buffer(session, &request), MPI_SUCCESS);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    /* The process's buffer is not theirs. */
+    /* The process's buffer is used as long as the session has none. */
     MPI_Buffer_attach(room, sizeof room);
-    CHECK_INT(bsend(1, comm), MPI_ERR_BUFFER);
+    uses_room(comm);
+    MPI_Session_attach_buffer(session, other, sizeof other);
+    CHECK_INT(bsend(BYTES, comm), MPI_ERR_BUFFER);
+    MPI_Session_detach_buffer(session, &buffer, &len);
+    CHECK(buffer == other, "the buffer of the session");
+    uses_room(comm);
     MPI_Buffer_detach(&buffer, &len);
+    CHECK(buffer == room, "the buffer of the process");
+    CHECK_INT(bsend(1, comm), MPI_ERR_BUFFER);
 }
 
 static void flushes(MPI_Session session, MPI_Comm comm)
