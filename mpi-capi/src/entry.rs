@@ -341,6 +341,10 @@ macro_rules! mpi {
                             )*
                             $crate::abi::MPI_SUCCESS
                         }
+                        $crate::raise::Then::Note(_call) => {
+                            $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
+                            $crate::abi::MPI_SUCCESS
+                        }
                         // SAFETY: the caller's promises are passed on as they are.
                         $crate::raise::Then::CallAgain => unsafe { profiled($($arg),*) },
                     }),
@@ -364,8 +368,8 @@ macro_rules! mpi {
     }};
     (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {
         (|| {
-            $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
             $call.check_running()?;
+            $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
             $(
                 // SAFETY: the caller of the C function keeps MPI's rules for this argument.
                 let $arg = unsafe {

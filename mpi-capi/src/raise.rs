@@ -26,6 +26,8 @@ pub struct Call {
 pub enum Then<'a> {
     /// It appends the arguments to the line of an error.
     Show(&'a mut String),
+    /// It notes the object that the call is made on.
+    Note(&'a Call),
     /// It makes the call once more; the result is that of the call.
     CallAgain,
 }
@@ -77,17 +79,10 @@ impl Call {
     /// `Cause::BeforeInit`, `Cause::AfterFinalize`, `Cause::InForkedChild`.
     #[inline]
     pub fn check_running(&self) -> Result<()> {
-        if self.symbol.any_time {
+        if self.symbol.any_time || LIBRARY.stage() == Stage::Running {
             return Ok(());
         }
-        match LIBRARY.stage() {
-            Stage::Running => Ok(()),
-            Stage::Watched => events::check_observed(),
-            Stage::Before => Err(Cause::BeforeInit.into()),
-            Stage::After => Err(Cause::AfterFinalize.into()),
-            Stage::Forked => Err(Cause::InForkedChild.into()),
-            Stage::Ending => LIBRARY.end(),
-        }
+        check_stage()
     }
 
     /// The result of a function without a body.
@@ -104,6 +99,7 @@ impl Call {
     #[cold]
     pub fn fail(self, error: Error, then: &dyn Fn(Then<'_>) -> c_int) -> c_int {
         if error.is_of_watch() {
+            then(Then::Note(&self));
             let again = || then(Then::CallAgain);
             return events::observe(self.symbol.name, self.object.get(), &again);
         }
@@ -181,6 +177,20 @@ impl Call {
         let name = codes::class_name(error.class());
         let tail = format!("): {error} [{name}]");
         LIBRARY.abort(1, &one_line(&head, arguments, &tail))
+    }
+}
+
+/// Returns the error of a call at this stage.
+#[cold]
+#[inline(never)]
+fn check_stage() -> Result<()> {
+    match LIBRARY.stage() {
+        Stage::Running => Ok(()),
+        Stage::Watched => events::check_observed(),
+        Stage::Before => Err(Cause::BeforeInit.into()),
+        Stage::After => Err(Cause::AfterFinalize.into()),
+        Stage::Forked => Err(Cause::InForkedChild.into()),
+        Stage::Ending => LIBRARY.end(),
     }
 }
 
