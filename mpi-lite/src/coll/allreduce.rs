@@ -104,6 +104,9 @@ pub(super) fn allreduce<'a, P: Peers>(
 async fn doubling(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> Result<()> {
     let group = PowerOfTwo::of(peers.all());
     let mut result = Partial::begin(own, receive)?;
+    if group.size == 1 {
+        return Ok(());
+    }
     let mut incoming = Partial::room(own)?;
     let Some(place) = group.place(peers.here()) else {
         peers.send(peers.here() + 1, result.buffer()).await?;

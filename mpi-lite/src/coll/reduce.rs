@@ -121,7 +121,7 @@ pub(super) async fn to_root(
     peers: &impl Peers,
     own: &Buffer,
     (op, root): (&Op, usize),
-) -> Result<Option<Partial>> {
+) -> Result<Option<Partial<'static>>> {
     if own.count() == 0 {
         return Ok(None);
     }
@@ -169,12 +169,12 @@ fn where_to_meet<'a>(peers: &'a impl Peers, own: &Buffer) -> Result<Option<AtSit
 }
 
 /// Returns the result at the root, in `place` if there is one and the order allows it.
-async fn by_messages(
+async fn by_messages<'a>(
     peers: &impl Peers,
     own: &Buffer,
-    place: Option<&Buffer>,
+    place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
-) -> Result<Option<Partial>> {
+) -> Result<Option<Partial<'a>>> {
     if op.is_commutative() || root == 0 {
         return binomial(peers, own, place, (op, root)).await;
     }
@@ -194,12 +194,12 @@ async fn by_messages(
 /// Binomial tree over the distance from `root`: a process collects from those whose distance has
 /// its bits and one lower bit, near ones first. Then it passes the result on. With root 0 the
 /// operands stay in the order of the ranks.
-async fn binomial(
+async fn binomial<'a>(
     peers: &impl Peers,
     own: &Buffer,
-    place: Option<&Buffer>,
+    place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
-) -> Result<Option<Partial>> {
+) -> Result<Option<Partial<'a>>> {
     let size = peers.all();
     let distance = (peers.here() + size - root) % size;
     let lowest = lowest_bit(distance, size);

@@ -193,7 +193,7 @@ async fn scatter_theirs<P: Peers>(
 }
 
 /// The part of each process in the result.
-fn blocks_of(result: &Partial, counts: &[u64]) -> Vec<Buffer> {
+fn blocks_of(result: &Partial<'_>, counts: &[u64]) -> Vec<Buffer> {
     let mut first = 0;
     let mut block = |&count: &u64| {
         let part = result.buffer().part(first, count);

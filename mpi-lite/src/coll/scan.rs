@@ -133,10 +133,14 @@ async fn exscan(peers: &impl Peers, own: &Buffer, receive: &Buffer, op: &Op) -> 
 /// Recursive doubling: in round k a process and the one whose rank differs in bit k exchange the
 /// sums of their blocks of 2^k adjacent ranks. The upper one adds the lower block to the sum of all
 /// ranks below it. A partner beyond the last rank is left out: only blocks above would need it.
-async fn lower_ranks(peers: &impl Peers, own: &Buffer, op: &Op) -> Result<Option<Partial>> {
+async fn lower_ranks(
+    peers: &impl Peers,
+    own: &Buffer,
+    op: &Op,
+) -> Result<Option<Partial<'static>>> {
     let mut block = Partial::copy_of(own)?;
     let mut incoming = Partial::room(own)?;
-    let mut lower: Option<Partial> = None;
+    let mut lower: Option<Partial<'_>> = None;
     let mut bit = 1;
     while bit < peers.all() {
         let partner = peers.here() ^ bit;

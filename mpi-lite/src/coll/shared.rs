@@ -325,12 +325,12 @@ pub(super) fn broadcast(at_site: AtSite<'_>, buffer: &Buffer, root: usize) -> Re
 
 /// Reduction in which all bring elements for the root, and do not wait for it. Returns the result
 /// at the root.
-pub(super) fn reduce(
+pub(super) fn reduce<'a>(
     at_site: AtSite<'_>,
     own: &Buffer,
-    place: Option<&Buffer>,
+    place: Option<&'a Buffer>,
     (op, root): (&Op, usize),
-) -> Result<Option<Partial>> {
+) -> Result<Option<Partial<'a>>> {
     let (epoch, about) = at_site.begin_epoch(Operation::Reduce.about(root, own.bytes()?));
     wait(at_site, about, || epoch.is_free())?;
     if at_site.site().me() == root {

@@ -35,13 +35,20 @@ use crate::memory::{Bytes, Origin, Packed, Room, Scratch, Span};
 pub enum Area {
     /// One run of bytes of the program.
     Run(Span),
-    /// One run of bytes of our own.
-    Kept(Box<Kept>),
-    /// Anything else.
-    Scattered(Box<Scattered>),
+    /// Anything else. In one box, so that what uses a run need not tell the others apart.
+    Other(Box<Other>),
 }
 
-/// A run of bytes of our own, which live as long as this.
+/// The memory of a body that is no run of bytes of the program.
+#[derive(Clone, Debug)]
+pub enum Other {
+    /// A run of bytes of our own, which live as long as this.
+    Kept(Kept),
+    /// Data with gaps.
+    Scattered(Scattered),
+}
+
+/// A run of bytes of our own.
 #[derive(Clone, Debug)]
 pub struct Kept {
     span: Span,
@@ -146,7 +153,7 @@ impl Area {
         let bytes = buffer.check()?;
         Ok(match buffer.contiguous() {
             Some(span) => Self::Run(span),
-            None => Self::Scattered(Box::new(Scattered { buffer, bytes })),
+            None => Self::scattered(buffer, bytes),
         })
     }
 
@@ -154,7 +161,16 @@ impl Area {
     #[inline(never)]
     fn kept(span: Span, memory: &Arc<Scratch>) -> Self {
         let memory = Arc::clone(memory);
-        Self::Kept(Box::new(Kept { span, memory }))
+        Self::Other(Box::new(Other::Kept(Kept { span, memory })))
+    }
+
+    fn scattered(buffer: Buffer, bytes: u64) -> Self {
+        Self::Other(Box::new(Other::Scattered(Scattered { buffer, bytes })))
+    }
+
+    /// Returns true if it is memory of our own, without gaps.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self, Self::Other(other) if matches!(**other, Other::Kept(_)))
     }
 
     /// Bytes of data.
@@ -163,8 +179,7 @@ impl Area {
     pub fn len(&self) -> u64 {
         match self {
             Self::Run(span) => span.len() as u64,
-            Self::Kept(kept) => kept.span.len() as u64,
-            Self::Scattered(scattered) => scattered.bytes,
+            Self::Other(other) => other.len(),
         }
     }
 
@@ -179,8 +194,7 @@ impl Area {
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             Self::Run(span) => span.append_to(out),
-            Self::Kept(kept) => kept.span.append_to(out),
-            Self::Scattered(scattered) => scattered.buffer.append_to(out),
+            Self::Other(other) => other.append_to(out),
         }
     }
 
@@ -190,8 +204,7 @@ impl Area {
     pub(crate) fn span(&self) -> Option<Span> {
         match self {
             Self::Run(span) => Some(*span),
-            Self::Kept(kept) => Some(kept.span),
-            Self::Scattered(_) => None,
+            Self::Other(other) => other.span(),
         }
     }
 
@@ -200,8 +213,10 @@ impl Area {
     pub fn cut(&self, at: usize, len: usize) -> Option<Self> {
         match self {
             Self::Run(span) => Some(Self::Run(span.part(at, len))),
-            Self::Kept(kept) => Some(Self::kept(kept.span.part(at, len), &kept.memory)),
-            Self::Scattered(_) => None,
+            Self::Other(other) => match &**other {
+                Other::Kept(kept) => Some(Self::kept(kept.span.part(at, len), &kept.memory)),
+                Other::Scattered(_) => None,
+            },
         }
     }
 
@@ -211,8 +226,7 @@ impl Area {
         let mut room = room.into();
         match self {
             Self::Run(span) => room.copy_from(span.part(at, room.len())),
-            Self::Kept(kept) => room.copy_from(kept.span.part(at, room.len())),
-            Self::Scattered(scattered) => scattered.buffer.copy_out(at as u64, room),
+            Self::Other(other) => other.read(at, room),
         };
     }
 
@@ -222,8 +236,7 @@ impl Area {
         let bytes = bytes.into();
         match self {
             Self::Run(span) => span.part(at, bytes.len()).copy_from(bytes),
-            Self::Kept(kept) => kept.span.part(at, bytes.len()).copy_from(bytes),
-            Self::Scattered(scattered) => scattered.buffer.copy_in(at as u64, bytes),
+            Self::Other(other) => other.write(at, bytes),
         };
     }
 
@@ -254,6 +267,51 @@ impl Area {
     pub(crate) fn part(&self, at: usize, len: usize) -> Part<'_> {
         match self {
             Self::Run(span) => Part::Run(span.part(at, len)),
+            Self::Other(other) => other.part(at, len),
+        }
+    }
+}
+
+impl Other {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Kept(kept) => kept.span.len() as u64,
+            Self::Scattered(scattered) => scattered.bytes,
+        }
+    }
+
+    fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Kept(kept) => kept.span.append_to(out),
+            Self::Scattered(scattered) => scattered.buffer.append_to(out),
+        }
+    }
+
+    fn span(&self) -> Option<Span> {
+        match self {
+            Self::Kept(kept) => Some(kept.span),
+            Self::Scattered(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    fn read(&self, at: usize, mut room: Room<'_>) -> usize {
+        match self {
+            Self::Kept(kept) => room.copy_from(kept.span.part(at, room.len())),
+            Self::Scattered(scattered) => scattered.buffer.copy_out(at as u64, room),
+        }
+    }
+
+    #[inline(never)]
+    fn write(&self, at: usize, bytes: Bytes<'_>) -> usize {
+        match self {
+            Self::Kept(kept) => kept.span.part(at, bytes.len()).copy_from(bytes),
+            Self::Scattered(scattered) => scattered.buffer.copy_in(at as u64, bytes),
+        }
+    }
+
+    fn part(&self, at: usize, len: usize) -> Part<'_> {
+        match self {
             Self::Kept(kept) => Part::Run(kept.span.part(at, len)),
             Self::Scattered(scattered) => Part::Scattered { scattered, at, len },
         }
@@ -503,7 +561,7 @@ impl Buffer {
         let (buffer, bytes) = (self.clone(), self.check()?);
         Ok(match self.contiguous() {
             Some(span) => Area::kept(span, memory),
-            None => Area::Scattered(Box::new(Scattered { buffer, bytes })),
+            None => Area::scattered(buffer, bytes),
         })
     }
 

@@ -242,8 +242,10 @@ impl Requests {
     #[inline]
     pub(super) fn take_area(&mut self, request: Request) -> Area {
         let (span, rare) = self.active(request);
-        let area = rare.and_then(|rare| rare.area.take());
-        area.unwrap_or(Area::Run(span))
+        match rare.and_then(|rare| rare.area.take()) {
+            None => Area::Run(span),
+            Some(area) => area,
+        }
     }
 
     /// The communicator's context of an operation.

@@ -65,7 +65,7 @@ impl Lane {
         };
         let (body, copy) = match &plan.area {
             &Area::Run(span) if !is_copied => (Area::Run(span), None),
-            Area::Kept(_) if !is_copied => (plan.area.clone(), None),
+            area if area.is_kept() && !is_copied => (area.clone(), None),
             area if !is_copied && len > self.capabilities[link].packed_most => (area.clone(), None),
             area => {
                 let mut bytes = self.delivery.spare.take();
