@@ -331,22 +331,23 @@ macro_rules! mpi {
                 } else {
                     $crate::raise::Call::enter(&SYMBOL)
                 };
-                match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
-                    Ok(()) => $crate::abi::MPI_SUCCESS,
-                    Err(error) => call.fail(error, &move |then| match then {
-                        $crate::raise::Then::Show(_line) => {
-                            $(
-                                <$ty as $crate::entry::Arg<$width>>::show(
-                                    $arg, stringify!($arg), _line);
-                            )*
-                            $crate::abi::MPI_SUCCESS
-                        }
-                        $crate::raise::Then::Note(_call) => {
+                if let Err(error) = call.check_running() {
+                    return call.refuse(error, &move |first| match first {
+                        Some(_call) => {
                             $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
                             $crate::abi::MPI_SUCCESS
                         }
                         // SAFETY: the caller's promises are passed on as they are.
-                        $crate::raise::Then::CallAgain => unsafe { profiled($($arg),*) },
+                        None => unsafe { profiled($($arg),*) },
+                    });
+                }
+                match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
+                    Ok(()) => $crate::abi::MPI_SUCCESS,
+                    Err(error) => call.raise(error, &move |_line| {
+                        $(
+                            <$ty as $crate::entry::Arg<$width>>::show(
+                                $arg, stringify!($arg), _line);
+                        )*
                     }),
                 }
             }
@@ -366,9 +367,8 @@ macro_rules! mpi {
         $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
         $call.unsupported()
     }};
-    (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {
-        (|| {
-            $call.check_running()?;
+    (@run $name:ident $width:ty, ($call:ident) ($($arg:ident: $ty:ty),*) $body:block) => {{
+        let run = || {
             $( <$ty as $crate::entry::Arg<$width>>::note($arg, &$call); )*
             $(
                 // SAFETY: the caller of the C function keeps MPI's rules for this argument.
@@ -378,8 +378,9 @@ macro_rules! mpi {
                 };
             )*
             $name($($arg),*)
-        })()
-    };
+        };
+        run()
+    }};
 
     (@entry $width:ty [] $args:tt $body:tt) => { &[] };
     (@entry $width:ty [$symbol:ident] ($($arg:ident: $ty:ty),*) $body:tt) => {

@@ -21,17 +21,6 @@ pub struct Call {
     object: Cell<Option<Handle>>,
 }
 
-/// What the entry of a function does for a call that did not take its short way.
-#[derive(Debug)]
-pub enum Then<'a> {
-    /// It appends the arguments to the line of an error.
-    Show(&'a mut String),
-    /// It notes the object that the call is made on.
-    Note(&'a Call),
-    /// It makes the call once more; the result is that of the call.
-    CallAgain,
-}
-
 /// The error handler that applies, and the object that it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InCharge {
@@ -90,28 +79,26 @@ impl Call {
     /// # Errors
     /// Always.
     pub fn unsupported(&self) -> Result<()> {
-        self.check_running()?;
         Err(Cause::Unsupported.into())
     }
 
-    /// Ends a call that did not take its short way: it failed, or a tool watches and the call is
-    /// made again under observation. Returns what the C function returns.
+    /// Ends a call that may not go on: MPI does not run, or a tool watches and the call is to be
+    /// made under observation. `entry` notes the object of this call if it gets it; else it makes
+    /// the call once more. Returns what the C function returns.
     #[cold]
-    pub fn fail(self, error: Error, then: &dyn Fn(Then<'_>) -> c_int) -> c_int {
-        if error.is_of_watch() {
-            then(Then::Note(&self));
-            let again = || then(Then::CallAgain);
-            return events::observe(self.symbol.name, self.object.get(), &again);
+    pub fn refuse(self, error: Error, entry: &dyn Fn(Option<&Self>) -> c_int) -> c_int {
+        if !error.is_of_watch() {
+            return self.raise(error, &|_| {});
         }
-        self.raise(error, &|line| {
-            then(Then::Show(line));
-        })
+        entry(Some(&self));
+        events::observe(self.symbol.name, self.object.get(), &|| entry(None))
     }
 
     /// Hands the error to the handler in charge; returns what the C function returns.
     ///
     /// `show` appends the arguments of the call; it runs only if a line is printed.
-    fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
+    #[cold]
+    pub fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
         let code = self.code_of(&error);
         if error.is_of_stage() {
             self.stop(&error, &|_| {});
