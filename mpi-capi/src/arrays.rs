@@ -57,6 +57,17 @@ macro_rules! arrays {
     (@declare $base:literal, $shape:ident) => { Declarator::$shape($base) };
     (out $($name:ident $element:ty;)*) => {$(
         impl $name {
+            /// Writes the element at `index` if the caller has passed an array.
+            ///
+            /// # Errors
+            /// None.
+            pub fn set_if_given(self, index: usize, value: $element) -> Result<()> {
+                if self.0.is_null() {
+                    return Ok(());
+                }
+                self.set(index, value)
+            }
+
             /// Writes the element at `index`.
             ///
             /// # Errors

@@ -333,11 +333,20 @@ macro_rules! mpi {
                 };
                 match $crate::entry::mpi!(@run $name $width, (call) ($($arg: $ty),*) $body) {
                     Ok(()) => $crate::abi::MPI_SUCCESS,
-                    Err(error) => call.raise(error, &move |_line| {
-                        $(
-                            <$ty as $crate::entry::Arg<$width>>::show(
-                                $arg, stringify!($arg), _line);
-                        )*
+                    Err(error) => call.fail(error, &move |then| match then {
+                        $crate::raise::Then::Show(_line) => {
+                            $(
+                                <$ty as $crate::entry::Arg<$width>>::show(
+                                    $arg, stringify!($arg), _line);
+                            )*
+                            $crate::abi::MPI_SUCCESS
+                        }
+                        $crate::raise::Then::Note(_call) => {
+                            $( <$ty as $crate::entry::Arg<$width>>::note($arg, _call); )*
+                            $crate::abi::MPI_SUCCESS
+                        }
+                        // SAFETY: the caller's promises are passed on as they are.
+                        $crate::raise::Then::CallAgain => unsafe { profiled($($arg),*) },
                     }),
                 }
             }

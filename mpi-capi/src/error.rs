@@ -48,6 +48,9 @@ pub enum Cause {
     /// In the wrong process.
     #[error("called in a forked child of the rank: only the rank itself may call MPI")]
     InForkedChild,
+    /// It is no error: a tool watches events, and the call is to be made under observation.
+    #[error("to be made again under observation")]
+    Watched,
     /// There is no body yet.
     #[error(
         "not implemented in mpi-lite {}; share/doc/mpilite/coverage.md of the installation lists \
@@ -195,6 +198,11 @@ impl Error {
         )
     }
 
+    /// Returns true if the call is only to be made again, since a tool watches it.
+    pub fn is_of_watch(&self) -> bool {
+        matches!(*self.0, Cause::Watched)
+    }
+
     /// Returns true if the function has no body.
     pub fn is_unsupported(&self) -> bool {
         matches!(*self.0, Cause::Unsupported)
@@ -208,7 +216,9 @@ impl Error {
     /// The error class of MPI.
     pub fn class(&self) -> c_int {
         match &*self.0 {
-            Cause::BeforeInit | Cause::AfterFinalize | Cause::InForkedChild => abi::MPI_ERR_OTHER,
+            Cause::BeforeInit | Cause::AfterFinalize | Cause::InForkedChild | Cause::Watched => {
+                abi::MPI_ERR_OTHER
+            }
             Cause::Unsupported => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             Cause::NullPointer { .. }
             | Cause::NoRoomToPack { .. }

@@ -110,10 +110,11 @@ pub fn cancel(handle: Handle, is_complete: bool) -> Result<()> {
 }
 
 /// Ends the request `handle`, which a call of the program completes: queries and frees it. Returns
-/// its status and what the call returns: the error code of the last function called.
+/// its status and what the call returns: the error of the free function, or else that of the query
+/// function. MPI 5.0, 13.2: if both fail, the code of the last function called counts.
 pub fn finish(handle: Handle) -> (engine::Status, Result<()>) {
-    let (status, _) = query(handle);
-    (status, free(handle))
+    let (status, queried) = query(handle);
+    (status, free(handle).and(queried))
 }
 
 impl Generalized {

@@ -22,6 +22,7 @@ use crate::codes::Codes;
 use crate::comm::{CommObject, CommRef};
 use crate::entry::Symbol;
 use crate::errhandler::{ErrhandlerObject, FileDefault};
+use crate::events::Events;
 use crate::generalized::Generalized;
 use crate::handle::{Key, Kind, Table, Unusable};
 use crate::info::InfoObject;
@@ -49,6 +50,8 @@ pub enum Stage {
     Forked,
     /// The job was aborted here; the program's exit handlers run.
     Ending,
+    /// As `Running`, and a tool watches events: calls are made under observation (`events`).
+    Watched,
 }
 
 impl Stage {
@@ -60,8 +63,14 @@ impl Stage {
             1 => Self::Running,
             2 => Self::After,
             3 => Self::Forked,
-            _ => Self::Ending,
+            4 => Self::Ending,
+            _ => Self::Watched,
         }
+    }
+
+    /// Returns true if the program may call MPI now.
+    pub fn is_running(self) -> bool {
+        matches!(self, Self::Running | Self::Watched)
     }
 }
 
@@ -162,6 +171,8 @@ pub struct Library {
     pub fortran: Mutex<Fortran>,
     /// What tools have asked for.
     pub tools: Mutex<Tools>,
+    /// What tools watch.
+    pub events: Events,
 }
 
 /// The library's state. Everything else hangs on the `Process` in it.
@@ -207,6 +218,7 @@ pub static LIBRARY: Library = Library {
         booleans: None,
     }),
     tools: Mutex::new(Tools::UNUSED),
+    events: Events::unwatched(),
 };
 
 impl Library {
@@ -214,6 +226,19 @@ impl Library {
     #[inline]
     pub fn stage(&self) -> Stage {
         Stage::of(self.stage.load(Ordering::Relaxed))
+    }
+
+    /// Calls are observed from now on, or no more.
+    pub fn watch(&self, is_on: bool) {
+        let (from, to) = match is_on {
+            true => (Stage::Running, Stage::Watched),
+            false => (Stage::Watched, Stage::Running),
+        };
+        // In another stage there are no calls.
+        let order = Ordering::SeqCst;
+        let _ = self
+            .stage
+            .compare_exchange(from as u8, to as u8, order, order);
     }
 
     /// The name of the MPI function in which this thread is.
@@ -342,7 +367,11 @@ impl Library {
                 serialized.iter().find(is_it).copied()
             }
             // MPI has no integers for handles of tools.
-            Kind::CvarHandle | Kind::PvarHandle | Kind::PvarSession => None,
+            Kind::CvarHandle
+            | Kind::PvarHandle
+            | Kind::PvarSession
+            | Kind::EventRegistration
+            | Kind::EventInstance => None,
         }
     }
 
@@ -421,7 +450,7 @@ impl Library {
     pub fn own_process(&self) -> Option<&Process> {
         match self.stage() {
             Stage::Before | Stage::Forked => None,
-            Stage::Running | Stage::After | Stage::Ending => self.process.get(),
+            Stage::Running | Stage::Watched | Stage::After | Stage::Ending => self.process.get(),
         }
     }
 
@@ -496,7 +525,7 @@ impl Library {
             stdio::flush();
         }
         match self.process.get() {
-            Some(process) if self.stage() == Stage::Running => process.abort(code, line),
+            Some(process) if self.stage().is_running() => process.abort(code, line),
             _ if line.is_empty() => {}
             _ => self.print(line),
         }

@@ -42,6 +42,10 @@ pub enum Kind {
     PvarHandle,
     /// `MPI_T_pvar_session`
     PvarSession,
+    /// `MPI_T_event_registration`
+    EventRegistration,
+    /// `MPI_T_event_instance`
+    EventInstance,
     /// `MPI_Session`
     Session,
 }

@@ -25,6 +25,7 @@ use crate::abi::{self, Handle};
 use crate::comm::CommObject;
 use crate::describe::Caller;
 use crate::error::{Cause, Error, Result};
+use crate::events;
 use crate::global::{LIBRARY, Library, Stage, Thread};
 use crate::session::SessionObject;
 use crate::{codes, panic, raise};
@@ -240,6 +241,9 @@ impl Library {
             false => self.world_stage(),
         };
         self.stage.store(stage as u8, Ordering::Release);
+        if stage == Stage::Running {
+            events::attach();
+        }
     }
 }
 
@@ -276,7 +280,7 @@ fn fail_at_exit(error: &Error) -> ! {
 /// Runs in each process that the program forks. It shares the parent's sockets: a packet from it
 /// would take a number that the parent uses again, and both would wait for ever.
 extern "C" fn note_fork() {
-    if LIBRARY.stage() == Stage::Running {
+    if LIBRARY.stage().is_running() {
         LIBRARY.stage.store(Stage::Forked as u8, Ordering::Relaxed);
     }
 }

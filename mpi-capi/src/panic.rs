@@ -37,10 +37,12 @@ pub enum Callback {
     Free,
     /// The cancel function of a generalized request.
     Cancel,
+    /// A callback of events.
+    Event,
 }
 
 impl Callback {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Operator,
         Self::ErrorHandler,
         Self::Copy,
@@ -48,6 +50,7 @@ impl Callback {
         Self::Query,
         Self::Free,
         Self::Cancel,
+        Self::Event,
     ];
 
     fn name(self) -> &'static str {
@@ -59,6 +62,7 @@ impl Callback {
             Self::Query => "query function",
             Self::Free => "free function",
             Self::Cancel => "cancel function",
+            Self::Event => "event callback",
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::codes;
 use crate::entry::Symbol;
 use crate::errhandler;
 use crate::error::{Cause, Error, Result};
+use crate::events;
 use crate::global::{LIBRARY, Stage, Thread};
 
 /// One running call of a C function.
@@ -18,6 +19,17 @@ pub struct Call {
     symbol: &'static Symbol,
     /// The object that the call is made on, or the handler of what it makes.
     object: Cell<Option<Handle>>,
+}
+
+/// What the entry of a function does for a call that did not take its short way.
+#[derive(Debug)]
+pub enum Then<'a> {
+    /// It appends the arguments to the line of an error.
+    Show(&'a mut String),
+    /// It notes the object that the call is made on.
+    Note(&'a Call),
+    /// It makes the call once more; the result is that of the call.
+    CallAgain,
 }
 
 /// The error handler that applies, and the object that it gets.
@@ -67,16 +79,10 @@ impl Call {
     /// `Cause::BeforeInit`, `Cause::AfterFinalize`, `Cause::InForkedChild`.
     #[inline]
     pub fn check_running(&self) -> Result<()> {
-        if self.symbol.any_time {
+        if self.symbol.any_time || LIBRARY.stage() == Stage::Running {
             return Ok(());
         }
-        match LIBRARY.stage() {
-            Stage::Running => Ok(()),
-            Stage::Before => Err(Cause::BeforeInit.into()),
-            Stage::After => Err(Cause::AfterFinalize.into()),
-            Stage::Forked => Err(Cause::InForkedChild.into()),
-            Stage::Ending => LIBRARY.end(),
-        }
+        check_stage()
     }
 
     /// The result of a function without a body.
@@ -88,11 +94,24 @@ impl Call {
         Err(Cause::Unsupported.into())
     }
 
+    /// Ends a call that did not take its short way: it failed, or a tool watches and the call is
+    /// made again under observation. Returns what the C function returns.
+    #[cold]
+    pub fn fail(self, error: Error, then: &dyn Fn(Then<'_>) -> c_int) -> c_int {
+        if error.is_of_watch() {
+            then(Then::Note(&self));
+            let again = || then(Then::CallAgain);
+            return events::observe(self.symbol.name, self.object.get(), &again);
+        }
+        self.raise(error, &|line| {
+            then(Then::Show(line));
+        })
+    }
+
     /// Hands the error to the handler in charge; returns what the C function returns.
     ///
     /// `show` appends the arguments of the call; it runs only if a line is printed.
-    #[cold]
-    pub fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
+    fn raise(self, error: Error, show: &dyn Fn(&mut String)) -> c_int {
         let code = self.code_of(&error);
         if error.is_of_stage() {
             self.stop(&error, &|_| {});
@@ -158,6 +177,20 @@ impl Call {
         let name = codes::class_name(error.class());
         let tail = format!("): {error} [{name}]");
         LIBRARY.abort(1, &one_line(&head, arguments, &tail))
+    }
+}
+
+/// Returns the error of a call at this stage.
+#[cold]
+#[inline(never)]
+fn check_stage() -> Result<()> {
+    match LIBRARY.stage() {
+        Stage::Running => Ok(()),
+        Stage::Watched => events::check_observed(),
+        Stage::Before => Err(Cause::BeforeInit.into()),
+        Stage::After => Err(Cause::AfterFinalize.into()),
+        Stage::Forked => Err(Cause::InForkedChild.into()),
+        Stage::Ending => LIBRARY.end(),
     }
 }
 

@@ -99,9 +99,13 @@ impl ProcessSet {
     pub const ALL: [Self; 3] = [Self::World, Self::Own, Self::Node];
 
     /// The set of this name.
-    pub fn named(name: &[u8]) -> Option<Self> {
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` if there is none.
+    pub fn named(name: &[u8]) -> Result<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|set| set.name().as_bytes().eq_ignore_ascii_case(name))
+            .ok_or_else(|| Error::new(abi::MPI_ERR_ARG, "there is no process set of this name"))
     }
 
     /// Its name.

@@ -94,6 +94,16 @@ impl<T: Stored> Wanted<T> {
     }
 }
 
+impl<T: Stored> Wanted<T> {
+    /// Lays down the result of `make`, which is called only where it is wanted.
+    ///
+    /// # Errors
+    /// As [`Wanted::set`].
+    pub fn set_with(&self, make: impl FnOnce() -> T::Value) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |out| out.set(make()))
+    }
+}
+
 impl<W, T: Slot<W>> Arg<W> for Wanted<T> {
     type C = *mut T::Raw;
     const DECLARATION: Declarator = Declarator::pointer(T::NAME);
@@ -135,6 +145,22 @@ impl Room {
         }
         let needed = c_int::try_from(text.len() + 1).expect("our texts are short");
         length.set(needed)
+    }
+}
+
+impl Room {
+    /// Returns how many of `count` things there is room for, and tells the caller how many there
+    /// are.
+    ///
+    /// # Errors
+    /// None.
+    pub fn settle(&self, count: usize) -> Result<usize> {
+        let Some(length) = &self.0 else {
+            return Ok(0);
+        };
+        let room = usize::try_from(length.value.0).unwrap_or(0);
+        length.set(c_int::try_from(count).expect("there are a few elements"))?;
+        Ok(room.min(count))
     }
 }
 

@@ -15,6 +15,7 @@ use parking_lot::MutexGuard;
 
 use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
+use crate::events::{self, Event, Registration};
 use crate::global::LIBRARY;
 use crate::handle::{Kind, Table, Unusable};
 
@@ -32,6 +33,8 @@ pub struct Category {
     pub cvars: Vec<usize>,
     /// Its performance variables.
     pub pvars: Vec<usize>,
+    /// Its kinds of event.
+    pub events: Vec<usize>,
     /// The categories in it.
     pub categories: Vec<usize>,
 }
@@ -106,6 +109,12 @@ pub fn categories() -> Vec<Category> {
         };
         categories[category].pvars.push(place);
     }
+    categories.push(Category {
+        name: "events".into(),
+        about: "What callbacks can be registered for.".into(),
+        events: (0..events::TYPES.len()).collect(),
+        ..Category::default()
+    });
     categories
 }
 
@@ -186,6 +195,10 @@ pub struct Tools {
     cvars: Table<usize>,
     sessions: Table<()>,
     pvars: Table<Bound>,
+    /// Handles of kinds of events.
+    pub registrations: Table<Registration>,
+    /// Events of which callbacks run.
+    pub instances: Table<Event>,
 }
 
 /// The tool interface, in use.
@@ -246,6 +259,8 @@ impl Tools {
         cvars: Table::new(Kind::CvarHandle),
         sessions: Table::new(Kind::PvarSession),
         pvars: Table::new(Kind::PvarHandle),
+        registrations: Table::new(Kind::EventRegistration),
+        instances: Table::new(Kind::EventInstance),
     };
 
     /// One more uses it.
@@ -258,6 +273,7 @@ impl Tools {
         self.uses -= 1;
         if self.uses == 0 {
             *self = Self::UNUSED;
+            self.settle_events();
         }
     }
 
@@ -390,6 +406,46 @@ impl Tools {
             }
         }
         Ok(())
+    }
+}
+
+impl Tools {
+    /// A handle of a kind of event.
+    pub fn bind_event(&mut self, kind: usize) -> Handle {
+        let handle = self.registrations.insert(Registration::new(kind));
+        self.settle_events();
+        handle
+    }
+
+    /// Frees a handle of a kind of event.
+    ///
+    /// # Errors
+    /// `MPI_T_ERR_INVALID_HANDLE`.
+    pub fn free_event(&mut self, handle: Handle) -> Result<()> {
+        self.registrations.remove(handle).map_err(no_handle)?;
+        self.settle_events();
+        Ok(())
+    }
+
+    /// What a handle of a kind of event stands for.
+    ///
+    /// # Errors
+    /// `MPI_T_ERR_INVALID_HANDLE`.
+    pub fn registration(&mut self, handle: Handle) -> Result<&mut Registration> {
+        self.registrations.get_mut(handle).map_err(no_handle)
+    }
+
+    /// The event whose callback runs.
+    ///
+    /// # Errors
+    /// `MPI_T_ERR_INVALID_HANDLE`.
+    pub fn event(&self, handle: Handle) -> Result<Event> {
+        self.instances.get(handle).copied().map_err(no_handle)
+    }
+
+    fn settle_events(&self) {
+        let registrations = self.registrations.iter().map(|(_, it)| *it);
+        LIBRARY.events.settle(registrations);
     }
 }
 

@@ -152,7 +152,7 @@ mpi! {
             abi::MPI_COMM_TYPE_HW_UNGUIDED => split_further(lite, key)?,
             abi::MPI_COMM_TYPE_HW_GUIDED => split_by_part(lite, hint(PART), key)?,
             abi::MPI_COMM_TYPE_RESOURCE_GUIDED => match hint(b"mpi_pset_name") {
-                Some(name) => lite.split(ProcessSet::named(name).map(color_of), key)?,
+                Some(name) => lite.split(ProcessSet::named(name).ok().map(color_of), key)?,
                 None => split_by_part(lite, hint(PART), key)?,
             },
             abi::MPI_UNDEFINED => lite.split(None, key)?,

@@ -36,11 +36,12 @@ mpi! {
         group.set(abi::MPI_GROUP_NULL)
     }
 
-    /// The processes of a set; the null handle if there is no set of this name. MPI 5.0, 7.3.2.
+    /// The processes of a set. If there is no set of this name, `newgroup` becomes the null handle,
+    /// and the error is `MPI_ERR_ARG`. MPI 5.0, 7.3.2.
     fn MPI_Group_from_session_pset(session: Session, pset_name: Text, newgroup: Out<Group>) {
-        let set = ProcessSet::named(pset_name.bytes());
-        let group = |set: ProcessSet| set.group().in_session(session.number());
-        newgroup.set(set.map_or(abi::MPI_GROUP_NULL, |set| insert(group(set))))
+        newgroup.set(abi::MPI_GROUP_NULL)?;
+        let set = ProcessSet::named(pset_name.bytes())?;
+        newgroup.set(insert(set.group().in_session(session.number())))
     }
 
     /// The members of these ranks in this order. MPI 5.0, 7.3.2.

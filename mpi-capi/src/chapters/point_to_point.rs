@@ -183,7 +183,8 @@ mpi! {
 
     /// Receives a matched message. MPI 5.0, 3.8.3.
     fn MPI_Mrecv | MPI_Mrecv_c(
-        buf: RecvPtr, count: Count, datatype: MessageType, message: InOut<Message>, status: OutStatus
+        buf: RecvPtr, count: Count, datatype: MessageType, message: InOut<Message>,
+        status: OutStatus
     ) {
         let started = request::imrecv(buf.area(count, &datatype)?, message.value.0)?;
         message.set(abi::MPI_MESSAGE_NULL)?;

@@ -138,9 +138,7 @@ mpi! {
     /// How many processes a set has: `mpi_size`. MPI 5.0, 11.3.2.
     fn MPI_Session_get_pset_info(session: Session, pset_name: Text, info: Out<Info>) {
         let _ = session;
-        let why = "there is no process set of this name";
-        let set = ProcessSet::named(pset_name.bytes())
-            .ok_or_else(|| Error::new(abi::MPI_ERR_ARG, why))?;
+        let set = ProcessSet::named(pset_name.bytes())?;
         let mut object = InfoObject::default();
         object.set(b"mpi_size", set.group().size().to_string().as_bytes())?;
         info.set(super::info::insert(object))

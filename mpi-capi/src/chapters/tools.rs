@@ -9,6 +9,7 @@ use mpi_lite::engine::Counters;
 use crate::abi;
 use crate::args::*;
 use crate::error::{Error, Result};
+use crate::events::{self, EventType};
 use crate::global::LIBRARY;
 use crate::variables::{self, Act, TEXT_ROOM, in_use, number, tools};
 
@@ -35,10 +36,9 @@ mpi! {
         list(&category(cat_index)?.cvars, len, indices)
     }
 
-    /// The events of a category: there are none. MPI 5.0, 15.3.9.
+    /// The kinds of event in a category. MPI 5.0, 15.3.9.
     fn MPI_T_category_get_events(cat_index: Int, len: Length, indices: OutInts) {
-        category(cat_index)?;
-        list(&[], len, indices)
+        list(&category(cat_index)?.events, len, indices)
     }
 
     /// The index of a category. MPI 5.0, 15.3.9.
@@ -67,10 +67,9 @@ mpi! {
         num_cat.set(number(variables::categories().len()))
     }
 
-    /// How many events a category has: none. MPI 5.0, 15.3.9.
+    /// How many kinds of event a category has. MPI 5.0, 15.3.9.
     fn MPI_T_category_get_num_events(cat_index: Int, num_events: Out<Int>) {
-        category(cat_index)?;
-        num_events.set(0)
+        num_events.set(number(category(cat_index)?.events.len()))
     }
 
     /// The counters in a category. MPI 5.0, 15.3.9.
@@ -164,104 +163,134 @@ mpi! {
         nothing((enumtype, indx, value, name, name_len), NO_HANDLE)
     }
 
-    /// Hints of a callback: no event has one. MPI 5.0, 15.3.8.
+    /// Hints of a callback: none. MPI 5.0, 15.3.8.
     fn MPI_T_event_callback_get_info(
         event_registration: EventRegistration, cb_safety: CallbackSafety, info_used: Out<Info>
     ) {
-        nothing((event_registration, cb_safety, info_used), NO_HANDLE)
+        tools()?.registration(event_registration.0)?;
+        events::level(cb_safety.0)?;
+        info_used.set(super::info::insert(Default::default()))
     }
 
-    /// Hints for a callback: no event has one. MPI 5.0, 15.3.8.
+    /// Hints for a callback: none is known. MPI 5.0, 15.3.8.
     fn MPI_T_event_callback_set_info(
         event_registration: EventRegistration, cb_safety: CallbackSafety, info: Info
     ) {
-        nothing((event_registration, cb_safety, info), NO_HANDLE)
+        let _ = info;
+        tools()?.registration(event_registration.0)?;
+        events::level(cb_safety.0).map(drop)
     }
 
-    /// The data of an event: there are none. MPI 5.0, 15.3.8.
-    fn MPI_T_event_copy(event_instance: EventInstance, buffer: Address) {
-        nothing((event_instance, buffer), NO_HANDLE)
+    /// The elements of an event. MPI 5.0, 15.3.8.
+    fn MPI_T_event_copy(event_instance: EventInstance, buffer: RecvPtr) {
+        put(buffer, tools()?.event(event_instance.0)?.bytes())
     }
 
-    /// The index of an event: there are none. MPI 5.0, 15.3.8.
+    /// The index of a kind of event. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_index(name: Text, event_index: Out<Int>) {
         in_use()?;
-        event_index.set(variables::find(&[], |it: &&[u8]| *it == name.bytes())?)
+        let is_it = |it: &EventType| it.name.as_bytes() == name.bytes();
+        event_index.set(variables::find(&events::TYPES, is_it)?)
     }
 
-    /// What an event is: there are none. MPI 5.0, 15.3.8.
+    /// What a kind of event is. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_info(
         event_index: Int, name: TextOut, name_len: Room, verbosity: Wanted<Int>,
         array_of_datatypes: OutDatatypes, array_of_displacements: OutAints,
-        num_elements: Wanted<Int>, enumtype: Wanted<ToolEnum>, info: Wanted<Info>, desc: TextOut,
+        num_elements: Room, enumtype: Wanted<ToolEnum>, info: Wanted<Info>, desc: TextOut,
         desc_len: Room, bind: Wanted<Int>
     ) {
-        nothing(
-            (event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements,
-             num_elements, enumtype, info, desc, desc_len, bind),
-            NO_INDEX,
-        )
+        in_use()?;
+        let kind = &events::TYPES[variables::index(event_index.0, events::TYPES.len())?];
+        name_len.give(kind.name, name)?;
+        desc_len.give(&kind.description(), desc)?;
+        verbosity.set(abi::MPI_T_VERBOSITY_USER_DETAIL)?;
+        let room = num_elements.settle(kind.elements.len())?;
+        for (at, (datatype, displacement)) in kind.elements.iter().take(room).enumerate() {
+            array_of_datatypes.set_if_given(at, *datatype)?;
+            array_of_displacements.set_if_given(at, i64::from(number(*displacement)))?;
+        }
+        enumtype.set(abi::MPI_T_ENUM_NULL)?;
+        bind.set(abi::MPI_T_BIND_NO_OBJECT)?;
+        info.set_with(|| super::info::insert(Default::default()))
     }
 
-    /// How many events there are: none. MPI 5.0, 15.3.8.
+    /// How many kinds of event there are. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_num(num_events: Out<Int>) {
         in_use()?;
-        num_events.set(0)
+        num_events.set(number(events::TYPES.len()))
     }
 
-    /// Where an event comes from: there are none. MPI 5.0, 15.3.8.
+    /// Where an event comes from: there is one source. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_source(event_instance: EventInstance, source_index: Out<Int>) {
-        nothing((event_instance, source_index), NO_HANDLE)
+        tools()?.event(event_instance.0)?;
+        source_index.set(0)
     }
 
-    /// When an event happened: there are none. MPI 5.0, 15.3.8.
+    /// When an event happened. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_timestamp(event_instance: EventInstance, event_timestamp: Out<LargeCount>) {
-        nothing((event_instance, event_timestamp), NO_HANDLE)
+        event_timestamp.set(tools()?.event(event_instance.0)?.time)
     }
 
-    /// Registers for an event: there are none. MPI 5.0, 15.3.8.
+    /// Makes a handle of a kind of event. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_alloc(
         event_index: Int, obj_handle: Address, info: Info,
         event_registration: Out<EventRegistration>
     ) {
-        nothing((event_index, obj_handle, info, event_registration), NO_INDEX)
+        let _ = (obj_handle, info);
+        let mut tools = tools()?;
+        let kind = variables::index(event_index.0, events::TYPES.len())?;
+        event_registration.set(tools.bind_event(kind))
     }
 
-    /// Ends a registration: there are none. MPI 5.0, 15.3.8.
+    /// Frees a handle of a kind of event. No callback of it is called after that but the one that
+    /// tells this. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_free(
         event_registration: EventRegistration, user_data: Address, free_cb_function: EventFreeFn
     ) {
-        nothing((event_registration, user_data, free_cb_function), NO_HANDLE)
+        tools()?.free_event(event_registration.0)?;
+        let (data, function) = (user_data.0, free_cb_function.0);
+        events::call_free(
+            event_registration.0, data.expose_provenance(), function.expose_provenance());
+        Ok(())
     }
 
-    /// Hints of a registration: there are none. MPI 5.0, 15.3.8.
+    /// Hints of a handle: none. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_get_info(event_registration: EventRegistration, info_used: Out<Info>) {
-        nothing((event_registration, info_used), NO_HANDLE)
+        tools()?.registration(event_registration.0)?;
+        info_used.set(super::info::insert(Default::default()))
     }
 
-    /// Hints for a registration: there are none. MPI 5.0, 15.3.8.
+    /// Hints for a handle: none is known. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_set_info(event_registration: EventRegistration, info: Info) {
-        nothing((event_registration, info), NO_HANDLE)
+        let _ = info;
+        tools()?.registration(event_registration.0).map(drop)
     }
 
-    /// An element of an event: there are none. MPI 5.0, 15.3.8.
-    fn MPI_T_event_read(event_instance: EventInstance, element_index: Int, buffer: Address) {
-        nothing((event_instance, element_index, buffer), NO_HANDLE)
+    /// An element of an event. MPI 5.0, 15.3.8.
+    fn MPI_T_event_read(event_instance: EventInstance, element_index: Int, buffer: RecvPtr) {
+        put(buffer, tools()?.event(event_instance.0)?.element(element_index.0)?)
     }
 
-    /// A callback for an event: there are none. MPI 5.0, 15.3.8.
+    /// Sets the callback of a safety level; null removes it. MPI 5.0, 15.3.8.
     fn MPI_T_event_register_callback(
         event_registration: EventRegistration, cb_safety: CallbackSafety, info: Info,
         user_data: Address, event_cb_function: EventFn
     ) {
-        nothing((event_registration, cb_safety, info, user_data, event_cb_function), NO_HANDLE)
+        let _ = info;
+        let mut tools = tools()?;
+        let registration = tools.registration(event_registration.0)?;
+        let level = events::level(cb_safety.0)?;
+        registration.set_handler(level, event_cb_function.0, user_data.0);
+        Ok(())
     }
 
-    /// A callback for lost events: there are none. MPI 5.0, 15.3.8.
+    /// Sets the callback for lost events; null removes it. MPI 5.0, 15.3.8.
     fn MPI_T_event_set_dropped_handler(
         event_registration: EventRegistration, dropped_cb_function: EventDroppedFn
     ) {
-        nothing((event_registration, dropped_cb_function), NO_HANDLE)
+        tools()?.registration(event_registration.0)?.set_dropped(dropped_cb_function.0);
+        Ok(())
     }
 
     /// Ends the use of the tool interface, once for each `MPI_T_init_thread`. MPI 5.0, 15.3.4.
@@ -381,35 +410,40 @@ mpi! {
         tools()?.act(session.0, handle.0, Act::Set(value))
     }
 
-    /// What a source of events is: there are none. MPI 5.0, 15.3.8.
+    /// What the source of events is. MPI 5.0, 15.3.8.
     fn MPI_T_source_get_info(
         source_index: Int, name: TextOut, name_len: Room, desc: TextOut,
         desc_len: Room, ordering: Wanted<SourceOrder>, ticks_per_second: Wanted<LargeCount>,
         max_ticks: Wanted<LargeCount>, info: Wanted<Info>
     ) {
-        nothing(
-            (source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks,
-             info),
-            NO_INDEX,
-        )
+        in_use()?;
+        variables::index(source_index.0, 1)?;
+        name_len.give(events::SOURCE.0, name)?;
+        desc_len.give(events::SOURCE.1, desc)?;
+        ordering.set(abi::MPI_T_SOURCE_ORDERED)?;
+        ticks_per_second.set(1_000_000_000)?;
+        max_ticks.set(i64::MAX)?;
+        info.set_with(|| super::info::insert(Default::default()))
     }
 
-    /// How many sources of events there are: none. MPI 5.0, 15.3.8.
+    /// How many sources of events there are: one. MPI 5.0, 15.3.8.
     fn MPI_T_source_get_num(num_sources: Out<Int>) {
         in_use()?;
-        num_sources.set(0)
+        num_sources.set(1)
     }
 
-    /// The time of a source of events: there are none. MPI 5.0, 15.3.8.
+    /// The time of the source of events. MPI 5.0, 15.3.8.
     fn MPI_T_source_get_timestamp(source_index: Int, timestamp: Out<LargeCount>) {
-        nothing((source_index, timestamp), NO_INDEX)
+        in_use()?;
+        variables::index(source_index.0, 1)?;
+        timestamp.set(events::now())
     }
 }
 
 const BY_ENVIRONMENT: &str = "only environment variables change settings, before MPI_Init";
 
-/// The answer to a call about an event, a source of events or an enumeration, whatever its
-/// arguments are: there is nothing of the kind, so no index and no handle can be right.
+/// The answer to a call about an enumeration, whatever its arguments are: there is nothing of the
+/// kind, so no handle can be right.
 fn nothing<T>(_arguments: T, error: (c_int, &'static str)) -> Result<()> {
     in_use()?;
     Err(Error::new(error.0, error.1))
@@ -417,10 +451,6 @@ fn nothing<T>(_arguments: T, error: (c_int, &'static str)) -> Result<()> {
 
 const NO_HANDLE: (c_int, &str) = (
     abi::MPI_T_ERR_INVALID_HANDLE,
-    "this library has no objects of this kind",
-);
-const NO_INDEX: (c_int, &str) = (
-    abi::MPI_T_ERR_INVALID_INDEX,
     "this library has no objects of this kind",
 );
 

@@ -142,6 +142,13 @@ impl Call {
         Self::of_tag(tag).map_or("another operation".into(), |call| call.to_string())
     }
 
+    /// The name of the blocking function of the operation whose messages have this tag; of two
+    /// functions that are one operation the first. `None` of what is no function.
+    #[must_use]
+    pub fn operation_name(tag: i32) -> Option<&'static str> {
+        Self::of_tag(tag)?.operation.name().split(" or ").next()
+    }
+
     /// The call of messages with this tag, in words, and its root.
     pub(crate) fn in_parts(tag: i32) -> (String, Option<u32>) {
         let call = Self::of_tag(tag);

@@ -9,6 +9,7 @@ use super::engine_messages::{Letter, Notice, Withdrawal};
 use super::envelope::Envelope;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
+use super::observer::{MessageStep, Observer};
 use super::operation::Request;
 use super::ports::{Desertion, Ports};
 use super::request::Requests;
@@ -64,6 +65,8 @@ pub(super) struct Delivery {
     /// A peer is lost, or the collectives of a communicator have failed: some receives and sends
     /// may never be matched (`loss`).
     pub(super) has_failures: bool,
+    /// There are failures, or a tool watches: calls leave their short ways.
+    pub(super) is_special: bool,
     /// The losses that other processes have reported of peers that are not lost here.
     pub(super) desertions: Vec<Desertion>,
     /// From `MPI_Finalize` on, what nobody receives is dropped.
@@ -81,6 +84,8 @@ pub(super) struct Delivery {
     /// The lane has something to send because of what was delivered: answers, notices, or back
     /// pressure.
     pub(super) has_deferred: bool,
+    /// Told of the messages of the program.
+    pub(super) observer: Option<Observer>,
 }
 
 impl Delivery {
@@ -101,6 +106,7 @@ impl Delivery {
             peers,
             ports: Arc::default(),
             has_failures: false,
+            is_special: false,
             desertions: Vec::new(),
             is_closing: false,
             leftovers: Leftovers::default(),
@@ -111,6 +117,7 @@ impl Delivery {
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
             has_deferred: false,
+            observer: None,
         }
     }
 
@@ -132,6 +139,7 @@ impl Delivery {
         let envelope = Envelope::decode(&message.envelope);
         let requests = &self.requests;
         if message.is_whole
+            && !self.is_special
             && let Some((request, span)) = self
                 .posted
                 .take_if(&envelope, |request| requests.run(request))
@@ -153,6 +161,7 @@ impl Delivery {
         let (len, arrival) = (message.len, message.arrival);
         let inbound = Inbound { link, arrival };
         if let Some(request) = self.posted.take(&envelope) {
+            self.note_message(MessageStep::Matched, &envelope, len);
             let area = self.requests.take_area(request);
             let target = Target::Receive {
                 request,

@@ -139,6 +139,12 @@ impl Lane {
 }
 
 impl Delivery {
+    /// There are failures from now on.
+    fn note_failures(&mut self) {
+        self.has_failures = true;
+        self.is_special = true;
+    }
+
     #[cold]
     pub(super) fn lose(&mut self, link: usize, lost: &Lost) {
         let Lost {
@@ -149,7 +155,7 @@ impl Delivery {
             ref reason,
         } = *lost;
         self.peers.lose(peer, address, reason.clone());
-        self.has_failures = true;
+        self.note_failures();
         let error = self.peers.error(peer);
         // If this process was told of the loss, the one that told it has told all others too.
         if !self.peers.is_doubted(peer) {
@@ -228,7 +234,7 @@ impl Delivery {
     /// the members of the communicator; `None` if that is no news.
     fn give_up(&mut self, calls: Calls, by: PeerId, what: &GivenUp) -> Option<Arc<[PeerId]>> {
         let members = self.ports.give_up(calls, by, what)?;
-        self.has_failures = true;
+        self.note_failures();
         if what.from <= self.ports.calls(calls.context) {
             self.fail_all(|it| Calls::of(it.context, it.source) == calls, &what.why);
         }
@@ -276,7 +282,7 @@ impl Delivery {
             return;
         }
         self.desertions.push(desertion);
-        self.has_failures = true;
+        self.note_failures();
         if self.peers.doubt(lost) {
             self.notices.push(Notice::Ask(lost));
             self.has_deferred = true;

@@ -28,6 +28,7 @@ mod loss;
 #[cfg(all(test, feature = "sim"))]
 mod loss_tests;
 pub mod matching;
+mod observer;
 mod operation;
 mod partitioned;
 mod parts;
@@ -73,6 +74,7 @@ pub use inquiry::Launcher;
 pub use lane::{Counters, Lane, Survey};
 pub use leftovers::{CollectiveLeft, Leftovers};
 use lock::Lock;
+pub use observer::{CollectiveEvent, Event, MessageEvent, MessageStep, Observer};
 pub use operation::{Array, Completion, Request, Status};
 pub use plan::{Make, Message, Plan, ReceivePlan, Recipe, SendPlan, Submissions, Submitted, Work};
 pub use ports::{Calls, OpenPort, Port};

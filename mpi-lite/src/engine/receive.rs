@@ -7,6 +7,7 @@ use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Inbound, Pattern, UnexpectedMessage};
+use super::observer::MessageStep;
 use super::operation::{Request, Status};
 use super::plan::{Message, Plan, ReceivePlan};
 use crate::data::Area;
@@ -58,8 +59,8 @@ impl Lane {
 
     #[inline(always)]
     fn post(&mut self, request: Request, pattern: Pattern) {
-        if self.delivery.has_failures {
-            return self.post_after_failure(request, pattern);
+        if self.delivery.is_special {
+            return self.post_specially(request, pattern);
         }
         match self.delivery.unexpected.extract(&pattern) {
             Some(place) => self.claim(place, request),
@@ -67,10 +68,12 @@ impl Lane {
         }
     }
 
-    /// Posts a receive after a failure: a receive that can never match must not hang.
+    /// Posts a receive that a tool watches, or after a failure: a receive that can never match must
+    /// not hang.
     #[cold]
     #[inline(never)]
-    fn post_after_failure(&mut self, request: Request, pattern: Pattern) {
+    fn post_specially(&mut self, request: Request, pattern: Pattern) {
+        self.delivery.note_receive(&pattern, request);
         let failure = self.delivery.failure(&pattern);
         if pattern.context.is_collective()
             && let Some(error) = failure
@@ -79,7 +82,10 @@ impl Lane {
             return self.delivery.fail(request, error);
         }
         match (self.delivery.unexpected.extract(&pattern), failure) {
-            (Some(place), _) => self.claim(place, request),
+            (Some(place), _) => {
+                self.delivery.note_waiting(MessageStep::Matched, place);
+                self.claim(place, request);
+            }
             (None, Some(error)) => self.delivery.fail(request, error),
             (None, None) => self.delivery.posted.push(pattern, request),
         }
@@ -215,6 +221,9 @@ impl Lane {
             .get(place)
             .expect("an extracted message has its place");
         let status = status_of_message(message);
+        if self.delivery.is_special {
+            self.delivery.note_waiting(MessageStep::Matched, place);
+        }
         Some((Message(self.delivery.messages.insert(place)), status))
     }
 

@@ -200,7 +200,7 @@ impl Lane {
     fn is_clear(&self) -> bool {
         let delivery = &self.delivery;
         let is_silent = delivery.posted.is_empty() && delivery.unexpected.is_empty();
-        is_silent && !delivery.has_failures && !self.own_is_busy
+        is_silent && !delivery.is_special && !self.own_is_busy
     }
 }
 

@@ -12,6 +12,7 @@ use super::delivery::{Delivery, Target};
 use super::envelope::Envelope;
 use super::lane::Lane;
 use super::matching::{Body, Buffered, Inbound, UnexpectedMessage};
+use super::observer::MessageStep;
 use super::protocol::{self, Unmatched};
 use crate::data::Area;
 use crate::transport::{Incoming, Landing};
@@ -68,6 +69,9 @@ impl Delivery {
             len,
             body,
         });
+        if self.is_special {
+            self.note_waiting(MessageStep::Unexpected, place);
+        }
         self.counters.unexpected += 1;
         let peak = &mut self.counters.unexpected_peak;
         *peak = (*peak).max(self.unexpected.len() as u64);

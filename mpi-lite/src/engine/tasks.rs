@@ -79,6 +79,8 @@ struct Task {
     request: Request,
     calls_program: bool,
     call: TaskCall,
+    /// Of the communicator.
+    context: Context,
     serial: u64,
     /// It is in the queue of tasks that may be able to go on.
     is_due: bool,
@@ -147,10 +149,14 @@ impl Book {
     fn serve(&mut self, lane: &mut Lane, number: u32) -> Option<Work> {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
-            Stage::New(work) => Some(work),
+            Stage::New(work) => {
+                lane.note_collective(false, task.call.tag, task.context);
+                Some(work)
+            }
             Stage::Waiting(work) if task.submissions.serve(lane, number) => Some(work),
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
+                lane.note_collective(true, task.call.tag, task.context);
                 self.tasks.discard(number);
                 lane.task_requests()
                     .finish(request, Status::EMPTY, result.err());
@@ -185,6 +191,7 @@ impl Tasks {
             request,
             calls_program: job.calls_program,
             call: job.call,
+            context: job.context,
             serial,
             is_due: false,
             follower: None,

@@ -112,6 +112,8 @@ static MPI_Group of_rank_0(void)
       MPI_Group_from_session_pset(finalized(), "mpi://WORLD", &group))                          \
     X(group_nowhere, MPI_Group_from_session_pset, MPI_ERR_ARG,                                  \
       MPI_Group_from_session_pset(opened(), "mpi://WORLD", NULL))                               \
+    X(group_of_unknown_set, MPI_Group_from_session_pset, MPI_ERR_ARG,                           \
+      MPI_Group_from_session_pset(opened(), "mpi://NOBODY", &group))                            \
     X(handler_of_comm, MPI_Session_set_errhandler, MPI_ERR_ERRHANDLER,                          \
       MPI_Session_set_errhandler(opened(), of_communicators()))                                 \
     X(handler_of_null, MPI_Session_get_errhandler, MPI_ERR_SESSION,                             \

@@ -140,6 +140,30 @@ static void cancelled(void)
     CHECK_CALLS(it, 1, 1);
 }
 
+/* An error of the query function is not lost if the free function succeeds. */
+static void query_fails(int free_code, int expected)
+{
+    static Operation it[2];
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+
+    it[0] = begun(&it[0]);
+    it[1] = begun(&it[1]);
+    it[0].query_code = it[1].query_code = MPI_ERR_IO;
+    it[0].free_code = it[1].free_code = free_code;
+    MPI_Grequest_complete(it[0].request);
+    MPI_Grequest_complete(it[1].request);
+    CHECK_INT(class_of(MPI_Wait(&it[0].request, MPI_STATUS_IGNORE)), expected);
+    CHECK(it[0].request == MPI_REQUEST_NULL, "the request to be null");
+    requests[0] = MPI_REQUEST_NULL;
+    requests[1] = it[1].request;
+    CHECK_INT(class_of(MPI_Waitall(2, requests, statuses)), MPI_ERR_IN_STATUS);
+    CHECK_INT(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    CHECK_INT(statuses[1].MPI_ERROR, expected);
+    CHECK_CALLS(it[0], 1, 1);
+    CHECK_CALLS(it[1], 1, 1);
+}
+
 /* The code of the free function counts; of several requests, in the status. */
 static void errors(void)
 {
@@ -281,6 +305,8 @@ int main(int argc, char **argv)
     one_by_one();
     freed();
     cancelled();
+    query_fails(MPI_SUCCESS, MPI_ERR_IO);
+    query_fails(MPI_ERR_QUOTA, MPI_ERR_QUOTA);
     errors();
     with_others();
     between_threads(1);

@@ -78,7 +78,8 @@ static void check_sets(MPI_Session session)
     }
     for (k = 0; k < 3; k++)
         CHECK(seen[k] == 1, "one set %s", known[k]);
-    MPI_Group_from_session_pset(session, "no such set", &group);
+    group = MPI_GROUP_EMPTY;
+    CHECK_INT(class_of(MPI_Group_from_session_pset(session, "no such set", &group)), MPI_ERR_ARG);
     CHECK(group == MPI_GROUP_NULL, "no group of a set that does not exist");
 }
 
