@@ -9,7 +9,7 @@ use super::engine_messages::{Letter, Notice, Withdrawal};
 use super::envelope::Envelope;
 use super::leftovers::Leftovers;
 use super::matching::{Body, Buffered, Inbound, Posted, Unexpected};
-use super::observer::{MessageStep, Observer};
+use super::observer::{MessageStep, Watch};
 use super::operation::Request;
 use super::ports::{Desertion, Ports};
 use super::request::Requests;
@@ -84,8 +84,8 @@ pub(super) struct Delivery {
     /// The lane has something to send because of what was delivered: answers, notices, or back
     /// pressure.
     pub(super) has_deferred: bool,
-    /// Told of the messages of the program.
-    pub(super) observer: Option<Observer>,
+    /// A tool that watches the messages of the program.
+    pub(super) watch: Watch,
 }
 
 impl Delivery {
@@ -117,7 +117,7 @@ impl Delivery {
             notices: Vec::new(),
             unheard: UnheardPeers::default(),
             has_deferred: false,
-            observer: None,
+            watch: Watch::default(),
         }
     }
 
@@ -161,7 +161,8 @@ impl Delivery {
         let (len, arrival) = (message.len, message.arrival);
         let inbound = Inbound { link, arrival };
         if let Some(request) = self.posted.take(&envelope) {
-            self.note_message(MessageStep::Matched, &envelope, len);
+            self.watch
+                .note_message(MessageStep::Matched, &envelope, len);
             let area = self.requests.take_area(request);
             let target = Target::Receive {
                 request,

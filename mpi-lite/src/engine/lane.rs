@@ -8,6 +8,7 @@ use super::delivery::{Delivery, Inlet, Target};
 use super::engine_messages::QUESTION;
 use super::matching::Pattern;
 use super::matching::{Body, Inbound};
+use super::observer::{Observer, Watch};
 use super::operation::{Request, Status};
 use super::ports::{OpenPort, Port};
 use super::sends::Burst;
@@ -104,6 +105,17 @@ struct Pass {
 }
 
 impl Lane {
+    /// Sets what is called for events of messages and of collectives beside the program.
+    pub fn observe(&mut self, observer: Option<Observer>) {
+        self.delivery.watch = Watch(observer);
+        self.delivery.is_special = observer.is_some() || self.delivery.has_failures;
+    }
+
+    /// The tool that watches.
+    pub(super) fn watch(&self) -> Watch {
+        self.delivery.watch
+    }
+
     /// The lane of process `me`, one host name per process. The first of `links` leads to the
     /// process itself, the last to all others.
     #[must_use]

@@ -1,11 +1,8 @@
 //! What a tool may watch: the messages of the program as they are matched, and the collectives that
 //! go on beside it.
 
-use super::delivery::Delivery;
 use super::envelope::Envelope;
-use super::lane::Lane;
 use super::matching::Pattern;
-use super::operation::Request;
 use crate::ids::Context;
 
 /// What happens to a message or to its receive.
@@ -57,58 +54,42 @@ pub enum Event {
 /// Called for each event, with the lane locked: it must be short and must not call the engine.
 pub type Observer = fn(&Event);
 
-impl Lane {
-    /// Sets who is told of the messages of the program. Messages of collective operations are not
-    /// told.
-    pub fn observe(&mut self, observer: Option<Observer>) {
-        self.delivery.observer = observer;
-        self.delivery.is_special = observer.is_some() || self.delivery.has_failures;
+/// The observer, if there is one. Messages of collective operations are not told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Watch(pub(super) Option<Observer>);
+
+impl Watch {
+    /// Tells of a message.
+    #[inline(always)]
+    pub(super) fn note_message(self, step: MessageStep, envelope: &Envelope, bytes: u64) {
+        if let Some(observer) = self.0 {
+            tell_of_message(observer, step, *envelope, bytes);
+        }
     }
 
-    /// Tells the observer of a collective beside the program, if there is one.
-    pub(super) fn note_collective(&self, is_end: bool, tag: i32, context: Context) {
-        if let Some(observer) = self.delivery.observer {
+    /// Tells of a receive with room for `bytes`.
+    pub(super) fn note_receive(self, pattern: &Pattern, bytes: u64) {
+        if let Some(observer) = self.0 {
+            let event = MessageEvent {
+                step: MessageStep::Posted,
+                source: pattern.source,
+                tag: pattern.tag,
+                bytes,
+                context: pattern.context,
+            };
+            tell(observer, event);
+        }
+    }
+
+    /// Tells of a collective beside the program.
+    pub(super) fn note_collective(self, is_end: bool, tag: i32, context: Context) {
+        if let Some(observer) = self.0 {
             observer(&Event::Collective(CollectiveEvent {
                 is_end,
                 tag,
                 context,
             }));
         }
-    }
-}
-
-impl Delivery {
-    /// Tells the observer of a message, if there is one.
-    #[inline(always)]
-    pub(super) fn note_message(&self, step: MessageStep, envelope: &Envelope, bytes: u64) {
-        if let Some(observer) = self.observer {
-            tell_of_message(observer, step, *envelope, bytes);
-        }
-    }
-
-    /// Tells the observer of the unexpected message at `place`, if there is one.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn note_waiting(&mut self, step: MessageStep, place: u32) {
-        let message = self.unexpected.get_mut(place);
-        if let Some((envelope, len)) = message.map(|it| (it.envelope, it.len)) {
-            self.note_message(step, &envelope, len);
-        }
-    }
-
-    /// Tells the observer of a receive, if there is one.
-    pub(super) fn note_receive(&mut self, pattern: &Pattern, request: Request) {
-        let Some(observer) = self.observer else {
-            return;
-        };
-        let event = MessageEvent {
-            step: MessageStep::Posted,
-            source: pattern.source,
-            tag: pattern.tag,
-            bytes: self.requests.room(request),
-            context: pattern.context,
-        };
-        tell(observer, event);
     }
 }
 

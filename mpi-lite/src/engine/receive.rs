@@ -73,7 +73,8 @@ impl Lane {
     #[cold]
     #[inline(never)]
     fn post_specially(&mut self, request: Request, pattern: Pattern) {
-        self.delivery.note_receive(&pattern, request);
+        let room = self.delivery.requests.room(request);
+        self.delivery.watch.note_receive(&pattern, room);
         let failure = self.delivery.failure(&pattern);
         if pattern.context.is_collective()
             && let Some(error) = failure

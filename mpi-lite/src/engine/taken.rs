@@ -63,6 +63,16 @@ impl Delivery {
         landing
     }
 
+    /// Tells a tool that watches of the unexpected message at `place`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_waiting(&mut self, step: MessageStep, place: u32) {
+        let message = self.unexpected.get_mut(place);
+        if let Some((envelope, len)) = message.map(|it| (it.envelope, it.len)) {
+            self.watch.note_message(step, &envelope, len);
+        }
+    }
+
     #[inline]
     fn note_unexpected(&mut self, envelope: Envelope, len: u64, body: Body) -> u32 {
         let place = self.unexpected.push(UnexpectedMessage {

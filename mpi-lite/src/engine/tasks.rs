@@ -150,13 +150,15 @@ impl Book {
         let task = self.tasks.get_mut(number).expect("it has not ended");
         match core::mem::replace(&mut task.stage, Stage::Polled) {
             Stage::New(work) => {
-                lane.note_collective(false, task.call.tag, task.context);
+                lane.watch()
+                    .note_collective(false, task.call.tag, task.context);
                 Some(work)
             }
             Stage::Waiting(work) if task.submissions.serve(lane, number) => Some(work),
             Stage::Ended(result) => {
                 let (request, follower) = (task.request, task.follower);
-                lane.note_collective(true, task.call.tag, task.context);
+                lane.watch()
+                    .note_collective(true, task.call.tag, task.context);
                 self.tasks.discard(number);
                 lane.task_requests()
                     .finish(request, Status::EMPTY, result.err());
