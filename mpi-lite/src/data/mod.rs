@@ -2,6 +2,7 @@
 //!
 //! Source: MPI 5.0, chapters 5 and 6.9.
 
+mod area;
 mod basic;
 mod buffer;
 mod datatype;
@@ -10,8 +11,9 @@ mod grid;
 mod layout;
 mod op;
 
+pub use area::{Area, Part, Scattered};
 pub use basic::{Basic, Family};
-pub use buffer::{Area, Buffer, Part, Scattered};
+pub use buffer::Buffer;
 pub use datatype::{Block, Datatype};
 pub use external::Unfit;
 pub use grid::Axis;
