@@ -72,8 +72,8 @@ impl Span {
         }
     }
 
-    /// For unit tests, which keep the bytes in place themselves.
-    #[cfg(test)]
+    /// For unit tests and fuzzers, which keep the bytes in place themselves.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn of(bytes: &mut [u8]) -> Self {
         Self::held(bytes)
     }
