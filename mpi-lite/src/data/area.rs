@@ -128,8 +128,8 @@ impl Area {
     /// `count` elements of `datatype`, displacements counted from `origin`.
     ///
     /// # Errors
-    /// [`Cause::Count`] if they are more than memory can hold; [`Cause::NullBuffer`] if there is
-    /// data at the address null.
+    /// [`Count`](crate::error::Cause::Count) if they are more than memory can hold;
+    /// [`NullBuffer`](crate::error::Cause::NullBuffer) if there is data at the address null.
     #[inline(always)]
     pub fn at(origin: Origin, count: u64, datatype: &Datatype) -> Result<Self> {
         if datatype.has_no_gaps() {
