@@ -22,118 +22,10 @@ use parking_lot::Mutex;
 
 use crate::abi::{self, Handle};
 use crate::error::{Cause, Error, Result};
-use crate::global::LIBRARY;
+use crate::event_types::{BEGIN, END, OPERATIONS, ROOM, TYPES, size_of_element};
+use crate::global::{LIBRARY, Thread};
 use crate::panic::{Callback, call_program};
 use crate::variables::{Tools, tools};
-
-/// A kind of event.
-#[derive(Debug)]
-pub struct EventType {
-    /// Its name.
-    pub name: &'static str,
-    /// When it happens.
-    about: &'static str,
-    /// Datatype and displacement in bytes of each element.
-    pub elements: &'static [(Handle, usize)],
-}
-
-const MESSAGE: &[(Handle, usize)] = &[
-    (abi::MPI_INT, 0),
-    (abi::MPI_INT, 4),
-    (abi::MPI_UNSIGNED_LONG_LONG, 8),
-    (abi::MPI_UNSIGNED_LONG_LONG, 16),
-];
-const COLLECTIVE: &[(Handle, usize)] = &[(abi::MPI_INT, 0), (abi::MPI_UNSIGNED_LONG_LONG, 8)];
-
-const fn event_type(
-    name: &'static str,
-    about: &'static str,
-    elements: &'static [(Handle, usize)],
-) -> EventType {
-    EventType {
-        name,
-        about,
-        elements,
-    }
-}
-
-/// All kinds of event.
-pub const TYPES: [EventType; 5] = [
-    event_type("message_posted", "A receive starts.", MESSAGE),
-    event_type(
-        "message_matched",
-        "A message has found its receive.",
-        MESSAGE,
-    ),
-    event_type(
-        "message_unexpected",
-        "A message comes without a receive.",
-        MESSAGE,
-    ),
-    event_type("collective_begin", "A collective begins.", COLLECTIVE),
-    event_type("collective_end", "A collective ends.", COLLECTIVE),
-];
-
-const BEGIN: usize = 3;
-const END: usize = 4;
-
-/// The most bytes of an event.
-const ROOM: usize = 24;
-
-/// What the source of events is called, and what it is.
-pub const SOURCE: (&str, &str) = ("process", "This process, with its clock in nanoseconds.");
-
-/// The collectives, by their blocking functions; the element `operation` is a place in this list. A
-/// nonblocking or persistent `MPI_Alltoallw` has that of `MPI_Alltoallv`: their tasks are the same.
-const OPERATIONS: [&str; 22] = [
-    "MPI_Allgather",
-    "MPI_Allgatherv",
-    "MPI_Allreduce",
-    "MPI_Alltoall",
-    "MPI_Alltoallv",
-    "MPI_Alltoallw",
-    "MPI_Barrier",
-    "MPI_Bcast",
-    "MPI_Exscan",
-    "MPI_Gather",
-    "MPI_Gatherv",
-    "MPI_Reduce",
-    "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block",
-    "MPI_Scan",
-    "MPI_Scatter",
-    "MPI_Scatterv",
-    "MPI_Neighbor_allgather",
-    "MPI_Neighbor_allgatherv",
-    "MPI_Neighbor_alltoall",
-    "MPI_Neighbor_alltoallv",
-    "MPI_Neighbor_alltoallw",
-];
-
-impl EventType {
-    /// What it is and what its elements are.
-    pub fn description(&self) -> String {
-        if self.elements.len() == MESSAGE.len() {
-            return format!(
-                "{} Elements: source rank, tag, bytes, communicator.",
-                self.about
-            );
-        }
-        format!(
-            "{} Elements: operation, communicator. Operations from 0: {}.",
-            self.about,
-            OPERATIONS.join(", ")
-        )
-    }
-}
-
-/// Bytes of an element.
-fn size_of_element(datatype: Handle) -> usize {
-    match datatype {
-        abi::MPI_INT => 4,
-        _ => 8,
-    }
-}
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
@@ -243,8 +135,13 @@ struct Feed {
     lost: [i64; TYPES.len()],
     /// How many registrations each kind has.
     wanted: [u32; TYPES.len()],
-    /// A thread delivers.
-    is_delivering: bool,
+    /// The thread that delivers, and where it does so on its stack.
+    deliverer: Option<(Thread, usize)>,
+    /// The registration whose callback is called.
+    called: Option<Handle>,
+    /// Registrations that another thread has freed while their callback was called: user data and
+    /// function, to be called after that.
+    freed: Vec<(Handle, usize, usize)>,
 }
 
 impl Feed {
@@ -260,13 +157,27 @@ impl Feed {
         self.queue.push_back(Event { kind, time, bytes });
     }
 
+    /// Makes this thread deliver, unless another one does, or this one below its callbacks. A place
+    /// on the stack that lies below `here` belongs to a callback that left by `longjmp`.
+    fn begin(&mut self, here: usize) -> bool {
+        let me = Thread::current();
+        let is_other = |(thread, place): (Thread, usize)| thread != me || place > here;
+        if self.deliverer.is_some_and(is_other) {
+            return false;
+        }
+        self.deliverer = Some((me, here));
+        true
+    }
+
     /// What is to be delivered next. If there is nothing the thread delivers no more.
     fn next(&mut self) -> Option<Due> {
         if let Some(event) = self.queue.pop_front() {
             return Some(Due::Event(event));
         }
         let kind = self.lost.iter().position(|lost| *lost > 0);
-        self.is_delivering = kind.is_some();
+        if kind.is_none() {
+            self.deliverer = None;
+        }
         kind.map(|kind| Due::Lost(kind, core::mem::take(&mut self.lost[kind])))
     }
 }
@@ -294,7 +205,9 @@ impl Events {
                 queue: VecDeque::new(),
                 lost: [0; TYPES.len()],
                 wanted: [0; TYPES.len()],
-                is_delivering: false,
+                deliverer: None,
+                called: None,
+                freed: Vec::new(),
             }),
         }
     }
@@ -314,9 +227,9 @@ impl Events {
             feed.queue.clear();
             feed.lost = [0; TYPES.len()];
         }
-        drop(feed);
         self.is_on.store(is_on, Ordering::SeqCst);
         LIBRARY.watch(is_on);
+        drop(feed);
         if let Some(process) = LIBRARY.own_process() {
             let observer: Option<Observer> = if is_on { Some(note) } else { None };
             process.engine().with(|lane| lane.observe(observer));
@@ -326,8 +239,14 @@ impl Events {
 
 /// Begins to watch in a process that has just begun.
 pub fn attach() {
-    if LIBRARY.events.is_on() {
+    // A tool may begin or end to watch now: what it sets and what is set here must agree.
+    let feed = LIBRARY.events.feed.lock();
+    let is_on = LIBRARY.events.is_on();
+    if is_on {
         LIBRARY.watch(true);
+    }
+    drop(feed);
+    if is_on {
         let engine = LIBRARY.process().engine();
         engine.with(|lane| lane.observe(Some(note)));
     }
@@ -370,27 +289,34 @@ fn note_collective(kind: usize, operation: c_int, context: Context) {
 }
 
 thread_local! {
-    /// This thread is in a call that is observed.
-    static IS_OBSERVED: Cell<bool> = const { Cell::new(false) };
+    /// The place on this thread's stack of the call that is observed; 0 if there is none.
+    static OBSERVED_AT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A call that is observed. Ends also if a callback leaves it by an exception.
+/// A call that is observed.
 struct Observation {
-    /// The call is made by a callback.
-    is_inner: bool,
+    /// The place of the one in whose callback this one is made.
+    outer: usize,
 }
 
 impl Observation {
-    fn begin() -> Self {
-        let is_inner = IS_OBSERVED.replace(true);
-        Self { is_inner }
+    fn begin(here: usize) -> Self {
+        let outer = OBSERVED_AT.replace(here);
+        Self { outer }
     }
 }
 
 impl Drop for Observation {
     fn drop(&mut self) {
-        IS_OBSERVED.set(self.is_inner);
+        OBSERVED_AT.set(self.outer);
     }
+}
+
+/// A place on the stack below that of the caller. A stack grows downwards on every known machine.
+#[inline(always)]
+fn place_on_stack() -> usize {
+    let here = 0_u8;
+    (&raw const here).addr()
 }
 
 /// Lets a call go on that is observed. No other one goes on while a tool watches.
@@ -399,7 +325,8 @@ impl Drop for Observation {
 /// `Cause::Watched`: [`observe`] is to make the call again.
 #[cold]
 pub fn check_observed() -> Result<()> {
-    match IS_OBSERVED.get() {
+    // What lies below belongs to a call that was left by `longjmp`.
+    match OBSERVED_AT.get() > place_on_stack() {
         true => Ok(()),
         false => Err(Cause::Watched.into()),
     }
@@ -410,7 +337,7 @@ pub fn check_observed() -> Result<()> {
 /// returns.
 #[cold]
 pub fn observe(name: &str, object: Option<Handle>, call: &dyn Fn() -> c_int) -> c_int {
-    let _observation = Observation::begin();
+    let _observation = Observation::begin(place_on_stack());
     let operation = operation_of(name.strip_suffix("_c").unwrap_or(name));
     let comm = operation.and_then(|_| LIBRARY.comm(object?).ok());
     let note = |kind| {
@@ -436,8 +363,7 @@ fn operation_of(name: &str) -> Option<c_int> {
 #[cold]
 #[inline(never)]
 pub fn deliver() {
-    let is_other = core::mem::replace(&mut LIBRARY.events.feed.lock().is_delivering, true);
-    if is_other {
+    if !LIBRARY.events.feed.lock().begin(place_on_stack()) {
         return;
     }
     loop {
@@ -461,25 +387,42 @@ fn deliver_one(event: Event) {
         return;
     };
     for handle in handles {
-        let Ok(mut tools) = tools() else { return };
-        // A callback may have freed it.
-        let Ok(registration) = tools.registrations.get(handle).copied() else {
-            continue;
-        };
-        if event.time < registration.since {
-            continue;
-        }
-        let Some(handler) = registration.handler() else {
-            drop(tools);
-            tell_lost_to(handle, &registration, 1);
-            continue;
-        };
-        let instance = tools.instances.insert(event);
+        call_for(handle, || deliver_to(handle, event));
+    }
+}
+
+/// Runs `call`, which may call callbacks of a registration. If another thread frees the
+/// registration meanwhile, its free function is called after that.
+fn call_for(handle: Handle, call: impl FnOnce()) {
+    LIBRARY.events.feed.lock().called = Some(handle);
+    call();
+    let mut feed = LIBRARY.events.feed.lock();
+    feed.called = None;
+    let freed = core::mem::take(&mut feed.freed);
+    drop(feed);
+    for (handle, user_data, address) in freed {
+        call_free(handle, user_data, address);
+    }
+}
+
+fn deliver_to(handle: Handle, event: Event) {
+    let Ok(mut tools) = tools() else { return };
+    // A callback may have freed it.
+    let Ok(registration) = tools.registrations.get(handle).copied() else {
+        return;
+    };
+    if event.time < registration.since {
+        return;
+    }
+    let Some(handler) = registration.handler() else {
         drop(tools);
-        call_event(handler, instance, handle);
-        if let Ok(mut tools) = crate::variables::tools() {
-            let _ = tools.instances.remove(instance);
-        }
+        return tell_lost_to(handle, &registration, 1);
+    };
+    let instance = tools.instances.insert(event);
+    drop(tools);
+    call_event(handler, instance, handle);
+    if let Ok(mut tools) = crate::variables::tools() {
+        let _ = tools.instances.remove(instance);
     }
 }
 
@@ -488,15 +431,17 @@ fn tell_lost(kind: usize, count: i64) {
         return;
     };
     for handle in handles {
-        let found = tools().map(|tools| tools.registrations.get(handle).copied());
-        if let Ok(Ok(registration)) = found {
-            tell_lost_to(handle, &registration, count);
-        }
+        call_for(handle, || {
+            let found = tools().map(|tools| tools.registrations.get(handle).copied());
+            if let Ok(Ok(registration)) = found {
+                tell_lost_to(handle, &registration, count);
+            }
+        });
     }
 }
 
 fn tell_lost_to(handle: Handle, registration: &Registration, count: i64) {
-    type Function = unsafe extern "C" fn(i64, Handle, c_int, c_int, *mut c_void);
+    type Function = unsafe extern "C-unwind" fn(i64, Handle, c_int, c_int, *mut c_void);
 
     let Some(address) = registration.dropped else {
         return;
@@ -513,7 +458,7 @@ fn tell_lost_to(handle: Handle, registration: &Registration, count: i64) {
 }
 
 fn call_event(handler: Handler, instance: Handle, registration: Handle) {
-    type Function = unsafe extern "C" fn(Handle, Handle, c_int, *mut c_void);
+    type Function = unsafe extern "C-unwind" fn(Handle, Handle, c_int, *mut c_void);
 
     let data = core::ptr::with_exposed_provenance_mut(handler.user_data);
     let pointer = core::ptr::with_exposed_provenance::<c_void>(handler.function);
@@ -525,9 +470,23 @@ fn call_event(handler: Handler, instance: Handle, registration: Handle) {
     });
 }
 
-/// Tells the program that a registration is gone, by the function at an address that is not 0.
-pub fn call_free(registration: Handle, user_data: usize, address: usize) {
-    type Function = unsafe extern "C" fn(Handle, c_int, *mut c_void);
+/// Tells the program that a registration is gone: at once, or when another thread has ended the
+/// callback that it calls.
+pub fn tell_freed(registration: Handle, user_data: usize, address: usize) {
+    let mut feed = LIBRARY.events.feed.lock();
+    let me = Thread::current();
+    let is_elsewhere = feed.deliverer.is_some_and(|(thread, _)| thread != me);
+    if is_elsewhere && feed.called == Some(registration) {
+        feed.freed.push((registration, user_data, address));
+        return;
+    }
+    drop(feed);
+    call_free(registration, user_data, address);
+}
+
+/// Calls the function at an address that is not 0.
+fn call_free(registration: Handle, user_data: usize, address: usize) {
+    type Function = unsafe extern "C-unwind" fn(Handle, c_int, *mut c_void);
 
     if address == 0 {
         return;

@@ -14,9 +14,9 @@ use crate::panic::{Callback, call_program};
 use crate::request::{engine, handle_of, real_key, stale};
 use crate::status::Status;
 
-type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
-type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
-type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+type QueryFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut Status) -> c_int;
+type FreeFunction = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+type CancelFunction = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
 /// The functions of a generalized request: addresses, 0 for none.
 #[derive(Debug, Clone, Copy)]

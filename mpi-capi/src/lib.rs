@@ -18,6 +18,7 @@ pub mod describe;
 pub mod entry;
 pub mod errhandler;
 pub mod error;
+pub mod event_types;
 pub mod events;
 pub mod external;
 pub mod generalized;

@@ -240,7 +240,7 @@ impl Library {
             true => Stage::Running,
             false => self.world_stage(),
         };
-        self.stage.store(stage as u8, Ordering::Release);
+        self.stage.store(stage as u8, Ordering::SeqCst);
         if stage == Stage::Running {
             events::attach();
         }

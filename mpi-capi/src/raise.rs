@@ -91,7 +91,10 @@ impl Call {
             return self.raise(error, &|_| {});
         }
         entry(Some(&self));
-        events::observe(self.symbol.name, self.object.get(), &|| entry(None))
+        let code = events::observe(self.symbol.name, self.object.get(), &|| entry(None));
+        // Callbacks may have called MPI.
+        LIBRARY.enter(self.symbol);
+        code
     }
 
     /// Hands the error to the handler in charge; returns what the C function returns.

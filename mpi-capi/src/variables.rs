@@ -15,7 +15,8 @@ use parking_lot::MutexGuard;
 
 use crate::abi::{self, Handle};
 use crate::error::{Error, Result};
-use crate::events::{self, Event, Registration};
+use crate::event_types;
+use crate::events::{Event, Registration};
 use crate::global::LIBRARY;
 use crate::handle::{Kind, Table, Unusable};
 
@@ -112,7 +113,7 @@ pub fn categories() -> Vec<Category> {
     categories.push(Category {
         name: "events".into(),
         about: "What callbacks can be registered for.".into(),
-        events: (0..events::TYPES.len()).collect(),
+        events: (0..event_types::TYPES.len()).collect(),
         ..Category::default()
     });
     categories

@@ -42,6 +42,8 @@ fn an_exception_out_of_a_function_of_the_program_ends_the_job_with_its_name() {
             "MPI_Comm_delete_attr",
             "attribute delete function",
         ),
+        ("event", "MPI_Barrier", "event callback"),
+        ("query", "MPI_Wait", "query function"),
     ] {
         for transport in ["rmpp", "shm"] {
             let outcome = run(mode, transport).expect_code(1);

@@ -9,7 +9,8 @@ use mpi_lite::engine::Counters;
 use crate::abi;
 use crate::args::*;
 use crate::error::{Error, Result};
-use crate::events::{self, EventType};
+use crate::event_types::{self, EventType};
+use crate::events;
 use crate::global::LIBRARY;
 use crate::variables::{self, Act, TEXT_ROOM, in_use, number, tools};
 
@@ -190,7 +191,7 @@ mpi! {
     fn MPI_T_event_get_index(name: Text, event_index: Out<Int>) {
         in_use()?;
         let is_it = |it: &EventType| it.name.as_bytes() == name.bytes();
-        event_index.set(variables::find(&events::TYPES, is_it)?)
+        event_index.set(variables::find(&event_types::TYPES, is_it)?)
     }
 
     /// What a kind of event is. MPI 5.0, 15.3.8.
@@ -201,7 +202,7 @@ mpi! {
         desc_len: Room, bind: Wanted<Int>
     ) {
         in_use()?;
-        let kind = &events::TYPES[variables::index(event_index.0, events::TYPES.len())?];
+        let kind = &event_types::TYPES[variables::index(event_index.0, event_types::TYPES.len())?];
         name_len.give(kind.name, name)?;
         desc_len.give(&kind.description(), desc)?;
         verbosity.set(abi::MPI_T_VERBOSITY_USER_DETAIL)?;
@@ -218,7 +219,7 @@ mpi! {
     /// How many kinds of event there are. MPI 5.0, 15.3.8.
     fn MPI_T_event_get_num(num_events: Out<Int>) {
         in_use()?;
-        num_events.set(number(events::TYPES.len()))
+        num_events.set(number(event_types::TYPES.len()))
     }
 
     /// Where an event comes from: there is one source. MPI 5.0, 15.3.8.
@@ -239,18 +240,18 @@ mpi! {
     ) {
         let _ = (obj_handle, info);
         let mut tools = tools()?;
-        let kind = variables::index(event_index.0, events::TYPES.len())?;
+        let kind = variables::index(event_index.0, event_types::TYPES.len())?;
         event_registration.set(tools.bind_event(kind))
     }
 
-    /// Frees a handle of a kind of event. No callback of it is called after that but the one that
-    /// tells this. MPI 5.0, 15.3.8.
+    /// Frees a handle of a kind of event. Its free function is called when no other callback of it
+    /// is called any more. MPI 5.0, 15.3.8.
     fn MPI_T_event_handle_free(
         event_registration: EventRegistration, user_data: Address, free_cb_function: EventFreeFn
     ) {
         tools()?.free_event(event_registration.0)?;
         let (data, function) = (user_data.0, free_cb_function.0);
-        events::call_free(
+        events::tell_freed(
             event_registration.0, data.expose_provenance(), function.expose_provenance());
         Ok(())
     }
@@ -418,8 +419,8 @@ mpi! {
     ) {
         in_use()?;
         variables::index(source_index.0, 1)?;
-        name_len.give(events::SOURCE.0, name)?;
-        desc_len.give(events::SOURCE.1, desc)?;
+        name_len.give(event_types::SOURCE.0, name)?;
+        desc_len.give(event_types::SOURCE.1, desc)?;
         ordering.set(abi::MPI_T_SOURCE_ORDERED)?;
         ticks_per_second.set(1_000_000_000)?;
         max_ticks.set(i64::MAX)?;

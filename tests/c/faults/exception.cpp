@@ -1,5 +1,5 @@
 // A function of the program throws inside a call of MPI, though somebody above would catch it:
-// `exception operator|handler|copy|delete|catch`. With `catch` the function catches it itself.
+// `exception operator|handler|copy|delete|event|query|catch`. With `catch` the function catches it itself.
 #include <cstdio>
 #include <cstring>
 #include <mpi.h>
@@ -78,6 +78,50 @@ static void cache(bool copies)
     MPI_Comm_free_keyval(&key);
 }
 
+static void on_event(MPI_T_event_instance, MPI_T_event_registration, MPI_T_cb_safety, void *)
+{
+    go_wrong();
+}
+
+static void watch()
+{
+    MPI_T_event_registration events;
+    int provided, index;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_event_get_index("collective_begin", &index);
+    MPI_T_event_handle_alloc(index, nullptr, MPI_INFO_NULL, &events);
+    MPI_T_event_register_callback(events, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, nullptr, on_event);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_T_event_handle_free(events, nullptr, nullptr);
+    MPI_T_finalize();
+}
+
+static int query(void *, MPI_Status *status)
+{
+    go_wrong();
+    MPI_Status_set_elements(status, MPI_BYTE, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int release(void *)
+{
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *, int)
+{
+    return MPI_SUCCESS;
+}
+
+static void generalize()
+{
+    MPI_Request request;
+    MPI_Grequest_start(query, release, cancel, nullptr, &request);
+    MPI_Grequest_complete(request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -86,6 +130,10 @@ int main(int argc, char **argv)
     try {
         if (catches || !std::strcmp(mode, "operator"))
             reduce();
+        if (catches || !std::strcmp(mode, "event"))
+            watch();
+        if (catches || !std::strcmp(mode, "query"))
+            generalize();
         if (catches || !std::strcmp(mode, "handler"))
             err();
         if (catches || !std::strcmp(mode, "copy"))
