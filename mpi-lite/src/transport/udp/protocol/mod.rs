@@ -1,6 +1,7 @@
 //! The interface between a packet protocol, the guest, and its carrier. A protocol has messages and
 //! no sockets, the carrier has sockets and no messages.
 
+pub(crate) mod pipe;
 pub(crate) mod rmpp;
 
 use core::ops::Deref;
