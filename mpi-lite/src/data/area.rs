@@ -2,6 +2,7 @@
 //!
 //! Source: MPI 5.0, 3.2.2.
 
+use std::io::IoSlice;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, run};
@@ -196,6 +197,18 @@ impl Area {
         match self {
             Self::Run(span) => Some(*span),
             Self::Other(other) => other.span(),
+        }
+    }
+
+    /// The memory for a system call that gathers, if it is in one stretch.
+    #[must_use]
+    pub(crate) fn io_slice(&self) -> Option<IoSlice<'_>> {
+        match self {
+            Self::Run(span) => Some(span.io_slice()),
+            Self::Other(other) => match &**other {
+                Other::Kept(kept) => Some(kept.span.io_slice()),
+                Other::Scattered(_) => None,
+            },
         }
     }
 

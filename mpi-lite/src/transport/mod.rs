@@ -19,6 +19,7 @@ pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod sink;
+mod streams;
 #[cfg(feature = "sim")]
 pub mod tap;
 #[cfg(test)]

@@ -31,6 +31,13 @@ pub trait Sink {
     /// up.
     fn unheard(&mut self, _peer: Unheard) {}
 
+    /// Returns true if a message of `from` may arrive before an earlier one that has not come yet,
+    /// and that is of another tag or context: its receive could not take the earlier one. (MPI 5.0,
+    /// 3.5: messages do not overtake each other.)
+    fn may_overtake(&self, _from: PeerId, _envelope: &EnvelopeBytes) -> bool {
+        false
+    }
+
     /// Returns false if the link should return from [`progress`](super::Transport::progress)
     /// before it delivers anything else.
     fn wants_more(&self) -> bool;

@@ -1,0 +1,701 @@
+//! Messages over streams of bytes: what `tcp`, and the packet protocols that carry streams, have in
+//! common.
+//!
+//! A message with a short body is written into the stream at once. A longer one is announced
+//! (`Ask`), and its body follows when the receiver has a place for it (`Clear`). A receiver that is
+//! short of memory has each body announced (`Hold`). Source: the thesis, 2.2: the request
+//! progression interface of LAM for TCP. There, memory for unexpected messages has no bound; `Hold`
+//! is ours.
+//!
+//! A process may have several streams to a peer. Messages on one of them arrive in their order.
+//! Messages on different ones are announced in the order in which they were sent, with one
+//! exception: [`Sink::may_overtake`]. So the rule of MPI 5.0, 3.5 (messages do not overtake each
+//! other) holds also for receives with `MPI_ANY_TAG`, and a stream whose packet was lost delays only
+//! receives that could match its message.
+//!
+//! The carrier moves the bytes: it takes them from [`Streams::gather`] or [`Streams::take`], and
+//! gives received ones to [`Streams::feed`].
+
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::net::SocketAddr;
+
+pub(crate) use record::HEADER_BYTES;
+use record::{Header, Kind, NOBODY};
+
+use super::sink::Event;
+use super::{Arrival, Incoming, Landing, Lost, Outbound, PeerId, Refusal, Sink, Token};
+use crate::data::Area;
+use crate::memory::Span;
+use crate::slab::Slab;
+
+/// The greatest body, in bytes.
+pub(crate) const BODY_LIMIT: u64 = 1 << 62;
+
+/// Data with gaps is packed in pieces of this many bytes, which stay in the caches.
+const STAGED_BYTES: usize = 1 << 16;
+
+/// Bodies from this length on are worth a read of their own.
+const PLACED_LEAST: u64 = 4096;
+
+/// The name of a stream in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ChannelId(pub(crate) u32);
+
+/// What came over a stream is no record: it cannot be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Garbled;
+
+/// Why a peer is lost whose stream is garbled.
+pub(crate) const GARBLED: &str = "it has sent bytes that are no message";
+
+/// The streams of one process, and the messages on them.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    short_most: u64,
+    channels: Slab<Channel>,
+    peers: Vec<Peer>,
+    /// Messages to others that wait for an answer.
+    sends: Slab<Waiting>,
+    arrivals: Slab<Coming>,
+    events: VecDeque<Event>,
+    /// This process asks others to keep bodies back.
+    pushes_back: bool,
+    /// Records that are not yet with their carriers.
+    queued: usize,
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    channels: Vec<ChannelId>,
+    /// Messages sent to it, and messages announced from it without a gap.
+    sent: u32,
+    announced: u32,
+    /// The orders of messages that were announced before an earlier one.
+    early: Vec<u32>,
+    /// It wants to be asked before each body.
+    holds: bool,
+    is_lost: bool,
+}
+
+#[derive(Debug)]
+struct Channel {
+    peer: PeerId,
+    queue: VecDeque<Record>,
+    /// Bytes of the first record that the carrier has taken.
+    taken: u64,
+    /// Packed bytes of the first record's body, if that has gaps, and which they are.
+    staged: Vec<u8>,
+    staged_at: u64,
+    /// The message whose body comes, and the bytes of it that are missing.
+    body: Option<(Arrival, u64)>,
+}
+
+/// Something to be written.
+#[derive(Debug)]
+struct Record {
+    header: [u8; HEADER_BYTES],
+    body: Area,
+    /// The send that is finished once it is written.
+    token: Option<Token>,
+}
+
+impl Record {
+    fn len(&self) -> u64 {
+        HEADER_BYTES as u64 + self.body.len()
+    }
+}
+
+/// A message to another process that waits for an answer.
+#[derive(Debug)]
+struct Waiting {
+    channel: ChannelId,
+    /// The body, if the receiver was asked for a place.
+    body: Option<Area>,
+    token: Token,
+}
+
+/// A message from another process that was announced and is not complete.
+#[derive(Debug)]
+struct Coming {
+    channel: ChannelId,
+    len: u64,
+    /// Bytes of the body that are here.
+    here: u64,
+    place: Place,
+    /// The sender's name for the message, if it waits for an answer.
+    answer: u32,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// The body is with its sender, who has asked.
+    Asked,
+    /// The body goes here.
+    Into(Area),
+    /// The body is taken in until the message lands.
+    Kept(Vec<u8>),
+}
+
+impl Streams {
+    /// Messages of one process to `nodes` processes. Bodies of up to `short_most` bytes are sent
+    /// without asking.
+    pub(crate) fn new(nodes: u32, short_most: u64) -> Self {
+        Self {
+            short_most,
+            channels: Slab::default(),
+            peers: (0..nodes).map(|_| Peer::default()).collect(),
+            sends: Slab::default(),
+            arrivals: Slab::default(),
+            events: VecDeque::new(),
+            pushes_back: false,
+            queued: 0,
+        }
+    }
+
+    /// Opens a stream to and from `peer`.
+    pub(crate) fn open(&mut self, peer: PeerId) -> ChannelId {
+        let index = self.channels.insert(Channel {
+            peer,
+            queue: VecDeque::new(),
+            taken: 0,
+            staged: Vec::new(),
+            staged_at: 0,
+            body: None,
+        });
+        let channels = &mut self.peers[peer.0 as usize].channels;
+        channels.push(ChannelId(index));
+        if self.pushes_back && channels.len() == 1 {
+            self.control(ChannelId(index), Kind::Hold, 0, 0);
+        }
+        ChannelId(index)
+    }
+
+    /// Queues a message. `Sink::sent` or `Sink::lost` ends it.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was queued.
+    pub(crate) fn send(&mut self, on: ChannelId, message: Outbound<'_>) -> Result<(), Refusal> {
+        let len = message.body.len();
+        let peer = self.channel(on).peer;
+        let peer = &mut self.peers[peer.0 as usize];
+        if peer.is_lost {
+            return Err(Refusal::Lost);
+        }
+        if len > BODY_LIMIT {
+            return Err(Refusal::TooLong { limit: BODY_LIMIT });
+        }
+        let must_ask = len > self.short_most || (peer.holds && len > 0);
+        let order = peer.sent;
+        peer.sent = order.wrapping_add(1);
+        let own = if must_ask || message.needs_match {
+            self.sends.insert(Waiting {
+                channel: on,
+                body: must_ask.then(|| message.body.clone()),
+                token: message.token,
+            })
+        } else {
+            NOBODY
+        };
+        let header = Header {
+            kind: if must_ask { Kind::Ask } else { Kind::Short },
+            own,
+            receiver: NOBODY,
+            order,
+            len,
+            envelope: *message.envelope,
+        };
+        let record = Record {
+            header: header.encode(),
+            body: if must_ask { Area::EMPTY } else { message.body },
+            token: (own == NOBODY).then_some(message.token),
+        };
+        self.queued += 1;
+        self.channel_mut(on).queue.push_back(record);
+        Ok(())
+    }
+
+    /// Returns true if there is something to be written.
+    pub(crate) fn has_output(&self, on: ChannelId) -> bool {
+        !self.channel(on).queue.is_empty()
+    }
+
+    /// Gathers the next bytes of a stream in `vectors`, until they are at least `enough` bytes or
+    /// `vectors` is as long as its capacity. The carrier then calls `wrote`.
+    pub(crate) fn gather<'a>(
+        &'a mut self,
+        on: ChannelId,
+        enough: usize,
+        vectors: &mut Vec<IoSlice<'a>>,
+    ) {
+        let channel = self.channel_mut(on);
+        channel.stage();
+        let (mut bytes, mut taken) = (0, channel.taken as usize);
+        for record in &channel.queue {
+            for part in record.slices(taken, channel) {
+                if part.is_empty() {
+                    continue;
+                }
+                if bytes >= enough || vectors.len() == vectors.capacity() {
+                    return;
+                }
+                bytes += part.len();
+                vectors.push(part);
+            }
+            if !record.is_plain() {
+                return;
+            }
+            taken = 0;
+        }
+    }
+
+    /// Notes that the carrier has taken `bytes` bytes.
+    pub(crate) fn wrote(&mut self, on: ChannelId, bytes: usize) {
+        let Some(channel) = self.channels.get_mut(on.0) else {
+            return;
+        };
+        channel.taken += bytes as u64;
+        while let Some(first) = channel.queue.front()
+            && channel.taken >= first.len()
+        {
+            channel.taken -= first.len();
+            channel.staged.clear();
+            let record = channel.queue.pop_front();
+            self.queued -= 1;
+            if let Some(token) = record.and_then(|record| record.token) {
+                self.events.push_back(Event::Sent(token));
+            }
+        }
+    }
+
+    /// Appends the next bytes of a stream to `out`, at most `most`, and of one record only.
+    pub(crate) fn take(&mut self, on: ChannelId, most: usize, out: &mut Vec<u8>) {
+        let channel = self.channel_mut(on);
+        let Some(record) = channel.queue.front() else {
+            return;
+        };
+        let (taken, start) = (channel.taken as usize, out.len());
+        let head = record.header.get(taken..).unwrap_or(&[]);
+        out.extend_from_slice(&head[..head.len().min(most)]);
+        let at = taken.saturating_sub(HEADER_BYTES);
+        let left = record.body.len() as usize - at;
+        let bytes = left.min(most - (out.len() - start));
+        record.body.part(at, bytes).append_to(out);
+        let bytes = out.len() - start;
+        self.wrote(on, bytes);
+    }
+
+    /// Takes bytes that have come, and reports messages to `sink`. Returns how many it has taken:
+    /// fewer if the sink wants no more, a message has to wait for an earlier one of another stream,
+    /// or a header is not complete. The carrier keeps the rest.
+    ///
+    /// # Errors
+    /// [`Garbled`]: the peer must be given up.
+    pub(crate) fn feed(
+        &mut self,
+        on: ChannelId,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<usize, Garbled> {
+        let mut taken = 0;
+        loop {
+            taken += self.take_body(on, &bytes[taken..]);
+            if self.channel(on).body.is_some() {
+                return Ok(taken);
+            }
+            let Some((head, body)) = bytes[taken..].split_first_chunk::<HEADER_BYTES>() else {
+                return Ok(taken);
+            };
+            let header = Header::decode(head).ok_or(Garbled)?;
+            let bytes = match header.kind {
+                Kind::Short | Kind::Ask => match self.announce(on, &header, body, sink) {
+                    Some(bytes) => bytes,
+                    None => return Ok(taken),
+                },
+                _ => self.obey(on, &header).map(|()| 0)?,
+            };
+            taken += HEADER_BYTES + bytes;
+        }
+    }
+
+    /// Takes bytes of the body that comes on a stream.
+    fn take_body(&mut self, on: ChannelId, bytes: &[u8]) -> usize {
+        let Some((arrival, left)) = self.channel(on).body else {
+            return 0;
+        };
+        let bytes = &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
+        match &mut coming.place {
+            Place::Into(area) => area.write(coming.here as usize, bytes),
+            Place::Kept(kept) => kept.extend_from_slice(bytes),
+            Place::Asked => {}
+        }
+        self.note_body(on, bytes.len());
+        bytes.len()
+    }
+
+    /// Notes that `bytes` more of the body that comes on a stream are in their place.
+    fn note_body(&mut self, on: ChannelId, bytes: usize) {
+        let Some((arrival, left)) = self.channel(on).body else {
+            return;
+        };
+        let left = left - bytes as u64;
+        self.channel_mut(on).body = (left > 0).then_some((arrival, left));
+        let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
+        coming.here += bytes as u64;
+        if left == 0 && matches!(coming.place, Place::Into(_)) {
+            self.arrivals.remove(arrival.0);
+            self.events.push_back(Event::Arrived(arrival));
+        }
+    }
+
+    /// The memory where the next bytes of a stream belong, if they are many and it is one run.
+    /// Nobody else writes there. The carrier then calls `placed`.
+    pub(crate) fn place(&self, on: ChannelId) -> Option<Span> {
+        let (arrival, left) = self.channel(on).body.filter(|it| it.1 >= PLACED_LEAST)?;
+        let coming = self.arrivals.get(arrival.0)?;
+        let Place::Into(area) = &coming.place else {
+            return None;
+        };
+        let place = area.span()?.part(coming.here as usize, left as usize);
+        (!place.is_empty()).then_some(place)
+    }
+
+    /// Notes that `bytes` bytes have come to where `place` said.
+    pub(crate) fn placed(&mut self, on: ChannelId, bytes: usize) {
+        self.note_body(on, bytes);
+    }
+
+    /// Reports a message to `sink`, and lands it. Returns the bytes of `body` that it has taken;
+    /// `None` if the message has to wait.
+    fn announce(
+        &mut self,
+        on: ChannelId,
+        header: &Header,
+        body: &[u8],
+        sink: &mut impl Sink,
+    ) -> Option<usize> {
+        // Names are free again once this is done.
+        self.tell(sink);
+        let from = self.channel(on).peer;
+        if !sink.wants_more() || !self.is_in_order(from, header, sink) {
+            return None;
+        }
+        let is_short = header.kind == Kind::Short;
+        let is_whole = is_short && body.len() as u64 >= header.len;
+        let arrival = Arrival(self.arrivals.insert(Coming {
+            channel: on,
+            len: header.len,
+            here: 0,
+            place: if is_short {
+                Place::Kept(Vec::new())
+            } else {
+                Place::Asked
+            },
+            answer: header.own,
+        }));
+        let landing = sink.arriving(Incoming {
+            arrival,
+            from,
+            envelope: header.envelope,
+            len: header.len,
+            is_whole,
+        });
+        let mut bytes = 0;
+        if is_whole {
+            bytes = header.len as usize;
+            self.settle(arrival, &body[..bytes], landing);
+        } else {
+            if is_short {
+                self.channel_mut(on).body = Some((arrival, header.len));
+            }
+            self.land(arrival, landing);
+        }
+        Some(bytes)
+    }
+
+    /// Lands a message that is here as a whole.
+    fn settle(&mut self, arrival: Arrival, body: &[u8], landing: Landing) {
+        let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
+        coming.here = coming.len;
+        match landing {
+            Landing::Into(area) => {
+                area.write(0, body);
+                self.finish(arrival);
+            }
+            Landing::Later => coming.place = Place::Kept(body.to_vec()),
+        }
+    }
+
+    /// Forgets a message that is complete, and answers its sender if that waits for it.
+    fn finish(&mut self, arrival: Arrival) {
+        let coming = self.arrivals.remove(arrival.0).expect(NAMED);
+        if coming.answer != NOBODY {
+            self.control(coming.channel, Kind::Matched, NOBODY, coming.answer);
+        }
+    }
+
+    /// Lands a message that was announced. Returns true if it is complete.
+    pub(crate) fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
+        let Landing::Into(area) = landing else {
+            return false;
+        };
+        // Its sender may be lost, and the engine not know it yet.
+        let Some(coming) = self.arrivals.get_mut(arrival.0) else {
+            return false;
+        };
+        let (channel, answer) = (coming.channel, coming.answer);
+        match core::mem::replace(&mut coming.place, Place::Into(area.clone())) {
+            Place::Asked => {
+                self.control(channel, Kind::Clear, arrival.0, answer);
+                return false;
+            }
+            Place::Kept(kept) => area.write(0, &*kept),
+            Place::Into(_) => unreachable!("the engine lands a message once"),
+        }
+        if coming.here == coming.len {
+            self.finish(arrival);
+            return true;
+        }
+        if core::mem::replace(&mut coming.answer, NOBODY) != NOBODY {
+            self.control(channel, Kind::Matched, NOBODY, answer);
+        }
+        false
+    }
+
+    /// Returns true if a message of `from` may be announced now, and notes that it is.
+    fn is_in_order(&mut self, from: PeerId, header: &Header, sink: &impl Sink) -> bool {
+        let peer = &mut self.peers[from.0 as usize];
+        if header.order != peer.announced {
+            let may_overtake = sink.may_overtake(from, &header.envelope);
+            if may_overtake {
+                peer.early.push(header.order);
+            }
+            return may_overtake;
+        }
+        peer.announced = peer.announced.wrapping_add(1);
+        while let Some(place) = peer.early.iter().position(|it| *it == peer.announced) {
+            peer.early.swap_remove(place);
+            peer.announced = peer.announced.wrapping_add(1);
+        }
+        true
+    }
+
+    /// Does what a record without a message asks for, or begins the body that it announces.
+    fn obey(&mut self, on: ChannelId, header: &Header) -> Result<(), Garbled> {
+        let from = self.channel(on).peer;
+        match header.kind {
+            Kind::Clear => {
+                let waiting = self.answered(from, header.receiver)?;
+                let body = waiting.body.ok_or(Garbled)?;
+                let mut long = Header::bare(Kind::Long, NOBODY, header.own);
+                long.len = body.len();
+                self.queued += 1;
+                self.channel_mut(waiting.channel).queue.push_back(Record {
+                    header: long.encode(),
+                    body,
+                    token: Some(waiting.token),
+                });
+            }
+            Kind::Matched => {
+                let waiting = self.answered(from, header.receiver)?;
+                if waiting.body.is_some() {
+                    return Err(Garbled);
+                }
+                self.events.push_back(Event::Sent(waiting.token));
+            }
+            Kind::Long => {
+                let coming = self.arrivals.get(header.receiver).ok_or(Garbled)?;
+                let is_its = self.channel(coming.channel).peer == from
+                    && coming.len == header.len
+                    && coming.here == 0
+                    && matches!(coming.place, Place::Into(_));
+                if !is_its {
+                    return Err(Garbled);
+                }
+                self.channel_mut(on).body = Some((Arrival(header.receiver), header.len));
+            }
+            Kind::Hold => self.peers[from.0 as usize].holds = true,
+            Kind::Release => self.peers[from.0 as usize].holds = false,
+            Kind::Short | Kind::Ask => {}
+        }
+        Ok(())
+    }
+
+    /// Takes the message that `from` has answered.
+    fn answered(&mut self, from: PeerId, name: u32) -> Result<Waiting, Garbled> {
+        let waiting = self.sends.get(name).ok_or(Garbled)?;
+        if self.channel(waiting.channel).peer != from {
+            return Err(Garbled);
+        }
+        self.sends.remove(name).ok_or(Garbled)
+    }
+
+    /// Queues a record without a body, in front of all that has not begun: it overtakes messages.
+    fn control(&mut self, on: ChannelId, kind: Kind, own: u32, receiver: u32) {
+        let Some(channel) = self.channels.get_mut(on.0) else {
+            return;
+        };
+        if self.peers[channel.peer.0 as usize].is_lost {
+            return;
+        }
+        let record = Record {
+            header: Header::bare(kind, own, receiver).encode(),
+            body: Area::EMPTY,
+            token: None,
+        };
+        let is_control = |it: &Record| it.header[0] > Kind::Ask as u8 && it.body.is_empty();
+        let begun = usize::from(channel.taken > 0 || !channel.staged.is_empty());
+        let waiting = channel.queue.iter().skip(begun);
+        let place = begun + waiting.take_while(|it| is_control(it)).count();
+        channel.queue.insert(place.min(channel.queue.len()), record);
+        self.queued += 1;
+    }
+
+    /// Reports events to `sink` until it wants no more. Returns true if there was any.
+    pub(crate) fn tell(&mut self, sink: &mut impl Sink) -> bool {
+        let mut has_told = false;
+        while sink.wants_more()
+            && let Some(event) = self.events.pop_front()
+        {
+            event.deliver(sink);
+            has_told = true;
+        }
+        has_told
+    }
+
+    /// Returns true if `tell` has something to report.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Asks all peers to announce each body (`away`), or no longer.
+    pub(crate) fn push_back(&mut self, away: bool) {
+        self.pushes_back = away;
+        let kind = if away { Kind::Hold } else { Kind::Release };
+        let first = |peer: &Peer| peer.channels.first().copied();
+        for channel in self.peers.iter().filter_map(first).collect::<Vec<_>>() {
+            self.control(channel, kind, NOBODY, NOBODY);
+        }
+    }
+
+    /// Returns true if `peer` is lost.
+    pub(crate) fn is_lost(&self, peer: PeerId) -> bool {
+        self.peers[peer.0 as usize].is_lost
+    }
+
+    /// Gives a peer up: nothing more goes to it or comes from it.
+    pub(crate) fn lose(
+        &mut self,
+        peer: PeerId,
+        address: Option<SocketAddr>,
+        reason: Cow<'static, str>,
+    ) {
+        let entry = &mut self.peers[peer.0 as usize];
+        if core::mem::replace(&mut entry.is_lost, true) {
+            return;
+        }
+        let channels = entry.channels.clone();
+        let mut unsent = Vec::new();
+        for on in &channels {
+            let channel = self.channel_mut(*on);
+            (channel.taken, channel.body) = (0, None);
+            channel.staged.clear();
+            let queue = core::mem::take(&mut channel.queue);
+            self.queued -= queue.len();
+            unsent.extend(queue.iter().filter_map(|record| record.token));
+        }
+        let is_its = |on: ChannelId| channels.contains(&on);
+        let waiting = extract(&mut self.sends, |waiting| is_its(waiting.channel));
+        unsent.extend(waiting.into_iter().map(|(_, waiting)| waiting.token));
+        // A message that is here as a whole can still be received.
+        let is_cut = |coming: &Coming| is_its(coming.channel) && coming.here < coming.len;
+        let cut = extract(&mut self.arrivals, is_cut);
+        let unfinished = cut.into_iter().map(|(name, _)| Arrival(name)).collect();
+        self.events.push_back(Event::Lost(Box::new(Lost {
+            peer,
+            address,
+            unfinished,
+            unsent,
+            reason,
+        })));
+    }
+
+    /// Returns true if all messages are with their carriers, and none waits for an answer.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.queued == 0 && self.sends.is_empty()
+    }
+
+    fn channel(&self, on: ChannelId) -> &Channel {
+        self.channels.get(on.0).expect(OPEN)
+    }
+
+    fn channel_mut(&mut self, on: ChannelId) -> &mut Channel {
+        self.channels.get_mut(on.0).expect(OPEN)
+    }
+}
+
+/// Why an arrival has an entry.
+const NAMED: &str = "a message keeps its name until it is complete";
+
+/// Why a channel has an entry.
+const OPEN: &str = "a stream stays open as long as the job";
+
+/// Takes the things out of `table` for which `is_one` returns true, with their names.
+fn extract<T>(table: &mut Slab<T>, is_one: impl Fn(&T) -> bool) -> Vec<(u32, T)> {
+    let names = table.iter().filter(|(_, thing)| is_one(thing));
+    let names: Vec<_> = names.map(|(name, _)| name).collect();
+    let take = |name| table.remove(name).map(|thing| (name, thing));
+    names.into_iter().filter_map(take).collect()
+}
+
+impl Channel {
+    /// Packs the next bytes of the first record's body, if that has gaps.
+    fn stage(&mut self) {
+        let Some(record) = self.queue.front().filter(|record| !record.is_plain()) else {
+            return;
+        };
+        let at = self.taken.saturating_sub(HEADER_BYTES as u64);
+        let is_staged = at >= self.staged_at && at < self.staged_at + self.staged.len() as u64;
+        if !is_staged {
+            self.staged.clear();
+            self.staged_at = at;
+            let bytes = (record.body.len() - at).min(STAGED_BYTES as u64) as usize;
+            record
+                .body
+                .part(at as usize, bytes)
+                .append_to(&mut self.staged);
+        }
+    }
+}
+
+impl Record {
+    /// Returns true if the body is one run of bytes.
+    fn is_plain(&self) -> bool {
+        self.body.io_slice().is_some()
+    }
+
+    /// The bytes from `taken` on: of the header, and of the body, or as many as are staged.
+    fn slices<'a>(&'a self, taken: usize, channel: &'a Channel) -> [IoSlice<'a>; 2] {
+        let head = IoSlice::new(self.header.get(taken..).unwrap_or(&[]));
+        let at = taken.saturating_sub(HEADER_BYTES);
+        let body = match self.body.io_slice() {
+            Some(mut body) => {
+                body.advance(at);
+                body
+            }
+            // Only the first record of a queue is staged.
+            None if at >= channel.staged_at as usize => {
+                let from = at - channel.staged_at as usize;
+                IoSlice::new(channel.staged.get(from..).unwrap_or(&[]))
+            }
+            None => IoSlice::new(&[]),
+        };
+        [head, body]
+    }
+}
