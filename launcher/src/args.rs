@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
 use mpi_lite::config::PortRange;
+use mpi_lite::transport;
 
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
@@ -371,9 +372,6 @@ pub(crate) fn seconds(value: &OsStr) -> Option<Duration> {
     is_possible.then(|| Duration::from_secs_f64(seconds))
 }
 
-/// The values of `--transport` and `MPILITE_TRANSPORT`.
-const TRANSPORTS: [&str; 4] = ["auto", "shm", "rmpp", "loopback"];
-
 /// Checks the name of a transport that `asked` gave: `--transport ` or `MPILITE_TRANSPORT=`.
 ///
 /// # Errors
@@ -381,12 +379,13 @@ const TRANSPORTS: [&str; 4] = ["auto", "shm", "rmpp", "loopback"];
 /// A usage failure that lists the possible names.
 pub fn parse_transport(asked: &str, value: &OsStr) -> Result<String, Failure> {
     let shown = value.to_string_lossy();
-    if TRANSPORTS.contains(&&*shown) {
+    if transport::named(&shown).is_some() {
         return Ok(shown.into_owned());
     }
     let shown = printable(&shown);
     Err(Failure::usage(format!(
-        "{asked}{shown}: auto, shm, rmpp and loopback are possible"
+        "{asked}{shown}: {}",
+        transport::possible()
     )))
 }
 
@@ -657,7 +656,8 @@ mod tests {
     #[test]
     fn every_value_that_the_table_names_is_accepted_and_none_is_missing() {
         let choices = |name: &str| find(name).unwrap().choices().collect::<Vec<_>>();
-        assert_eq!(choices("transport"), TRANSPORTS);
+        let transports: Vec<_> = transport::TRANSPORTS.iter().map(|it| it.name).collect();
+        assert_eq!(choices("transport"), transports);
         for (option, glue) in [("map-by", ' '), ("secure", '=')] {
             for choice in choices(option) {
                 let _ = run(&format!("--{option}{glue}{choice} p"));

@@ -22,7 +22,7 @@ use mpi_lite::memory::Span;
 use mpi_lite::node::{self, Node};
 use mpi_lite::slab::Key;
 use mpi_lite::transport::udp::Bound;
-use mpi_lite::transport::{Link, Loopback, PeerId, Shm};
+use mpi_lite::transport::{Link, Links, Loopback, PeerId, Shm};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -73,7 +73,12 @@ impl Job {
     /// One process.
     fn alone() -> Self {
         let own = Link::Loopback(Loopback::new(PeerId(0)));
-        let lane = Lane::new(PeerId(0), vec![own], Settings::default(), vec!["a".into()]);
+        let lane = Lane::new(
+            PeerId(0),
+            Links::new(own, None, None),
+            Settings::default(),
+            vec!["a".into()],
+        );
         Self::new(vec![lane], Clock::start())
     }
 
@@ -91,7 +96,7 @@ impl Job {
         let lane = |(rank, bound): (u32, Bound)| {
             let own = Link::Loopback(Loopback::new(PeerId(rank)));
             let other = bound.connect(PeerId(rank), &cards, &[7; 32], (settings, clock));
-            let links = vec![own, Link::Udp(other)];
+            let links = Links::new(own, None, Some(Link::Udp(other)));
             Lane::new(PeerId(rank), links, settings.clone(), hosts.clone())
         };
         Self::new((0..).zip(bound).map(lane).collect(), clock)
@@ -353,10 +358,8 @@ impl LocalPeers {
             };
             let node = Arc::new(Node::join(access, 2).expect("a mapping"));
             let channel = Shm::new(Arc::clone(&node));
-            let links = vec![
-                Link::Loopback(Loopback::new(PeerId(me))),
-                Link::Shm(channel),
-            ];
+            let own = Link::Loopback(Loopback::new(PeerId(me)));
+            let links = Links::new(own, Some(Link::Shm(channel)), None);
             let hosts = vec!["a".to_owned(); 2];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);

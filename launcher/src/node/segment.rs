@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
 use mpi_lite::node::{RANKS_MAX, segment_bytes};
+use mpi_lite::transport::named;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -137,7 +138,7 @@ impl Rounds {
         Rounds {
             inherited,
             ranks,
-            is_wanted: ranks > 1 && matches!(transport, "auto" | "shm"),
+            is_wanted: ranks > 1 && named(transport).is_some_and(|it| it.shares_memory),
             is_forced: transport == "shm",
             begun: vec![0; ranks as usize],
             oldest: 0,

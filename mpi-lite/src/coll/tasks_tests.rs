@@ -18,7 +18,7 @@ use crate::engine::{Completion, Engine, Lane, Request, WaitPolicy};
 use crate::error::{Cause, Result};
 use crate::transport::shm::tests::Dice;
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, PeerId, Progress};
+use crate::transport::{Link, Links, Loopback, PeerId, Progress};
 
 /// The processes of a job, whose peers are lost after ten seconds of silence.
 struct World {
@@ -35,7 +35,12 @@ impl World {
             let own = Link::Loopback(Loopback::new(PeerId(me)));
             let others = Link::Sim(air.join(PeerId(me), config));
             let hosts = vec!["here".into(); size];
-            let lane = Lane::new(PeerId(me), vec![own, others], Settings::default(), hosts);
+            let lane = Lane::new(
+                PeerId(me),
+                Links::new(own, None, Some(others)),
+                Settings::default(),
+                hosts,
+            );
             let engine = Engine::new(lane, Clock::start(), WaitPolicy::of(1, 1)).unwrap();
             Communicator::predefined(&engine).0
         };

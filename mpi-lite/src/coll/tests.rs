@@ -20,7 +20,7 @@ use crate::data::{Basic, Buffer, Datatype, Op, UserOp};
 use crate::engine::{AtSite, Engine, Lane, Subject, Survey, WaitPolicy};
 use crate::error::{Cause, Result};
 use crate::transport::shm::tests::Dice;
-use crate::transport::{Link, Loopback, PeerId, Shm, shm};
+use crate::transport::{Link, Links, Loopback, PeerId, Shm, shm};
 
 const SIZES: std::ops::RangeInclusive<usize> = 1..=33;
 
@@ -267,7 +267,11 @@ pub(super) fn on_one_node(
 /// `MPI_COMM_WORLD` of rank `me`.
 fn join(link: Shm, me: u32, size: usize) -> Communicator {
     let node = Arc::clone(link.node());
-    let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(link)];
+    let links = Links::new(
+        Link::Loopback(Loopback::new(PeerId(me))),
+        Some(Link::Shm(link)),
+        None,
+    );
     let hosts = vec!["here".to_owned(); size];
     let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
     lane.join(node);

@@ -259,7 +259,8 @@ impl Lane {
     /// done with.
     #[inline]
     fn holds_back(&self) -> bool {
-        self.memory_link
+        self.links
+            .memory()
             .is_some_and(|link| !self.links[link].is_quiet())
     }
 }

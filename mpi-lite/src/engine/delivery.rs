@@ -22,7 +22,9 @@ use crate::ids::Context;
 use crate::peers::PeerTable;
 use crate::pool::Pool;
 use crate::slab::{Slab, SlotMap, Table};
-use crate::transport::{Arrival, Incoming, Landing, Lost, Sink, Token, Unheard};
+use crate::transport::{
+    Arrival, EnvelopeBytes, Incoming, Landing, Lost, PeerId, Sink, Token, Unheard,
+};
 
 /// What a message on its way in is for.
 #[derive(Debug)]
@@ -286,6 +288,14 @@ impl<'a> Inlet<'a> {
     }
 }
 
+impl Delivery {
+    /// Returns true if the receive that takes a message with this envelope names its tag.
+    fn names_its_tag(&self, envelope: &Envelope) -> bool {
+        let first = self.posted.first(envelope);
+        first.is_some_and(|pattern| pattern.tag.is_some())
+    }
+}
+
 impl Sink for Inlet<'_> {
     #[inline(always)]
     fn arriving(&mut self, message: Incoming) -> Landing {
@@ -314,6 +324,10 @@ impl Sink for Inlet<'_> {
 
     fn unheard(&mut self, peer: Unheard) {
         self.delivery.warn_of(&peer);
+    }
+
+    fn may_overtake(&self, _from: PeerId, envelope: &EnvelopeBytes) -> bool {
+        self.delivery.names_its_tag(&Envelope::decode(envelope))
     }
 
     /// Until operations have finished that somebody waits for.

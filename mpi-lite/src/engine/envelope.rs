@@ -71,6 +71,14 @@ impl Envelope {
         self.source & ((1 << RANK_BITS) - 1)
     }
 
+    /// A number that is equal for messages of the same tag and context: see
+    /// [`Outbound::channel`](crate::transport::Outbound::channel).
+    #[inline]
+    pub(crate) fn channel(&self) -> u32 {
+        let tag = self.tag.cast_unsigned();
+        self.context.0.wrapping_mul(0x9e37_79b1).rotate_left(16) ^ tag
+    }
+
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
         // Written in halves, since the transports read halves: a read of a whole that was just

@@ -22,7 +22,7 @@ use crate::ids::Context;
 use crate::node::Node;
 use crate::peers::PeerTable;
 use crate::slab::SlotMap;
-use crate::transport::{Capabilities, Landing, Link, PeerId, Progress, Sink, Tallies, Transport};
+use crate::transport::{Capabilities, Landing, Links, PeerId, Progress, Sink, Tallies, Transport};
 
 /// How much a lane holds. All are zero once everything is received and completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +69,9 @@ impl Counters {
 /// Links and delivery of one process.
 #[derive(Debug)]
 pub struct Lane {
-    /// The first one leads to this process.
-    pub(super) links: Vec<Link>,
+    pub(super) links: Links,
     /// What each of them can do.
     pub(super) capabilities: Vec<Capabilities>,
-    /// The link through memory, if there is one: see [`Capabilities::is_memory`].
-    pub(super) memory_link: Option<usize>,
     /// The ranks that it leads to, and what they share.
     pub(super) node: Option<Arc<Node>>,
     pub(super) delivery: Delivery,
@@ -116,16 +113,13 @@ impl Lane {
         self.delivery.watch
     }
 
-    /// The lane of process `me`, one host name per process. The first of `links` leads to the
-    /// process itself, the last to all others.
+    /// The lane of process `me`, one host name per process.
     #[must_use]
-    pub fn new(me: PeerId, links: Vec<Link>, settings: Settings, hosts: Vec<String>) -> Self {
-        assert!(!links.is_empty(), "a process reaches at least itself");
-        let last = u8::try_from(links.len() - 1).expect("a handful of links");
-        let peers = PeerTable::of_world(me, hosts, last);
+    pub fn new(me: PeerId, links: Links, settings: Settings, hosts: Vec<String>) -> Self {
+        let others = u8::try_from(links.others()).expect("a handful of links");
+        let peers = PeerTable::of_world(me, hosts, others);
         let capabilities: Vec<_> = links.iter().map(Transport::capabilities).collect();
         Self {
-            memory_link: capabilities.iter().position(|link| link.is_memory),
             node: None,
             capabilities,
             delivery: Delivery::new(links.len(), settings, peers),
@@ -147,7 +141,7 @@ impl Lane {
     /// # Panics
     /// When there is no such link.
     pub fn join(&mut self, node: Arc<Node>) {
-        let link = self.memory_link.expect("there is a link through memory");
+        let link = self.links.memory().expect("there is a link through memory");
         let link = u8::try_from(link).expect("a handful of links");
         for &peer in node.peers() {
             if peer != self.delivery.peers.me() {
@@ -185,7 +179,7 @@ impl Lane {
     pub(super) fn begin_sleep(&mut self) -> bool {
         self.shrink();
         let mut is_quiet = true;
-        for link in &mut self.links {
+        for link in self.links.iter_mut() {
             is_quiet &= link.begin_sleep();
         }
         is_quiet
@@ -199,7 +193,7 @@ impl Lane {
 
     /// Ends the sleep of the program.
     pub(super) fn end_sleep(&mut self) {
-        for link in &mut self.links {
+        for link in self.links.iter_mut() {
             link.end_sleep();
         }
     }
@@ -247,8 +241,8 @@ impl Lane {
                 }
                 told = pass.told;
             }
-            if link == 0 {
-                self.own_is_busy = self.links[0].wake_at().is_some();
+            if link == Links::OWN {
+                self.own_is_busy = self.links[Links::OWN].wake_at().is_some();
             }
         }
         (progress, ready(self))
@@ -296,7 +290,7 @@ impl Lane {
         }
         let is_full = self.delivery.taken.is_full();
         if core::mem::replace(&mut self.pushes_back, is_full) != is_full {
-            for link in &mut self.links {
+            for link in self.links.iter_mut() {
                 link.push_back(is_full);
             }
         }
@@ -308,7 +302,7 @@ impl Lane {
     pub(super) fn look_around(&mut self, now: Instant) {
         self.shrink();
         for link in 0..self.links.len() {
-            if Some(link) != self.memory_link {
+            if Some(link) != self.links.memory() {
                 self.pass(link, now, 0);
             }
         }
@@ -408,7 +402,7 @@ impl Lane {
     pub(super) fn land(&mut self, inbound: Inbound, target: Target, area: Area) {
         self.delivery.take_target(inbound);
         let Inbound { link, arrival } = inbound;
-        self.own_is_busy |= link == 0;
+        self.own_is_busy |= link == Links::OWN;
         let is_whole = self.links[link].land(arrival, Landing::Into(area));
         self.delivery.aim(inbound, target, is_whole);
     }

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::data::Area;
 use crate::ids::{Context, Mode, PeerId};
-use crate::transport::{Link, Loopback};
+use crate::transport::{Link, Links, Loopback};
 
 const THREADS: i32 = 6;
 const ROUNDS: u64 = 20;
@@ -18,7 +18,7 @@ fn engine() -> Arc<Engine> {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let lane = Lane::new(
         PeerId(0),
-        vec![own],
+        Links::new(own, None, None),
         Settings::default(),
         vec!["here".into()],
     );
@@ -95,7 +95,12 @@ fn a_send_wakes_the_leader_and_the_leader_calls_the_threads_it_completes() {
 fn a_lane_that_is_not_shared_has_no_followers() {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let settings = Settings::default();
-    let lane = Lane::new(PeerId(0), vec![own], settings, vec!["here".into()]);
+    let lane = Lane::new(
+        PeerId(0),
+        Links::new(own, None, None),
+        settings,
+        vec!["here".into()],
+    );
     let engine = Engine::new(lane, Clock::start(), WaitPolicy::BLOCKING).unwrap();
     send(&engine, 1);
     assert_eq!(receive(&engine, 1), 1);

@@ -16,7 +16,7 @@ use crate::data::Buffer;
 use crate::error::Cause;
 use crate::ids::{Context, Mode, PeerId};
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, Progress, Token};
+use crate::transport::{Link, Links, Loopback, Progress, Token};
 
 /// A communicator of processes 0 and 1.
 const PAIR: Context = Context(24);
@@ -50,7 +50,7 @@ impl Trio {
             let hosts = ["a", "b", "c"].map(str::to_owned);
             Lane::new(
                 PeerId(me),
-                vec![own, others],
+                Links::new(own, None, Some(others)),
                 Settings::default(),
                 hosts.into(),
             )

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::data::Area;
 use crate::ids::{Context, Mode, PeerId};
-use crate::transport::{Link, Loopback};
+use crate::transport::{Link, Links, Loopback};
 
 /// Far longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +30,12 @@ const ME: Peer = Peer { rank: 0, world: 0 };
 fn engine_with(policy: WaitPolicy) -> (Arc<Engine>, OpenPort) {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let hosts = vec!["here".into()];
-    let mut lane = Lane::new(PeerId(0), vec![own], Settings::default(), hosts);
+    let mut lane = Lane::new(
+        PeerId(0),
+        Links::new(own, None, None),
+        Settings::default(),
+        hosts,
+    );
     let members = [PeerId(0)].into();
     let port = lane.open_port(Context::WORLD, Port::among(members));
     let engine = Engine::new(lane, Clock::start(), policy).expect("descriptors");

@@ -13,7 +13,7 @@ use crate::data::Area;
 use crate::error::{Cause, Error, Result};
 use crate::ids::Mode;
 use crate::memory::Span;
-use crate::transport::{Outbound, PeerId, Refusal, Token, Transport};
+use crate::transport::{Links, Outbound, PeerId, Refusal, Token, Transport};
 
 impl Lane {
     /// Sends what the links have kept back. Each call of the program that waits or tests begins
@@ -21,7 +21,7 @@ impl Lane {
     #[inline]
     pub(super) fn flush(&mut self) {
         if self.burst.end() {
-            for link in &mut self.links {
+            for link in self.links.iter_mut() {
                 link.flush();
             }
         }
@@ -81,6 +81,7 @@ impl Lane {
         if !is_copied {
             envelope.flags = envelope.flags.with_serial(self.next_serial());
         }
+        let channel = envelope.channel();
         let envelope = envelope.encode();
         let token = Token(self.delivery.sends.insert(Sending {
             request,
@@ -96,12 +97,13 @@ impl Lane {
         let message = Outbound {
             envelope: &envelope,
             body,
+            channel,
             token,
             // The last one of those kept back asks for the acknowledgement of all.
             is_awaited: !is_copied && at_once,
             needs_match: plan.mode == Mode::Synchronous,
         };
-        self.own_is_busy |= link == 0;
+        self.own_is_busy |= link == Links::OWN;
         if let Err(refusal) = self.links[link].send(to, message) {
             return Err(self.take_back(token, refusal, to, len));
         }
@@ -377,7 +379,7 @@ mod tests {
     use crate::config::Settings;
     use crate::engine::Lane;
     use crate::ids::Mode;
-    use crate::transport::{Link, Loopback, PeerId, Transport};
+    use crate::transport::{Link, Links, Loopback, PeerId, Transport};
 
     /// To copy more pays for a call that waits, over a transport that waits for an acknowledgement.
     #[test]
@@ -385,7 +387,12 @@ mod tests {
         let settings = Settings::default();
         let own = Link::Loopback(Loopback::new(PeerId(0)));
         assert!(!own.capabilities().acknowledges);
-        let lane = Lane::new(PeerId(0), vec![own], settings.clone(), vec!["here".into()]);
+        let lane = Lane::new(
+            PeerId(0),
+            Links::new(own, None, None),
+            settings.clone(),
+            vec!["here".into()],
+        );
         for is_waited_for in [false, true] {
             let is_copied = |len| lane.is_copied(Mode::Standard, len, (0, is_waited_for));
             assert!(is_copied(settings.eager_copy_bytes));

@@ -114,7 +114,7 @@ impl Lane {
     /// Sends a message if the link can do so at once. Returns true if it did.
     #[inline(always)]
     pub(super) fn send_at_once(&mut self, plan: &SendPlan) -> bool {
-        match self.memory_link {
+        match self.links.memory() {
             None => false,
             Some(link) => self.offer(link, plan),
         }
@@ -213,13 +213,10 @@ const LOOKS_BESIDE_A_NETWORK: u32 = 16;
 impl Lane {
     /// How often a receive looks for its message before it becomes a request.
     pub(super) fn looks(&self, policy: &WaitPolicy) -> u32 {
-        let is_last = self
-            .memory_link
-            .is_some_and(|link| link + 1 == self.links.len());
-        match is_last {
+        match self.links.reach_beyond_memory() {
             _ if policy.spin.is_zero() => 1,
-            true => LOOKS,
-            false => LOOKS_BESIDE_A_NETWORK,
+            false => LOOKS,
+            true => LOOKS_BESIDE_A_NETWORK,
         }
     }
 }
@@ -245,7 +242,7 @@ impl Engine {
     fn receive_early(&self, lane: &mut Lane, plan: &ReceivePlan) -> Early {
         lane.flush();
         self.count_turn(lane);
-        match lane.memory_link {
+        match lane.links.memory() {
             None => Early::Nothing,
             Some(link) => lane.receive_at_once(link, plan, self.looks),
         }

@@ -9,13 +9,13 @@ use crate::config::Settings;
 use crate::data::{Area, Basic, Buffer, Datatype};
 use crate::error::{Cause, Result};
 use crate::ids::{Context, Mode};
-use crate::transport::{Link, Loopback, PeerId};
+use crate::transport::{Link, Links, Loopback, PeerId};
 
 fn engine() -> Arc<Engine> {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let lane = Lane::new(
         PeerId(0),
-        vec![own],
+        Links::new(own, None, None),
         Settings::default(),
         vec!["here".into()],
     );

@@ -20,7 +20,7 @@ use crate::error::{Cause, Error};
 use crate::ids::{Context, Mode, Source, TagSelector};
 use crate::transport::shm::tests::oversubscribed;
 use crate::transport::sim::Air;
-use crate::transport::{Link, Loopback, PeerId, Progress};
+use crate::transport::{Link, Links, Loopback, PeerId, Progress};
 
 /// Two processes whose peers are lost after ten seconds of silence.
 struct Pair {
@@ -37,7 +37,12 @@ impl Pair {
             let own = Link::Loopback(Loopback::new(PeerId(me)));
             let other = Link::Sim(air.join(PeerId(me), config));
             let hosts = vec!["left".into(), "right".into()];
-            Lane::new(PeerId(me), vec![own, other], settings.clone(), hosts)
+            Lane::new(
+                PeerId(me),
+                Links::new(own, None, Some(other)),
+                settings.clone(),
+                hosts,
+            )
         };
         let lanes = [lane(0), lane(1)];
         Self { air, lanes }
@@ -258,7 +263,7 @@ fn engine() -> Arc<Engine> {
     let own = Link::Loopback(Loopback::new(PeerId(0)));
     let lane = Lane::new(
         PeerId(0),
-        vec![own],
+        Links::new(own, None, None),
         Settings::default(),
         vec!["here".into()],
     );
@@ -446,7 +451,11 @@ fn hears_of_another(receive: impl Fn(&Engine, ReceivePlan) -> Status) -> bool {
         .zip(0..)
         .map(|(link, me)| {
             let node = Arc::clone(link.node());
-            let links = vec![Link::Loopback(Loopback::new(PeerId(me))), Link::Shm(link)];
+            let links = Links::new(
+                Link::Loopback(Loopback::new(PeerId(me))),
+                Some(Link::Shm(link)),
+                None,
+            );
             let hosts = vec!["here".into(); 3];
             let mut lane = Lane::new(PeerId(me), links, Settings::default(), hosts);
             lane.join(node);

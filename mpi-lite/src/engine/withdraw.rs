@@ -23,7 +23,7 @@ use crate::data::Area;
 use crate::error::{Error, Result};
 use crate::memory::Span;
 use crate::transport::{
-    EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Token, Transport,
+    EnvelopeBytes, Incoming, Landing, Links, Outbound, PeerId, Progress, Token, Transport,
 };
 
 impl Lane {
@@ -57,7 +57,7 @@ impl Lane {
 
     /// Sends a message of the engines. To a peer that is lost nothing need be told.
     pub(super) fn tell(&mut self, to: PeerId, envelope: Envelope, mut body: Vec<u8>) {
-        let envelope = envelope.encode();
+        let (channel, envelope) = (envelope.channel(), envelope.encode());
         let span = Span::held(&mut body);
         let token = Token(
             self.delivery
@@ -67,12 +67,13 @@ impl Lane {
         let message = Outbound {
             envelope: &envelope,
             body: Area::Run(span),
+            channel,
             token,
             is_awaited: false,
             needs_match: false,
         };
         let link = self.route(to);
-        self.own_is_busy |= link == 0;
+        self.own_is_busy |= link == Links::OWN;
         if self.links[link].send(to, message).is_err() {
             self.delivery.sends.discard(token.0);
         }

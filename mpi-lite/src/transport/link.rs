@@ -35,13 +35,25 @@ pub enum Link {
     Tap(Box<Tap<Link>>),
 }
 
+macro_rules! link_from {
+    ($($inner:ty => $variant:ident),*) => {$(
+        impl From<$inner> for Link {
+            fn from(inner: $inner) -> Self {
+                Self::$variant(inner)
+            }
+        }
+    )*};
+}
+
+link_from!(Udp => Udp);
+
 /// What the transports of a process have counted. A transport that it does not use has counted
 /// nothing, so that the rows are the same for all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Tallies {
-    shm: Shared,
-    rmpp: rmpp_core::Counters,
-    udp: Datagrams,
+    pub(super) shm: Shared,
+    pub(super) rmpp: rmpp_core::Counters,
+    pub(super) udp: Datagrams,
 }
 
 impl Tallies {
@@ -59,12 +71,9 @@ impl Tallies {
         match link {
             Link::Loopback(_) => {}
             Link::Shm(shm) => self.shm = shm.counters(),
-            Link::Udp(udp) => {
-                self.rmpp = udp.counters().clone();
-                self.udp = udp.datagrams();
-            }
+            Link::Udp(udp) => udp.count(self),
             #[cfg(feature = "sim")]
-            Link::Sim(sim) => self.rmpp = sim.counters().clone(),
+            Link::Sim(sim) => sim.count(self),
             #[cfg(feature = "sim")]
             Link::Tap(tap) => self.read(tap.link()),
         }

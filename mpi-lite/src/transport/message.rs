@@ -36,6 +36,9 @@ pub struct Outbound<'a> {
     /// The body; stays untouched until `sent` or `lost`. It has gaps only if it is longer than
     /// [`Capabilities::packed_most`](super::Capabilities::packed_most).
     pub body: Area,
+    /// Equal for messages of the same tag, sender and context. A transport with several ordered
+    /// channels to a peer sends such messages on the same one.
+    pub channel: u32,
     /// The engine's name for the send.
     pub token: Token,
     /// A thread waits for `sent`: the receiver must acknowledge at once.

@@ -13,8 +13,10 @@
 
 mod contract;
 mod link;
+mod links;
 mod loopback;
 mod message;
+mod names;
 pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -29,8 +31,10 @@ pub mod udp;
 
 pub use contract::{Capabilities, Progress, Transport};
 pub use link::{Link, Tallies};
+pub use links::Links;
 pub use loopback::Loopback;
 pub use message::{Arrival, ENVELOPE_BYTES, EnvelopeBytes, Outbound, Refusal, Token};
+pub use names::{Named, TRANSPORTS, named, possible};
 pub use shm::Shm;
 #[cfg(test)]
 use sink::told;

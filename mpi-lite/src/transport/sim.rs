@@ -8,9 +8,11 @@ use parking_lot::Mutex;
 use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
-use super::udp::protocol::rmpp::Driver;
+use super::udp::Rmpp;
 use super::udp::protocol::{Protocol, Route, Run};
-use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Transport};
+use super::{
+    Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Tallies, Transport,
+};
 use crate::clock::Instant;
 
 /// The network between the processes of a simulated job, and its clock.
@@ -56,9 +58,15 @@ impl Air {
         } else {
             0
         };
-        let driver = Driver::new(NodeId(me.0), config);
+        let guest = Rmpp::with_config(NodeId(me.0), config);
+        self.host(me, guest, shared_bytes)
+    }
+
+    /// The end of process `me`, with a protocol whose packets share datagrams of up to
+    /// `shared_bytes` bytes; 0: they do not.
+    pub(super) fn host<P: Protocol>(&self, me: PeerId, guest: P, shared_bytes: usize) -> Sim<P> {
         Sim {
-            driver,
+            guest,
             me,
             shared_bytes,
             air: self.clone(),
@@ -107,9 +115,10 @@ impl Air {
 }
 
 /// One process's end of the simulated network.
+#[expect(private_bounds, reason = "the protocols are ours alone")]
 #[derive(Debug)]
-pub struct Sim {
-    driver: Driver,
+pub struct Sim<P: Protocol = Rmpp> {
+    guest: P,
     me: PeerId,
     air: Air,
     /// Bytes up to which packets share a datagram; 0: they do not.
@@ -126,14 +135,14 @@ const PACKED_MOST: u64 = 64;
 /// How many packets are handed out at once.
 const ROOM: u32 = 64;
 
-impl Sim {
+impl<P: Protocol> Sim<P> {
     fn pump(&mut self) {
         self.has_unflushed = false;
         let shared = &mut *self.air.shared.lock();
         let me = NodeId(self.me.0);
         let limit = self.shared_bytes;
         let mut last: Option<(NodeId, Vec<u8>)> = None;
-        self.driver.transmit(shared.now, ROOM, |parcel| {
+        self.guest.transmit(shared.now, ROOM, |parcel| {
             let to = NodeId(parcel.to.0);
             for number in 0..parcel.packets {
                 let (header, body) = parcel.packet(number);
@@ -158,7 +167,7 @@ impl Sim {
     /// Handles the datagram in hand and those that wait behind it, if they are a run of packets.
     fn take_run(&mut self, now: Instant) -> bool {
         let (from, first, at) = &mut self.in_hand;
-        let run = self.driver.run_of(first).filter(|_| *at == 0);
+        let run = self.guest.run_of(first).filter(|_| *at == 0);
         let Some(mut run) = run else {
             return false;
         };
@@ -173,7 +182,7 @@ impl Sim {
         }
         let header_bytes = run.header_bytes();
         let payload = |number: u32| &datagrams[number as usize][header_bytes..];
-        self.driver.take_run(PeerId(from.0), run, payload, now);
+        self.guest.take_run(PeerId(from.0), run, payload, now);
         true
     }
 
@@ -182,14 +191,14 @@ impl Sim {
     fn take_packet(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
         let (from, datagram, at) = &mut self.in_hand;
         let (bytes, is_told) = self
-            .driver
+            .guest
             .take_packet(PeerId(from.0), &datagram[*at..], now, sink);
         *at += bytes;
         is_told
     }
 
     fn tell(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
-        self.driver.tell(now, sink, |_| Route::default())
+        self.guest.tell(now, sink, |_| Route::default())
     }
 
     /// Takes in what has come until `wants_more` returns false. Returns true if the sink was told
@@ -216,16 +225,16 @@ impl Sim {
         }
     }
 
-    /// Counters of the protocol.
-    pub(super) fn counters(&self) -> &rmpp_core::Counters {
-        self.driver.counters()
+    /// Adds to `tallies` what the protocol has counted.
+    pub(super) fn count(&self, tallies: &mut Tallies) {
+        self.guest.count(tallies);
     }
 }
 
-impl Transport for Sim {
+impl<P: Protocol> Transport for Sim<P> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            body_limit: self.driver.body_limit(),
+            body_limit: self.guest.body_limit(),
             packed_most: PACKED_MOST,
             acknowledges: false,
             is_memory: false,
@@ -233,7 +242,7 @@ impl Transport for Sim {
     }
 
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
-        self.driver.send(to, message, self.air.now())?;
+        self.guest.send(to, message, self.air.now())?;
         self.has_unflushed = true;
         Ok(())
     }
@@ -246,7 +255,7 @@ impl Transport for Sim {
         let Landing::Into(area) = landing else {
             return false;
         };
-        let is_complete = self.driver.land(arrival, area, self.air.now());
+        let is_complete = self.guest.land(arrival, area, self.air.now());
         self.pump();
         is_complete
     }
@@ -254,13 +263,13 @@ impl Transport for Sim {
     fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
         let mut has_told = self.take_in(now, sink);
         if sink.wants_more() {
-            self.driver.handle_timeout(now);
+            self.guest.handle_timeout(now);
             self.pump();
             has_told |= self.tell(now, sink);
         } else {
             self.pump();
         }
-        match self.driver.has_moved() {
+        match self.guest.has_moved() {
             _ if has_told => Progress::Delivered,
             true => Progress::Moved,
             false => Progress::Idle,
@@ -269,17 +278,22 @@ impl Transport for Sim {
 
     fn wake_at(&self) -> Option<Instant> {
         let has_mail = self.in_hand.2 < self.in_hand.1.len() || self.air.has_mail(self.me);
-        if self.driver.has_news() || self.has_unflushed || has_mail {
+        if self.guest.has_news() || self.has_unflushed || has_mail {
             return Some(Instant::ZERO);
         }
-        self.driver.next_timeout()
+        self.guest.next_timeout()
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
+    fn push_back(&mut self, away: bool) {
+        self.guest.push_back(away);
+        self.has_unflushed = true;
+    }
+
     fn is_quiet(&self) -> bool {
-        self.driver.is_quiet()
+        self.guest.is_quiet()
     }
 }

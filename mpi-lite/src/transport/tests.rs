@@ -320,6 +320,7 @@ fn outbound(envelope: &EnvelopeBytes, body: Span, token: Token) -> Outbound<'_> 
     Outbound {
         envelope,
         body: body.into(),
+        channel: 0,
         token,
         is_awaited: true,
         needs_match: false,

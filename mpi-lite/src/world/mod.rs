@@ -4,5 +4,6 @@ pub mod hardware;
 mod launcher;
 mod placement;
 mod process;
+mod transports;
 
 pub use process::Process;

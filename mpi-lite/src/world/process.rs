@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::launcher::Channel;
 use super::placement::{begin_apart, cores};
+use super::transports::{self, Ground};
 use crate::boot::state::RankState;
 use crate::boot::{Assignment, Boot, BootError, Counted};
 use crate::clock::Clock;
@@ -22,8 +23,7 @@ use crate::hidden::scrub_stack;
 use crate::ids::Context;
 use crate::machine;
 use crate::node::{self, Node};
-use crate::transport::udp::{Bound, agree, read_cards};
-use crate::transport::{Link, Loopback, PeerId, Shm, Udp};
+use crate::transport::{Link, Links, Loopback, PeerId, Shm};
 
 /// One MPI process. Everything hangs on it; there is nothing global.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Process {
     all: Communicator,
 }
 
-fn failed(error: impl fmt::Display) -> Error {
+pub(super) fn failed(error: impl fmt::Display) -> Error {
     Cause::Start(error.to_string().into()).into()
 }
 
@@ -77,7 +77,13 @@ impl Process {
             // Nobody starts before all have mapped the memory.
             boot.exchange(&[], &in_init()).map_err(failed)?;
         } else if assignment.size > 1 {
-            network = Some(join_network(&mut boot, &assignment, &settings, clock)?);
+            network = Some(transports::join(Ground {
+                boot: &mut boot,
+                assignment: &assignment,
+                settings: &settings,
+                clock,
+                state: &in_init(),
+            })?);
         }
         let local = assignment.local_size as usize;
         let cores = node.as_ref().map_or_else(own_cores, Node::cores);
@@ -85,9 +91,8 @@ impl Process {
             node.settle(local > cores);
         }
         let node = node.map(Arc::new);
-        let mut links = vec![Link::Loopback(Loopback::new(me))];
-        links.extend(node.clone().map(Shm::new).map(Link::Shm));
-        links.extend(network.map(Link::Udp));
+        let own = Link::Loopback(Loopback::new(me));
+        let links = Links::new(own, node.clone().map(Shm::new).map(Link::Shm), network);
         let policy = wait_policy(&settings, local, cores);
         let least = Duration::from_millis(settings.tick_ms.max(1));
         let tick = tick(least, local, cores);
@@ -367,38 +372,9 @@ fn join_node(
         .map_err(cannot("map the memory that the node shares"))
 }
 
-fn join_network(
-    boot: &mut Boot,
-    assignment: &Assignment,
-    settings: &Settings,
-    clock: Clock,
-) -> Result<Udp> {
-    if assignment.transport == "loopback" {
-        let size = assignment.size;
-        return Err(failed(format!(
-            "the transport \"loopback\" connects a rank only to itself, but the job has {size} \
-             ranks: leave --transport out"
-        )));
-    }
-    let bound =
-        Bound::new(assignment.bind, oversubscribed(assignment), settings).map_err(failed)?;
-    let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
-    let cards = boot.exchange(&card, &in_init()).map_err(failed)?;
-    let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
-    agree(&cards, &assignment.hosts).map_err(failed)?;
-    let me = PeerId::of_world_rank(assignment.rank);
-    Ok(bound.connect(me, &cards, assignment.key.bytes(), (settings, clock)))
-}
-
 /// The cores that this rank may use, as far as it can see.
-fn own_cores() -> usize {
+pub(super) fn own_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Ranks for each core of this node, rounded up, as this rank sees it.
-fn oversubscribed(assignment: &Assignment) -> u32 {
-    let cores = u32::try_from(own_cores()).unwrap_or(u32::MAX);
-    assignment.local_size.div_ceil(cores).max(1)
 }
 
 fn wait_policy(settings: &Settings, local: usize, cores: usize) -> WaitPolicy {

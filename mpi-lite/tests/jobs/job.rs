@@ -8,7 +8,7 @@ use mpi_lite::engine::{self, BufferOwner, Lane, Request};
 use mpi_lite::ids::{Context, Mode};
 use mpi_lite::transport::sim::Air;
 use mpi_lite::transport::tap::{Announced, Heard, Tap};
-use mpi_lite::transport::{Link, Loopback, PeerId, Progress};
+use mpi_lite::transport::{Link, Links, Loopback, PeerId, Progress};
 use rmpp_core::sim::Faults;
 
 use crate::oracle::{Label, MessageId, Oracle, ReceiveId, Wanted};
@@ -123,10 +123,11 @@ impl Job {
             let me = PeerId(me);
             let own = Link::Loopback(Loopback::new(me));
             let others = Link::Sim(air.join(me, plan.config.clone()));
-            let links =
+            let [own, others] =
                 [own, others].map(|link| Link::Tap(Box::new(Tap::new(link, heard.clone()))));
+            let links = Links::new(own, None, Some(others));
             let hosts = vec!["here".into(); plan.processes];
-            let mut lane = Lane::new(me, links.into(), plan.settings.clone(), hosts);
+            let mut lane = Lane::new(me, links, plan.settings.clone(), hosts);
             if plan.attached > 0 {
                 lane.attach(BufferOwner::Process, 0x1000, plan.attached)
                     .unwrap();

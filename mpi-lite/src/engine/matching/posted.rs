@@ -61,6 +61,14 @@ impl Posted {
         found.map(|(_, pattern)| *pattern)
     }
 
+    /// The first receive that `envelope` fits, without taking it. Slow: it looks at all.
+    #[must_use]
+    pub fn first(&self, envelope: &Envelope) -> Option<Pattern> {
+        let mut waiting = self.queue.iter();
+        let found = waiting.find(|(_, pattern)| pattern.fits(envelope));
+        found.map(|(_, pattern)| *pattern)
+    }
+
     /// How many receives wait.
     #[must_use]
     pub fn len(&self) -> usize {

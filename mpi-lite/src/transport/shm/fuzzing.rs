@@ -206,6 +206,7 @@ impl Rig {
         let message = Outbound {
             envelope: &envelope,
             body: span.into(),
+            channel: 0,
             token: Token(self.sent),
             is_awaited: false,
             needs_match,

@@ -21,7 +21,7 @@ mod record;
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
@@ -59,6 +59,9 @@ pub(crate) const GARBLED: &str = "it has sent bytes that are no message";
 pub(crate) struct Streams {
     short_most: u64,
     channels: Slab<Channel>,
+    keys: HashMap<(PeerId, u32), ChannelId>,
+    /// Streams that had nothing to be written and got something.
+    begun: Vec<ChannelId>,
     peers: Vec<Peer>,
     /// Messages to others that wait for an answer.
     sends: Slab<Waiting>,
@@ -86,6 +89,7 @@ struct Peer {
 #[derive(Debug)]
 struct Channel {
     peer: PeerId,
+    key: u32,
     queue: VecDeque<Record>,
     /// Bytes of the first record that the carrier has taken.
     taken: u64,
@@ -149,6 +153,8 @@ impl Streams {
         Self {
             short_most,
             channels: Slab::default(),
+            keys: HashMap::new(),
+            begun: Vec::new(),
             peers: (0..nodes).map(|_| Peer::default()).collect(),
             sends: Slab::default(),
             arrivals: Slab::default(),
@@ -158,16 +164,25 @@ impl Streams {
         }
     }
 
-    /// Opens a stream to and from `peer`.
-    pub(crate) fn open(&mut self, peer: PeerId) -> ChannelId {
+    /// The stream to and from `peer` with this key. It is opened if there is none.
+    pub(crate) fn channel_to(&mut self, peer: PeerId, key: u32) -> ChannelId {
+        match self.keys.get(&(peer, key)) {
+            Some(on) => *on,
+            None => self.open(peer, key),
+        }
+    }
+
+    fn open(&mut self, peer: PeerId, key: u32) -> ChannelId {
         let index = self.channels.insert(Channel {
             peer,
+            key,
             queue: VecDeque::new(),
             taken: 0,
             staged: Vec::new(),
             staged_at: 0,
             body: None,
         });
+        self.keys.insert((peer, key), ChannelId(index));
         let channels = &mut self.peers[peer.0 as usize].channels;
         channels.push(ChannelId(index));
         if self.pushes_back && channels.len() == 1 {
@@ -215,9 +230,29 @@ impl Streams {
             body: if must_ask { Area::EMPTY } else { message.body },
             token: (own == NOBODY).then_some(message.token),
         };
-        self.queued += 1;
-        self.channel_mut(on).queue.push_back(record);
+        self.enqueue(on, record);
         Ok(())
+    }
+
+    /// Puts a record at the end of a stream.
+    fn enqueue(&mut self, on: ChannelId, record: Record) {
+        self.queued += 1;
+        let queue = &mut self.channel_mut(on).queue;
+        queue.push_back(record);
+        if queue.len() == 1 {
+            self.begun.push(on);
+        }
+    }
+
+    /// Takes a stream that had nothing to be written and got something.
+    pub(crate) fn next_begun(&mut self) -> Option<ChannelId> {
+        self.begun.pop()
+    }
+
+    /// The peer of a stream, and its key.
+    pub(crate) fn ends(&self, on: ChannelId) -> (PeerId, u32) {
+        let channel = self.channel(on);
+        (channel.peer, channel.key)
     }
 
     /// Returns true if there is something to be written.
@@ -495,12 +530,12 @@ impl Streams {
                 let body = waiting.body.ok_or(Garbled)?;
                 let mut long = Header::bare(Kind::Long, NOBODY, header.own);
                 long.len = body.len();
-                self.queued += 1;
-                self.channel_mut(waiting.channel).queue.push_back(Record {
+                let record = Record {
                     header: long.encode(),
                     body,
                     token: Some(waiting.token),
-                });
+                };
+                self.enqueue(waiting.channel, record);
             }
             Kind::Matched => {
                 let waiting = self.answered(from, header.receiver)?;
@@ -555,6 +590,9 @@ impl Streams {
         let place = begun + waiting.take_while(|it| is_control(it)).count();
         channel.queue.insert(place.min(channel.queue.len()), record);
         self.queued += 1;
+        if channel.queue.len() == 1 {
+            self.begun.push(on);
+        }
     }
 
     /// Reports events to `sink` until it wants no more. Returns true if there was any.

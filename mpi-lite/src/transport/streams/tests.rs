@@ -64,9 +64,9 @@ struct Pair {
 
 fn pair(lanes: usize, short_most: u64) -> Pair {
     let mut ends = [Streams::new(2, short_most), Streams::new(2, short_most)];
-    let channels = (0..lanes).map(|_| {
-        ends[1].open(PeerId(0));
-        ends[0].open(PeerId(1))
+    let channels = (0..lanes as u32).map(|key| {
+        ends[1].channel_to(PeerId(0), key);
+        ends[0].channel_to(PeerId(1), key)
     });
     let channels = channels.collect();
     Pair {
@@ -84,6 +84,7 @@ impl Pair {
         let message = Outbound {
             envelope: &envelope,
             body: Area::of_bytes(body),
+            channel: 0,
             token: Token(tag.into()),
             is_awaited: false,
             needs_match,

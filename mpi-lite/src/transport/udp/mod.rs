@@ -18,6 +18,7 @@ mod seal;
 mod socket;
 mod wrap;
 
+use core::marker::PhantomData;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -25,16 +26,18 @@ use std::time::Duration;
 use wrap::{KEY_BYTES, WRAP_BYTES};
 
 pub use card::{Card, agree, read_cards};
-use protocol::rmpp::{Driver as Guest, Terms};
-use protocol::{HEADER_BYTES, Protocol, Run};
+pub(crate) use protocol::Protocol;
+pub use protocol::rmpp::Rmpp;
+use protocol::{Agreed, Run};
 use round::Round;
 use seal::Seal;
 use socket::{Job, Socket};
 
-use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Transport};
+use super::{
+    Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Tallies, Transport,
+};
 use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
-use crate::counters::Datagrams;
 use crate::machine::cannot;
 
 /// How long timers wait at most until received datagrams are handled, if datagrams come without
@@ -43,12 +46,14 @@ const BEHIND_MAX: Duration = Duration::from_millis(1);
 
 /// A bound socket without the addresses of its peers.
 #[derive(Debug)]
-pub struct Bound {
+pub struct Bound<P = Rmpp> {
     socket: Socket,
     card: Card,
+    protocol: PhantomData<P>,
 }
 
-impl Bound {
+#[expect(private_bounds, reason = "the protocols are ours alone")]
+impl<P: Protocol> Bound<P> {
     /// Binds a socket to `address`, any port. `ranks_per_core`: ranks for each core of this node.
     ///
     /// # Errors
@@ -57,8 +62,8 @@ impl Bound {
         let socket = Socket::bind(address, settings)
             .map_err(|error| cannot(&format!("open a UDP socket on {address}"), &error))?;
         let secure = settings.secure.unwrap_or(Secure::Cookie);
-        let tail_bytes = seal::tail_bytes(secure) as u64;
-        let limit = mtu::packet_bytes(address, socket.descriptor()).saturating_sub(tail_bytes);
+        let limit = mtu::packet_bytes(address, socket.descriptor());
+        let limit = limit.saturating_sub(P::HEADER_BYTES + seal::tail_bytes(secure)) as u64;
         let packet_bytes = settings
             .packet_bytes
             .map_or(limit, |asked| asked.min(limit));
@@ -77,7 +82,11 @@ impl Bound {
             secure,
             salt: round::draw_salt()?,
         };
-        Ok(Self { socket, card })
+        Ok(Self {
+            socket,
+            card,
+            protocol: PhantomData,
+        })
     }
 
     /// The card of this rank, for the others.
@@ -94,21 +103,28 @@ impl Bound {
         cards: &[Card],
         key: &[u8; KEY_BYTES],
         context: (&Settings, Clock),
-    ) -> Udp {
+    ) -> Udp<P> {
         let (settings, clock) = context;
-        let terms = Terms::of(cards);
         let round = Round::new(key, cards);
         let seal = Seal::new(self.card.secure, &round, me.0);
-        let longest_bytes = WRAP_BYTES + HEADER_BYTES + terms.packet_bytes + seal.tail_bytes();
+        let agreed = Agreed {
+            me,
+            cards,
+            buffer_bytes: self.socket.receive_buffer(),
+            seed: round.seed(me.0),
+            settings,
+        };
+        let guest = P::new(&agreed);
+        let packet_bytes = P::HEADER_BYTES + agreed.packet_bytes();
+        let longest_bytes = WRAP_BYTES + packet_bytes + seal.tail_bytes();
         self.socket.know(Job {
             me: me.0,
             seal,
             peers: cards.iter().map(|card| card.address).collect(),
             longest_bytes,
-            coalesces: terms.coalesces(),
+            header_bytes: P::HEADER_BYTES,
+            coalesces: guest.shares_datagrams(),
         });
-        let buffer_bytes = self.socket.receive_buffer();
-        let guest = terms.guest(me, buffer_bytes, round.seed(me.0), settings);
         Udp {
             guest,
             socket: self.socket,
@@ -126,9 +142,10 @@ impl Bound {
 const PACKED_MOST: u64 = 2048;
 
 /// A packet protocol over UDP.
+#[expect(private_bounds, reason = "the protocols are ours alone")]
 #[derive(Debug)]
-pub struct Udp {
-    guest: Guest,
+pub struct Udp<P: Protocol = Rmpp> {
+    guest: P,
     socket: Socket,
     clock: Clock,
     /// The time of the last turn.
@@ -137,22 +154,17 @@ pub struct Udp {
     from: PeerId,
     in_hand: Range<usize>,
     /// Messages that were handed to the socket since the last `flush`.
-    begun: Vec<<Guest as Protocol>::Message>,
+    begun: Vec<P::Message>,
     /// Something was sent that is not with the system yet, or packets came that may be answered.
     has_unflushed: bool,
 }
 
-impl Udp {
-    /// Counters of the protocol.
-    #[must_use]
-    pub fn counters(&self) -> &rmpp_core::Counters {
-        self.guest.counters()
-    }
-
-    /// Counters of the socket, also of datagrams dropped before the protocol saw them.
-    #[must_use]
-    pub fn datagrams(&self) -> Datagrams {
-        self.socket.counters()
+impl<P: Protocol> Udp<P> {
+    /// Adds to `tallies` what the protocol has counted, and the socket, also of datagrams dropped
+    /// before the protocol saw them.
+    pub(super) fn count(&self, tallies: &mut Tallies) {
+        self.guest.count(tallies);
+        tallies.udp = self.socket.counters();
     }
 
     #[inline]
@@ -277,7 +289,7 @@ impl Udp {
     }
 }
 
-impl Transport for Udp {
+impl<P: Protocol> Transport for Udp<P> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             body_limit: self.guest.body_limit(),
@@ -370,6 +382,11 @@ impl Transport for Udp {
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.descriptor())
+    }
+
+    fn push_back(&mut self, away: bool) {
+        self.guest.push_back(away);
+        self.has_unflushed = true;
     }
 
     fn is_quiet(&self) -> bool {

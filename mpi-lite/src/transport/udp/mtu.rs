@@ -8,18 +8,18 @@
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::protocol::HEADER_BYTES;
 use super::wrap::{DATAGRAM_MAX, WRAP_BYTES};
 
 /// An Ethernet's MTU, used if the interface reports none.
 const ETHERNET_MTU: usize = 1500;
 
-/// Payload bytes of a packet on the interface that has `address`; any `socket` can ask.
-pub(super) fn packet_bytes(address: IpAddr, socket: BorrowedFd<'_>) -> u64 {
+/// Bytes of a packet, its header included, on the interface that has `address`; any `socket` can
+/// ask.
+pub(super) fn packet_bytes(address: IpAddr, socket: BorrowedFd<'_>) -> usize {
     let headers = if address.is_ipv4() { 20 + 8 } else { 40 + 8 };
     let mtu = interface_mtu(address, socket).unwrap_or(ETHERNET_MTU);
     let datagram = mtu.saturating_sub(headers).min(DATAGRAM_MAX);
-    datagram.saturating_sub(WRAP_BYTES + HEADER_BYTES) as u64
+    datagram.saturating_sub(WRAP_BYTES)
 }
 
 fn interface_mtu(address: IpAddr, socket: BorrowedFd<'_>) -> Option<usize> {
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    fn on(address: IpAddr) -> u64 {
+    fn on(address: IpAddr) -> usize {
         // Any descriptor of a socket will do.
         let (socket, _) = std::os::unix::net::UnixStream::pair().unwrap();
         packet_bytes(address, socket.as_fd())
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn a_packet_with_its_headers_fits_the_greatest_datagram() {
-        let bytes = on(Ipv4Addr::LOCALHOST.into()) as usize;
-        assert!(bytes + WRAP_BYTES + HEADER_BYTES <= DATAGRAM_MAX);
+        let bytes = on(Ipv4Addr::LOCALHOST.into());
+        assert!(bytes + WRAP_BYTES <= DATAGRAM_MAX);
     }
 
     #[test]
@@ -81,6 +81,6 @@ mod tests {
     #[test]
     fn an_unknown_interface_counts_as_ethernet() {
         let nowhere = IpAddr::from([203, 0, 113, 7]);
-        assert_eq!(on(nowhere), 1500 - 28 - 16 - 36);
+        assert_eq!(on(nowhere), 1500 - 28 - 16);
     }
 }

@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 
 use super::super::EnvelopeBytes;
 use super::ends::{Ends, message};
-use super::protocol::{HEADER_BYTES, Header, Parcel};
+use super::protocol::{Header, Parcel};
 use super::seal::{Cipher, Seal, Tagger};
 use crate::data::{Part, Scattered};
 use crate::memory::Span;
@@ -47,6 +47,9 @@ const GATHERED_BYTES: usize = 256;
 
 /// The most vectors for one system call: what was collected, and a last packet with gaps.
 const VECTORS: usize = 2 * PIECES + DATAGRAM_MAX / GATHERED_BYTES + 2;
+
+/// Bytes of the header that most packets of RMPP have.
+const USUAL_HEADER_BYTES: usize = 36;
 
 /// How many of the last datagrams may still take in a packet.
 const OPEN: usize = 8;
@@ -176,7 +179,7 @@ impl Outbox {
     /// Adds the packets of a run behind the first one. They are so long that no two share a
     /// datagram.
     #[inline]
-    pub(super) fn push_followers<H: Header>(&mut self, parcel: &Parcel<'_, H>) {
+    pub(super) fn push_followers<H: Header + ?Sized>(&mut self, parcel: &Parcel<'_, H>) {
         for number in 1..parcel.packets {
             let (header, body) = parcel.packet(number);
             self.enter((parcel.to.0, None), &header, &[], body);
@@ -207,7 +210,7 @@ impl Outbox {
             self.buffer.extend_from_slice(&self.wrap);
         }
         // The usual lengths are copied by a few moves instead of by a call.
-        match <&[u8; HEADER_BYTES]>::try_from(header) {
+        match <&[u8; USUAL_HEADER_BYTES]>::try_from(header) {
             Ok(header) => self.buffer.extend_from_slice(header),
             Err(_) => self.buffer.extend_from_slice(header),
         }

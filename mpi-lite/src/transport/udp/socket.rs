@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Stuck};
-use super::protocol::{Expected, HEADER_BYTES, Header, Parcel, Route};
+use super::protocol::{Expected, Header, Parcel, Route};
 use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
 use crate::config::{PortRange, Settings};
@@ -29,6 +29,8 @@ use crate::memory::Span;
 pub(super) struct Socket {
     /// This rank.
     me: u32,
+    /// Bytes of the header that most packets have.
+    header_bytes: usize,
     ends: Ends,
     is_ipv4: bool,
     /// A path was narrower than its interface: the system may cut datagrams into fragments.
@@ -57,6 +59,8 @@ pub(super) struct Job {
     pub(super) peers: Vec<SocketAddr>,
     /// Bytes of the longest datagram.
     pub(super) longest_bytes: usize,
+    /// Bytes of the header that most packets have.
+    pub(super) header_bytes: usize,
     /// True if packets share datagrams.
     pub(super) coalesces: bool,
 }
@@ -81,6 +85,7 @@ impl Socket {
         bind_port(&socket, address, settings.port_range)?;
         Ok(Self {
             me: 0,
+            header_bytes: 0,
             ends: Ends {
                 may_batch: has_batches(&socket),
                 socket,
@@ -127,6 +132,7 @@ impl Socket {
     /// Sets the job of the socket.
     pub(super) fn know(&mut self, job: Job) {
         self.me = job.me;
+        self.header_bytes = job.header_bytes;
         self.seal = job.seal;
         self.outbox.tail_bytes = self.seal.tail_bytes();
         let wrap = &mut self.outbox.wrap;
@@ -180,13 +186,18 @@ impl Socket {
     /// Queues a packet, or a run of no more than there is room for. Returns how many more there is
     /// room for before what was queued is to be sent.
     #[inline]
-    pub(super) fn push_parcel<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
+    pub(super) fn push_parcel<H: Header + ?Sized>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         if let Part::Scattered { .. } = parcel.body {
             return self.push_scattered(parcel);
         }
         if parcel.packets == 1 {
             // Short messages have no time for a division.
-            self.push(parcel.to.0, parcel.header, parcel.envelope, parcel.body);
+            self.push(
+                parcel.to.0,
+                parcel.header.bytes(),
+                parcel.envelope,
+                parcel.body,
+            );
         } else {
             let (header, body) = parcel.packet(0);
             self.push(parcel.to.0, &header, parcel.envelope, body);
@@ -198,7 +209,7 @@ impl Socket {
     /// Pushes packets of data with gaps. Each takes more room than one without gaps, and time to be
     /// packed: no room is left, so that the timers of later packets begin later.
     #[cold]
-    fn push_scattered<H: Header>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
+    fn push_scattered<H: Header + ?Sized>(&mut self, parcel: &Parcel<'_, H>) -> u32 {
         for number in 0..parcel.packets {
             let (header, body) = parcel.packet(number);
             self.push(parcel.to.0, &header, parcel.envelope, body);
@@ -293,7 +304,7 @@ impl Socket {
              smaller than that of the interface; they are sent as IP fragments (set \
              MPILITE_PACKET_BYTES to the MTU of the path less {} bytes of headers)",
             self.name(),
-            28 + WRAP_BYTES + HEADER_BYTES
+            28 + WRAP_BYTES + self.header_bytes
         );
         forbid_fragments(&self.ends.socket, self.is_ipv4, false).is_ok()
     }
@@ -530,6 +541,7 @@ mod tests {
                 seal,
                 peers: peers.clone(),
                 longest_bytes,
+                header_bytes: 36,
                 coalesces,
             });
         }
@@ -713,6 +725,7 @@ mod tests {
             seal: seal(secure, me),
             peers: vec![address(&left), address(second), address(&tap)],
             longest_bytes: LONGEST_BYTES,
+            header_bytes: 36,
             coalesces: true,
         };
         let (of_left, of_right) = (job(0, &tap), job(1, &right));
@@ -792,6 +805,7 @@ mod tests {
                 seal: seal(settings.secure.unwrap_or(Secure::Cookie), me),
                 peers: peers.clone(),
                 longest_bytes: LONGEST_BYTES,
+                header_bytes: 36,
                 coalesces: true,
             });
         }

@@ -2,27 +2,42 @@
 //! no sockets, the carrier has sockets and no messages.
 
 pub(crate) mod pipe;
+pub(crate) mod piped;
 pub(crate) mod rmpp;
 
 use core::ops::Deref;
 use std::net::SocketAddr;
 
+use super::Card;
 use crate::clock::Instant;
+use crate::config::Settings;
 use crate::data::{Area, Part};
 use crate::memory::Span;
-use crate::transport::{Arrival, Outbound, PeerId, Refusal, Sink};
-
-/// Bytes of the header that most packets have.
-pub(crate) const HEADER_BYTES: usize = 36;
+use crate::transport::{Arrival, Outbound, PeerId, Refusal, Sink, Tallies};
 
 /// The header of a packet on its way out.
-pub(crate) trait Header: Deref<Target = [u8]> {
-    /// The header of the packet that comes `count` behind this one in a run of packets.
-    fn behind(&self, count: u32) -> Self;
+pub(crate) trait Header {
+    /// The bytes of the header.
+    fn bytes(&self) -> &[u8];
+
+    /// The bytes of the header of the packet that comes `count` behind this one in a run of
+    /// packets.
+    fn behind(&self, count: u32) -> impl Deref<Target = [u8]>;
+}
+
+/// A packet that is never in a run: its header is all that is known of it.
+impl Header for [u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn behind(&self, _count: u32) -> impl Deref<Target = [u8]> {
+        self
+    }
 }
 
 /// An outgoing packet, or a run of packets that differ only in their numbers.
-pub(crate) struct Parcel<'a, H> {
+pub(crate) struct Parcel<'a, H: ?Sized> {
     pub(crate) to: PeerId,
     /// The header of the first packet. Those behind it have [`Header::behind`].
     pub(crate) header: &'a H,
@@ -33,10 +48,10 @@ pub(crate) struct Parcel<'a, H> {
     pub(crate) body: Part<'a>,
 }
 
-impl<'a, H: Header> Parcel<'a, H> {
+impl<'a, H: Header + ?Sized> Parcel<'a, H> {
     /// Header and body of the packet with this place in the run.
     #[inline]
-    pub(crate) fn packet(&self, number: u32) -> (H, Part<'a>) {
+    pub(crate) fn packet(&self, number: u32) -> (impl Deref<Target = [u8]>, Part<'a>) {
         let bytes = self.body.len() / self.packets as usize;
         let body = self.body.part(number as usize * bytes, bytes);
         (self.header.behind(number), body)
@@ -79,19 +94,53 @@ pub(crate) struct Route {
     pub(crate) refusal: Option<String>,
 }
 
+/// What a protocol is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreed<'a> {
+    /// This process.
+    pub(crate) me: PeerId,
+    /// What all processes of the job have published, by `PeerId`.
+    pub(crate) cards: &'a [Card],
+    /// Bytes of the receive buffer of this process, as the system counts them.
+    pub(crate) buffer_bytes: usize,
+    /// The seed of random numbers.
+    pub(crate) seed: u64,
+    /// The settings of this process.
+    pub(crate) settings: &'a Settings,
+}
+
+impl Agreed<'_> {
+    /// Payload bytes of a packet that all paths carry.
+    pub(crate) fn packet_bytes(&self) -> usize {
+        let bytes = self.cards.iter().map(|card| card.packet_bytes);
+        bytes.min().expect("a job has a rank") as usize
+    }
+
+    /// The most ranks that share a core.
+    pub(crate) fn ranks_per_core(&self) -> u32 {
+        let ranks = self.cards.iter().map(|card| card.ranks_per_core);
+        ranks.max().unwrap_or(1).max(1)
+    }
+
+    /// Processes of the job.
+    pub(crate) fn nodes(&self) -> u32 {
+        u32::try_from(self.cards.len()).expect("ranks are counted in 32 bits")
+    }
+}
+
 /// A packet protocol, with the places of the bytes of its messages.
 ///
 /// The carrier begins messages, hands in received packets, sends packets that are due, keeps the
 /// time, and passes events on.
-pub(crate) trait Protocol {
-    /// The name of a message that has begun.
-    type Message: Copy;
-    /// A header on its way out.
-    type Header: Header;
-    /// A packet that is expected.
-    type Expected: Expected;
-    /// Packets to be taken in as one.
-    type Run: Run;
+pub(crate) trait Protocol: Shortcuts + Sized {
+    /// Bytes of the header that most packets have.
+    const HEADER_BYTES: usize;
+
+    /// The end of one process.
+    fn new(agreed: &Agreed<'_>) -> Self;
+
+    /// Adds what was counted to `tallies`.
+    fn count(&self, tallies: &mut Tallies);
 
     /// The greatest body, in bytes.
     fn body_limit(&self) -> u64;
@@ -116,28 +165,6 @@ pub(crate) trait Protocol {
         send: impl FnMut(&Parcel<'_, Self::Header>) -> u32,
     ) -> bool;
 
-    /// Hands out the message that `send` has just begun, if it is a short one that may go now.
-    /// Returns true if it went; `note_sent` then starts its timer.
-    fn transmit_first(
-        &mut self,
-        message: Self::Message,
-        send: impl FnMut(&Parcel<'_, Self::Header>),
-    ) -> bool;
-
-    /// Notes that the packet of `transmit_first` is on its way.
-    fn note_sent(&mut self, message: Self::Message, now: Instant);
-
-    /// Returns true if an urgent packet is due.
-    fn is_pressed(&self) -> bool;
-
-    /// The packet that is likely to come next, and the memory where its payload belongs. That is
-    /// written by nobody else, and read by nobody until the message is complete.
-    fn awaited(&mut self) -> Option<(Self::Expected, Span)>;
-
-    /// Notes that the payload of the next packet is in its place already: the packet is the one
-    /// that was `awaited` last.
-    fn note_in_place(&mut self);
-
     /// Handles the packet of `from` at the start of `left`, and reports the message that it begins
     /// to `sink`. Returns where the next packet begins, and true if a message was reported. Earlier
     /// events must have been reported by `tell`.
@@ -148,21 +175,6 @@ pub(crate) trait Protocol {
         now: Instant,
         sink: &mut impl Sink,
     ) -> (usize, bool);
-
-    /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
-    fn run_of(&self, datagram: &[u8]) -> Option<Self::Run>;
-
-    /// Handles a run of packets. `payload` returns the payload of each, by its place in the run.
-    fn take_run<'a>(
-        &mut self,
-        from: PeerId,
-        run: Self::Run,
-        payload: impl Fn(u32) -> &'a [u8],
-        now: Instant,
-    );
-
-    /// Notes that datagrams were dropped on this side for want of room.
-    fn note_overflow(&mut self);
 
     /// Lands a message that was held. Returns true if it is complete.
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool;
@@ -175,9 +187,6 @@ pub(crate) trait Protocol {
     /// Returns true if `tell` has something to report.
     fn has_news(&self) -> bool;
 
-    /// Returns true if packets of long messages went or came since this was last called.
-    fn has_moved(&mut self) -> bool;
-
     /// Returns when `handle_timeout` must be called.
     fn next_timeout(&self) -> Option<Instant>;
 
@@ -186,4 +195,111 @@ pub(crate) trait Protocol {
 
     /// Returns true if all sent messages are with their receivers.
     fn is_quiet(&self) -> bool;
+}
+
+/// What a protocol may do beside [`Protocol`], to save time or copies. The defaults save nothing.
+pub(crate) trait Shortcuts {
+    /// The name of a message that has begun.
+    type Message: Copy + core::fmt::Debug;
+    /// A header on its way out.
+    type Header: Header + ?Sized;
+    /// A packet that is expected.
+    type Expected: Expected;
+    /// Packets to be taken in as one.
+    type Run: Run;
+
+    /// Returns true if several packets may share a datagram.
+    fn shares_datagrams(&self) -> bool {
+        false
+    }
+
+    /// Hands out the message that `send` has just begun, if it is a short one that may go now.
+    /// Returns true if it went; `note_sent` then starts its timer.
+    fn transmit_first(
+        &mut self,
+        _message: Self::Message,
+        _send: impl FnMut(&Parcel<'_, Self::Header>),
+    ) -> bool {
+        false
+    }
+
+    /// Notes that the packet of `transmit_first` is on its way.
+    fn note_sent(&mut self, _message: Self::Message, _now: Instant) {}
+
+    /// Returns true if an urgent packet is due.
+    fn is_pressed(&self) -> bool {
+        false
+    }
+
+    /// The packet that is likely to come next, and the memory where its payload belongs. That is
+    /// written by nobody else, and read by nobody until the message is complete.
+    fn awaited(&mut self) -> Option<(Self::Expected, Span)> {
+        None
+    }
+
+    /// Notes that the payload of the next packet is in its place already: the packet is the one
+    /// that was `awaited` last.
+    fn note_in_place(&mut self) {}
+
+    /// The run of packets that `datagram` begins, if it is one packet of a kind that has them.
+    fn run_of(&self, _datagram: &[u8]) -> Option<Self::Run> {
+        None
+    }
+
+    /// Handles a run of packets. `payload` returns the payload of each, by its place in the run.
+    fn take_run<'a>(
+        &mut self,
+        _from: PeerId,
+        _run: Self::Run,
+        _payload: impl Fn(u32) -> &'a [u8],
+        _now: Instant,
+    ) {
+    }
+
+    /// Notes that datagrams were dropped on this side for want of room.
+    fn note_overflow(&mut self) {}
+
+    /// Sets back pressure, as [`Transport::push_back`](crate::transport::Transport::push_back).
+    fn push_back(&mut self, _away: bool) {}
+
+    /// Returns true if packets of long messages went or came since this was last called.
+    fn has_moved(&mut self) -> bool {
+        false
+    }
+}
+
+/// A kind of packet that a protocol does not have.
+#[derive(Debug)]
+pub(crate) enum Never {}
+
+impl Expected for Never {
+    fn header_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn payload_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn is(&self, _from: PeerId, _packet: &[u8]) -> bool {
+        match *self {}
+    }
+}
+
+impl Run for Never {
+    fn count(&self) -> u32 {
+        match *self {}
+    }
+
+    fn header_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn payload_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn add(&mut self, _datagram: &[u8]) -> bool {
+        match *self {}
+    }
 }

@@ -4,24 +4,25 @@
 mod incoming;
 mod terms;
 
+use core::ops::Deref;
 use std::collections::VecDeque;
 
 use rmpp_core::{
-    Awaited, Config, Counters, Endpoint, Event as CoreEvent, HeaderBytes, IncomingId,
+    Awaited, Caps, Config, Endpoint, Event as CoreEvent, HeaderBytes, IncomingId,
     Landing as CoreLanding, Message, NodeId, OutgoingId, Placement, Run, SendError, Transmit,
 };
 
 use incoming::{ABORTED, News, Place, SILENT, add_route, arrival_of};
-pub(in crate::transport::udp) use terms::Terms;
+use terms::Terms;
 
-use super::{Expected, HEADER_BYTES, Header, Parcel, Protocol, Route};
+use super::{Agreed, Expected, Header, Parcel, Protocol, Route, Shortcuts};
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::memory::Span;
 use crate::transport::sink::Event;
 use crate::transport::{
     Arrival, ENVELOPE_BYTES, EnvelopeBytes, Incoming as Announced, Landing, Lost, Outbound, PeerId,
-    Refusal, Sink, Token, Unheard,
+    Refusal, Sink, Tallies, Token, Unheard,
 };
 
 /// What a placement is relied upon for.
@@ -35,11 +36,14 @@ struct Outgoing {
     token: Token,
 }
 
-const _: () = assert!(rmpp_core::FAST_HEADER_BYTES == HEADER_BYTES);
-
 impl Header for HeaderBytes {
     #[inline]
-    fn behind(&self, count: u32) -> Self {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn behind(&self, count: u32) -> impl Deref<Target = [u8]> {
         (*self).behind(count)
     }
 }
@@ -88,10 +92,12 @@ impl super::Run for Train {
 }
 
 /// The endpoint and the bytes of the messages it moves.
-pub(crate) struct Driver {
+pub struct Rmpp {
     /// With each message it keeps what is known here of it.
     core: Endpoint<Outgoing, Place>,
     body_limit: u64,
+    /// Packets share datagrams (rule J).
+    shares_datagrams: bool,
     news: VecDeque<News>,
     /// Packets of long messages went or came since somebody last asked.
     has_moved: bool,
@@ -103,9 +109,9 @@ pub(crate) struct Driver {
     in_place: Option<(IncomingId, u64)>,
 }
 
-impl core::fmt::Debug for Driver {
+impl core::fmt::Debug for Rmpp {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Driver")
+        f.debug_struct("Rmpp")
             .field("news", &self.news)
             .finish_non_exhaustive()
     }
@@ -117,9 +123,10 @@ fn open_envelope(payload: &[u8], len: u64) -> Option<(EnvelopeBytes, u64)> {
     Some((*envelope, len.checked_sub(ENVELOPE_BYTES as u64)?))
 }
 
-impl Driver {
-    pub(crate) fn new(me: NodeId, config: Config) -> Self {
+impl Rmpp {
+    pub(crate) fn with_config(me: NodeId, config: Config) -> Self {
         Self {
+            shares_datagrams: config.caps.has(Caps::COALESCE),
             body_limit: config.longest() - ENVELOPE_BYTES as u64,
             core: Endpoint::new(me, config),
             news: VecDeque::new(),
@@ -128,10 +135,6 @@ impl Driver {
             awaited: None,
             in_place: None,
         }
-    }
-
-    pub(crate) fn counters(&self) -> &Counters {
-        self.core.state().counters
     }
 
     #[inline]
@@ -294,11 +297,16 @@ impl Driver {
     }
 }
 
-impl Protocol for Driver {
-    type Message = OutgoingId;
-    type Header = HeaderBytes;
-    type Expected = Awaited;
-    type Run = Train;
+impl Protocol for Rmpp {
+    const HEADER_BYTES: usize = rmpp_core::FAST_HEADER_BYTES;
+
+    fn new(agreed: &Agreed<'_>) -> Self {
+        Self::with_config(NodeId(agreed.me.0), Terms::of(agreed.cards).config(agreed))
+    }
+
+    fn count(&self, tallies: &mut Tallies) {
+        tallies.rmpp = self.core.state().counters.clone();
+    }
 
     fn body_limit(&self) -> u64 {
         self.body_limit
@@ -319,6 +327,8 @@ impl Protocol for Driver {
             // A send that needs a match learns of it by the landing: held messages are not
             // acknowledged.
             needs_match: _,
+            // Each message goes its own way.
+            channel: _,
         } = message;
         let message = Message {
             len: ENVELOPE_BYTES as u64 + body.len(),
@@ -358,52 +368,6 @@ impl Protocol for Driver {
     }
 
     #[inline]
-    fn transmit_first(
-        &mut self,
-        id: OutgoingId,
-        mut send: impl FnMut(&Parcel<'_, HeaderBytes>),
-    ) -> bool {
-        let packet = self.core.outgoing().first_packet(id);
-        if let Some(packet) = &packet {
-            self.hand_out(packet, &mut send);
-        }
-        packet.is_some()
-    }
-
-    #[inline]
-    fn note_sent(&mut self, id: OutgoingId, now: Instant) {
-        self.core.outgoing().note_sent(id, now);
-    }
-
-    #[inline]
-    fn is_pressed(&self) -> bool {
-        self.core.state().is_pressed
-    }
-
-    #[inline]
-    fn awaited(&mut self) -> Option<(Awaited, Span)> {
-        let id = self.current?;
-        let awaited = self.core.incoming().awaited(id)?;
-        let Place::Into(area) = self.core.incoming().kept(id)? else {
-            return None;
-        };
-        let span = area.span()?;
-        let offset = usize::try_from(awaited.offset).expect("a range of memory");
-        let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
-        // What does not fit is dropped, but not here.
-        if place.len() != awaited.payload_bytes {
-            return None;
-        }
-        self.awaited = Some((id, awaited.offset));
-        Some((awaited, place))
-    }
-
-    #[inline]
-    fn note_in_place(&mut self) {
-        self.in_place = self.awaited;
-    }
-
-    #[inline]
     fn take_packet(
         &mut self,
         from: PeerId,
@@ -435,51 +399,6 @@ impl Protocol for Driver {
         };
         self.in_place = None;
         (packet.bytes(), is_told)
-    }
-
-    #[inline]
-    fn run_of(&self, datagram: &[u8]) -> Option<Train> {
-        let packet = self.core.cut(datagram, datagram.len());
-        let run = Run::of(&packet).filter(|_| packet.bytes() == datagram.len());
-        run.map(Train)
-    }
-
-    fn take_run<'a>(
-        &mut self,
-        from: PeerId,
-        Train(mut run): Train,
-        payload: impl Fn(u32) -> &'a [u8],
-        now: Instant,
-    ) {
-        let from = NodeId(from.0);
-        let mut done = 0;
-        while run.count() > 0 {
-            let mut taken = 1;
-            // Dropped packets are counted by the core.
-            if let Ok(Placement::Data {
-                message,
-                offset,
-                packets,
-            }) = self.core.handle(from, &run.packets(), now)
-            {
-                taken = packets;
-                self.has_moved = true;
-                self.current = Some(message);
-                let mut offset = usize::try_from(offset).expect("a range of memory");
-                let place = self.core.incoming().kept(message).expect(LIVING);
-                for number in done..done + taken {
-                    let payload = payload(number);
-                    place.write(offset - ENVELOPE_BYTES, payload);
-                    offset += payload.len();
-                }
-            }
-            run.skip(taken);
-            done += taken;
-        }
-    }
-
-    fn note_overflow(&mut self) {
-        self.core.incoming().note_overflow();
     }
 
     fn land(&mut self, arrival: Arrival, area: Area, now: Instant) -> bool {
@@ -552,10 +471,6 @@ impl Protocol for Driver {
         !self.news.is_empty() || self.core.state().has_events
     }
 
-    fn has_moved(&mut self) -> bool {
-        core::mem::take(&mut self.has_moved)
-    }
-
     fn next_timeout(&self) -> Option<Instant> {
         self.core.state().next_timeout
     }
@@ -571,6 +486,112 @@ impl Protocol for Driver {
 
     fn is_quiet(&self) -> bool {
         self.core.state().is_quiet
+    }
+}
+
+impl Shortcuts for Rmpp {
+    type Message = OutgoingId;
+    type Header = HeaderBytes;
+    type Expected = Awaited;
+    type Run = Train;
+
+    fn shares_datagrams(&self) -> bool {
+        self.shares_datagrams
+    }
+
+    #[inline]
+    fn transmit_first(
+        &mut self,
+        id: OutgoingId,
+        mut send: impl FnMut(&Parcel<'_, HeaderBytes>),
+    ) -> bool {
+        let packet = self.core.outgoing().first_packet(id);
+        if let Some(packet) = &packet {
+            self.hand_out(packet, &mut send);
+        }
+        packet.is_some()
+    }
+
+    #[inline]
+    fn note_sent(&mut self, id: OutgoingId, now: Instant) {
+        self.core.outgoing().note_sent(id, now);
+    }
+
+    #[inline]
+    fn is_pressed(&self) -> bool {
+        self.core.state().is_pressed
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Option<(Awaited, Span)> {
+        let id = self.current?;
+        let awaited = self.core.incoming().awaited(id)?;
+        let Place::Into(area) = self.core.incoming().kept(id)? else {
+            return None;
+        };
+        let span = area.span()?;
+        let offset = usize::try_from(awaited.offset).expect("a range of memory");
+        let place = span.part(offset - ENVELOPE_BYTES, awaited.payload_bytes);
+        // What does not fit is dropped, but not here.
+        if place.len() != awaited.payload_bytes {
+            return None;
+        }
+        self.awaited = Some((id, awaited.offset));
+        Some((awaited, place))
+    }
+
+    #[inline]
+    fn note_in_place(&mut self) {
+        self.in_place = self.awaited;
+    }
+
+    #[inline]
+    fn run_of(&self, datagram: &[u8]) -> Option<Train> {
+        let packet = self.core.cut(datagram, datagram.len());
+        let run = Run::of(&packet).filter(|_| packet.bytes() == datagram.len());
+        run.map(Train)
+    }
+
+    fn take_run<'a>(
+        &mut self,
+        from: PeerId,
+        Train(mut run): Train,
+        payload: impl Fn(u32) -> &'a [u8],
+        now: Instant,
+    ) {
+        let from = NodeId(from.0);
+        let mut done = 0;
+        while run.count() > 0 {
+            let mut taken = 1;
+            // Dropped packets are counted by the core.
+            if let Ok(Placement::Data {
+                message,
+                offset,
+                packets,
+            }) = self.core.handle(from, &run.packets(), now)
+            {
+                taken = packets;
+                self.has_moved = true;
+                self.current = Some(message);
+                let mut offset = usize::try_from(offset).expect("a range of memory");
+                let place = self.core.incoming().kept(message).expect(LIVING);
+                for number in done..done + taken {
+                    let payload = payload(number);
+                    place.write(offset - ENVELOPE_BYTES, payload);
+                    offset += payload.len();
+                }
+            }
+            run.skip(taken);
+            done += taken;
+        }
+    }
+
+    fn note_overflow(&mut self) {
+        self.core.incoming().note_overflow();
+    }
+
+    fn has_moved(&mut self) -> bool {
+        core::mem::take(&mut self.has_moved)
     }
 }
 
@@ -592,8 +613,6 @@ fn known((id, place): (IncomingId, Option<Place>)) -> Option<Arrival> {
 
 #[cfg(test)]
 mod tests {
-    use rmpp_core::Caps;
-
     use super::*;
 
     /// What a driver tells.
@@ -641,7 +660,7 @@ mod tests {
         let now = Instant::ZERO;
         let config = Config::with_caps(2, 1000, Caps::FAST);
         let mut peer: Endpoint = Endpoint::new(NodeId(0), config.clone());
-        let mut driver = Driver::new(NodeId(1), config);
+        let mut driver = Rmpp::with_config(NodeId(1), config);
         let message = peer.send(NodeId(1), Message::of(500, false), now).unwrap();
         let mut heard = Heard::default();
         let first = packet(&mut peer, now);
@@ -667,7 +686,7 @@ mod tests {
         let mut config = Config::with_caps(2, 1000, Caps::FAST);
         config.lost_after = Some(core::time::Duration::from_secs(10));
         let mut peer: Endpoint = Endpoint::new(NodeId(0), config.clone());
-        let mut driver = Driver::new(NodeId(1), config);
+        let mut driver = Rmpp::with_config(NodeId(1), config);
         let mut heard = Heard::default();
         let sent = [500, 500].map(|len| {
             peer.send(NodeId(1), Message::of(len, false), now).unwrap();
@@ -679,6 +698,7 @@ mod tests {
         let own = Outbound {
             envelope: &[0; ENVELOPE_BYTES],
             body: Area::EMPTY,
+            channel: 0,
             token: Token(1),
             is_awaited: true,
             needs_match: false,

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rmpp_core::{Caps, Config, NodeId};
+use rmpp_core::{Caps, Config};
 
 use super::super::super::Card;
-use super::Driver;
-use crate::config::{Acks, Settings};
-use crate::transport::PeerId;
+use super::Agreed;
+use crate::config::Acks;
 
 /// How many messages may wait for their acknowledgement, where they share datagrams: a quarter of
 /// what may be under way.
@@ -19,9 +18,9 @@ const UNSCHEDULED_PACKETS: usize = 2;
 
 /// What the cards of a job have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::udp) struct Terms {
+pub(super) struct Terms {
     nodes: u32,
-    pub(in crate::transport::udp) packet_bytes: usize,
+    packet_bytes: usize,
     caps: Caps,
     /// The least receive buffer.
     buffer_bytes: u64,
@@ -30,7 +29,7 @@ pub(in crate::transport::udp) struct Terms {
 }
 
 impl Terms {
-    pub(in crate::transport::udp) fn of(cards: &[Card]) -> Self {
+    pub(super) fn of(cards: &[Card]) -> Self {
         let least = |of: fn(&Card) -> u64| cards.iter().map(of).min().expect("a job has a rank");
         let caps = cards.iter().map(|card| Caps::from_bits(card.caps));
         Self {
@@ -46,28 +45,12 @@ impl Terms {
         }
     }
 
-    /// Returns true if packets share datagrams (rule J).
-    pub(in crate::transport::udp) fn coalesces(&self) -> bool {
-        self.caps.has(Caps::COALESCE)
-    }
-
-    /// The end of rank `me`, with a receive buffer of `own_buffer_bytes`.
-    pub(in crate::transport::udp) fn guest(
-        &self,
-        me: PeerId,
-        own_buffer_bytes: usize,
-        seed: u64,
-        settings: &Settings,
-    ) -> Driver {
-        let mut config = self.config(own_buffer_bytes, settings);
-        config.seed = seed;
-        Driver::new(NodeId(me.0), config)
-    }
-
     /// The protocol's parameters. All ranks come to the same, except for what is each one's own.
-    fn config(&self, own_buffer_bytes: usize, settings: &Settings) -> Config {
+    pub(super) fn config(&self, agreed: &Agreed<'_>) -> Config {
+        let settings = agreed.settings;
         let mut config = Config::with_caps(self.nodes, self.packet_bytes, self.caps);
-        config.max_rcv_buf = receive_packets(own_buffer_bytes, self.packet_bytes);
+        config.seed = agreed.seed;
+        config.max_rcv_buf = receive_packets(agreed.buffer_bytes, self.packet_bytes);
         config.unheard_after = Some(UNHEARD_AFTER);
         be_patient(&mut config, settings.lost_s);
         config.min_timeout =
@@ -122,6 +105,18 @@ fn receive_packets(bytes: usize, packet_bytes: usize) -> u32 {
 mod tests {
     use super::super::super::super::card::tests::card;
     use super::*;
+    use crate::config::Settings;
+    use crate::transport::PeerId;
+
+    fn agreed<'a>(cards: &'a [Card], buffer_bytes: usize, settings: &'a Settings) -> Agreed<'a> {
+        Agreed {
+            me: PeerId(0),
+            cards,
+            buffer_bytes,
+            seed: 0,
+            settings,
+        }
+    }
 
     #[test]
     fn a_job_uses_what_its_ranks_have_in_common() {
@@ -133,13 +128,14 @@ mod tests {
             rmpp_ack: Acks::Eager,
             ..Settings::default()
         };
-        let config = terms.config(1 << 22, &settings);
+        let agreed = agreed(&cards, 1 << 22, &settings);
+        let config = terms.config(&agreed);
         assert_eq!(config.unscheduled_bytes, 2 * 65_000);
         let small = Terms {
             packet_bytes: 1404,
             ..terms
         };
-        let small = small.config(1 << 22, &settings);
+        let small = small.config(&agreed);
         assert_eq!(small.unscheduled_bytes, 65_536, "in packets of an Ethernet");
         assert_eq!(config.first_window_bytes, 1 << 18);
         assert_eq!(config.min_timeout, Duration::from_millis(3));
@@ -152,7 +148,8 @@ mod tests {
     fn unasked_packets_of_all_peers_fit_half_of_a_receive_buffer() {
         for nodes in [2, 8, 64, 1000] {
             let cards = vec![card(Caps::FAST, 1 << 23, 1); nodes];
-            let config = Terms::of(&cards).config(1 << 23, &Settings::default());
+            let settings = Settings::default();
+            let config = Terms::of(&cards).config(&agreed(&cards, 1 << 23, &settings));
             assert!(config.unscheduled_bytes * nodes <= 1 << 22, "{nodes}");
             assert!(config.first_window_bytes >= 65_000, "{nodes}");
         }

@@ -1,0 +1,96 @@
+//! How the link to other nodes is made.
+
+use super::process::failed;
+use crate::boot::state::RankState;
+use crate::boot::{Assignment, Boot};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::error::Result;
+use crate::transport::udp::{Bound, Protocol, Rmpp, agree, read_cards};
+use crate::transport::{Link, PeerId, Udp, possible};
+
+/// Makes the link to the ranks of other nodes. Blocks until all ranks have come as far.
+type Maker = fn(Ground<'_>) -> Result<Link>;
+
+/// What a link is made from.
+pub(super) struct Ground<'a> {
+    pub(super) boot: &'a mut Boot,
+    pub(super) assignment: &'a Assignment,
+    pub(super) settings: &'a Settings,
+    pub(super) clock: Clock,
+    /// Describes this rank for the report of a job that hangs.
+    pub(super) state: &'a dyn Fn() -> RankState,
+}
+
+/// How each transport makes its link to other nodes.
+const MAKERS: &[(&str, Maker)] = &[
+    ("auto", udp::<Rmpp>),
+    ("shm", udp::<Rmpp>),
+    ("rmpp", udp::<Rmpp>),
+    ("loopback", nowhere),
+];
+
+/// The link to the ranks of other nodes.
+///
+/// # Errors
+/// `Start`, in words: an unknown transport, a setting, or the system.
+pub(super) fn join(ground: Ground<'_>) -> Result<Link> {
+    let name = &ground.assignment.transport;
+    let Some((_, make)) = MAKERS.iter().find(|it| it.0 == name) else {
+        return Err(failed(format!(
+            "the transport {name:?} is unknown: {}",
+            possible()
+        )));
+    };
+    make(ground)
+}
+
+fn nowhere(ground: Ground<'_>) -> Result<Link> {
+    let size = ground.assignment.size;
+    Err(failed(format!(
+        "the transport \"loopback\" connects a rank only to itself, but the job has {size} ranks: \
+         leave --transport out"
+    )))
+}
+
+/// A packet protocol over UDP.
+fn udp<P: Protocol>(ground: Ground<'_>) -> Result<Link>
+where
+    Link: From<Udp<P>>,
+{
+    let Ground {
+        boot,
+        assignment,
+        settings,
+        clock,
+        state,
+    } = ground;
+    let bound = Bound::<P>::new(assignment.bind, oversubscribed(assignment), settings);
+    let bound = bound.map_err(failed)?;
+    let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
+    let cards = boot.exchange(&card, state).map_err(failed)?;
+    let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
+    agree(&cards, &assignment.hosts).map_err(failed)?;
+    let me = PeerId::of_world_rank(assignment.rank);
+    let udp = bound.connect(me, &cards, assignment.key.bytes(), (settings, clock));
+    Ok(Link::from(udp))
+}
+
+/// Ranks for each core of this node, rounded up, as this rank sees it.
+fn oversubscribed(assignment: &Assignment) -> u32 {
+    let cores = u32::try_from(super::process::own_cores()).unwrap_or(u32::MAX);
+    assignment.local_size.div_ceil(cores).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::TRANSPORTS;
+
+    #[test]
+    fn each_transport_that_has_a_name_can_be_made() {
+        let made: Vec<_> = MAKERS.iter().map(|it| it.0).collect();
+        let named: Vec<_> = TRANSPORTS.iter().map(|it| it.name).collect();
+        assert_eq!(made, named);
+    }
+}
