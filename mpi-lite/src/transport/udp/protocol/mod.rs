@@ -1,7 +1,10 @@
 //! The interface between a packet protocol, the guest, and its carrier. A protocol has messages and
 //! no sockets, the carrier has sockets and no messages.
 
+pub(crate) mod gobackn;
 pub(crate) mod pipe;
+#[cfg(test)]
+pub(crate) mod pipe_tests;
 pub(crate) mod rmpp;
 
 use core::ops::Deref;
