@@ -344,9 +344,11 @@ impl<P: Pipe> Network<P> {
     fn transmit(&mut self, from: PeerId) -> bool {
         let (now, faults, rng) = (self.now, self.faults, &mut self.rng);
         let node = &mut self.nodes[place(from)];
+        let packet_bytes = P::HEADER_BYTES + node.pipe.fragment_bytes();
         let mut out = Vec::new();
         let has_more = node.pipe.transmit(now, |to, packet| {
             let is_taken = !rng.chance(faults.refused);
+            assert!(!packet.is_empty() && packet.len() <= packet_bytes);
             if is_taken {
                 out.push((to, packet.to_vec()));
             }
@@ -475,6 +477,19 @@ fn succeed(result: Result<(), String>) {
     if let Err(violation) = result {
         panic!("{violation}");
     }
+}
+
+/// A header and a fragment fit into a packet, and there are short messages.
+pub(crate) fn check_limits<P: Pipe>() {
+    for packet_bytes in [548, 1_472, 8_972, 65_507] {
+        let setup = Setup {
+            packet_bytes,
+            ..setup(PeerId(0), 2)
+        };
+        let fragment_bytes = P::new(&setup).fragment_bytes();
+        assert!((1..=packet_bytes - P::HEADER_BYTES).contains(&fragment_bytes));
+    }
+    assert!(P::SHORT_MOST > 0);
 }
 
 /// Random flows among two or three processes, with random faults.

@@ -55,6 +55,11 @@
 //!   looks at its timers too late by more than half of `lost_after`, it was suspended: each silence
 //!   begins anew (rule T of `docs/protocol.md`).
 
+#![cfg_attr(
+    not(test),
+    expect(dead_code, reason = "wired by the table of transports")
+)]
+
 mod packet;
 mod peer;
 mod receive_ring;
@@ -70,7 +75,7 @@ use crate::clock::Instant;
 use crate::counters;
 use crate::transport::PeerId;
 use packet::{Header, Kind};
-use peer::{Expiry, Peer, Times};
+use peer::{Expiry, FIRST_NUMBER, Peer, Times};
 use receive_ring::ReceiveRing;
 use send_ring::WINDOW;
 use table::{Action, Order};
@@ -205,11 +210,12 @@ impl GoBackN {
         self.note_change(from);
     }
 
-    /// Returns true if no sender of this protocol can have sent the packet.
-    fn is_impossible(&mut self, from: PeerId, header: Header, fragment: &[u8]) -> bool {
-        let ahead = header.number.wrapping_sub(self.known(from).expected);
-        let is_ahead = Order::of(ahead, 0) == Order::Behind && ahead >= WINDOW;
-        fragment.len() > MOST_FRAGMENT_BYTES || header.kind == Kind::Data && is_ahead
+    /// Returns true if no sender of this protocol sends such a packet.
+    fn is_impossible(&self, from: PeerId, header: Header, fragment: &[u8]) -> bool {
+        let expected = self.peer(from).map_or(FIRST_NUMBER, |peer| peer.expected);
+        let is_behind = Order::of(header.number, expected) == Order::Behind;
+        let is_beyond = is_behind && header.number.wrapping_sub(expected) >= WINDOW;
+        fragment.len() > MOST_FRAGMENT_BYTES || header.kind == Kind::Data && is_beyond
     }
 
     /// Sends the packets of a peer that are due. Returns false if one was not taken.
@@ -314,14 +320,12 @@ impl Pipe for GoBackN {
             return;
         }
         // Row 8 of Table 1, CRC: ignore the packet.
-        let Some((header, fragment)) = Header::read(packet) else {
+        let read = Header::read(packet);
+        let possible = read.filter(|(header, bytes)| !self.is_impossible(from, *header, bytes));
+        let Some((header, fragment)) = possible else {
             self.counters.malformed += 1;
             return;
         };
-        if self.is_impossible(from, header, fragment) {
-            self.counters.malformed += 1;
-            return;
-        }
         self.known(from).hear(now);
         match header.kind {
             Kind::Data => self.handle_data(from, header, fragment),
