@@ -90,6 +90,36 @@ rmpp_core::tally! {
     }
 }
 
+rmpp_core::tally! {
+    /// What the protocol of `ParaStation2` counts.
+    pub struct GoBackN ["gobackn"] {
+        /// Packets given to the socket, of all kinds.
+        pub packets_sent: u64,
+        /// Data packets received, those that were dropped included.
+        pub data_received: u64,
+        /// Acknowledgements (ACK) of data packets.
+        pub acks_sent: u64,
+        /// Acknowledgements received.
+        pub acks_received: u64,
+        /// Refusals (NACK) of data packets.
+        pub nacks_sent: u64,
+        /// Refusals received.
+        pub nacks_received: u64,
+        /// Data packets refused because no receive buffer was free.
+        pub nacks_without_buffer: u64,
+        /// Data packets sent again.
+        pub retransmitted: Repeats,
+        /// Data packets that came twice.
+        pub duplicates: u64,
+        /// Data packets refused because an earlier one was missing.
+        pub out_of_order: u64,
+        /// Packets dropped: not of this protocol.
+        pub malformed: u64,
+        /// Times that an answer was overdue.
+        pub timeouts: u64,
+    }
+}
+
 const HEAD: &str = "\
 # Counters
 

@@ -6,46 +6,14 @@ use std::os::fd::BorrowedFd;
 use super::sim::Sim;
 #[cfg(feature = "sim")]
 use super::tap::Tap;
+use super::udp::{self, Piped};
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, PeerId, Progress, Refusal,
     Shm, Sink, Transport, Udp,
 };
 use crate::clock::Instant;
-use crate::counters::{Datagrams, Rows, Shared};
+use crate::counters::{Datagrams, GoBackN, Rows, Shared};
 use crate::memory::Span;
-
-/// A transport, one of the transports we have.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a process has a handful of links"
-)]
-pub enum Link {
-    /// To this process itself.
-    Loopback(Loopback),
-    /// Memory that the ranks of a node share.
-    Shm(Shm),
-    /// RMPP over UDP.
-    Udp(Udp),
-    /// RMPP over a simulated network.
-    #[cfg(feature = "sim")]
-    Sim(Sim),
-    /// Another one whose events a test records.
-    #[cfg(feature = "sim")]
-    Tap(Box<Tap<Link>>),
-}
-
-macro_rules! link_from {
-    ($($inner:ty => $variant:ident),*) => {$(
-        impl From<$inner> for Link {
-            fn from(inner: $inner) -> Self {
-                Self::$variant(inner)
-            }
-        }
-    )*};
-}
-
-link_from!(Udp => Udp);
 
 /// What the transports of a process have counted. A transport that it does not use has counted
 /// nothing, so that the rows are the same for all processes.
@@ -53,6 +21,7 @@ link_from!(Udp => Udp);
 pub struct Tallies {
     pub(super) shm: Shared,
     pub(super) rmpp: rmpp_core::Counters,
+    pub(super) gobackn: GoBackN,
     pub(super) udp: Datagrams,
 }
 
@@ -62,21 +31,9 @@ impl Tallies {
     pub fn of(links: &[Link]) -> Self {
         let mut tallies = Self::default();
         for link in links {
-            tallies.read(link);
+            link.count(&mut tallies);
         }
         tallies
-    }
-
-    fn read(&mut self, link: &Link) {
-        match link {
-            Link::Loopback(_) => {}
-            Link::Shm(shm) => self.shm = shm.counters(),
-            Link::Udp(udp) => udp.count(self),
-            #[cfg(feature = "sim")]
-            Link::Sim(sim) => sim.count(self),
-            #[cfg(feature = "sim")]
-            Link::Tap(tap) => self.read(tap.link()),
-        }
     }
 
     /// All counters, always as many rows and in the same order.
@@ -84,23 +41,59 @@ impl Tallies {
     pub fn rows(&self) -> Rows {
         let mut rows = self.shm.rows();
         rows.extend(self.rmpp.rows());
+        rows.extend(self.gobackn.rows());
         rows.extend(self.udp.rows());
         rows
     }
 }
 
-macro_rules! each {
-    ($link:expr, $inner:ident => $call:expr) => {
-        match $link {
-            Link::Loopback($inner) => $call,
-            Link::Shm($inner) => $call,
-            Link::Udp($inner) => $call,
-            #[cfg(feature = "sim")]
-            Link::Sim($inner) => $call,
-            #[cfg(feature = "sim")]
-            Link::Tap($inner) => $call,
+/// Defines [`Link`], and a macro that does the same with each of them.
+macro_rules! links {
+    ($dollar:tt $($(#[$attribute:meta])* $variant:ident($link:ty) is $meaning:literal;)*) => {
+        /// A transport, one of the transports we have.
+        #[derive(Debug)]
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "a process has a handful of links"
+        )]
+        pub enum Link {
+            $(#[doc = $meaning] $(#[$attribute])* $variant($link),)*
+        }
+
+        $($(#[$attribute])* impl From<$link> for Link {
+            fn from(link: $link) -> Self {
+                Self::$variant(link)
+            }
+        })*
+
+        macro_rules! each {
+            ($dollar of:expr, $dollar inner:ident => $dollar call:expr) => {
+                match $dollar of {
+                    $($(#[$attribute])* Link::$variant($dollar inner) => $dollar call,)*
+                }
+            };
         }
     };
+}
+
+links! { $
+    Loopback(Loopback) is "To this process itself.";
+    Shm(Shm) is "Memory that the ranks of a node share.";
+    Udp(Udp) is "RMPP over UDP.";
+    GoBackN(Udp<Piped<udp::GoBackN>>) is "ParaStation2's protocol over UDP.";
+    #[cfg(feature = "sim")]
+    Sim(Sim) is "RMPP over a simulated network.";
+    #[cfg(feature = "sim")]
+    SimGoBackN(Sim<Piped<udp::GoBackN>>) is "ParaStation2's protocol over a simulated network.";
+    #[cfg(feature = "sim")]
+    Tap(Box<Tap<Link>>) is "Another one whose events a test records.";
+}
+
+impl Link {
+    /// Adds to `tallies` what it has counted.
+    pub(super) fn count(&self, tallies: &mut Tallies) {
+        each!(self, link => link.count(tallies));
+    }
 }
 
 impl Transport for Link {

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use super::sink::Event;
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Outbound, PeerId, Progress, Refusal,
-    Sink, Token, Transport,
+    Sink, Tallies, Token, Transport,
 };
 use crate::clock::Instant;
 use crate::data::Area;
@@ -41,6 +41,10 @@ impl Loopback {
             events: VecDeque::new(),
         }
     }
+
+    /// It counts nothing.
+    #[expect(clippy::unused_self, reason = "all links have this")]
+    pub(super) fn count(&self, _tallies: &mut Tallies) {}
 
     /// Copies a message to where it goes; returns its sender's name for it.
     fn copy(&mut self, arrival: Arrival, area: &Area) -> Token {

@@ -34,6 +34,12 @@ pub const TRANSPORTS: &[Named] = &[
         sends_datagrams: true,
     },
     Named {
+        name: "gobackn",
+        meaning: "ParaStation2's protocol over UDP",
+        shares_memory: false,
+        sends_datagrams: true,
+    },
+    Named {
         name: "loopback",
         meaning: "serves a single rank",
         shares_memory: false,

@@ -135,6 +135,7 @@ const PACKED_MOST: u64 = 64;
 /// How many packets are handed out at once.
 const ROOM: u32 = 64;
 
+#[expect(private_bounds, reason = "the protocols are ours alone")]
 impl<P: Protocol> Sim<P> {
     fn pump(&mut self) {
         self.has_unflushed = false;

@@ -49,10 +49,12 @@ impl<L: Transport> Tap<L> {
     pub fn new(link: L, heard: Heard) -> Self {
         Self { link, heard }
     }
+}
 
-    /// The link whose announcements it records.
-    pub(super) fn link(&self) -> &L {
-        &self.link
+impl Tap<super::Link> {
+    /// Adds to `tallies` what the link has counted.
+    pub(super) fn count(&self, tallies: &mut super::Tallies) {
+        self.link.count(tallies);
     }
 }
 

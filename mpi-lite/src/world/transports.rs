@@ -6,7 +6,8 @@ use crate::boot::{Assignment, Boot};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::error::Result;
-use crate::transport::udp::{Bound, Protocol, Rmpp, agree, read_cards};
+use crate::transport::udp::protocol::{GoBackN, Piped, Protocol};
+use crate::transport::udp::{Bound, Rmpp, agree, read_cards};
 use crate::transport::{Link, PeerId, Udp, possible};
 
 /// Makes the link to the ranks of other nodes. Blocks until all ranks have come as far.
@@ -27,6 +28,7 @@ const MAKERS: &[(&str, Maker)] = &[
     ("auto", udp::<Rmpp>),
     ("shm", udp::<Rmpp>),
     ("rmpp", udp::<Rmpp>),
+    ("gobackn", udp::<Piped<GoBackN>>),
     ("loopback", nowhere),
 ];
 

@@ -41,7 +41,7 @@ use transfer::Copying;
 use super::sink::Event;
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Outbound, PeerId, Progress, Refusal, Sink,
-    Transport,
+    Tallies, Transport,
 };
 use crate::clock::{Clock, Instant};
 use crate::counters::Shared;
@@ -169,6 +169,11 @@ impl Shm {
     fn look_around(&mut self) {
         self.work();
         self.meet_callers();
+    }
+
+    /// Adds to `tallies` what it has counted.
+    pub(super) fn count(&self, tallies: &mut Tallies) {
+        tallies.shm = self.counters();
     }
 
     /// What was counted so far.

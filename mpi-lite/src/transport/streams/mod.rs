@@ -16,12 +16,14 @@
 //! The carrier moves the bytes: it takes them from [`Streams::gather`] or [`Streams::take`], and
 //! gives received ones to [`Streams::feed`].
 
+#![expect(dead_code, reason = "the transport over TCP gathers and places")]
+
 mod record;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
@@ -59,7 +61,7 @@ pub(crate) const GARBLED: &str = "it has sent bytes that are no message";
 pub(crate) struct Streams {
     short_most: u64,
     channels: Slab<Channel>,
-    keys: HashMap<(PeerId, u32), ChannelId>,
+    keys: BTreeMap<(PeerId, u32), ChannelId>,
     /// Streams that had nothing to be written and got something.
     begun: Vec<ChannelId>,
     peers: Vec<Peer>,
@@ -153,7 +155,7 @@ impl Streams {
         Self {
             short_most,
             channels: Slab::default(),
-            keys: HashMap::new(),
+            keys: BTreeMap::new(),
             begun: Vec::new(),
             peers: (0..nodes).map(|_| Peer::default()).collect(),
             sends: Slab::default(),

@@ -74,14 +74,6 @@ impl Header {
         }
     }
 
-    /// Bytes of the body that follows in the stream.
-    pub(super) fn body_bytes(&self) -> u64 {
-        match self.kind {
-            Kind::Short | Kind::Long => self.len,
-            _ => 0,
-        }
-    }
-
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = self.kind as u8;

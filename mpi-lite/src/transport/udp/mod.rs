@@ -11,7 +11,7 @@ pub mod fuzzing;
 mod inbox;
 mod mtu;
 mod outbox;
-pub(super) mod protocol;
+pub(crate) mod protocol;
 mod refusals;
 mod round;
 mod seal;
@@ -26,9 +26,9 @@ use std::time::Duration;
 use wrap::{KEY_BYTES, WRAP_BYTES};
 
 pub use card::{Card, agree, read_cards};
-pub(crate) use protocol::Protocol;
 pub use protocol::rmpp::Rmpp;
-use protocol::{Agreed, Run};
+use protocol::{Agreed, Protocol, Run};
+pub use protocol::{GoBackN, Piped};
 use round::Round;
 use seal::Seal;
 use socket::{Job, Socket};
@@ -159,6 +159,7 @@ pub struct Udp<P: Protocol = Rmpp> {
     has_unflushed: bool,
 }
 
+#[expect(private_bounds, reason = "the protocols are ours alone")]
 impl<P: Protocol> Udp<P> {
     /// Adds to `tallies` what the protocol has counted, and the socket, also of datagrams dropped
     /// before the protocol saw them.

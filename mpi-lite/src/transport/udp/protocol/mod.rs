@@ -1,9 +1,15 @@
 //! The interface between a packet protocol, the guest, and its carrier. A protocol has messages and
 //! no sockets, the carrier has sockets and no messages.
 
+pub(crate) mod gobackn;
 pub(crate) mod pipe;
+#[cfg(test)]
+pub(crate) mod pipe_tests;
 pub(crate) mod piped;
 pub(crate) mod rmpp;
+
+pub use gobackn::GoBackN;
+pub use piped::Piped;
 
 use core::ops::Deref;
 use std::net::SocketAddr;

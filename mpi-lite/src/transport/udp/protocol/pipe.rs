@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use crate::clock::Instant;
-use crate::transport::PeerId;
+use crate::transport::{PeerId, Tallies};
 
 /// What a pipe is made from.
+#[expect(dead_code, reason = "each protocol reads some of it")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     /// This process.
@@ -64,6 +65,9 @@ pub(crate) trait Pipe {
 
     /// The pipe of one process.
     fn new(setup: &Setup) -> Self;
+
+    /// Adds what was counted to `tallies`.
+    fn count(&self, tallies: &mut Tallies);
 
     /// Bytes that one fragment carries at most.
     fn fragment_bytes(&self) -> usize;

@@ -24,15 +24,9 @@ const UNHEARD_AFTER: Duration = Duration::from_secs(3);
 /// Why a peer is lost that does not answer.
 const SILENT: &str = "it has not answered for too long";
 
-/// What a pipe counts: its part of the tallies.
-pub(crate) trait Counted {
-    /// Adds what was counted to `tallies`.
-    fn count(&self, tallies: &mut Tallies);
-}
-
 /// A protocol of streams, and the messages on them.
 #[derive(Debug)]
-pub(crate) struct Piped<P> {
+pub struct Piped<P> {
     pipe: P,
     streams: Streams,
     /// Channels with something to be written, each once.
@@ -47,6 +41,7 @@ pub(crate) struct Piped<P> {
 /// Fragments are left in the pipe while so many bytes of them are held here.
 const HELD_MOST: usize = 1 << 20;
 
+#[expect(private_bounds, reason = "the protocols are ours alone")]
 impl<P: Pipe> Piped<P> {
     /// The end of one process.
     pub(crate) fn with_setup(setup: &Setup) -> Self {
@@ -162,7 +157,7 @@ impl<P: Pipe> Piped<P> {
     }
 }
 
-impl<P: Pipe + Counted> Protocol for Piped<P> {
+impl<P: Pipe> Protocol for Piped<P> {
     const HEADER_BYTES: usize = P::HEADER_BYTES;
 
     fn new(agreed: &Agreed<'_>) -> Self {
