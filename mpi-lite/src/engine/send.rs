@@ -81,8 +81,7 @@ impl Lane {
         if !is_copied {
             envelope.flags = envelope.flags.with_serial(self.next_serial());
         }
-        let channel = envelope.channel();
-        let envelope = envelope.encode();
+        let (channel, envelope) = (envelope.channel(), envelope.encode());
         let token = Token(self.delivery.sends.insert(Sending {
             request,
             len,

@@ -10,14 +10,15 @@
 //! A process may have several streams to a peer. Messages on one of them arrive in their order.
 //! Messages on different ones are announced in the order in which they were sent, with one
 //! exception: [`Sink::may_overtake`]. So the rule of MPI 5.0, 3.5 (messages do not overtake each
-//! other) holds also for receives with `MPI_ANY_TAG`, and a stream whose packet was lost delays only
-//! receives that could match its message.
+//! other) holds also for receives with `MPI_ANY_TAG`, and a stream whose packet was lost delays
+//! only receives that could match its message.
 //!
 //! The carrier moves the bytes: it takes them from [`Streams::gather`] or [`Streams::take`], and
 //! gives received ones to [`Streams::feed`].
 
 #![expect(dead_code, reason = "the transport over TCP gathers and places")]
 
+mod incoming;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -27,13 +28,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
-pub(crate) use record::HEADER_BYTES;
-use record::{Header, Kind, NOBODY};
+use incoming::{Coming, Place};
+pub(crate) use incoming::{GARBLED, Garbled};
+use record::{HEADER_BYTES, Header, Kind, NOBODY};
 
 use super::sink::Event;
-use super::{Arrival, Incoming, Landing, Lost, Outbound, PeerId, Refusal, Sink, Token};
+use super::{Arrival, Lost, Outbound, PeerId, Refusal, Sink, Token};
 use crate::data::Area;
-use crate::memory::Span;
 use crate::slab::Slab;
 
 /// The greatest body, in bytes.
@@ -42,19 +43,9 @@ pub(crate) const BODY_LIMIT: u64 = 1 << 62;
 /// Data with gaps is packed in pieces of this many bytes, which stay in the caches.
 const STAGED_BYTES: usize = 1 << 16;
 
-/// Bodies from this length on are worth a read of their own.
-const PLACED_LEAST: u64 = 4096;
-
 /// The name of a stream in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ChannelId(pub(crate) u32);
-
-/// What came over a stream is no record: it cannot be read any further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Garbled;
-
-/// Why a peer is lost whose stream is garbled.
-pub(crate) const GARBLED: &str = "it has sent bytes that are no message";
 
 /// The streams of one process, and the messages on them.
 #[derive(Debug)]
@@ -124,28 +115,6 @@ struct Waiting {
     /// The body, if the receiver was asked for a place.
     body: Option<Area>,
     token: Token,
-}
-
-/// A message from another process that was announced and is not complete.
-#[derive(Debug)]
-struct Coming {
-    channel: ChannelId,
-    len: u64,
-    /// Bytes of the body that are here.
-    here: u64,
-    place: Place,
-    /// The sender's name for the message, if it waits for an answer.
-    answer: u32,
-}
-
-#[derive(Debug)]
-enum Place {
-    /// The body is with its sender, who has asked.
-    Asked,
-    /// The body goes here.
-    Into(Area),
-    /// The body is taken in until the message lands.
-    Kept(Vec<u8>),
 }
 
 impl Streams {
@@ -327,202 +296,6 @@ impl Streams {
         self.wrote(on, bytes);
     }
 
-    /// Takes bytes that have come, and reports messages to `sink`. Returns how many it has taken:
-    /// fewer if the sink wants no more, a message has to wait for an earlier one of another stream,
-    /// or a header is not complete. The carrier keeps the rest.
-    ///
-    /// # Errors
-    /// [`Garbled`]: the peer must be given up.
-    pub(crate) fn feed(
-        &mut self,
-        on: ChannelId,
-        bytes: &[u8],
-        sink: &mut impl Sink,
-    ) -> Result<usize, Garbled> {
-        let mut taken = 0;
-        loop {
-            taken += self.take_body(on, &bytes[taken..]);
-            if self.channel(on).body.is_some() {
-                return Ok(taken);
-            }
-            let Some((head, body)) = bytes[taken..].split_first_chunk::<HEADER_BYTES>() else {
-                return Ok(taken);
-            };
-            let header = Header::decode(head).ok_or(Garbled)?;
-            let bytes = match header.kind {
-                Kind::Short | Kind::Ask => match self.announce(on, &header, body, sink) {
-                    Some(bytes) => bytes,
-                    None => return Ok(taken),
-                },
-                _ => self.obey(on, &header).map(|()| 0)?,
-            };
-            taken += HEADER_BYTES + bytes;
-        }
-    }
-
-    /// Takes bytes of the body that comes on a stream.
-    fn take_body(&mut self, on: ChannelId, bytes: &[u8]) -> usize {
-        let Some((arrival, left)) = self.channel(on).body else {
-            return 0;
-        };
-        let bytes = &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
-        let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
-        match &mut coming.place {
-            Place::Into(area) => area.write(coming.here as usize, bytes),
-            Place::Kept(kept) => kept.extend_from_slice(bytes),
-            Place::Asked => {}
-        }
-        self.note_body(on, bytes.len());
-        bytes.len()
-    }
-
-    /// Notes that `bytes` more of the body that comes on a stream are in their place.
-    fn note_body(&mut self, on: ChannelId, bytes: usize) {
-        let Some((arrival, left)) = self.channel(on).body else {
-            return;
-        };
-        let left = left - bytes as u64;
-        self.channel_mut(on).body = (left > 0).then_some((arrival, left));
-        let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
-        coming.here += bytes as u64;
-        if left == 0 && matches!(coming.place, Place::Into(_)) {
-            self.arrivals.remove(arrival.0);
-            self.events.push_back(Event::Arrived(arrival));
-        }
-    }
-
-    /// The memory where the next bytes of a stream belong, if they are many and it is one run.
-    /// Nobody else writes there. The carrier then calls `placed`.
-    pub(crate) fn place(&self, on: ChannelId) -> Option<Span> {
-        let (arrival, left) = self.channel(on).body.filter(|it| it.1 >= PLACED_LEAST)?;
-        let coming = self.arrivals.get(arrival.0)?;
-        let Place::Into(area) = &coming.place else {
-            return None;
-        };
-        let place = area.span()?.part(coming.here as usize, left as usize);
-        (!place.is_empty()).then_some(place)
-    }
-
-    /// Notes that `bytes` bytes have come to where `place` said.
-    pub(crate) fn placed(&mut self, on: ChannelId, bytes: usize) {
-        self.note_body(on, bytes);
-    }
-
-    /// Reports a message to `sink`, and lands it. Returns the bytes of `body` that it has taken;
-    /// `None` if the message has to wait.
-    fn announce(
-        &mut self,
-        on: ChannelId,
-        header: &Header,
-        body: &[u8],
-        sink: &mut impl Sink,
-    ) -> Option<usize> {
-        // Names are free again once this is done.
-        self.tell(sink);
-        let from = self.channel(on).peer;
-        if !sink.wants_more() || !self.is_in_order(from, header, sink) {
-            return None;
-        }
-        let is_short = header.kind == Kind::Short;
-        let is_whole = is_short && body.len() as u64 >= header.len;
-        let arrival = Arrival(self.arrivals.insert(Coming {
-            channel: on,
-            len: header.len,
-            here: 0,
-            place: if is_short {
-                Place::Kept(Vec::new())
-            } else {
-                Place::Asked
-            },
-            answer: header.own,
-        }));
-        let landing = sink.arriving(Incoming {
-            arrival,
-            from,
-            envelope: header.envelope,
-            len: header.len,
-            is_whole,
-        });
-        let mut bytes = 0;
-        if is_whole {
-            bytes = header.len as usize;
-            self.settle(arrival, &body[..bytes], landing);
-        } else {
-            if is_short {
-                self.channel_mut(on).body = Some((arrival, header.len));
-            }
-            self.land(arrival, landing);
-        }
-        Some(bytes)
-    }
-
-    /// Lands a message that is here as a whole.
-    fn settle(&mut self, arrival: Arrival, body: &[u8], landing: Landing) {
-        let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
-        coming.here = coming.len;
-        match landing {
-            Landing::Into(area) => {
-                area.write(0, body);
-                self.finish(arrival);
-            }
-            Landing::Later => coming.place = Place::Kept(body.to_vec()),
-        }
-    }
-
-    /// Forgets a message that is complete, and answers its sender if that waits for it.
-    fn finish(&mut self, arrival: Arrival) {
-        let coming = self.arrivals.remove(arrival.0).expect(NAMED);
-        if coming.answer != NOBODY {
-            self.control(coming.channel, Kind::Matched, NOBODY, coming.answer);
-        }
-    }
-
-    /// Lands a message that was announced. Returns true if it is complete.
-    pub(crate) fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
-        let Landing::Into(area) = landing else {
-            return false;
-        };
-        // Its sender may be lost, and the engine not know it yet.
-        let Some(coming) = self.arrivals.get_mut(arrival.0) else {
-            return false;
-        };
-        let (channel, answer) = (coming.channel, coming.answer);
-        match core::mem::replace(&mut coming.place, Place::Into(area.clone())) {
-            Place::Asked => {
-                self.control(channel, Kind::Clear, arrival.0, answer);
-                return false;
-            }
-            Place::Kept(kept) => area.write(0, &*kept),
-            Place::Into(_) => unreachable!("the engine lands a message once"),
-        }
-        if coming.here == coming.len {
-            self.finish(arrival);
-            return true;
-        }
-        if core::mem::replace(&mut coming.answer, NOBODY) != NOBODY {
-            self.control(channel, Kind::Matched, NOBODY, answer);
-        }
-        false
-    }
-
-    /// Returns true if a message of `from` may be announced now, and notes that it is.
-    fn is_in_order(&mut self, from: PeerId, header: &Header, sink: &impl Sink) -> bool {
-        let peer = &mut self.peers[from.0 as usize];
-        if header.order != peer.announced {
-            let may_overtake = sink.may_overtake(from, &header.envelope);
-            if may_overtake {
-                peer.early.push(header.order);
-            }
-            return may_overtake;
-        }
-        peer.announced = peer.announced.wrapping_add(1);
-        while let Some(place) = peer.early.iter().position(|it| *it == peer.announced) {
-            peer.early.swap_remove(place);
-            peer.announced = peer.announced.wrapping_add(1);
-        }
-        true
-    }
-
     /// Does what a record without a message asks for, or begins the body that it announces.
     fn obey(&mut self, on: ChannelId, header: &Header) -> Result<(), Garbled> {
         let from = self.channel(on).peer;
@@ -679,9 +452,6 @@ impl Streams {
         self.channels.get_mut(on.0).expect(OPEN)
     }
 }
-
-/// Why an arrival has an entry.
-const NAMED: &str = "a message keeps its name until it is complete";
 
 /// Why a channel has an entry.
 const OPEN: &str = "a stream stays open as long as the job";

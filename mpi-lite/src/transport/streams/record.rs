@@ -9,13 +9,15 @@
 //!
 //! | kind | meaning | its own | receiver | order | len | body |
 //! |---|---|---|---|---|---|---|
-//! | `Short` | a message with its body | the sender's name for it, if it must be matched | - | yes | of the body | yes |
-//! | `Ask` | a long message, without its body | the sender's name for it | - | yes | of the body | no |
-//! | `Clear` | the body may come | the receiver's name for it | the sender's name | - | - | no |
-//! | `Long` | the body that was asked for | - | the receiver's name | - | of the body | yes |
-//! | `Matched` | the message has found its receive | - | the sender's name | - | - | no |
+//! | `Short` | a message with its body | name of the send [^1] | - | yes | of the body | yes |
+//! | `Ask` | a long message, without its body | name of the send | - | yes | of the body | no |
+//! | `Clear` | the body may come | name of the arrival | name of the send | - | - | no |
+//! | `Long` | the body that was asked for | - | name of the arrival | - | of the body | yes |
+//! | `Matched` | the message has found its receive | - | name of the send | - | - | no |
 //! | `Hold` | from now on ask before each body | - | - | - | - | no |
 //! | `Release` | short bodies may come again | - | - | - | - | no |
+//!
+//! [^1]: If it must be matched; else `NOBODY`.
 //!
 //! `order` numbers the messages to one receiver, over all streams to it. Source of the short and
 //! the long protocol: the thesis, 2.2 (LAM's request progression interface over TCP).

@@ -1,5 +1,7 @@
+//! Two ends with streams between them that a test carries.
+
 use super::*;
-use crate::transport::{ENVELOPE_BYTES, EnvelopeBytes};
+use crate::transport::{ENVELOPE_BYTES, EnvelopeBytes, Incoming, Landing};
 
 /// A sink that lands what arrives in memory of its own, or later.
 #[derive(Default)]

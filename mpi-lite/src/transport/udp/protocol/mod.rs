@@ -3,10 +3,10 @@
 
 pub(crate) mod gobackn;
 pub(crate) mod pipe;
-#[cfg(test)]
-pub(crate) mod pipe_tests;
 pub(crate) mod piped;
 pub(crate) mod rmpp;
+#[cfg(test)]
+mod tests;
 
 pub use gobackn::GoBackN;
 pub use piped::Piped;

@@ -36,15 +36,15 @@
 //!   Here a buffer of the receive ring is free again when the layer above takes the fragment.
 //! * A fragment is at most as long as the path carries, less the header. The paper's is 4096 bytes.
 //! * The sequence number has 8 bits in the paper (3.1), on a network that keeps the order. UDP may
-//!   double a packet and delay it. So 24 bits above these eight count how often they wrapped, and an
-//!   old packet is never taken for a new one.
+//!   double a packet and delay it. So 24 bits above these eight count how often they wrapped, and
+//!   an old packet is never taken for a new one.
 //! * A NACK marks a buffer only if it is INTRANSIT (3.4). Here packets go again at once, and are
 //!   INTRANSIT again before further NACKs come. So an answer repeats the attempt of its packet, and
 //!   marks nothing if the sender has gone back since. The same holds for row 6.
 //! * Row 6 of Table 1 says "ignore packet"; 3.4 adds that the buffer is marked for retransmission.
 //!   Here that goes back to the first unacknowledged packet, as 3.1 says of a lost ACK.
-//! * A NACK that names the first unacknowledged packet means "no buffer": all before it has arrived.
-//!   The paper does not say how long the transmission then stops. Here one packet goes again after
+//! * A NACK that names the first unacknowledged packet means "no buffer": all before it has
+//!   arrived. The paper does not say how long the transmission then stops. Here one packet goes again after
 //!   a timeout; the others follow when an ACK comes.
 //! * An answer makes a sender go back at once at most three times until an ACK is in its turn. Then
 //!   the timer decides.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::pipe::{Fragment, Notice, Pipe, Setup};
-use super::super::pipe_tests::{self as network, Faults, Network, setup};
+use super::super::tests::{self as network, Faults, Network, setup};
 use super::GoBackN;
 use super::packet::{HEADER_BYTES, Header, Kind};
 use super::peer::FIRST_NUMBER;
