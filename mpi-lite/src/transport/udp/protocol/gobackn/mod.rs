@@ -111,20 +111,14 @@ impl GoBackN {
         self.peers.get(of.0 as usize)?.as_deref()
     }
 
-    /// The state of a peer, made now if there was none; none if there is no such peer.
-    fn peer_mut(&mut self, of: PeerId) -> Option<&mut Peer> {
-        let place = self.peers.get_mut(of.0 as usize)?;
-        Some(place.get_or_insert_with(|| Box::new(Peer::new())))
-    }
-
-    /// The state of a peer in the queue or in the list of those that wait.
-    fn known(&mut self, peer: PeerId) -> &mut Peer {
-        self.peer_mut(peer).expect("it has state")
+    /// The state of a peer of this job, made now if there was none.
+    fn peer_mut(&mut self, of: PeerId) -> &mut Peer {
+        self.peers[of.0 as usize].get_or_insert_with(|| Box::new(Peer::new()))
     }
 
     /// Sorts a peer into the queue and the list, after its ring has changed.
     fn note_change(&mut self, of: PeerId) {
-        let peer = self.known(of);
+        let peer = self.peer_mut(of);
         let (is_due, is_waiting) = (peer.ring.is_due(), !peer.ring.is_empty());
         let joins_queue = is_due && !peer.is_queued;
         let (joins, leaves) = (
@@ -158,13 +152,13 @@ impl GoBackN {
     /// Handles the data packet of a peer by rows 1 to 3 of Table 1.
     fn handle_data(&mut self, from: PeerId, header: Header, fragment: &[u8]) {
         let has_buffer = self.received.has_buffer();
-        let expected = self.known(from).expected;
+        let expected = self.peer_mut(from).expected;
         let order = Order::of(header.number, expected);
         self.counters.data_received += 1;
         match table::action(header.kind, order, has_buffer) {
             Action::Accept => {
                 self.received.store(from, fragment);
-                self.known(from).expected = expected.wrapping_add(1);
+                self.peer_mut(from).expected = expected.wrapping_add(1);
                 self.answer(from, Kind::Ack, header);
             }
             Action::Acknowledge => {
@@ -185,7 +179,7 @@ impl GoBackN {
     /// Handles an ACK or NACK of a peer by rows 4 to 7 of Table 1.
     fn handle_answer(&mut self, from: PeerId, header: Header, now: Instant) {
         let times = self.times;
-        let peer = self.known(from);
+        let peer = self.peer_mut(from);
         let first = peer.ring.first();
         let order = Order::of(header.number, first);
         match table::action(header.kind, order, true) {
@@ -223,7 +217,7 @@ impl GoBackN {
     ) -> bool {
         let times = self.times;
         let (mut sent, mut repeated) = (0, 0);
-        let peer = self.known(to);
+        let peer = self.peer_mut(to);
         while let Some(is_repetition) = peer.ring.send(|packet| send(to, packet)) {
             peer.note_sent(is_repetition, now, &times);
             sent += 1;
@@ -238,7 +232,7 @@ impl GoBackN {
 
     /// Gives up a peer and all that has to do with it.
     fn lose(&mut self, lost: PeerId) {
-        self.known(lost).lose();
+        self.peer_mut(lost).lose();
         self.note_change(lost);
         self.received.drop_all(lost);
         self.answers.retain(|(to, _)| *to != lost);
@@ -287,7 +281,7 @@ impl Pipe for GoBackN {
 
     fn push(&mut self, to: PeerId, channel: u32, now: Instant, fill: impl FnOnce(&mut Vec<u8>)) {
         assert!(self.has_room(to, channel), "the caller asks has_room first");
-        let peer = self.known(to);
+        let peer = self.peer_mut(to);
         peer.begin(now);
         let bytes = peer.ring.store(fill);
         assert!(
@@ -326,7 +320,7 @@ impl Pipe for GoBackN {
             self.counters.malformed += 1;
             return;
         };
-        self.known(from).hear(now);
+        self.peer_mut(from).hear(now);
         match header.kind {
             Kind::Data => self.handle_data(from, header, fragment),
             Kind::Ack | Kind::Nack => self.handle_answer(from, header, now),
@@ -363,7 +357,7 @@ impl Pipe for GoBackN {
         let lateness = now.since(first);
         let has_slept = times.lost_after.is_some_and(|most| lateness > most / 2);
         for id in self.waiting.clone() {
-            let peer = self.known(id);
+            let peer = self.peer_mut(id);
             if has_slept {
                 peer.restart_silence(now);
             }
