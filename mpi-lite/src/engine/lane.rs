@@ -340,7 +340,7 @@ impl Lane {
         }
         Counters {
             messages,
-            transports: Tallies::of(&self.links),
+            transports: self.links.tallies(),
         }
     }
 

@@ -4,48 +4,16 @@ use std::os::fd::BorrowedFd;
 
 #[cfg(feature = "sim")]
 use super::sim::Sim;
+use super::tallies::Counts;
 #[cfg(feature = "sim")]
 use super::tap::Tap;
 use super::udp::{self, Piped};
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, PeerId, Progress, Refusal,
-    Shm, Sink, Transport, Udp,
+    Shm, Sink, Tallies, Transport, Udp,
 };
 use crate::clock::Instant;
-use crate::counters::{Datagrams, GoBackN, Rows, Shared};
 use crate::memory::Span;
-
-/// What the transports of a process have counted. A transport that it does not use has counted
-/// nothing, so that the rows are the same for all processes.
-#[derive(Clone, Debug, Default)]
-pub struct Tallies {
-    pub(super) shm: Shared,
-    pub(super) rmpp: rmpp_core::Counters,
-    pub(super) gobackn: GoBackN,
-    pub(super) udp: Datagrams,
-}
-
-impl Tallies {
-    /// What `links` have counted.
-    #[must_use]
-    pub fn of(links: &[Link]) -> Self {
-        let mut tallies = Self::default();
-        for link in links {
-            link.count(&mut tallies);
-        }
-        tallies
-    }
-
-    /// All counters, always as many rows and in the same order.
-    #[must_use]
-    pub fn rows(&self) -> Rows {
-        let mut rows = self.shm.rows();
-        rows.extend(self.rmpp.rows());
-        rows.extend(self.gobackn.rows());
-        rows.extend(self.udp.rows());
-        rows
-    }
-}
 
 /// Defines [`Link`], and a macro that does the same with each of them.
 macro_rules! links {
@@ -89,9 +57,8 @@ links! { $
     Tap(Box<Tap<Link>>) is "Another one whose events a test records.";
 }
 
-impl Link {
-    /// Adds to `tallies` what it has counted.
-    pub(super) fn count(&self, tallies: &mut Tallies) {
+impl Counts for Link {
+    fn count(&self, tallies: &mut Tallies) {
         each!(self, link => link.count(tallies));
     }
 }

@@ -2,7 +2,8 @@
 
 use core::ops::{Deref, DerefMut};
 
-use super::{Link, Transport};
+use super::tallies::Counts;
+use super::{Link, Tallies, Transport};
 
 /// The links of a process. The first one leads to the process itself. One may lead to the ranks of
 /// its node, through memory, and one to all others.
@@ -44,6 +45,16 @@ impl Links {
     #[must_use]
     pub fn others(&self) -> usize {
         self.list.len() - 1
+    }
+
+    /// What all of them have counted.
+    #[must_use]
+    pub fn tallies(&self) -> Tallies {
+        let mut tallies = Tallies::default();
+        for link in &self.list {
+            link.count(&mut tallies);
+        }
+        tallies
     }
 
     /// Returns true if a link leads to other nodes.

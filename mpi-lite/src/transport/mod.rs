@@ -22,6 +22,7 @@ pub mod shm;
 pub mod sim;
 mod sink;
 mod streams;
+mod tallies;
 #[cfg(feature = "sim")]
 pub mod tap;
 #[cfg(test)]
@@ -30,7 +31,7 @@ mod tests;
 pub mod udp;
 
 pub use contract::{Capabilities, Progress, Transport};
-pub use link::{Link, Tallies};
+pub use link::Link;
 pub use links::Links;
 pub use loopback::Loopback;
 pub use message::{Arrival, ENVELOPE_BYTES, EnvelopeBytes, Outbound, Refusal, Token};
@@ -39,6 +40,7 @@ pub use shm::Shm;
 #[cfg(test)]
 use sink::told;
 pub use sink::{Incoming, Landing, Lost, Sink, Unheard};
+pub use tallies::Tallies;
 pub use udp::Udp;
 
 pub use crate::ids::PeerId;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::tallies::Counts;
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Lost, Outbound, PeerId, Progress,
-    Refusal, Sink, Token, Transport, Unheard,
+    Refusal, Sink, Tallies, Token, Transport, Unheard,
 };
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -51,9 +52,9 @@ impl<L: Transport> Tap<L> {
     }
 }
 
-impl Tap<super::Link> {
+impl<L: Counts> Tap<L> {
     /// Adds to `tallies` what the link has counted.
-    pub(super) fn count(&self, tallies: &mut super::Tallies) {
+    pub(super) fn count(&self, tallies: &mut Tallies) {
         self.link.count(tallies);
     }
 }

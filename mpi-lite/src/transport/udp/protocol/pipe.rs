@@ -85,8 +85,8 @@ pub(crate) trait Pipe {
     /// and at most `fragment_bytes`. Call it only if `has_room` returns true.
     fn push(&mut self, to: PeerId, channel: u32, now: Instant, fill: impl FnOnce(&mut Vec<u8>));
 
-    /// Hands out packets that are due, as long as `send` returns true. Returns true if there may be
-    /// more.
+    /// Hands out packets that are due. `send` returns false if it has not taken the packet: then
+    /// the call ends. Returns true if there may be more.
     fn transmit(&mut self, now: Instant, send: impl FnMut(PeerId, &[u8]) -> bool) -> bool;
 
     /// Handles a packet that `from` has sent. A bad one is counted and dropped.

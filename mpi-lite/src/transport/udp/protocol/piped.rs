@@ -194,14 +194,16 @@ impl<P: Pipe> Protocol for Piped<P> {
     fn transmit(
         &mut self,
         now: Instant,
-        _room: u32,
+        mut room: u32,
         mut send: impl FnMut(&Parcel<'_, [u8]>) -> u32,
     ) -> bool {
-        let mut room = 1;
         loop {
             self.write(now);
             let mut has_sent = false;
             self.pipe.transmit(now, |to, packet| {
+                if room == 0 {
+                    return false;
+                }
                 has_sent = true;
                 room = send(&Parcel {
                     to,
@@ -210,7 +212,7 @@ impl<P: Pipe> Protocol for Piped<P> {
                     envelope: &[],
                     body: Part::EMPTY,
                 });
-                room > 0
+                true
             });
             if room == 0 || !has_sent {
                 return room == 0;

@@ -44,8 +44,8 @@
 //! * Row 6 of Table 1 says "ignore packet"; 3.4 adds that the buffer is marked for retransmission.
 //!   Here that goes back to the first unacknowledged packet, as 3.1 says of a lost ACK.
 //! * A NACK that names the first unacknowledged packet means "no buffer": all before it has
-//!   arrived. The paper does not say how long the transmission then stops. Here one packet goes again after
-//!   a timeout; the others follow when an ACK comes.
+//!   arrived. The paper does not say how long the transmission then stops. Here one packet goes
+//!   again after a timeout; the others follow when an ACK comes.
 //! * An answer makes a sender go back at once at most three times until an ACK is in its turn. Then
 //!   the timer decides.
 //! * The paper does not say how long a timeout is. Here it is `min_timeout`, doubled after each one
