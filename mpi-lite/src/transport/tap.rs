@@ -52,6 +52,7 @@ impl<L: Transport> Tap<L> {
     }
 }
 
+#[expect(private_bounds, reason = "a link alone counts")]
 impl<L: Counts> Tap<L> {
     /// Adds to `tallies` what the link has counted.
     pub(super) fn count(&self, tallies: &mut Tallies) {

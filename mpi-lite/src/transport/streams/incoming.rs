@@ -1,43 +1,14 @@
 //! Messages on their way in.
 
+use super::coming::{Coming, Garbled, Place};
 use super::record::{HEADER_BYTES, Header, Kind, NOBODY};
 use super::{ChannelId, Streams};
-use crate::data::Area;
 use crate::memory::Span;
 use crate::transport::sink::Event;
 use crate::transport::{Arrival, Incoming, Landing, PeerId, Sink};
 
 /// Bodies from this length on are worth a read of their own.
 const PLACED_LEAST: u64 = 4096;
-
-/// What came over a stream is no record: it cannot be read any further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Garbled;
-
-/// Why a peer is lost whose stream is garbled.
-pub(crate) const GARBLED: &str = "it has sent bytes that are no message";
-
-/// A message from another process that was announced and is not complete.
-#[derive(Debug)]
-pub(super) struct Coming {
-    pub(super) channel: ChannelId,
-    pub(super) len: u64,
-    /// Bytes of the body that are here.
-    pub(super) here: u64,
-    pub(super) place: Place,
-    /// The sender's name for the message, if it waits for an answer.
-    pub(super) answer: u32,
-}
-
-#[derive(Debug)]
-pub(super) enum Place {
-    /// The body is with its sender, who has asked.
-    Asked,
-    /// The body goes here.
-    Into(Area),
-    /// The body is taken in until the message lands.
-    Kept(Vec<u8>),
-}
 
 /// Why an arrival has an entry.
 const NAMED: &str = "a message keeps its name until it is complete";

@@ -18,6 +18,8 @@
 
 #![expect(dead_code, reason = "the transport over TCP gathers and places")]
 
+mod channel;
+mod coming;
 mod incoming;
 mod record;
 #[cfg(test)]
@@ -28,8 +30,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
-use incoming::{Coming, Place};
-pub(crate) use incoming::{GARBLED, Garbled};
+pub(crate) use channel::ChannelId;
+use channel::{Channel, Record};
+use coming::{Coming, Place};
+pub(crate) use coming::{GARBLED, Garbled};
 use record::{HEADER_BYTES, Header, Kind, NOBODY};
 
 use super::sink::Event;
@@ -39,13 +43,6 @@ use crate::slab::Slab;
 
 /// The greatest body, in bytes.
 pub(crate) const BODY_LIMIT: u64 = 1 << 62;
-
-/// Data with gaps is packed in pieces of this many bytes, which stay in the caches.
-const STAGED_BYTES: usize = 1 << 16;
-
-/// The name of a stream in both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ChannelId(pub(crate) u32);
 
 /// The streams of one process, and the messages on them.
 #[derive(Debug)]
@@ -77,35 +74,6 @@ struct Peer {
     /// It wants to be asked before each body.
     holds: bool,
     is_lost: bool,
-}
-
-#[derive(Debug)]
-struct Channel {
-    peer: PeerId,
-    key: u32,
-    queue: VecDeque<Record>,
-    /// Bytes of the first record that the carrier has taken.
-    taken: u64,
-    /// Packed bytes of the first record's body, if that has gaps, and which they are.
-    staged: Vec<u8>,
-    staged_at: u64,
-    /// The message whose body comes, and the bytes of it that are missing.
-    body: Option<(Arrival, u64)>,
-}
-
-/// Something to be written.
-#[derive(Debug)]
-struct Record {
-    header: [u8; HEADER_BYTES],
-    body: Area,
-    /// The send that is finished once it is written.
-    token: Option<Token>,
-}
-
-impl Record {
-    fn len(&self) -> u64 {
-        HEADER_BYTES as u64 + self.body.len()
-    }
 }
 
 /// A message to another process that waits for an answer.
@@ -462,50 +430,4 @@ fn extract<T>(table: &mut Slab<T>, is_one: impl Fn(&T) -> bool) -> Vec<(u32, T)>
     let names: Vec<_> = names.map(|(name, _)| name).collect();
     let take = |name| table.remove(name).map(|thing| (name, thing));
     names.into_iter().filter_map(take).collect()
-}
-
-impl Channel {
-    /// Packs the next bytes of the first record's body, if that has gaps.
-    fn stage(&mut self) {
-        let Some(record) = self.queue.front().filter(|record| !record.is_plain()) else {
-            return;
-        };
-        let at = self.taken.saturating_sub(HEADER_BYTES as u64);
-        let is_staged = at >= self.staged_at && at < self.staged_at + self.staged.len() as u64;
-        if !is_staged {
-            self.staged.clear();
-            self.staged_at = at;
-            let bytes = (record.body.len() - at).min(STAGED_BYTES as u64) as usize;
-            record
-                .body
-                .part(at as usize, bytes)
-                .append_to(&mut self.staged);
-        }
-    }
-}
-
-impl Record {
-    /// Returns true if the body is one run of bytes.
-    fn is_plain(&self) -> bool {
-        self.body.io_slice().is_some()
-    }
-
-    /// The bytes from `taken` on: of the header, and of the body, or as many as are staged.
-    fn slices<'a>(&'a self, taken: usize, channel: &'a Channel) -> [IoSlice<'a>; 2] {
-        let head = IoSlice::new(self.header.get(taken..).unwrap_or(&[]));
-        let at = taken.saturating_sub(HEADER_BYTES);
-        let body = match self.body.io_slice() {
-            Some(mut body) => {
-                body.advance(at);
-                body
-            }
-            // Only the first record of a queue is staged.
-            None if at >= channel.staged_at as usize => {
-                let from = at - channel.staged_at as usize;
-                IoSlice::new(channel.staged.get(from..).unwrap_or(&[]))
-            }
-            None => IoSlice::new(&[]),
-        };
-        [head, body]
-    }
 }

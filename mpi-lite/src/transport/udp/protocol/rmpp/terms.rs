@@ -5,7 +5,7 @@ use std::time::Duration;
 use rmpp_core::{Caps, Config};
 
 use super::super::super::Card;
-use super::Agreed;
+use super::super::Agreed;
 use crate::config::Acks;
 
 /// How many messages may wait for their acknowledgement, where they share datagrams: a quarter of
