@@ -9,10 +9,10 @@ use super::tap::Tap;
 use super::udp::{self, Piped};
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, PeerId, Progress, Refusal,
-    Shm, Sink, Transport, Udp,
+    Shm, Sink, Tcp, Transport, Udp,
 };
 use crate::clock::Instant;
-use crate::counters::{Datagrams, GoBackN, Rows, Shared};
+use crate::counters::{Connections, Datagrams, GoBackN, Rows, Shared};
 use crate::memory::Span;
 
 /// What the transports of a process have counted. A transport that it does not use has counted
@@ -23,6 +23,7 @@ pub struct Tallies {
     pub(super) rmpp: rmpp_core::Counters,
     pub(super) gobackn: GoBackN,
     pub(super) udp: Datagrams,
+    pub(super) tcp: Connections,
 }
 
 impl Tallies {
@@ -43,6 +44,7 @@ impl Tallies {
         rows.extend(self.rmpp.rows());
         rows.extend(self.gobackn.rows());
         rows.extend(self.udp.rows());
+        rows.extend(self.tcp.rows());
         rows
     }
 }
@@ -81,6 +83,7 @@ links! { $
     Shm(Shm) is "Memory that the ranks of a node share.";
     Udp(Udp) is "RMPP over UDP.";
     GoBackN(Udp<Piped<udp::GoBackN>>) is "ParaStation2's protocol over UDP.";
+    Tcp(Tcp) is "TCP.";
     #[cfg(feature = "sim")]
     Sim(Sim) is "RMPP over a simulated network.";
     #[cfg(feature = "sim")]

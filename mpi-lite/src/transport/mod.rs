@@ -24,6 +24,7 @@ mod sink;
 mod streams;
 #[cfg(feature = "sim")]
 pub mod tap;
+pub mod tcp;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
@@ -39,6 +40,7 @@ pub use shm::Shm;
 #[cfg(test)]
 use sink::told;
 pub use sink::{Incoming, Landing, Lost, Sink, Unheard};
+pub use tcp::Tcp;
 pub use udp::Udp;
 
 pub use crate::ids::PeerId;

@@ -439,6 +439,21 @@ impl Streams {
         })));
     }
 
+    /// Returns true if nothing is on its way to or from `peer`.
+    pub(crate) fn is_idle(&self, peer: PeerId) -> bool {
+        let channels = &self.peers[peer.0 as usize].channels;
+        let is_its = |on: &ChannelId| channels.contains(on);
+        channels.iter().all(|&on| !self.has_output(on))
+            && !self
+                .sends
+                .iter()
+                .any(|(_, waiting)| is_its(&waiting.channel))
+            && !self
+                .arrivals
+                .iter()
+                .any(|(_, coming)| is_its(&coming.channel) && coming.here < coming.len)
+    }
+
     /// Returns true if all messages are with their carriers, and none waits for an answer.
     pub(crate) fn is_quiet(&self) -> bool {
         self.queued == 0 && self.sends.is_empty()
