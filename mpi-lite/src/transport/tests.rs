@@ -136,6 +136,17 @@ fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
     (rig, cards)
 }
 
+/// Two ranks with connections between them.
+fn tcp(sharing: tcp::Sharing) -> Rig {
+    let links = tcp::tests::network(2, sharing).into_iter().map(Link::Tcp);
+    Rig {
+        links: links.collect(),
+        clock: Clock::start(),
+        #[cfg(feature = "sim")]
+        air: None,
+    }
+}
+
 /// Two ranks that share memory, though both are this process.
 fn shared(copies_across: bool) -> Rig {
     let links = shm::tests::local_peers(2, copies_across)
@@ -176,6 +187,8 @@ fn rigs() -> Vec<(&'static str, Rig)> {
         ("loopback", loopback()),
         ("shared memory", shared(true)),
         ("shared memory, all through the ring", shared(false)),
+        ("tcp", tcp(tcp::Sharing::Pair)),
+        ("tcp-trc", tcp(tcp::Sharing::Channel)),
         ("udp", udp(|_| {})),
         ("udp, packets of 1000 bytes", udp(small)),
         (

@@ -30,7 +30,7 @@ mod proof;
 mod socket;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
-mod tests;
+pub(super) mod tests;
 mod unacked;
 mod words;
 

@@ -151,7 +151,7 @@ impl Tcp {
     }
 
     /// Connections that have not proved themselves.
-    fn unproven(&self) -> usize {
+    pub(super) fn unproven(&self) -> usize {
         self.doors
             .iter()
             .filter(|(_, door)| door.line().is_none())
