@@ -241,7 +241,9 @@ impl Tcp {
                 Verdict::Crossed
             }
             Some(State::Opening(_)) => Verdict::Accepted,
-            Some(State::Open(_) | State::Closed(_)) => return self.refuse(index),
+            // Its own connection was taken before this one came.
+            Some(State::Open(_)) => Verdict::Crossed,
+            Some(State::Closed(_)) => return self.refuse(index),
         };
         let Some(door) = self.remove_door(index) else {
             return;
