@@ -16,8 +16,6 @@
 //! The carrier moves the bytes: it takes them from [`Streams::gather`] or [`Streams::take`], and
 //! gives received ones to [`Streams::feed`].
 
-#![expect(dead_code, reason = "the transport over TCP gathers and places")]
-
 mod incoming;
 mod record;
 #[cfg(test)]

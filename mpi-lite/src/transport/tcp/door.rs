@@ -54,7 +54,7 @@ pub(super) enum Step {
 pub(super) struct Pass {
     pub(super) me: PeerId,
     pub(super) peer: PeerId,
-    pub(super) key: u64,
+    pub(super) key: u32,
     pub(super) nonce: Nonce,
 }
 

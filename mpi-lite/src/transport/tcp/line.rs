@@ -29,7 +29,7 @@ const CROSSING: Duration = Duration::from_secs(1);
 pub(super) struct Line {
     pub(super) peer: PeerId,
     /// The channel key.
-    pub(super) key: u64,
+    pub(super) key: u32,
     pub(super) stream: ChannelId,
     pub(super) state: State,
     /// Bytes that have come and that the stream has not taken.

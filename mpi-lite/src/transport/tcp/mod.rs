@@ -51,7 +51,7 @@ use proof::{KEY_BYTES, Prover};
 use super::streams::{BODY_LIMIT, Streams};
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Incoming, Landing, Lost, Outbound, PeerId, Progress,
-    Refusal, Sink, Token, Transport, Unheard,
+    Refusal, Sink, Tallies, Token, Transport, Unheard,
 };
 use crate::clock::{Clock, Instant};
 use crate::config::{Secure, Settings};
@@ -208,7 +208,7 @@ pub struct Tcp {
     lines: Vec<Line>,
     open_lines: usize,
     /// The lines by peer and channel key.
-    by_name: BTreeMap<(PeerId, u64), u32>,
+    by_name: BTreeMap<(PeerId, u32), u32>,
     /// Lines without a connection.
     opening: Vec<u32>,
     /// Lines that may have something to write.
@@ -230,6 +230,11 @@ impl Tcp {
     #[must_use]
     pub fn counters(&self) -> Connections {
         self.counters.clone()
+    }
+
+    /// Adds to `tallies` what it has counted.
+    pub(super) fn count(&self, tallies: &mut Tallies) {
+        tallies.tcp = self.counters();
     }
 
     /// Delivers what is here. Returns false if the sink wants no more.
@@ -302,7 +307,7 @@ impl Transport for Tcp {
     #[inline]
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         let key = if self.is_per_channel {
-            channel_of(&message)
+            message.channel
         } else {
             0
         };
@@ -318,6 +323,8 @@ impl Transport for Tcp {
         }
         self.streams
             .send(self.lines[index as usize].stream, message)?;
+        self.list_begun();
+        Ok(())?;
         self.list(index);
         Ok(())
     }
@@ -329,7 +336,6 @@ impl Transport for Tcp {
 
     fn land(&mut self, arrival: Arrival, landing: Landing) -> bool {
         let is_complete = self.streams.land(arrival, landing);
-        self.list_all();
         self.write_all();
         is_complete
     }
@@ -371,7 +377,7 @@ impl Transport for Tcp {
 
     fn push_back(&mut self, away: bool) {
         self.streams.push_back(away);
-        self.list_all();
+        self.list_begun();
     }
 
     fn is_quiet(&self) -> bool {
@@ -385,11 +391,6 @@ impl Transport for Tcp {
         self.has_unacked.set(self.lines.iter().any(has_unacked));
         !self.has_unacked.get()
     }
-}
-
-/// The channel key of a message.
-fn channel_of(_message: &Outbound<'_>) -> u64 {
-    0
 }
 
 /// A sink that remembers whether it was called.

@@ -32,12 +32,12 @@ impl Tcp {
         }
     }
 
-    /// As `list`, for all lines that have something.
-    pub(super) fn list_all(&mut self) {
-        for index in 0..self.lines.len() {
-            if self.streams.has_output(self.lines[index].stream) {
-                self.list(index as u32);
-            }
+    /// As `list`, for lines whose streams got something to write. A line has the index of its
+    /// stream.
+    #[inline]
+    pub(super) fn list_begun(&mut self) {
+        while let Some(stream) = self.streams.next_begun() {
+            self.list(stream.0);
         }
     }
 
@@ -45,6 +45,7 @@ impl Tcp {
     #[inline]
     pub(super) fn write_all(&mut self) -> bool {
         let mut has_moved = false;
+        self.list_begun();
         // Those that have more than their share come again, in the next turn.
         for _ in 0..self.listed.len() {
             let Some(index) = self.listed.pop_front() else {
@@ -217,9 +218,6 @@ impl Tcp {
         if line.rest.bytes().len() >= HEADER_BYTES && !line.is_held {
             line.is_held = true;
             self.held.push(index);
-        }
-        if self.streams.has_output(line.stream) {
-            self.list(index);
         }
     }
 

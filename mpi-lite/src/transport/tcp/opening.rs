@@ -31,7 +31,7 @@ const FULL_PAUSE: Duration = Duration::from_millis(100);
 impl Tcp {
     /// The line of a channel to a peer; a new one begins to connect.
     #[inline]
-    pub(super) fn line_to(&mut self, peer: PeerId, key: u64) -> u32 {
+    pub(super) fn line_to(&mut self, peer: PeerId, key: u32) -> u32 {
         match self.by_name.get(&(peer, key)) {
             Some(&index) => index,
             None => {
@@ -44,20 +44,19 @@ impl Tcp {
         }
     }
 
-    fn new_line(&mut self, peer: PeerId, key: u64, now: Instant) -> u32 {
+    fn new_line(&mut self, peer: PeerId, key: u32, now: Instant) -> u32 {
         let index = u32::try_from(self.lines.len()).expect("fewer than descriptors");
         self.lines.push(Line {
             peer,
             key,
-            stream: self.streams.open(peer),
+            stream: self.streams.channel_to(peer, key),
             state: State::Opening(Opening::new(now)),
             rest: Rest::default(),
             is_listed: false,
             is_held: false,
         });
+        debug_assert_eq!(self.lines[index as usize].stream.0, index);
         self.by_name.insert((peer, key), index);
-        // A new stream may begin with something for the peer.
-        self.list(index);
         index
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  acceptor -> connector   Challenge: magic (8), nonce A (32)
-//!  connector -> acceptor   Claim: rank (4), channel (8), nonce C (32), MAC (32)
+//!  connector -> acceptor   Claim: rank (4), channel (4), nonce C (32), MAC (32)
 //!  acceptor -> connector   Verdict: 1 or 2 (1), MAC (32)                        big endian
 //! ```
 //!
@@ -27,7 +27,7 @@ const MAC_BYTES: usize = 32;
 
 /// Bytes of the messages.
 pub(super) const CHALLENGE_BYTES: usize = MAGIC.len() + NONCE_BYTES;
-pub(super) const CLAIM_BYTES: usize = 4 + 8 + NONCE_BYTES + MAC_BYTES;
+pub(super) const CLAIM_BYTES: usize = 4 + 4 + NONCE_BYTES + MAC_BYTES;
 pub(super) const VERDICT_BYTES: usize = 1 + MAC_BYTES;
 
 const NONCE_BYTES: usize = 32;
@@ -93,7 +93,7 @@ pub(super) struct Claim {
     pub(super) connector: PeerId,
     pub(super) acceptor: PeerId,
     /// The channel key; see [`Outbound`](crate::transport::Outbound).
-    pub(super) key: u64,
+    pub(super) key: u32,
     pub(super) challenge: Nonce,
     pub(super) answer: Nonce,
 }
@@ -140,10 +140,10 @@ impl Prover {
     pub(super) fn claim(&self, claim: &Claim) -> [u8; CLAIM_BYTES] {
         let mut bytes = [0; CLAIM_BYTES];
         bytes[..4].copy_from_slice(&claim.connector.0.to_be_bytes());
-        bytes[4..12].copy_from_slice(&claim.key.to_be_bytes());
-        bytes[12..12 + NONCE_BYTES].copy_from_slice(&claim.answer);
+        bytes[4..8].copy_from_slice(&claim.key.to_be_bytes());
+        bytes[8..8 + NONCE_BYTES].copy_from_slice(&claim.answer);
         let mac = hmac::sign(&self.key, &covered(claim, CLAIMS));
-        bytes[12 + NONCE_BYTES..].copy_from_slice(mac.as_ref());
+        bytes[8 + NONCE_BYTES..].copy_from_slice(mac.as_ref());
         bytes
     }
 
@@ -161,7 +161,7 @@ impl Prover {
         let claim = Claim {
             connector: PeerId(u32::from_be_bytes(*connector)),
             acceptor,
-            key: u64::from_be_bytes(*key),
+            key: u32::from_be_bytes(*key),
             challenge: *challenge,
             answer: *answer,
         };
@@ -191,13 +191,13 @@ impl Prover {
 const CLAIMS: u8 = 0;
 
 /// The bytes that a MAC covers.
-fn covered(claim: &Claim, says: u8) -> [u8; 1 + 4 + 4 + 8 + 2 * NONCE_BYTES] {
-    let mut bytes = [says; 1 + 4 + 4 + 8 + 2 * NONCE_BYTES];
+fn covered(claim: &Claim, says: u8) -> [u8; 1 + 4 + 4 + 4 + 2 * NONCE_BYTES] {
+    let mut bytes = [says; 1 + 4 + 4 + 4 + 2 * NONCE_BYTES];
     bytes[1..5].copy_from_slice(&claim.connector.0.to_be_bytes());
     bytes[5..9].copy_from_slice(&claim.acceptor.0.to_be_bytes());
-    bytes[9..17].copy_from_slice(&claim.key.to_be_bytes());
-    bytes[17..][..NONCE_BYTES].copy_from_slice(&claim.challenge);
-    bytes[17 + NONCE_BYTES..].copy_from_slice(&claim.answer);
+    bytes[9..13].copy_from_slice(&claim.key.to_be_bytes());
+    bytes[13..][..NONCE_BYTES].copy_from_slice(&claim.challenge);
+    bytes[13 + NONCE_BYTES..].copy_from_slice(&claim.answer);
     bytes
 }
 
@@ -221,7 +221,7 @@ mod tests {
     const CLAIM: Claim = Claim {
         connector: PeerId(1),
         acceptor: PeerId(0),
-        key: 0x0102_0304_0506_0708,
+        key: 0x0102_0304,
         challenge: [3; NONCE_BYTES],
         answer: [4; NONCE_BYTES],
     };

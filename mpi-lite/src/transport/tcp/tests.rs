@@ -84,6 +84,7 @@ impl World {
         let message = Outbound {
             envelope: &envelope,
             body: Span::of(body).into(),
+            channel: number.into(),
             token: Token(number.into()),
             is_awaited: false,
             needs_match: false,
@@ -163,8 +164,12 @@ fn messages_of_all_lengths_arrive_intact_both_ways_and_all_is_quiet_then() {
         let sum = |count: fn(&Connections) -> u64| -> u64 {
             world.links.iter().map(|link| count(&link.counters)).sum()
         };
-        assert_eq!(sum(|it| it.made), 3);
-        assert_eq!(sum(|it| it.accepted), 3);
+        let channels = match sharing {
+            Sharing::Pair => 1,
+            Sharing::Channel => LENGTHS.len() as u64,
+        };
+        assert_eq!(sum(|it| it.made), 3 * channels);
+        assert_eq!(sum(|it| it.accepted), 3 * channels);
         assert_eq!(sum(|it| it.refused), 0);
     }
 }
@@ -200,6 +205,21 @@ fn of_two_connections_made_at_once_one_stays_and_the_order_too() {
         assert_eq!(made, 1, "pattern {pattern}");
         assert_eq!(world.refused() + world.links[1].counters.refused, 0);
     }
+}
+
+#[test]
+fn messages_on_different_connections_are_announced_in_the_order_of_sending() {
+    let mut world = World::of(network(2, Sharing::Channel));
+    let mut bodies: Vec<_> = (0..40).map(|number| body(number, 10)).collect();
+    for (number, out) in (0..).zip(&mut bodies) {
+        world.send(0, 1, number, out);
+        world.turn();
+    }
+    world.run(|world| world.ears[1].arrived.len() == 40);
+    let numbers = world.ears[1].arrived.iter().map(|it| it.1);
+    assert!(numbers.eq(0..40));
+    assert_eq!(world.links[0].open_lines, 40);
+    world.run(World::is_quiet);
 }
 
 #[test]
@@ -311,6 +331,7 @@ fn a_peer_that_leaves_in_order_is_lost_only_for_later_messages() {
     let message = Outbound {
         envelope: &envelope,
         body: Span::EMPTY.into(),
+        channel: 0,
         token: Token(7),
         is_awaited: false,
         needs_match: false,
