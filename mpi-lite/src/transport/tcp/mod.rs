@@ -324,8 +324,6 @@ impl Transport for Tcp {
         self.streams
             .send(self.lines[index as usize].stream, message)?;
         self.list_begun();
-        Ok(())?;
-        self.list(index);
         Ok(())
     }
 
