@@ -28,7 +28,8 @@ use std::net::SocketAddr;
 
 use incoming::{Coming, Place};
 pub(crate) use incoming::{GARBLED, Garbled};
-use record::{HEADER_BYTES, Header, Kind, NOBODY};
+pub(crate) use record::HEADER_BYTES;
+use record::{Header, Kind, NOBODY};
 
 use super::sink::Event;
 use super::{Arrival, Lost, Outbound, PeerId, Refusal, Sink, Token};
