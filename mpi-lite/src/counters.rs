@@ -120,6 +120,30 @@ rmpp_core::tally! {
     }
 }
 
+rmpp_core::tally! {
+    /// What the transport over TCP counts.
+    pub struct Connections ["tcp"] {
+        /// Connections that this rank has made.
+        pub made: u64,
+        /// Connections that it has accepted.
+        pub accepted: u64,
+        /// Connections closed because they did not prove that they know the job's key.
+        pub refused: u64,
+        /// Bytes given to the system, headers included.
+        pub bytes_sent: Bytes,
+        /// Bytes received, headers included.
+        pub bytes_received: Bytes,
+        /// System calls that sent bytes.
+        pub write_calls: u64,
+        /// System calls that asked a connection for bytes.
+        pub read_calls: u64,
+        /// Times that the system had no room for more bytes of a connection.
+        pub full: u64,
+        /// System calls that asked which connections are ready.
+        pub polls: u64,
+    }
+}
+
 const HEAD: &str = "\
 # Counters
 

@@ -10,7 +10,7 @@ use super::tap::Tap;
 use super::udp::{self, Piped};
 use super::{
     Arrival, Capabilities, EnvelopeBytes, Landing, Loopback, Outbound, PeerId, Progress, Refusal,
-    Shm, Sink, Tallies, Transport, Udp,
+    Shm, Sink, Tallies, Tcp, Transport, Udp,
 };
 use crate::clock::Instant;
 use crate::memory::Span;
@@ -49,6 +49,7 @@ links! { $
     Shm(Shm) is "Memory that the ranks of a node share.";
     Udp(Udp) is "RMPP over UDP.";
     GoBackN(Udp<Piped<udp::GoBackN>>) is "ParaStation2's protocol over UDP.";
+    Tcp(Tcp) is "TCP.";
     #[cfg(feature = "sim")]
     Sim(Sim) is "RMPP over a simulated network.";
     #[cfg(feature = "sim")]

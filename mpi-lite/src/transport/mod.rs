@@ -25,6 +25,7 @@ mod streams;
 mod tallies;
 #[cfg(feature = "sim")]
 pub mod tap;
+pub mod tcp;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs must end")]
 mod tests;
@@ -41,6 +42,7 @@ pub use shm::Shm;
 use sink::told;
 pub use sink::{Incoming, Landing, Lost, Sink, Unheard};
 pub use tallies::Tallies;
+pub use tcp::Tcp;
 pub use udp::Udp;
 
 pub use crate::ids::PeerId;

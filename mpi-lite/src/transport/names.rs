@@ -40,6 +40,18 @@ pub const TRANSPORTS: &[Named] = &[
         sends_datagrams: true,
     },
     Named {
+        name: "tcp",
+        meaning: "TCP, one connection for each pair of ranks",
+        shares_memory: false,
+        sends_datagrams: false,
+    },
+    Named {
+        name: "tcp-trc",
+        meaning: "TCP, one connection for each tag, rank and context",
+        shares_memory: false,
+        sends_datagrams: false,
+    },
+    Named {
         name: "loopback",
         meaning: "serves a single rank",
         shares_memory: false,

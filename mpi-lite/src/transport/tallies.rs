@@ -1,6 +1,6 @@
 //! What the transports of a process have counted.
 
-use crate::counters::{Datagrams, GoBackN, Rows, Shared};
+use crate::counters::{Connections, Datagrams, GoBackN, Rows, Shared};
 
 /// What the transports of a process have counted. A transport that it does not use has counted
 /// nothing, so that the rows are the same for all processes.
@@ -10,6 +10,7 @@ pub struct Tallies {
     pub(super) rmpp: rmpp_core::Counters,
     pub(super) gobackn: GoBackN,
     pub(super) udp: Datagrams,
+    pub(super) tcp: Connections,
 }
 
 impl Tallies {
@@ -20,6 +21,7 @@ impl Tallies {
         rows.extend(self.rmpp.rows());
         rows.extend(self.gobackn.rows());
         rows.extend(self.udp.rows());
+        rows.extend(self.tcp.rows());
         rows
     }
 }

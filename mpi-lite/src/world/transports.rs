@@ -6,6 +6,7 @@ use crate::boot::{Assignment, Boot};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::error::Result;
+use crate::transport::tcp::{self, Sharing};
 use crate::transport::udp::protocol::{GoBackN, Piped, Protocol};
 use crate::transport::udp::{Bound, Rmpp, agree, read_cards};
 use crate::transport::{Link, PeerId, Udp, possible};
@@ -29,6 +30,8 @@ const MAKERS: &[(&str, Maker)] = &[
     ("shm", udp::<Rmpp>),
     ("rmpp", udp::<Rmpp>),
     ("gobackn", udp::<Piped<GoBackN>>),
+    ("tcp", |ground| tcp(ground, Sharing::Pair)),
+    ("tcp-trc", |ground| tcp(ground, Sharing::Channel)),
     ("loopback", nowhere),
 ];
 
@@ -76,6 +79,24 @@ where
     let me = PeerId::of_world_rank(assignment.rank);
     let udp = bound.connect(me, &cards, assignment.key.bytes(), (settings, clock));
     Ok(Link::from(udp))
+}
+
+/// TCP.
+fn tcp(ground: Ground<'_>, sharing: Sharing) -> Result<Link> {
+    let Ground {
+        boot,
+        assignment,
+        settings,
+        clock,
+        state,
+    } = ground;
+    let bound = tcp::Bound::new(assignment.bind, sharing, settings).map_err(failed)?;
+    let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
+    let cards = boot.exchange(&card, state).map_err(failed)?;
+    let cards = tcp::read_cards(&cards, &assignment.hosts).map_err(failed)?;
+    let me = PeerId::of_world_rank(assignment.rank);
+    let tcp = bound.connect(me, &cards, assignment.key.bytes(), (settings, clock));
+    Ok(Link::from(tcp))
 }
 
 /// Ranks for each core of this node, rounded up, as this rank sees it.

@@ -16,8 +16,6 @@
 //! The carrier moves the bytes: it takes them from [`Streams::gather`] or [`Streams::take`], and
 //! gives received ones to [`Streams::feed`].
 
-#![expect(dead_code, reason = "the transport over TCP gathers and places")]
-
 mod channel;
 mod coming;
 mod incoming;
@@ -34,7 +32,8 @@ pub(crate) use channel::ChannelId;
 use channel::{Channel, Record};
 use coming::{Coming, Place};
 pub(crate) use coming::{GARBLED, Garbled};
-use record::{HEADER_BYTES, Header, Kind, NOBODY};
+pub(crate) use record::HEADER_BYTES;
+use record::{Header, Kind, NOBODY};
 
 use super::sink::Event;
 use super::{Arrival, Lost, Outbound, PeerId, Refusal, Sink, Token};
@@ -405,6 +404,21 @@ impl Streams {
             unsent,
             reason,
         })));
+    }
+
+    /// Returns true if nothing is on its way to or from `peer`.
+    pub(crate) fn is_idle(&self, peer: PeerId) -> bool {
+        let channels = &self.peers[peer.0 as usize].channels;
+        let is_its = |on: &ChannelId| channels.contains(on);
+        channels.iter().all(|&on| !self.has_output(on))
+            && !self
+                .sends
+                .iter()
+                .any(|(_, waiting)| is_its(&waiting.channel))
+            && !self
+                .arrivals
+                .iter()
+                .any(|(_, coming)| is_its(&coming.channel) && coming.here < coming.len)
     }
 
     /// Returns true if all messages are with their carriers, and none waits for an answer.

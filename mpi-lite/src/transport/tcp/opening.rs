@@ -1,0 +1,390 @@
+//! Connections that are made: handshakes, retries, strangers, losses.
+
+use std::borrow::Cow;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::door::{Door, Pass, Step, turn_away};
+use super::line::{Connection, Line, Opening, Rest, State};
+use super::poller::{Interest, Source};
+use super::proof::{Claim, Verdict, draw};
+use super::{Tcp, socket, words};
+use crate::clock::Instant;
+use crate::transport::{PeerId, Sink, Unheard};
+
+/// How long a connection may take to prove itself.
+const PROOF_TIME: Duration = Duration::from_secs(5);
+
+/// The most connections that have not proved themselves.
+const UNPROVEN_MOST: usize = 64;
+
+/// The most connections that are accepted in one turn.
+const ACCEPTS_MOST: usize = 16;
+
+/// How often a peer may close a new connection before it has proved itself.
+const TRIES_MOST: u32 = 10;
+
+/// How long this process does not listen after it had no descriptor left.
+const FULL_PAUSE: Duration = Duration::from_millis(100);
+
+impl Tcp {
+    /// The line of a channel to a peer; a new one begins to connect.
+    #[inline]
+    pub(super) fn line_to(&mut self, peer: PeerId, key: u32) -> u32 {
+        match self.by_name.get(&(peer, key)) {
+            Some(&index) => index,
+            None => {
+                let now = self.clock.now();
+                let index = self.new_line(peer, key, now);
+                self.opening.push(index);
+                self.begin(index, now);
+                index
+            }
+        }
+    }
+
+    fn new_line(&mut self, peer: PeerId, key: u32, now: Instant) -> u32 {
+        let index = u32::try_from(self.lines.len()).expect("fewer than descriptors");
+        self.lines.push(Line {
+            peer,
+            key,
+            stream: self.streams.channel_to(peer, key),
+            state: State::Opening(Opening::new(now)),
+            rest: Rest::default(),
+            is_listed: false,
+            is_held: false,
+        });
+        debug_assert_eq!(self.lines[index as usize].stream.0, index);
+        self.by_name.insert((peer, key), index);
+        index
+    }
+
+    fn opening_of(&mut self, index: u32) -> Option<&mut Opening> {
+        match &mut self.lines[index as usize].state {
+            State::Opening(opening) => Some(opening),
+            State::Open(_) | State::Closed(_) => None,
+        }
+    }
+
+    /// Begins the connection of a line.
+    fn begin(&mut self, index: u32, now: Instant) {
+        let address = self.addresses[self.lines[index as usize].peer.0 as usize];
+        let Some(opening) = self.opening_of(index) else {
+            return;
+        };
+        opening.again_at = None;
+        opening.tries += 1;
+        let door = socket::connect(address, self.lost_after)
+            .map(|socket| Door::begun(socket, index))
+            .and_then(|door| self.add_door(door));
+        match (door, self.opening_of(index)) {
+            (Ok(door), Some(opening)) => opening.door = Some(door),
+            (Err(error), _) => self.fail(index, &error, now),
+            (Ok(_), None) => {}
+        }
+    }
+
+    fn add_door(&mut self, door: Door) -> io::Result<u32> {
+        let index = self.doors.insert(door);
+        let door = self.doors.get(index).expect("it was just put there");
+        let source = Source::Door(index);
+        let added = self.poller.add(&door.socket, source, Interest::READS);
+        if let Err(error) = added {
+            self.doors.discard(index);
+            return Err(error);
+        }
+        Ok(index)
+    }
+
+    fn remove_door(&mut self, index: u32) -> Option<Door> {
+        let door = self.doors.remove(index)?;
+        self.poller.remove(&door.socket);
+        Some(door)
+    }
+
+    /// The attempt to connect a line has failed.
+    fn fail(&mut self, index: u32, error: &io::Error, now: Instant) {
+        let (open, is_per_channel) = (self.open_lines, self.is_per_channel);
+        let Some(opening) = self.opening_of(index) else {
+            return;
+        };
+        opening.fail(now);
+        let is_ended = matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
+        );
+        if socket::is_full(error) {
+            self.lose_by(index, words::of_full(error, open, is_per_channel).into());
+        } else if error.kind() == io::ErrorKind::ConnectionRefused {
+            self.lose_by(index, words::NOBODY.into());
+        } else if is_ended && opening.tries >= TRIES_MOST {
+            self.lose_by(index, words::UNWANTED.into());
+        } else if words::is_of_network(error) {
+            opening.refusal = Some(words::of_network(error));
+        }
+    }
+
+    /// Accepts what has come, a few at a time.
+    pub(super) fn accept(&mut self, now: Instant) {
+        for _ in 0..ACCEPTS_MOST {
+            if self.unproven() >= UNPROVEN_MOST {
+                self.listen(false);
+                return;
+            }
+            match socket::accept(&self.listener, self.lost_after) {
+                Ok(socket) => {
+                    let deadline = now.plus(PROOF_TIME);
+                    let door = draw()
+                        .map_err(io::Error::other)
+                        .and_then(|nonce| Door::accepted(socket, nonce, deadline))
+                        .and_then(|door| self.add_door(door));
+                    self.counters.refused += u64::from(door.is_err());
+                }
+                Err(error) if socket::is_full(&error) => return self.turn_away(&error, now),
+                // One that has ended already; anything else passes, too.
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Connections that have not proved themselves.
+    pub(super) fn unproven(&self) -> usize {
+        self.doors
+            .iter()
+            .filter(|(_, door)| door.line().is_none())
+            .count()
+    }
+
+    /// Turns a connector away with the descriptor that is kept for that.
+    #[cold]
+    fn turn_away(&mut self, error: &io::Error, now: Instant) {
+        if !core::mem::replace(&mut self.has_warned, true) {
+            let why = words::of_full(error, self.open_lines, self.is_per_channel);
+            eprintln!(
+                "mpi-lite: process {}: cannot accept a connection: {why}",
+                self.me.0
+            );
+        }
+        drop(self.spare.take());
+        if let Ok(socket) = socket::accept(&self.listener, None) {
+            turn_away(&socket);
+            self.counters.refused += 1;
+        }
+        self.spare = socket::spare().ok();
+        self.listen(false);
+        self.listen_at = Some(now.plus(FULL_PAUSE));
+    }
+
+    /// Watches the socket that listens, or leaves new connections to the system for a while.
+    fn listen(&mut self, listens: bool) {
+        if core::mem::replace(&mut self.listens, listens) != listens {
+            let interest = if listens {
+                Interest::READS
+            } else {
+                Interest::NONE
+            };
+            self.poller
+                .change(&self.listener, Source::Listener, interest);
+        }
+    }
+
+    /// Reads what has come on a connection in its handshake.
+    pub(super) fn step(&mut self, index: u32, now: Instant) {
+        let Some(door) = self.doors.get_mut(index) else {
+            return;
+        };
+        let line = door.line();
+        let (me, lines) = (self.me, &self.lines);
+        let pass = || {
+            let line = &lines[line? as usize];
+            Some(Pass {
+                me,
+                peer: line.peer,
+                key: line.key,
+                nonce: draw().ok()?,
+            })
+        };
+        let step = door.step(&self.prover, me, pass);
+        match (step, line) {
+            (Step::Waits, _) => {}
+            (Step::Claim(claim), _) => self.judge(index, &claim),
+            (step, Some(line)) => self.conclude(index, line, step, now),
+            (_, None) => self.refuse(index),
+        }
+    }
+
+    /// Closes a connection that has not proved itself.
+    fn refuse(&mut self, index: u32) {
+        self.counters.refused += 1;
+        self.remove_door(index);
+    }
+
+    /// Decides about a connection whose connector has proved itself.
+    ///
+    /// If both sides connect at once, the connection of the lower rank is the one that stays: its
+    /// side refuses the other, whose side takes it. Neither has sent anything before.
+    fn judge(&mut self, index: u32, claim: &Claim) {
+        let (peer, key) = (claim.connector, claim.key);
+        let is_expected = (peer.0 as usize) < self.addresses.len()
+            && peer != self.me
+            && (self.is_per_channel || key == 0);
+        if !is_expected || self.streams.is_lost(peer) {
+            return self.refuse(index);
+        }
+        let line = self.by_name.get(&(peer, key)).copied();
+        let verdict = match line.map(|line| &self.lines[line as usize].state) {
+            None => Verdict::Accepted,
+            Some(State::Opening(opening)) if self.me < peer && opening.door.is_some() => {
+                Verdict::Crossed
+            }
+            Some(State::Opening(_)) => Verdict::Accepted,
+            // Its own connection was taken before this one came.
+            Some(State::Open(_)) => Verdict::Crossed,
+            Some(State::Closed(_)) => return self.refuse(index),
+        };
+        let Some(door) = self.remove_door(index) else {
+            return;
+        };
+        let told = door.decide(&self.prover, claim, verdict);
+        if verdict == Verdict::Crossed || told.is_err() {
+            // Without an answer the connector tries again.
+            return;
+        }
+        self.counters.accepted += 1;
+        let line = line.unwrap_or_else(|| self.new_line(peer, key, self.now));
+        self.open(line, door);
+    }
+
+    /// A connection of this process has come to an end of its handshake.
+    fn conclude(&mut self, index: u32, line: u32, step: Step, now: Instant) {
+        let Some(door) = self.remove_door(index) else {
+            return;
+        };
+        let opening = self.opening_of(line);
+        let Some(opening) = opening.filter(|opening| opening.door == Some(index)) else {
+            // The peer's own connection came meanwhile.
+            return;
+        };
+        match step {
+            Step::Verdict(Verdict::Accepted) => {
+                self.counters.made += 1;
+                self.open(line, door);
+            }
+            Step::Verdict(Verdict::Crossed) => opening.cross(now),
+            Step::Full => self.lose_by(line, words::FULL.into()),
+            Step::Failed(error) => self.fail(line, &error, now),
+            Step::Foreign => self.lose_by(line, words::FOREIGN.into()),
+            Step::Waits | Step::Claim(_) => {}
+        }
+    }
+
+    /// A line carries messages from now on, over this connection.
+    fn open(&mut self, index: u32, door: Door) {
+        if let Some(own) = self.opening_of(index).and_then(|opening| opening.door)
+            && let Some(own) = self.doors.get_mut(own)
+        {
+            // It comes to its end by itself, so that the peer counts no stranger.
+            own.deadline = Some(self.now.plus(PROOF_TIME));
+        }
+        self.opening.retain(|&opening| opening != index);
+        let added = self
+            .poller
+            .add(&door.socket, Source::Line(index), Interest::READS);
+        self.lines[index as usize].state = State::Open(Connection {
+            socket: door.socket,
+            is_blocked: false,
+            interest: Interest::READS,
+        });
+        self.open_lines += 1;
+        self.list(index);
+        if let Err(error) = added {
+            self.lose_by(index, words::of_end(&error));
+        }
+    }
+
+    /// Does what is due by the time.
+    pub(super) fn handle_time(&mut self, now: Instant, sink: &mut impl Sink) {
+        if self.listen_at.is_some_and(|at| at <= now) {
+            self.listen_at = None;
+        }
+        if !self.doors.is_empty() {
+            self.close_late_doors(now);
+        }
+        if !self.listens && self.listen_at.is_none() && self.unproven() < UNPROVEN_MOST {
+            self.listen(true);
+        }
+        for index in self.opening.clone() {
+            self.handle_opening(index, now, sink);
+        }
+    }
+
+    fn close_late_doors(&mut self, now: Instant) {
+        let is_late = |door: &Door| door.deadline.is_some_and(|deadline| deadline <= now);
+        let late = self.doors.iter().filter(|(_, door)| is_late(door));
+        let late: Vec<_> = late.map(|(index, door)| (index, door.line())).collect();
+        for (index, line) in late {
+            match line {
+                None => self.refuse(index),
+                Some(_) => _ = self.remove_door(index),
+            }
+        }
+    }
+
+    fn handle_opening(&mut self, index: u32, now: Instant, sink: &mut impl Sink) {
+        let (peer, lost_after) = (self.lines[index as usize].peer, self.lost_after);
+        let address = self.addresses.get(peer.0 as usize).copied();
+        let Some(opening) = self.opening_of(index) else {
+            return;
+        };
+        if opening.is_lost(now, lost_after) {
+            return self.lose_by(index, words::SILENT.into());
+        }
+        if let Some(waited) = opening.is_unheard(now) {
+            let refusal = opening.refusal.clone();
+            sink.unheard(Unheard {
+                peer,
+                address,
+                waited,
+                refusal,
+            });
+        }
+        if opening.again_at.is_some_and(|at| at <= now) {
+            self.begin(index, now);
+        }
+    }
+
+    /// When `handle_time` has something to do.
+    pub(super) fn next_time(&self) -> Option<Instant> {
+        let opening =
+            self.opening
+                .iter()
+                .filter_map(|&index| match &self.lines[index as usize].state {
+                    State::Opening(opening) => Some(opening.wake_at(self.lost_after)),
+                    State::Open(_) | State::Closed(_) => None,
+                });
+        let doors = self.doors.iter().filter_map(|(_, door)| door.deadline);
+        opening.chain(doors).chain(self.listen_at).min()
+    }
+
+    /// The peer of a line is lost.
+    #[cold]
+    pub(super) fn lose_by(&mut self, index: u32, reason: Cow<'static, str>) {
+        let peer = self.lines[index as usize].peer;
+        let address: Option<SocketAddr> = self.addresses.get(peer.0 as usize).copied();
+        self.streams.lose(peer, address, reason.clone());
+        for index in 0..self.lines.len() as u32 {
+            if self.lines[index as usize].peer != peer {
+                continue;
+            }
+            if let Some(door) = self.opening_of(index).and_then(|opening| opening.door) {
+                self.remove_door(door);
+            }
+            self.close(index, reason.clone());
+        }
+        let lines = &self.lines;
+        self.opening
+            .retain(|&index| lines[index as usize].peer != peer);
+    }
+}
