@@ -90,6 +90,34 @@ rmpp_core::tally! {
     }
 }
 
+rmpp_core::tally! {
+    /// What the protocol of MPI over U-Net counts.
+    pub struct Unet ["unet"] {
+        /// Packets sent: data, and acknowledgements alone.
+        pub packets_sent: u64,
+        /// Packets with data received, including those that were dropped.
+        pub data_received: u64,
+        /// Acknowledgements sent alone, including duplicate ones.
+        pub acks_sent: u64,
+        /// Packets with data that carried an acknowledgement which was owed.
+        pub acks_piggybacked: u64,
+        /// Duplicate acknowledgements sent alone: a packet came twice or out of order.
+        pub duplicate_acks_sent: u64,
+        /// Packets with data sent again.
+        pub retransmitted: Repeats,
+        /// Packets dropped: received before.
+        pub duplicates: u64,
+        /// Packets dropped: one before them was missing.
+        pub out_of_order: u64,
+        /// Packets dropped for want of room: their sender has ignored its window.
+        pub no_room: u64,
+        /// Packets dropped: not of this protocol, or impossible.
+        pub malformed: u64,
+        /// Timers of the left edge of a window that ended.
+        pub timeouts: u64,
+    }
+}
+
 const HEAD: &str = "\
 # Counters
 

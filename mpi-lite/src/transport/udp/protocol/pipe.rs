@@ -79,13 +79,7 @@ pub(crate) trait Pipe {
 
     /// Takes the next fragment of a channel. `fill` appends its bytes to the packet, at least one
     /// and at most `fragment_bytes`. Call it only if `has_room` returns true.
-    fn push(
-        &mut self,
-        to: PeerId,
-        channel: u32,
-        now: Instant,
-        fill: impl FnOnce(&mut Vec<u8>),
-    );
+    fn push(&mut self, to: PeerId, channel: u32, now: Instant, fill: impl FnOnce(&mut Vec<u8>));
 
     /// Hands out packets that are due, as long as `send` returns true. Returns true if there may be
     /// more.
@@ -113,4 +107,9 @@ pub(crate) trait Pipe {
     /// Returns true if all that was pushed is acknowledged by its receiver, and no acknowledgement
     /// is owed.
     fn is_quiet(&self) -> bool;
+
+    /// Notes that `MPI_Finalize` has begun: acknowledgements go at once from now on. A peer that
+    /// does not answer a number of repetitions is reported as lost, and the process ends with a
+    /// warning: the peer may have received all and be gone. Call it once, then wait for `is_quiet`.
+    fn close(&mut self, _now: Instant) {}
 }
