@@ -103,7 +103,7 @@ impl Receiver {
         self.has_gap = false;
     }
 
-    /// Returns true if the peer may send a packet of this kind: data is in its window, or before it.
+    /// Returns true if the peer may send this packet: data is in its window, or before it.
     pub(super) fn can_be(&self, kind: Kind) -> bool {
         let Kind::Data(number) = kind else {
             return true;
