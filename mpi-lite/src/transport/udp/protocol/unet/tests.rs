@@ -468,3 +468,45 @@ fn the_window_is_a_share_of_the_receive_buffer() {
     assert_eq!(window(&setup(101, 1_404, 8 << 20)), 16);
     assert_eq!(window(&setup(8_000, 65_000, 8 << 20)), WINDOW_LEAST);
 }
+
+#[test]
+fn a_window_opens_even_if_the_report_that_its_packets_are_taken_is_lost() {
+    let (mut a, mut b) = pair(|_| {});
+    while a.has_room(B, 0) {
+        push(&mut a, B, b"x", at(0));
+    }
+    let packets = out(&mut a, at(0));
+    for packet in packets.iter().chain(&packets[..1]) {
+        b.handle(A, packet, at(30));
+    }
+    for report in out(&mut b, at(30)) {
+        a.handle(B, &report, at(60));
+    }
+    assert!(a.is_quiet() && !a.has_room(B, 0), "received, not taken");
+    take(&mut b);
+    assert_eq!(out(&mut b, at(70)).len(), 1, "this report is lost");
+    let due = a.next_timeout().unwrap();
+    a.handle_timeout(due);
+    let packets = out(&mut a, due);
+    assert_eq!(packets.len(), 1, "it asks with one packet");
+    b.handle(A, &packets[0], due);
+    for report in out(&mut b, due) {
+        a.handle(B, &report, due);
+    }
+    assert!(a.has_room(B, 0));
+}
+
+#[test]
+fn what_a_lost_peer_has_sent_is_dropped() {
+    let (mut a, _) = pair(|setup| setup.lost_after = Some(Duration::from_micros(500)));
+    a.handle(B, &data(FIRST), at(0));
+    push(&mut a, B, b"0", at(0));
+    out(&mut a, at(0));
+    assert!(a.has_fragment());
+    while let Some(due) = a.next_timeout() {
+        a.handle_timeout(due);
+        out(&mut a, due);
+    }
+    assert_eq!(a.next_notice(), Some(Notice::Lost(B)));
+    assert_eq!(a.next_fragment(), None);
+}
