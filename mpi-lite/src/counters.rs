@@ -121,6 +121,58 @@ rmpp_core::tally! {
 }
 
 rmpp_core::tally! {
+    /// What the protocol of MPI over U-Net counts.
+    pub struct Unet ["unet"] {
+        /// Packets sent: data, and acknowledgements alone.
+        pub packets_sent: u64,
+        /// Packets with data received, including those that were dropped.
+        pub data_received: u64,
+        /// Acknowledgements sent alone, including duplicate ones.
+        pub acks_sent: u64,
+        /// Packets with data that carried an acknowledgement which was owed.
+        pub acks_piggybacked: u64,
+        /// Duplicate acknowledgements sent alone: a packet came twice or out of order.
+        pub duplicate_acks_sent: u64,
+        /// Packets with data sent again.
+        pub retransmitted: Repeats,
+        /// Packets dropped: received before.
+        pub duplicates: u64,
+        /// Packets dropped: one before them was missing.
+        pub out_of_order: u64,
+        /// Packets dropped for want of room: their sender has ignored its window.
+        pub no_room: u64,
+        /// Packets dropped: not of this protocol, or impossible.
+        pub malformed: u64,
+        /// Timers of the left edge of a window that ended.
+        pub timeouts: u64,
+    }
+}
+
+rmpp_core::tally! {
+    /// What the SCTP associations of a process count.
+    pub struct Sctp ["sctp"] {
+        /// SCTP associations made.
+        pub associations: u64,
+        /// SCTP packets sent.
+        pub packets_sent: u64,
+        /// SCTP packets with data that had been sent before.
+        pub packets_repeated: Repeats,
+        /// Pieces of messages sent again because later ones had arrived.
+        pub fast_repeats: u64,
+        /// Times that an acknowledgement of SCTP was overdue.
+        pub timeouts: u64,
+        /// SCTP packets received.
+        pub packets_received: u64,
+        /// SCTP packets and messages dropped because they were malformed.
+        pub malformed: u64,
+        /// SCTP messages sent.
+        pub fragments_sent: u64,
+        /// SCTP messages received.
+        pub fragments_received: u64,
+    }
+}
+
+rmpp_core::tally! {
     /// What the transport over TCP counts.
     pub struct Connections ["tcp"] {
         /// Connections that this rank has made.

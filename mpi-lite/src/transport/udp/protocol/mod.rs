@@ -7,9 +7,11 @@ pub(crate) mod piped;
 pub(crate) mod rmpp;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unet;
 
 pub use gobackn::GoBackN;
 pub use piped::Piped;
+pub use unet::UnetPipe;
 
 use core::ops::Deref;
 use std::net::SocketAddr;

@@ -111,4 +111,9 @@ pub(crate) trait Pipe {
     /// Returns true if all that was pushed is acknowledged by its receiver, and no acknowledgement
     /// is owed.
     fn is_quiet(&self) -> bool;
+
+    /// Notes that `MPI_Finalize` has begun: acknowledgements go at once from now on. A peer that
+    /// does not answer a number of repetitions is reported as lost, and the process ends with a
+    /// warning: the peer may have received all and be gone. Call it once, then wait for `is_quiet`.
+    fn close(&mut self, _now: Instant) {}
 }
