@@ -90,6 +90,30 @@ rmpp_core::tally! {
     }
 }
 
+rmpp_core::tally! {
+    /// What the SCTP associations of a process count.
+    pub struct Sctp ["sctp"] {
+        /// SCTP associations made.
+        pub associations: u64,
+        /// SCTP packets sent.
+        pub packets_sent: u64,
+        /// SCTP packets with data that had been sent before.
+        pub packets_repeated: Repeats,
+        /// Pieces of messages sent again because later ones had arrived.
+        pub fast_repeats: u64,
+        /// Times that an acknowledgement of SCTP was overdue.
+        pub timeouts: u64,
+        /// SCTP packets received.
+        pub packets_received: u64,
+        /// SCTP packets and messages dropped because they were malformed.
+        pub malformed: u64,
+        /// SCTP messages sent.
+        pub fragments_sent: u64,
+        /// SCTP messages received.
+        pub fragments_received: u64,
+    }
+}
+
 const HEAD: &str = "\
 # Counters
 

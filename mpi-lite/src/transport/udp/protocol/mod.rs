@@ -2,7 +2,10 @@
 //! no sockets, the carrier has sockets and no messages.
 
 pub(crate) mod pipe;
+#[cfg(test)]
+pub(crate) mod pipe_tests;
 pub(crate) mod rmpp;
+pub(crate) mod sctp;
 
 use core::ops::Deref;
 use std::net::SocketAddr;

@@ -79,13 +79,7 @@ pub(crate) trait Pipe {
 
     /// Takes the next fragment of a channel. `fill` appends its bytes to the packet, at least one
     /// and at most `fragment_bytes`. Call it only if `has_room` returns true.
-    fn push(
-        &mut self,
-        to: PeerId,
-        channel: u32,
-        now: Instant,
-        fill: impl FnOnce(&mut Vec<u8>),
-    );
+    fn push(&mut self, to: PeerId, channel: u32, now: Instant, fill: impl FnOnce(&mut Vec<u8>));
 
     /// Hands out packets that are due, as long as `send` returns true. Returns true if there may be
     /// more.
