@@ -203,14 +203,17 @@ impl Link {
     /// Gives a packet of the peer to the association.
     pub(super) fn handle(&mut self, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
         let mut acked = self.acked;
-        let mut owes = self.owes;
+        let (mut owes, mut comes_again) = (self.owes, false);
         for chunk in packet::chunks(bytes, self.my_tag)? {
             let chunk = chunk?;
             if !self.admits(chunk) {
                 return Err(Malformed);
             }
             match chunk {
-                Chunk::Data { .. } => owes = true,
+                Chunk::Data { tsn, .. } => {
+                    owes = true;
+                    comes_again |= distance(tsn, self.announced) <= 0;
+                }
                 Chunk::Sack { cumulative, .. } if distance(cumulative, acked) > 0 => {
                     acked = cumulative;
                 }
@@ -221,6 +224,9 @@ impl Link {
             return Err(Malformed);
         }
         (self.acked, self.owes) = (acked, owes);
+        if comes_again {
+            self.answer_at_once(now);
+        }
         self.heard = true;
         self.silent_since = now;
         while self
@@ -299,17 +305,24 @@ impl Link {
     }
 
     /// Announces the receive window again if it was almost closed and is open now (RFC 9260,
-    /// section 6.2). The library has no call for this, but it answers data that it has already.
+    /// section 6.2), which the library does not.
     /// Returns true if there is something to send for it.
     pub(super) fn open_window(&mut self, now: Instant) -> bool {
         let opens = self.window < WINDOW_BYTES / 2 && self.freed >= WINDOW_BYTES as usize / 4;
         if opens {
-            let known = packet::data(self.my_tag, self.announced);
-            let fed = self.feed(Bytes::from(known), now);
-            debug_assert!(fed, "the packet is our own");
+            self.answer_at_once(now);
             self.freed = 0;
         }
         opens
+    }
+
+    /// Lets the association send a SACK. The library has no call for this, but it answers data that
+    /// it has already if the I bit asks for it. It answers a duplicate without the bit late, though
+    /// RFC 9260, section 6.2, forbids to wait.
+    fn answer_at_once(&mut self, now: Instant) {
+        let known = packet::data(self.my_tag, self.announced);
+        let is_fed = self.feed(Bytes::from(known), now);
+        debug_assert!(is_fed, "the packet is our own");
     }
 
     /// Asks the association for packets that are due. Returns true if there are any.

@@ -107,13 +107,6 @@ impl Associations {
         }
     }
 
-    fn link(&self, peer: PeerId) -> Option<&Link> {
-        match self.slots.get(peer.0 as usize)? {
-            Slot::Open(link) => Some(link),
-            _ => None,
-        }
-    }
-
     /// Takes what a call of the association has changed: messages, deadlines, its end.
     fn settle(&mut self, peer: PeerId) {
         let Some(Slot::Open(link)) = self.slots.get_mut(peer.0 as usize) else {
