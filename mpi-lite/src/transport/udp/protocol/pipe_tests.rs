@@ -281,18 +281,15 @@ impl<P: Pipe> Network<P> {
     /// Does all that a process can do at this moment.
     fn serve(&mut self, node: PeerId) {
         loop {
-            let is_idle = self.nodes[place(node)].is_cut || self.is_asleep(node);
-            if is_idle || !(self.take(node) | self.push(node) | self.transmit(node)) {
+            let it = &self.nodes[place(node)];
+            let is_still = it.is_cut || it.sleeps_until > self.now;
+            if is_still || !(self.take(node) | self.push(node) | self.transmit(node)) {
                 break;
             }
         }
         while let Some(notice) = self.pipe_mut(node).next_notice() {
             self.notices.push((node, notice));
         }
-    }
-
-    fn is_asleep(&self, node: PeerId) -> bool {
-        self.nodes[place(node)].sleeps_until > self.now
     }
 
     /// Takes the fragments that have arrived. Returns true if there were any.
@@ -344,9 +341,11 @@ impl<P: Pipe> Network<P> {
     fn transmit(&mut self, from: PeerId) -> bool {
         let (now, faults, rng) = (self.now, self.faults, &mut self.rng);
         let node = &mut self.nodes[place(from)];
+        let packet_bytes = P::HEADER_BYTES + node.pipe.fragment_bytes();
         let mut out = Vec::new();
         let has_more = node.pipe.transmit(now, |to, packet| {
             let is_taken = !rng.chance(faults.refused);
+            assert!(!packet.is_empty() && packet.len() <= packet_bytes);
             if is_taken {
                 out.push((to, packet.to_vec()));
             }
@@ -450,7 +449,7 @@ impl<P: Pipe> Network<P> {
         match self.violation.take() {
             Some(violation) => Err(violation),
             None if self.is_done() => Ok(()),
-            None => Err(format!("{} after {steps} steps", self.state())),
+            None => Err(format!("pushed {:?}, taken {:?}", self.pushed, self.taken)),
         }
     }
 
@@ -460,21 +459,25 @@ impl<P: Pipe> Network<P> {
         };
         self.pushed == self.taken && self.nodes.iter().all(is_done)
     }
-
-    fn state(&self) -> String {
-        let quiet = self.nodes.iter().map(|node| node.pipe.is_quiet());
-        let quiet: Vec<bool> = quiet.collect();
-        format!(
-            "pushed {:?}, taken {:?}, quiet {quiet:?}",
-            self.pushed, self.taken
-        )
-    }
 }
 
 fn succeed(result: Result<(), String>) {
     if let Err(violation) = result {
         panic!("{violation}");
     }
+}
+
+/// A header and a fragment fit into a packet, and there are short messages.
+pub(crate) fn check_limits<P: Pipe>() {
+    for packet_bytes in [548, 1_472, 8_972, 65_507] {
+        let setup = Setup {
+            packet_bytes,
+            ..setup(PeerId(0), 2)
+        };
+        let fragment_bytes = P::new(&setup).fragment_bytes();
+        assert!((1..=packet_bytes - P::HEADER_BYTES).contains(&fragment_bytes));
+    }
+    assert!(P::SHORT_MOST > 0);
 }
 
 /// Random flows among two or three processes, with random faults.
@@ -538,7 +541,6 @@ pub(crate) fn check_lost<P: Pipe>(seed: u64) {
     network.add_flow(PeerId(2), PeerId(1), 0, 50);
     succeed(network.run_to_end());
     network.cut(PeerId(1));
-    let dies = network.now();
     network.add_flow(PeerId(0), PeerId(1), 0, 50);
     network.add_flow(PeerId(0), PeerId(2), 0, 50);
     let lost_after = setup(PeerId(0), 3).lost_after.expect("the setup has it");
@@ -546,7 +548,7 @@ pub(crate) fn check_lost<P: Pipe>(seed: u64) {
     assert_eq!(network.notices(), []);
     network.run_for(2 * lost_after);
     let lost = (PeerId(0), Notice::Lost(PeerId(1)));
-    assert_eq!(network.notices(), [lost], "since {dies:?}");
+    assert_eq!(network.notices(), [lost]);
     let pipe = network.pipe(PeerId(0));
     assert!(!pipe.has_room(PeerId(1), 0), "a lost peer takes nothing");
     assert!(pipe.has_room(PeerId(2), 0), "the other one lives");

@@ -117,7 +117,8 @@ fn packets_are_no_longer_than_the_setup_says() {
     let now = Instant(1_000);
     for _ in 0..2_000 {
         if a.has_room(B, 0) {
-            let bytes = rng.bytes(1 + rng.bits() as usize % 60);
+            let count = rng.within(1..60) as usize;
+            let bytes = rng.bytes(count);
             push(&mut a, B, 0, &bytes, now);
         }
         if rng.chance(100) {
