@@ -362,6 +362,9 @@ impl Lane {
     /// may begin after the end of the world. Receives that nothing has matched are cancelled, so
     /// that nothing is written after the program's end.
     pub fn close(&mut self) {
+        for link in self.links.iter_mut() {
+            link.close();
+        }
         let delivery = &mut self.delivery;
         delivery.is_closing = true;
         delivery.unwaited = delivery.requests.collectives();

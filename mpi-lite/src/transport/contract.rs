@@ -82,6 +82,9 @@ pub trait Transport {
     /// `Landing::Later` leaves bodies with their senders need not implement it.
     fn push_back(&mut self, _away: bool) {}
 
+    /// Notes that `MPI_Finalize` has begun: this process will wait until `is_quiet` returns true.
+    fn close(&mut self) {}
+
     /// Returns true if all sent messages are with their receivers.
     fn is_quiet(&self) -> bool;
 }

@@ -49,11 +49,17 @@ links! { $
     Shm(Shm) is "Memory that the ranks of a node share.";
     Udp(Udp) is "RMPP over UDP.";
     GoBackN(Udp<Piped<udp::GoBackN>>) is "ParaStation2's protocol over UDP.";
+    Unet(Udp<Piped<udp::Unet>>) is "The protocol of MPI over U-Net, over UDP.";
+    Sctp(Udp<Piped<udp::Sctp>>) is "SCTP over UDP.";
     Tcp(Tcp) is "TCP.";
     #[cfg(feature = "sim")]
     Sim(Sim) is "RMPP over a simulated network.";
     #[cfg(feature = "sim")]
     SimGoBackN(Sim<Piped<udp::GoBackN>>) is "ParaStation2's protocol over a simulated network.";
+    #[cfg(feature = "sim")]
+    SimUnet(Sim<Piped<udp::Unet>>) is "The protocol of MPI over U-Net, over a simulated network.";
+    #[cfg(feature = "sim")]
+    SimSctp(Sim<Piped<udp::Sctp>>) is "SCTP over a simulated network.";
     #[cfg(feature = "sim")]
     Tap(Box<Tap<Link>>) is "Another one whose events a test records.";
 }
@@ -112,6 +118,10 @@ impl Transport for Link {
 
     fn push_back(&mut self, away: bool) {
         each!(self, link => link.push_back(away));
+    }
+
+    fn close(&mut self) {
+        each!(self, link => link.close());
     }
 
     fn is_quiet(&self) -> bool {

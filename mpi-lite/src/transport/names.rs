@@ -40,6 +40,18 @@ pub const TRANSPORTS: &[Named] = &[
         sends_datagrams: true,
     },
     Named {
+        name: "unet",
+        meaning: "the protocol of MPI over U-Net, over UDP",
+        shares_memory: false,
+        sends_datagrams: true,
+    },
+    Named {
+        name: "sctp",
+        meaning: "SCTP over UDP, a stream for each tag and context",
+        shares_memory: false,
+        sends_datagrams: true,
+    },
+    Named {
         name: "tcp",
         meaning: "TCP, one connection for each pair of ranks",
         shares_memory: false,

@@ -294,6 +294,11 @@ impl<P: Protocol> Transport for Sim<P> {
         self.has_unflushed = true;
     }
 
+    fn close(&mut self) {
+        self.guest.close(self.air.now());
+        self.has_unflushed = true;
+    }
+
     fn is_quiet(&self) -> bool {
         self.guest.is_quiet()
     }

@@ -1,6 +1,6 @@
 //! What the transports of a process have counted.
 
-use crate::counters::{Connections, Datagrams, GoBackN, Rows, Shared};
+use crate::counters::{Connections, Datagrams, GoBackN, Rows, Sctp, Shared, Unet};
 
 /// What the transports of a process have counted. A transport that it does not use has counted
 /// nothing, so that the rows are the same for all processes.
@@ -9,6 +9,8 @@ pub struct Tallies {
     pub(super) shm: Shared,
     pub(super) rmpp: rmpp_core::Counters,
     pub(super) gobackn: GoBackN,
+    pub(super) unet: Unet,
+    pub(super) sctp: Sctp,
     pub(super) udp: Datagrams,
     pub(super) tcp: Connections,
 }
@@ -20,6 +22,8 @@ impl Tallies {
         let mut rows = self.shm.rows();
         rows.extend(self.rmpp.rows());
         rows.extend(self.gobackn.rows());
+        rows.extend(self.unet.rows());
+        rows.extend(self.sctp.rows());
         rows.extend(self.udp.rows());
         rows.extend(self.tcp.rows());
         rows

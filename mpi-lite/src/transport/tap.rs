@@ -143,6 +143,10 @@ impl<L: Transport> Transport for Tap<L> {
         self.link.push_back(away);
     }
 
+    fn close(&mut self) {
+        self.link.close();
+    }
+
     fn is_quiet(&self) -> bool {
         self.link.is_quiet()
     }

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::transport::tcp::{self, Sharing};
-use crate::transport::udp::protocol::{GoBackN, Piped, Protocol};
+use crate::transport::udp::protocol::{GoBackN, Piped, Protocol, Sctp, Unet};
 use crate::transport::udp::{Bound, Rmpp, agree, read_cards};
 use crate::transport::{Link, PeerId, Udp, possible};
 
@@ -30,6 +30,8 @@ const MAKERS: &[(&str, Maker)] = &[
     ("shm", udp::<Rmpp>),
     ("rmpp", udp::<Rmpp>),
     ("gobackn", udp::<Piped<GoBackN>>),
+    ("unet", udp::<Piped<Unet>>),
+    ("sctp", udp::<Piped<Sctp>>),
     ("tcp", |ground| tcp(ground, Sharing::Pair)),
     ("tcp-trc", |ground| tcp(ground, Sharing::Channel)),
     ("loopback", nowhere),

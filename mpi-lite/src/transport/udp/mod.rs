@@ -28,7 +28,7 @@ use wrap::{KEY_BYTES, WRAP_BYTES};
 pub use card::{Card, agree, read_cards};
 pub use protocol::rmpp::Rmpp;
 use protocol::{Agreed, Protocol, Run};
-pub use protocol::{GoBackN, Piped};
+pub use protocol::{GoBackN, Piped, Sctp, Unet};
 use round::Round;
 use seal::Seal;
 use socket::{Job, Socket};
@@ -387,6 +387,11 @@ impl<P: Protocol> Transport for Udp<P> {
 
     fn push_back(&mut self, away: bool) {
         self.guest.push_back(away);
+        self.has_unflushed = true;
+    }
+
+    fn close(&mut self) {
+        self.guest.close(self.clock.now());
         self.has_unflushed = true;
     }
 

@@ -5,13 +5,15 @@ pub(crate) mod gobackn;
 pub(crate) mod pipe;
 pub(crate) mod piped;
 pub(crate) mod rmpp;
+pub(crate) mod sctp;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unet;
 
 pub use gobackn::GoBackN;
 pub use piped::Piped;
-pub use unet::UnetPipe;
+pub use sctp::Sctp;
+pub use unet::Unet;
 
 use core::ops::Deref;
 use std::net::SocketAddr;
@@ -269,6 +271,10 @@ pub(crate) trait Shortcuts {
 
     /// Sets back pressure, as [`Transport::push_back`](crate::transport::Transport::push_back).
     fn push_back(&mut self, _away: bool) {}
+
+    /// Notes that `MPI_Finalize` has begun, as
+    /// [`Transport::close`](crate::transport::Transport::close).
+    fn close(&mut self, _now: Instant) {}
 
     /// Returns true if packets of long messages went or came since this was last called.
     fn has_moved(&mut self) -> bool {

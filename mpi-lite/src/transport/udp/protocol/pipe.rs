@@ -7,7 +7,6 @@ use crate::clock::Instant;
 use crate::transport::{PeerId, Tallies};
 
 /// What a pipe is made from.
-#[expect(dead_code, reason = "each protocol reads some of it")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     /// This process.
@@ -28,8 +27,6 @@ pub(crate) struct Setup {
     pub(crate) max_timeout: Duration,
     /// Each packet is acknowledged at once (`MPILITE_RMPP_ACK=eager`).
     pub(crate) acks_eagerly: bool,
-    /// The seed of random numbers.
-    pub(crate) seed: u64,
 }
 
 /// Bytes that have arrived in their order.

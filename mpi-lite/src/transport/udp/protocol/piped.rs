@@ -24,8 +24,12 @@ const UNHEARD_AFTER: Duration = Duration::from_secs(3);
 /// Why a peer is lost that does not answer.
 const SILENT: &str = "it has not answered for too long";
 
+/// Why a peer is lost that does not answer any more in `MPI_Finalize`. (MPI over U-Net: the process
+/// ends with a warning.)
+const UNSURE: &str = "it has not acknowledged the last messages in MPI_Finalize; it may have \
+                      received them, and be gone";
+
 /// A protocol of streams, and the messages on them.
-#[derive(Debug)]
 pub struct Piped<P> {
     pipe: P,
     streams: Streams,
@@ -36,6 +40,16 @@ pub struct Piped<P> {
     held_bytes: usize,
     notices: VecDeque<Notice>,
     has_moved: bool,
+    /// `MPI_Finalize` has begun.
+    is_closing: bool,
+}
+
+impl<P> core::fmt::Debug for Piped<P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Piped")
+            .field("streams", &self.streams)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Fragments are left in the pipe while so many bytes of them are held here.
@@ -53,6 +67,7 @@ impl<P: Pipe> Piped<P> {
             held_bytes: 0,
             notices: VecDeque::new(),
             has_moved: false,
+            is_closing: false,
         }
     }
 
@@ -173,7 +188,6 @@ impl<P: Pipe> Protocol for Piped<P> {
             min_timeout: (MIN_TIMEOUT * ranks_per_core).min(MAX_TIMEOUT),
             max_timeout: MAX_TIMEOUT,
             acks_eagerly: agreed.settings.rmpp_ack == Acks::Eager,
-            seed: agreed.seed,
         })
     }
 
@@ -253,7 +267,8 @@ impl<P: Pipe> Protocol for Piped<P> {
             match notice {
                 Notice::Lost(peer) => {
                     let address = route(peer).address;
-                    self.streams.lose(peer, address, SILENT.into());
+                    let reason = if self.is_closing { UNSURE } else { SILENT };
+                    self.streams.lose(peer, address, reason.into());
                 }
                 Notice::Unheard(peer, since) => {
                     let Route { address, refusal } = route(peer);
@@ -304,6 +319,11 @@ impl<P: Pipe> Shortcuts for Piped<P> {
 
     fn push_back(&mut self, away: bool) {
         self.streams.push_back(away);
+    }
+
+    fn close(&mut self, now: Instant) {
+        self.is_closing = true;
+        self.pipe.close(now);
     }
 
     fn has_moved(&mut self) -> bool {

@@ -92,7 +92,6 @@ pub(crate) fn setup(me: PeerId, nodes: u32) -> Setup {
         min_timeout: Duration::from_millis(1),
         max_timeout: Duration::from_secs(1),
         acks_eagerly: false,
-        seed: u64::from(me.0),
     }
 }
 
@@ -192,7 +191,6 @@ impl<P: Pipe> Network<P> {
     /// A network whose processes have this setup; its second argument is the number of processes.
     pub(crate) fn with_setup(
         nodes: u32,
-        seed: u64,
         faults: Faults,
         setup: impl Fn(PeerId, u32) -> Setup,
     ) -> Self {

@@ -45,10 +45,6 @@
 //! | 8 to 11 | received | all packets before this one are received | likewise |
 //! | 12 to 15 | taken | the program has taken all packets before this one | likewise |
 //! | 16 and on | body | the fragment, 1 byte or more | nothing |
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "wired by the table of transports")
-)]
 
 mod packet;
 mod receiving;
@@ -66,8 +62,8 @@ use self::receiving::{Habit, Receiver, Reception};
 use self::sending::{NEVER, Patience, Sender, Verdict};
 use super::pipe::{Fragment, Notice, Pipe, Setup};
 use crate::clock::Instant;
-use crate::counters::Unet;
-use crate::transport::PeerId;
+use crate::counters;
+use crate::transport::{PeerId, Tallies};
 
 /// The number of the first packet of each stream. The numbers wrap soon: each job tests that.
 const FIRST: u32 = u32::MAX - 99;
@@ -129,7 +125,7 @@ impl Peer {
         &mut self,
         now: Instant,
         rules: &Rules,
-        counters: &mut Unet,
+        counters: &mut counters::Unet,
         mut send: impl FnMut(&[u8]) -> bool,
     ) -> bool {
         let Self {
@@ -167,7 +163,7 @@ impl Peer {
         (header, body): (Header, &[u8]),
         now: Instant,
         rules: &Rules,
-        counters: &mut Unet,
+        counters: &mut counters::Unet,
     ) -> bool {
         if !self.sender.can_be(header.report) || !self.receiver.can_be(header.kind) {
             counters.malformed += 1;
@@ -189,7 +185,12 @@ impl Peer {
     }
 
     /// Does what is due.
-    fn handle_timeout(&mut self, now: Instant, rules: &Rules, counters: &mut Unet) -> Verdict {
+    fn handle_timeout(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        counters: &mut counters::Unet,
+    ) -> Verdict {
         if self.receiver.timeout_at() <= now {
             self.receiver.hurry();
         }
@@ -210,7 +211,7 @@ enum State {
 }
 
 /// The streams of a process.
-pub(crate) struct UnetPipe {
+pub struct Unet {
     me: PeerId,
     window: u32,
     rules: Rules,
@@ -224,12 +225,13 @@ pub(crate) struct UnetPipe {
     notices: VecDeque<Notice>,
     /// The last time that a caller has passed in.
     now: Instant,
-    counters: Unet,
+    counters: counters::Unet,
 }
 
-impl UnetPipe {
+impl Unet {
     /// What this process has counted.
-    pub(crate) fn counters(&self) -> &Unet {
+    #[cfg(test)]
+    pub(crate) fn counters(&self) -> &counters::Unet {
         &self.counters
     }
 
@@ -238,7 +240,7 @@ impl UnetPipe {
     fn with<T>(
         &mut self,
         peer: PeerId,
-        act: impl FnOnce(&mut Peer, &Rules, &mut Unet) -> T,
+        act: impl FnOnce(&mut Peer, &Rules, &mut counters::Unet) -> T,
     ) -> Option<T> {
         let state = self.peers.get_mut(peer.0 as usize);
         let state = state.filter(|_| peer != self.me)?;
@@ -285,7 +287,7 @@ impl UnetPipe {
     }
 }
 
-impl Pipe for UnetPipe {
+impl Pipe for Unet {
     const HEADER_BYTES: usize = HEADER_BYTES;
 
     // The paper's part on short and long messages is not known to us: the figure is ours.
@@ -319,8 +321,12 @@ impl Pipe for UnetPipe {
             timers: BTreeSet::new(),
             notices: VecDeque::new(),
             now: Instant::ZERO,
-            counters: Unet::default(),
+            counters: counters::Unet::default(),
         }
+    }
+
+    fn count(&self, tallies: &mut Tallies) {
+        tallies.unet = self.counters.clone();
     }
 
     fn fragment_bytes(&self) -> usize {

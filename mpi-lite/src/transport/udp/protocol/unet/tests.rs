@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::pipe::{Notice, Pipe, Setup};
-use super::super::pipe_tests as network;
-use super::super::pipe_tests::{Faults, Network};
+use super::super::tests as network;
+use super::super::tests::{Faults, Network};
 use super::packet::{HEADER_BYTES, Header, Kind, Report};
 use super::sending::CLOSING_REPEATS;
-use super::{FIRST, UnetPipe, WINDOW_LEAST, WINDOW_MOST, window};
+use super::{FIRST, Unet, WINDOW_LEAST, WINDOW_MOST, window};
 use crate::clock::Instant;
 use crate::transport::PeerId;
 
@@ -17,19 +17,19 @@ const B: PeerId = PeerId(1);
 #[test]
 fn each_fragment_arrives_once_and_in_order() {
     network::for_seeds(500, |seed| {
-        assert_eq!(network::check_exactly_once::<UnetPipe>(seed), Ok(()));
+        assert_eq!(network::check_exactly_once::<Unet>(seed), Ok(()));
     });
 }
 
 #[test]
 fn the_numbers_of_packets_wrap() {
-    network::for_seeds(5, |seed| network::check_wrap::<UnetPipe>(seed, 500));
+    network::for_seeds(5, |seed| network::check_wrap::<Unet>(seed, 500));
 }
 
 #[test]
 fn a_receiver_that_takes_nothing_loses_nothing() {
     network::for_seeds(5, |seed| {
-        let network = network::check_untaken::<UnetPipe>(seed, 3);
+        let network = network::check_untaken::<Unet>(seed, 3);
         let counters = network.pipe(A).counters();
         assert_eq!(counters.no_room, 0);
     });
@@ -37,30 +37,30 @@ fn a_receiver_that_takes_nothing_loses_nothing() {
 
 #[test]
 fn a_dead_peer_is_lost_once() {
-    network::for_seeds(5, network::check_lost::<UnetPipe>);
+    network::for_seeds(5, network::check_lost::<Unet>);
 }
 
 #[test]
 fn a_peer_that_never_answers_is_reported_once() {
-    network::for_seeds(5, network::check_unheard::<UnetPipe>);
+    network::for_seeds(5, network::check_unheard::<Unet>);
 }
 
 #[test]
 fn a_suspended_job_loses_nobody() {
-    network::for_seeds(20, network::check_suspension::<UnetPipe>);
+    network::for_seeds(20, network::check_suspension::<Unet>);
 }
 
 #[test]
 fn garbage_changes_nothing() {
-    network::for_seeds(50, network::check_garbage::<UnetPipe>);
+    network::for_seeds(50, network::check_garbage::<Unet>);
 }
 
 /// A pair of processes; `change` changes their setups.
-fn pair(change: impl Fn(&mut Setup)) -> (UnetPipe, UnetPipe) {
+fn pair(change: impl Fn(&mut Setup)) -> (Unet, Unet) {
     let pipe = |me| {
         let mut setup = network::setup(me, 2);
         change(&mut setup);
-        UnetPipe::new(&setup)
+        Unet::new(&setup)
     };
     (pipe(A), pipe(B))
 }
@@ -69,13 +69,13 @@ fn at(micros: u64) -> Instant {
     Instant::ZERO.plus(Duration::from_micros(micros))
 }
 
-fn push(pipe: &mut UnetPipe, to: PeerId, text: &[u8], now: Instant) {
+fn push(pipe: &mut Unet, to: PeerId, text: &[u8], now: Instant) {
     assert!(pipe.has_room(to, 0));
     pipe.push(to, 0, now, |packet| packet.extend_from_slice(text));
 }
 
 /// The packets that are due.
-fn out(pipe: &mut UnetPipe, now: Instant) -> Vec<Vec<u8>> {
+fn out(pipe: &mut Unet, now: Instant) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let has_more = pipe.transmit(now, |_, packet| {
         packets.push(packet.to_vec());
@@ -86,7 +86,7 @@ fn out(pipe: &mut UnetPipe, now: Instant) -> Vec<Vec<u8>> {
 }
 
 /// Takes all fragments that have arrived.
-fn take(pipe: &mut UnetPipe) -> Vec<Vec<u8>> {
+fn take(pipe: &mut Unet) -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     while let Some(fragment) = pipe.next_fragment() {
         texts.push(fragment.bytes.to_vec());
@@ -138,7 +138,7 @@ fn a_ping_pong_sends_one_packet_per_message() {
 
 #[test]
 fn a_stream_in_one_direction_never_waits_for_a_timer_of_its_sender() {
-    let mut network = Network::<UnetPipe>::new(2, 1, Faults::default());
+    let mut network = Network::<Unet>::new(2, 1, Faults::default());
     network.add_flow(A, B, 0, 5_000);
     assert_eq!(network.run_to_end(), Ok(()));
     let (sender, receiver) = (network.pipe(A).counters(), network.pipe(B).counters());
@@ -425,7 +425,7 @@ fn impossible_packets_are_counted_and_dropped() {
 
 #[test]
 fn a_peer_has_state_from_its_first_packet_on() {
-    let mut pipe = UnetPipe::new(&network::setup(A, 8_000));
+    let mut pipe = Unet::new(&network::setup(A, 8_000));
     assert!(pipe.has_room(PeerId(7_999), 0));
     assert!(!pipe.has_room(PeerId(8_000), 0) && !pipe.has_room(A, 0));
     pipe.handle(B, b"garbage", at(0));
