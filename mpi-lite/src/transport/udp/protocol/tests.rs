@@ -191,6 +191,7 @@ impl<P: Pipe> Network<P> {
     /// A network whose processes have this setup; its second argument is the number of processes.
     pub(crate) fn with_setup(
         nodes: u32,
+        seed: u64,
         faults: Faults,
         setup: impl Fn(PeerId, u32) -> Setup,
     ) -> Self {
