@@ -15,6 +15,7 @@ pub(super) mod protocol;
 mod refusals;
 mod round;
 mod seal;
+mod shaper;
 mod socket;
 mod wrap;
 
@@ -29,6 +30,7 @@ use protocol::rmpp::{Driver as Guest, Terms};
 use protocol::{HEADER_BYTES, Protocol, Run};
 use round::Round;
 use seal::Seal;
+use shaper::Shaper;
 use socket::{Job, Socket};
 
 use super::{Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Transport};
@@ -107,6 +109,10 @@ impl Bound {
             longest_bytes,
             coalesces: terms.coalesces(),
         });
+        if let Some(network) = settings.network {
+            self.socket
+                .shape(Shaper::new(network, (me.0, cards.len()), clock));
+        }
         let buffer_bytes = self.socket.receive_buffer();
         let guest = terms.guest(me, buffer_bytes, round.seed(me.0), settings);
         Udp {
@@ -365,7 +371,8 @@ impl Transport for Udp {
         if is_busy || self.guest.has_news() || self.has_unflushed {
             return Some(Instant::ZERO);
         }
-        self.guest.next_timeout()
+        let dues = [self.guest.next_timeout(), self.socket.next_due()];
+        dues.into_iter().flatten().min()
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {
@@ -373,6 +380,7 @@ impl Transport for Udp {
     }
 
     fn is_quiet(&self) -> bool {
-        self.guest.is_quiet()
+        // What is held back may be the answer for which a peer waits.
+        self.guest.is_quiet() && self.socket.next_due().is_none()
     }
 }
