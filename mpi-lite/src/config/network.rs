@@ -98,7 +98,9 @@ impl FromStr for Network {
         for part in text.split(',').map(str::trim) {
             let shown = part.escape_debug();
             let Some((key, value)) = part.split_once('=') else {
-                return Err(format!("\"{shown}\" is not NAME=VALUE, as in loss=1%,delay=5ms"));
+                return Err(format!(
+                    "\"{shown}\" is not NAME=VALUE, as in loss=1%,delay=5ms"
+                ));
             };
             if seen.contains(&key) {
                 return Err(format!("{} is given twice", key.escape_debug()));
@@ -192,7 +194,11 @@ impl fmt::Display for Network {
                 has_any = true;
             }
         }
-        if has_any { Ok(()) } else { f.write_str("loss=0%") }
+        if has_any {
+            Ok(())
+        } else {
+            f.write_str("loss=0%")
+        }
     }
 }
 

@@ -193,6 +193,7 @@ fn rigs() -> Vec<(&'static str, Rig)> {
             }),
         ),
     ];
+    rigs.push(("udp, a bad network", udp(on_a_bad_network(small))));
     for (name, secure) in SEALS {
         rigs.push((name, udp(|settings| settings.secure = Some(secure))));
         let with_small = |settings: &mut Settings| {
@@ -200,6 +201,7 @@ fn rigs() -> Vec<(&'static str, Rig)> {
             settings.secure = Some(secure);
         };
         rigs.push((name, udp(with_small)));
+        rigs.push((name, udp(on_a_bad_network(with_small))));
         let one_by_one = |settings: &mut Settings| {
             with_small(settings);
             settings.rmpp = Caps::CLASSIC;
@@ -220,6 +222,15 @@ fn rigs() -> Vec<(&'static str, Rig)> {
         rigs.push((name, simulated(20_000, 30_000, profile)));
     }
     rigs
+}
+
+/// With losses, duplicates and datagrams that overtake others.
+fn on_a_bad_network(change: impl Fn(&mut Settings)) -> impl Fn(&mut Settings) {
+    let network = "loss=3%,delay=100us,jitter=50us,reorder=3%,duplicate=3%,seed=1";
+    move |settings| {
+        change(settings);
+        settings.network = Some(network.parse().unwrap());
+    }
 }
 
 /// Seals of datagrams beside the default.

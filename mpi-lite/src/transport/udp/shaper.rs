@@ -269,7 +269,10 @@ mod tests {
     fn bursts(network: &str, count: u32) -> Vec<u32> {
         let mut bursts = Vec::new();
         let mut next = 0;
-        for number in numbers(&play(network, count, 1).0).into_iter().chain([count]) {
+        for number in numbers(&play(network, count, 1).0)
+            .into_iter()
+            .chain([count])
+        {
             if number > next {
                 bursts.push(number - next);
             }
@@ -326,14 +329,7 @@ mod tests {
             let mut network: Network = network.parse().unwrap();
             network.seed = Some(seed);
             let mut fates = Fates::new(&network, me);
-            let fate = |fate: Fate| {
-                (
-                    fate.is_lost,
-                    fate.goes_twice,
-                    fate.skips_delay,
-                    fate.jitter,
-                )
-            };
+            let fate = |fate: Fate| (fate.is_lost, fate.goes_twice, fate.skips_delay, fate.jitter);
             (0..100).map(|_| fate(fates.draw())).collect::<Vec<_>>()
         };
         assert_eq!(fates(7, 0), fates(7, 0));
@@ -384,11 +380,15 @@ mod tests {
     fn the_rate_spaces_datagrams_by_their_length() {
         // 1000 bytes at 8 Mbit/s take a millisecond.
         let (out, _) = play("rate=8mbit,delay=3ms", 50, 0);
-        let expected: Vec<_> = (0..50).map(|n| (n, at(u64::from(n) * 1000 + 4000))).collect();
+        let expected: Vec<_> = (0..50)
+            .map(|n| (n, at(u64::from(n) * 1000 + 4000)))
+            .collect();
         assert_eq!(out, expected);
         // Those that come later than the rate demands do not wait.
         let (out, _) = play("rate=8mbit", 50, 1500);
-        let expected: Vec<_> = (0..50).map(|n| (n, at(u64::from(n) * 1500 + 1000))).collect();
+        let expected: Vec<_> = (0..50)
+            .map(|n| (n, at(u64::from(n) * 1500 + 1000)))
+            .collect();
         assert_eq!(out, expected);
     }
 
