@@ -38,7 +38,7 @@ fn messages_of_all_sizes_arrive_intact_on_a_network_with_losses_and_a_delay() {
 }
 
 #[test]
-fn a_ring_goes_round_though_losses_come_in_bursts() {
+fn collectives_are_right_though_losses_come_in_bursts() {
     let network = "loss=5%,burst=3,delay=100us,jitter=100us,seed=2";
     let outcome = run("tests/c/collective/mixed.c", 3, network);
     assert!(sum(&outcome, "udp_net_lost") > 0, "{}", outcome.report());
