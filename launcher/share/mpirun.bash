@@ -15,6 +15,7 @@ _mpilite_mpirun() {
         --transport) words=(-W 'auto shm rmpp loopback') ;;
         --interface|--iface) words=(-W '') ;;
         --port-range) words=(-W '') ;;
+        --net) words=(-W '') ;;
         --timeout) words=(-W '') ;;
         --stall) words=(-W 'report abort off') ;;
         --stall-after) words=(-W '') ;;
@@ -27,7 +28,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi

@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mpi_lite::boot::protocol::Secure;
-use mpi_lite::config::PortRange;
+use mpi_lite::config::{Network, PortRange};
 use mpi_lite::transport;
 
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
 use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
+use crate::network;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
 use crate::stall::settings as stall;
 use crate::wire::Asked;
@@ -94,6 +95,8 @@ pub struct Options {
     pub interface: Option<String>,
     /// `--mca btl_tcp_if_include`: the interface unless `--interface` names one.
     pub mca_interface: Option<Asked>,
+    /// `--net`.
+    pub network: Option<Network>,
     /// `--tag-output`.
     pub tags_output: bool,
     /// `--stats`.
@@ -240,6 +243,7 @@ impl Options {
             Meaning::Transport => self.transport = Some(parse_transport("--transport ", value)?),
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
+            Meaning::Network => self.network = Some(network::parse("--net ", value)?),
             Meaning::TagOutput => self.tags_output = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
@@ -628,6 +632,14 @@ mod tests {
             (
                 "--port-range 5-4 p",
                 "--port-range needs LOW-HIGH with ports from 1 to 65535, as 40000-40100, not '5-4'",
+            ),
+            (
+                "--net loss=1%,delay=5 p",
+                "--net delay=5: a time up to 60s is possible, as 5ms (units: ns, us, ms, s)",
+            ),
+            (
+                "--net loss p",
+                "--net \"loss\" is not NAME=VALUE, as in loss=1%,delay=5ms",
             ),
             ("-x =1 p", "-x needs NAME or NAME=VALUE, not '=1'"),
             (

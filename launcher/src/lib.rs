@@ -29,6 +29,7 @@ pub mod link;
 mod machine;
 mod mca;
 pub mod nearest;
+pub mod network;
 pub mod node;
 pub mod options;
 pub mod output;

@@ -13,6 +13,7 @@ pub(crate) enum Meaning {
     Transport,
     Interface,
     PortRange,
+    Network,
     TagOutput,
     Stats,
     Secure,
@@ -212,6 +213,14 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::PortRange,
         value: Value::Word("LOW-HIGH"),
         text: "UDP ports for the ranks' traffic between hosts, one for each rank",
+    },
+    Entry {
+        names: &["net"],
+        meaning: Meaning::Network,
+        value: Value::Word("loss=1%,delay=5ms"),
+        text: "send as over a bad network: a list of loss=1%, burst=4 (losses in a row, on the \
+               average), delay=5ms, jitter=1ms, rate=1gbit, queue=200 (datagrams that wait for \
+               the rate), reorder=1%, duplicate=1%, seed=7",
     },
     Entry {
         names: &["tag-output", "l", "prepend-rank"],

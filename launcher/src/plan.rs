@@ -13,6 +13,7 @@ use crate::args::{Options, parse_secure, parse_transport};
 use crate::elf;
 use crate::environment::{self, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
+use crate::network::{self, Wanted};
 use crate::place::Placement;
 use crate::program;
 use crate::silence;
@@ -26,6 +27,8 @@ const SECURE: &str = "MPILITE_SECURE";
 pub struct Plan {
     /// The nodes and their ranks.
     pub placement: Placement,
+    /// The bad network, if the user asks for one.
+    pub network: Option<Wanted>,
     key: JobKey,
     secure: Secure,
     transport: String,
@@ -55,6 +58,11 @@ impl Plan {
         if let Some(secure) = options.secure {
             exports.push((SECURE.into(), Some(secure.to_string().into())));
         }
+        let network = network::wanted(options)?;
+        if let Some(wanted) = &network {
+            let text = wanted.network.to_string();
+            exports.push((network::VARIABLE.into(), Some(text.into())));
+        }
         let variables = |is_remote| {
             let chosen = environment::for_ranks(std::env::vars_os(), &exports, is_remote);
             to_wire(&chosen)
@@ -62,7 +70,7 @@ impl Plan {
         Ok(Plan {
             key: JobKey(random_key()?),
             secure,
-            transport: transport(options, &placement)?,
+            transport: transport(options, &placement, network.as_ref())?,
             interface: interface(options),
             program: find_program(options, &directory, is_here, placement.size)?,
             arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
@@ -71,6 +79,7 @@ impl Plan {
             directory,
             wants_counters: options.stats.is_some(),
             silent_for: silence::limit()?,
+            network,
             placement,
         })
     }
@@ -178,7 +187,11 @@ fn secure(options: &Options) -> Result<Secure, Failure> {
     }
 }
 
-fn transport(options: &Options, placement: &Placement) -> Result<String, Failure> {
+fn transport(
+    options: &Options,
+    placement: &Placement,
+    network: Option<&Wanted>,
+) -> Result<String, Failure> {
     let (asked, transport) = match (&options.transport, std::env::var_os("MPILITE_TRANSPORT")) {
         (Some(transport), _) => ("--transport ", transport.clone()),
         (None, Some(transport)) => {
@@ -186,6 +199,10 @@ fn transport(options: &Options, placement: &Placement) -> Result<String, Failure
             (asked, parse_transport(asked, &transport)?)
         }
         (None, None) => ("", "auto".into()),
+    };
+    let transport = match network {
+        Some(network) => network.transport(asked, transport)?,
+        None => transport,
     };
     if transport == "shm" && placement.places.len() > 1 {
         let hosts: Vec<String> = placement

@@ -15,6 +15,7 @@ use crate::input::InputPump;
 use crate::job::{Effect, Job};
 use crate::link::Link;
 use crate::machine;
+use crate::network::Wanted;
 use crate::node::{DESCRIPTORS_OF_NODE, Inherited, Node};
 use crate::output::{Origin, Output, Trouble};
 use crate::place::place;
@@ -45,6 +46,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let placement = place(options)?;
     let note = placement.note.clone();
     let plan = Plan::new(options, placement)?;
+    let network = plan.network.as_ref().and_then(Wanted::note);
     let mut server = Server::new(options, plan)?;
     let unknown = settings::unknown_variables(std::env::vars_os());
     let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
@@ -53,6 +55,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         false => allocation::note(|name| std::env::var_os(name)),
     };
     let notes = options.notes.iter().chain(&note).chain(&idle);
+    let notes = notes.chain(&network);
     for note in notes.chain(&unknown) {
         server.output.say(note);
     }

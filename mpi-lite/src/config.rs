@@ -2,10 +2,14 @@
 //!
 //! `docs/settings.md` is generated from this table; a test keeps the two equal.
 
+mod network;
+
 use std::fmt::{self, Write as _};
 
 use rmpp_core::Caps;
 use serde::{Deserialize, Serialize};
+
+pub use network::{Network, Share};
 
 macro_rules! settings {
     ($(
@@ -63,6 +67,7 @@ macro_rules! settings {
     (@type wait) => { Wait };
     (@type across) => { CopyAcross };
     (@type ports) => { Option<PortRange> };
+    (@type net) => { Option<Network> };
     (@type profile) => { Caps };
     (@value number $default:expr) => { $default };
     (@value budget $default:expr) => { $default.0 };
@@ -73,6 +78,7 @@ macro_rules! settings {
     (@value wait $default:expr) => { Wait::Auto };
     (@value across $default:expr) => { CopyAcross::Measured };
     (@value ports $default:expr) => { None };
+    (@value net $default:expr) => { None };
     (@value profile $default:expr) => { $default };
     (@text number $default:expr) => { stringify!($default) };
     (@text budget $default:expr) => { $default.1 };
@@ -83,6 +89,7 @@ macro_rules! settings {
     (@text wait $default:expr) => { $default };
     (@text across $default:expr) => { $default };
     (@text ports $default:expr) => { $default };
+    (@text net $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
     (@show number $value:expr) => { Value::Number($value) };
     (@show budget $value:expr) => { Value::Number($value) };
@@ -99,6 +106,9 @@ macro_rules! settings {
     (@show ports $value:expr) => {
         Value::Text($value.map_or_else(String::new, |ports| ports.to_string()))
     };
+    (@show net $value:expr) => {
+        Value::Text($value.map_or_else(String::new, |network| network.to_string()))
+    };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse budget $variable:literal, $text:expr) => { number($variable, $text) };
@@ -109,6 +119,7 @@ macro_rules! settings {
     (@parse wait $variable:literal, $text:expr) => { wait($variable, $text) };
     (@parse across $variable:literal, $text:expr) => { across($variable, $text) };
     (@parse ports $variable:literal, $text:expr) => { ports($variable, $text).map(Some) };
+    (@parse net $variable:literal, $text:expr) => { net($variable, $text).map(Some) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
 }
 
@@ -250,6 +261,13 @@ settings! {
     /// UDP ports, such as `40000-40100`: each rank binds a free one, so a host needs at least one
     /// for each of its ranks. `mpirun --port-range` sets it.
     port_range: ports = "any free port", "MPILITE_PORT_RANGE";
+    /// The bad network that datagrams are sent as over, such as
+    /// `loss=1%,burst=4,delay=5ms,jitter=1ms,rate=1gbit,queue=200,reorder=1%,duplicate=1%,seed=7`,
+    /// or a part of this. Each rank does it to what it sends: some datagrams are lost (`burst`: on
+    /// the average so many in a row), some are sent twice; the others wait for the `rate` in a
+    /// `queue`, then for `delay` and a random time below `jitter`, which `reorder` of them skip.
+    /// `mpirun --net` sets it.
+    network: net = "the network as it is", "MPILITE_NET";
     /// Bytes that a socket requests for its receive buffer, and again for its send buffer.
     socket_buffer_bytes: number = 4_194_304, "MPILITE_SOCKET_BUFFER_BYTES";
     /// Standard sends of up to this many bytes are copied and complete at once.
@@ -351,6 +369,11 @@ fn ports(variable: &str, text: &str) -> Result<PortRange, String> {
     PortRange::parse(text).ok_or_else(|| {
         format!("{variable}={text:?} is not LOW-HIGH with ports from 1 to 65535, as 40000-40100")
     })
+}
+
+fn net(variable: &str, text: &str) -> Result<Network, String> {
+    let network = text.parse();
+    network.map_err(|error| format!("{variable}={:?}: {error}", text.trim()))
 }
 
 fn profile(variable: &str, text: &str) -> Result<Caps, String> {
@@ -508,6 +531,7 @@ mod tests {
             ("MPILITE_RMPP_ACK", "never", "lazy nor eager"),
             ("MPILITE_GSO", "maybe", "on nor off"),
             ("MPILITE_SECURE", "mac", "cookie, tag and encrypt"),
+            ("MPILITE_NET", "loss=2", "as 1% or 0.01"),
         ] {
             let error = read(variable, wrong).unwrap_err();
             let says = |word| error.contains(word);

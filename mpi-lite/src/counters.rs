@@ -87,6 +87,14 @@ rmpp_core::tally! {
         pub forged: u64,
         /// Datagrams dropped: encrypted ones that came twice, or that are too old to check.
         pub replayed: u64,
+        /// Datagrams that this rank dropped instead of sending them (`mpirun --net`: `loss`).
+        pub net_lost: u64,
+        /// Datagrams that this rank sent twice (`duplicate`).
+        pub net_duplicated: u64,
+        /// Datagrams that this rank sent without the delay of the others (`reorder`).
+        pub net_reordered: u64,
+        /// Datagrams that this rank dropped because too many waited for the `rate` (`queue`).
+        pub net_overflowed: u64,
     }
 }
 

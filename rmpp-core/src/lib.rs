@@ -39,10 +39,6 @@ mod list;
 mod outgoing;
 mod packet;
 mod peer;
-#[cfg_attr(
-    not(feature = "sim"),
-    allow(unreachable_pub, dead_code, reason = "whole in sim only")
-)]
 mod rng;
 mod schedule;
 #[cfg(feature = "sim")]
@@ -69,4 +65,5 @@ pub use packet::{
     FAST_HEADER_BYTES, Flags, HEADER_BYTES, Header, HeaderBytes, Kind, MAX_HEADER_BYTES, Packet,
     Run,
 };
+pub use rng::Rng;
 pub use time::Instant;

@@ -1,4 +1,5 @@
-//! A small seeded generator: spreads timeouts, and drives the simulator.
+//! A small seeded generator: spreads timeouts, drives the simulator, and draws what a bad network
+//! does.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one word of state, every seed good.
 #[derive(Clone, Debug)]

@@ -180,7 +180,7 @@ impl Lane {
         self.shrink();
         let mut is_quiet = true;
         for link in self.links.iter_mut() {
-            is_quiet &= link.begin_sleep();
+            is_quiet &= link.set_asleep(true);
         }
         is_quiet
     }
@@ -194,7 +194,7 @@ impl Lane {
     /// Ends the sleep of the program.
     pub(super) fn end_sleep(&mut self) {
         for link in self.links.iter_mut() {
-            link.end_sleep();
+            link.set_asleep(false);
         }
     }
 

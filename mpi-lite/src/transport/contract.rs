@@ -68,14 +68,11 @@ pub trait Transport {
     /// Returns a descriptor that becomes readable when `progress` has something to do.
     fn wake_on(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Prepares this process to sleep on `wake_on`: from now on its senders have to wake it.
-    /// Returns true if nothing has come meanwhile, so that it may sleep.
-    fn begin_sleep(&mut self) -> bool {
+    /// Begins a sleep of this process on `wake_on`, or ends it. While it is asleep its senders have
+    /// to wake it. Returns true if nothing has come meanwhile, so that it may sleep.
+    fn set_asleep(&mut self, _is_asleep: bool) -> bool {
         true
     }
-
-    /// Ends the sleep that `begin_sleep` began: senders need not wake this process any more.
-    fn end_sleep(&mut self) {}
 
     /// Sets back pressure. If `away`, bodies stay with their senders until their messages land; if
     /// not, they may come along again. Bodies on their way still come. A link whose

@@ -3,7 +3,10 @@
 use std::os::fd::BorrowedFd;
 
 #[cfg(feature = "sim")]
-use super::sim::Sim;
+use rmpp_core::Config;
+
+#[cfg(feature = "sim")]
+use super::sim::{Air, Guest, Sim};
 use super::tallies::Counts;
 #[cfg(feature = "sim")]
 use super::tap::Tap;
@@ -64,6 +67,21 @@ links! { $
     Tap(Box<Tap<Link>>) is "Another one whose events a test records.";
 }
 
+#[cfg(feature = "sim")]
+impl Link {
+    /// The end of process `me` on a simulated network. Protocols other than RMPP take of `config`
+    /// what is not RMPP's alone.
+    #[must_use]
+    pub fn simulated(guest: Guest, air: &Air, me: PeerId, config: &Config) -> Self {
+        match guest {
+            Guest::Rmpp => air.join(me, config.clone()).into(),
+            Guest::GoBackN => air.join_piped::<udp::GoBackN>(me, config).into(),
+            Guest::Unet => air.join_piped::<udp::Unet>(me, config).into(),
+            Guest::Sctp => air.join_piped::<udp::Sctp>(me, config).into(),
+        }
+    }
+}
+
 impl Counts for Link {
     fn count(&self, tallies: &mut Tallies) {
         each!(self, link => link.count(tallies));
@@ -108,12 +126,8 @@ impl Transport for Link {
         each!(self, link => link.wake_on())
     }
 
-    fn begin_sleep(&mut self) -> bool {
-        each!(self, link => link.begin_sleep())
-    }
-
-    fn end_sleep(&mut self) {
-        each!(self, link => link.end_sleep());
+    fn set_asleep(&mut self, is_asleep: bool) -> bool {
+        each!(self, link => link.set_asleep(is_asleep))
     }
 
     fn push_back(&mut self, away: bool) {

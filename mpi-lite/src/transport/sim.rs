@@ -9,11 +9,25 @@ use rmpp_core::sim::{Faults, Network};
 use rmpp_core::{Caps, Config, FAST_HEADER_BYTES, NodeId};
 
 use super::udp::Rmpp;
-use super::udp::protocol::{Protocol, Route, Run};
+use super::udp::protocol::pipe::{Pipe, Setup};
+use super::udp::protocol::{Piped, Protocol, Route, Run};
 use super::{
     Arrival, Capabilities, Landing, Outbound, PeerId, Progress, Refusal, Sink, Tallies, Transport,
 };
 use crate::clock::Instant;
+
+/// A packet protocol for a simulated process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    /// The Reliable Message Passing Protocol.
+    Rmpp,
+    /// The protocol of `ParaStation2`.
+    GoBackN,
+    /// The protocol of MPI over U-Net.
+    Unet,
+    /// SCTP.
+    Sctp,
+}
 
 /// The network between the processes of a simulated job, and its clock.
 #[derive(Clone, Debug)]
@@ -60,6 +74,23 @@ impl Air {
         };
         let guest = Rmpp::with_config(NodeId(me.0), config);
         self.host(me, guest, shared_bytes)
+    }
+
+    /// The end of process `me`, with a protocol that carries streams. Of `config` it takes what is
+    /// not RMPP's alone.
+    pub(super) fn join_piped<P: Pipe>(&self, me: PeerId, config: &Config) -> Sim<Piped<P>> {
+        let guest = Piped::with_setup(&Setup {
+            me,
+            nodes: config.nodes,
+            packet_bytes: P::HEADER_BYTES + config.packet_bytes,
+            buffer_bytes: config.max_rcv_buf as usize * config.packet_bytes,
+            lost_after: config.lost_after,
+            unheard_after: config.unheard_after.unwrap_or(config.max_timeout),
+            min_timeout: config.min_timeout,
+            max_timeout: config.max_timeout,
+            acks_eagerly: config.ack_every == 1,
+        });
+        self.host(me, guest, 0)
     }
 
     /// The end of process `me`, with a protocol whose packets share datagrams of up to

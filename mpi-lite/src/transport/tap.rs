@@ -131,12 +131,8 @@ impl<L: Transport> Transport for Tap<L> {
         self.link.wake_on()
     }
 
-    fn begin_sleep(&mut self) -> bool {
-        self.link.begin_sleep()
-    }
-
-    fn end_sleep(&mut self) {
-        self.link.end_sleep();
+    fn set_asleep(&mut self, is_asleep: bool) -> bool {
+        self.link.set_asleep(is_asleep)
     }
 
     fn push_back(&mut self, away: bool) {

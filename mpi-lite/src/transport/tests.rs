@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 
 use rmpp_core::Caps;
 
+use super::udp::protocol::pipe::Pipe;
+use super::udp::protocol::{Piped, Protocol};
 use super::udp::{Bound, Card};
 use super::*;
 use crate::clock::{Clock, Instant};
@@ -108,25 +110,33 @@ fn loopback() -> Rig {
 }
 
 fn udp(change: impl Fn(&mut Settings)) -> Rig {
-    udp_of(2, change).0
+    udp_of::<udp::Rmpp>(2, change).0
+}
+
+/// Two ranks with a protocol of streams between them.
+fn piped<P: Pipe>(change: impl Fn(&mut Settings)) -> Rig
+where
+    Link: From<Udp<Piped<P>>>,
+{
+    udp_of::<Piped<P>>(2, change).0
 }
 
 /// `ranks` ends, and what they tell of themselves.
-fn udp_of(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>) {
+fn udp_of<P: Protocol>(ranks: usize, change: impl Fn(&mut Settings)) -> (Rig, Vec<Card>)
+where
+    Link: From<Udp<P>>,
+{
     let mut settings = Settings::default();
     change(&mut settings);
     let clock = Clock::start();
-    let bound: Vec<Bound> = (0..ranks)
+    let bound: Vec<Bound<P>> = (0..ranks)
         .map(|_| Bound::new(Ipv4Addr::LOCALHOST.into(), 1, &settings).unwrap())
         .collect();
     let cards: Vec<Card> = bound.iter().map(|bound| bound.card().clone()).collect();
-    let links = bound
-        .into_iter()
-        .zip(0..)
-        .map(|(bound, me)| {
-            Link::Udp(bound.connect(PeerId(me), &cards, &[77; 32], (&settings, clock)))
-        })
-        .collect();
+    let connect = |(bound, me): (Bound<P>, u32)| {
+        Link::from(bound.connect(PeerId(me), &cards, &[77; 32], (&settings, clock)))
+    };
+    let links = bound.into_iter().zip(0..).map(connect).collect();
     let rig = Rig {
         links,
         clock,
@@ -158,6 +168,60 @@ fn shared(copies_across: bool) -> Rig {
         #[cfg(feature = "sim")]
         air: None,
     }
+}
+
+#[cfg(feature = "sim")]
+fn simulated_as(guest: sim::Guest, packet_bytes: usize, loss_ppm: u32) -> Rig {
+    let air = sim::Air::new(2, 4711, rmpp_core::sim::Faults::lossy(loss_ppm));
+    let config = rmpp_core::Config::classic(2, packet_bytes);
+    let links = (0..2).map(|me| Link::simulated(guest, &air, PeerId(me), &config));
+    Rig {
+        links: links.collect(),
+        clock: Clock::start(),
+        air: Some(air),
+    }
+}
+
+/// Each protocol of streams, by name.
+fn rigs_of_streams() -> Vec<(&'static str, Rig)> {
+    let small = |settings: &mut Settings| settings.packet_bytes = Some(1000);
+    let sealed = |settings: &mut Settings| settings.secure = Some(Secure::Encrypt);
+    let mut rigs = vec![
+        ("gobackn", piped::<udp::GoBackN>(|_| {})),
+        (
+            "gobackn, packets of 1000 bytes",
+            piped::<udp::GoBackN>(small),
+        ),
+        ("gobackn, encrypted", piped::<udp::GoBackN>(sealed)),
+        (
+            "gobackn, a bad network",
+            piped::<udp::GoBackN>(on_a_bad_network(small)),
+        ),
+        ("unet", piped::<udp::Unet>(|_| {})),
+        ("unet, packets of 1000 bytes", piped::<udp::Unet>(small)),
+        ("unet, encrypted", piped::<udp::Unet>(sealed)),
+        (
+            "unet, a bad network",
+            piped::<udp::Unet>(on_a_bad_network(small)),
+        ),
+        ("sctp", piped::<udp::Sctp>(|_| {})),
+        ("sctp, packets of 1000 bytes", piped::<udp::Sctp>(small)),
+        ("sctp, encrypted", piped::<udp::Sctp>(sealed)),
+        (
+            "sctp, a bad network",
+            piped::<udp::Sctp>(on_a_bad_network(small)),
+        ),
+    ];
+    #[cfg(feature = "sim")]
+    for (name, guest) in [
+        ("gobackn, simulated", sim::Guest::GoBackN),
+        ("unet, simulated", sim::Guest::Unet),
+        ("sctp, simulated", sim::Guest::Sctp),
+    ] {
+        rigs.push((name, simulated_as(guest, 1000, 0)));
+        rigs.push((name, simulated_as(guest, 1000, 30_000)));
+    }
+    rigs
 }
 
 #[cfg(feature = "sim")]
@@ -206,6 +270,8 @@ fn rigs() -> Vec<(&'static str, Rig)> {
             }),
         ),
     ];
+    rigs.extend(rigs_of_streams());
+    rigs.push(("udp, a bad network", udp(on_a_bad_network(small))));
     for (name, secure) in SEALS {
         rigs.push((name, udp(|settings| settings.secure = Some(secure))));
         let with_small = |settings: &mut Settings| {
@@ -213,6 +279,7 @@ fn rigs() -> Vec<(&'static str, Rig)> {
             settings.secure = Some(secure);
         };
         rigs.push((name, udp(with_small)));
+        rigs.push((name, udp(on_a_bad_network(with_small))));
         let one_by_one = |settings: &mut Settings| {
             with_small(settings);
             settings.rmpp = Caps::CLASSIC;
@@ -233,6 +300,15 @@ fn rigs() -> Vec<(&'static str, Rig)> {
         rigs.push((name, simulated(20_000, 30_000, profile)));
     }
     rigs
+}
+
+/// With losses, duplicates and datagrams that overtake others.
+fn on_a_bad_network(change: impl Fn(&mut Settings)) -> impl Fn(&mut Settings) {
+    let network = "loss=3%,delay=100us,jitter=50us,reorder=3%,duplicate=3%,seed=1";
+    move |settings| {
+        change(settings);
+        settings.network = Some(network.parse().unwrap());
+    }
 }
 
 /// Seals of datagrams beside the default.
@@ -644,7 +720,7 @@ fn both_ends_send_at_once() {
 fn packets_of_others_in_the_place_of_awaited_ones_do_no_harm() {
     const LEN: usize = 300_000;
     for secure in [Secure::Cookie, Secure::Tag, Secure::Encrypt] {
-        let (mut rig, cards) = udp_of(3, |settings| settings.secure = Some(secure));
+        let (mut rig, cards) = udp_of::<udp::Rmpp>(3, |settings| settings.secure = Some(secure));
         let stray = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut bodies: Vec<_> = (0..20).map(|number| body(number, LEN)).collect();
         let mut rooms = vec![vec![0; LEN]; bodies.len()];

@@ -4,6 +4,7 @@ use mpi_lite::engine::{BUFFERED_OVERHEAD_BYTES, Plan, ReceivePlan, SendPlan, Sta
 use mpi_lite::error::{Cause, Error};
 use mpi_lite::ids::{Context, Mode, Source, TagSelector};
 use mpi_lite::transport::PeerId;
+use mpi_lite::transport::sim::Guest;
 
 use crate::job::{Job, Message, Phase, Probed, Receiving, Sending};
 use crate::oracle::{Label, MessageId, Wanted};
@@ -141,7 +142,9 @@ impl Job {
 
     /// Bytes of the attached buffer: of all buffered sends, or of those surely still waiting.
     fn buffered_bytes(&self, process: usize, all: bool) -> u64 {
-        let waits = |&&id: &&MessageId| all || !self.messages[id].is_announced;
+        // A protocol of streams has a copy of its own of what it has begun to send.
+        let keeps_copies = self.plan.guest != Guest::Rmpp;
+        let waits = |&&id: &&MessageId| all || !(keeps_copies || self.messages[id].is_announced);
         let bytes = |&id: &MessageId| self.messages[id].data.len() as u64;
         let waiting = self.buffered[process].iter().filter(waits);
         waiting.map(|id| bytes(id) + BUFFERED_OVERHEAD_BYTES).sum()

@@ -122,7 +122,7 @@ impl Job {
         let lanes = (0..).zip(&heard).map(|(me, heard)| {
             let me = PeerId(me);
             let own = Link::Loopback(Loopback::new(me));
-            let others = Link::Sim(air.join(me, plan.config.clone()));
+            let others = Link::simulated(plan.guest, &air, me, &plan.config);
             let [own, others] =
                 [own, others].map(|link| Link::Tap(Box::new(Tap::new(link, heard.clone()))));
             let links = Links::new(own, None, Some(others));
@@ -212,7 +212,7 @@ impl Job {
 
     /// One turn of a process; the oracle hears what it heard.
     pub(crate) fn turn(&mut self, process: usize) -> bool {
-        let worked = self.lanes[process].turn(self.air.now()) == Progress::Delivered;
+        let worked = self.lanes[process].turn(self.air.now()) > Progress::Idle;
         for announced in self.heard[process].take() {
             self.announce(process, &announced);
         }

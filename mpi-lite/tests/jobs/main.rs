@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use job::{Job, Report};
+use mpi_lite::transport::sim::Guest;
 use plan::Plan;
 
 /// Programs of one run.
@@ -31,22 +32,23 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Tells the seed when its program fails.
-struct Named(u64);
+struct Named(u64, Guest);
 
 impl Drop for Named {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("replay it with MPILITE_SEED={}", self.0);
+            let Self(seed, guest) = self;
+            eprintln!("{guest:?}: replay it with MPILITE_SEED={seed}");
         }
     }
 }
 
-fn run(seed: u64, is_loud: bool) -> Report {
-    let _named = Named(seed);
-    Job::new(Plan::of(seed), is_loud).run()
+fn run(plan: Plan, is_loud: bool) -> Report {
+    let _named = Named(plan.seed, plan.guest);
+    Job::new(plan, is_loud).run()
 }
 
-fn run_all(programs: u64) -> Vec<Report> {
+fn run_all(programs: u64, plan: impl Fn(u64) -> Plan + Sync) -> Vec<Report> {
     let next = AtomicU64::new(0);
     let work = || {
         let mut reports = Vec::new();
@@ -55,7 +57,7 @@ fn run_all(programs: u64) -> Vec<Report> {
             if seed >= programs {
                 return reports;
             }
-            reports.push(run(seed, false));
+            reports.push(run(plan(seed), false));
         }
     };
     thread::scope(|scope| {
@@ -72,11 +74,11 @@ fn run_all(programs: u64) -> Vec<Report> {
 fn random_programs_match_as_mpi_says() {
     if let Some(seed) = number("MPILITE_SEED") {
         println!("{:#?}", Plan::of(seed));
-        println!("{:?}", run(seed, true));
+        println!("{:?}", run(Plan::of(seed), true));
         return;
     }
     let programs = number("MPILITE_PROGRAMS").unwrap_or(PROGRAMS);
-    let reports = run_all(programs);
+    let reports = run_all(programs, Plan::of);
     let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
     let (sends, receives) = (sum(|r| r.sends), sum(|r| r.receives));
     let (truncated, cancelled) = (sum(|r| r.truncated), sum(|r| r.cancelled));
@@ -93,8 +95,25 @@ fn random_programs_match_as_mpi_says() {
 }
 
 #[test]
+fn random_programs_match_as_mpi_says_over_each_protocol() {
+    const GUESTS: [Guest; 3] = [Guest::Unet, Guest::Sctp, Guest::GoBackN];
+    for guest in GUESTS {
+        if let Some(seed) = number("MPILITE_SEED") {
+            println!("{:?}", run(Plan::over(guest, seed), true));
+            continue;
+        }
+        let programs = number("MPILITE_PROGRAMS").unwrap_or(PROGRAMS) / 20;
+        let reports = run_all(programs, |seed| Plan::over(guest, seed));
+        let receives: u64 = reports.iter().map(|report| report.receives).sum();
+        println!("{guest:?}: {programs} programs, {receives} messages received");
+        assert!(receives >= 20 * programs, "too few to mean anything");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_program() {
     for seed in 0..30 {
-        assert_eq!(run(seed, false), run(seed, false), "seed {seed}");
+        let report = || run(Plan::of(seed), false);
+        assert_eq!(report(), report(), "seed {seed}");
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mpi_lite::config::Settings;
 use mpi_lite::ids::Context;
+use mpi_lite::transport::sim::Guest;
 use rmpp_core::sim::Faults;
 use rmpp_core::{Caps, Config};
 
@@ -43,6 +44,8 @@ pub(crate) struct Plan {
     /// The program ends with messages that nobody received.
     pub(crate) leaves: bool,
     pub(crate) settings: Settings,
+    /// The protocol between the processes.
+    pub(crate) guest: Guest,
     pub(crate) config: Config,
     pub(crate) faults: Faults,
 }
@@ -70,9 +73,20 @@ impl Plan {
             attached: rng.pick(&[0, 600, 4000, 1 << 20]),
             leaves: rng.percent(20),
             settings: draw_settings(&mut rng),
+            guest: Guest::Rmpp,
             config: draw_config(&mut rng, processes, packet_bytes),
             faults,
         }
+    }
+}
+
+impl Plan {
+    /// The same job over another protocol.
+    pub(crate) fn over(guest: Guest, seed: u64) -> Self {
+        let mut plan = Self::of(seed);
+        // A header of a message fits a packet.
+        plan.config.packet_bytes = plan.config.packet_bytes.max(64);
+        Self { guest, ..plan }
     }
 }
 

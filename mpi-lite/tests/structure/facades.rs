@@ -53,7 +53,7 @@ const FACADES: &[Facade] = &[
         name: "Protocol",
         root: LIBRARY,
         folder: "transport",
-        most: 19,
+        most: 12,
     },
 ];
 

@@ -285,8 +285,8 @@ impl Rig {
     /// Rank `at` goes to sleep, and is awake again.
     pub fn rest(&mut self, at: bool) {
         let link = &mut self.ranks[usize::from(at)].link;
-        let _ = link.begin_sleep();
-        link.end_sleep();
+        let _ = link.set_asleep(true);
+        link.set_asleep(false);
         let _ = (link.is_quiet(), link.wake_at());
     }
 

@@ -254,7 +254,13 @@ impl Transport for Shm {
         self.outgoing.is_empty() && self.behind.is_empty()
     }
 
-    fn begin_sleep(&mut self) -> bool {
+    fn set_asleep(&mut self, is_asleep: bool) -> bool {
+        if !is_asleep {
+            self.node.wakeup().end();
+            // The peer that woke us may never have sent anything before.
+            self.meet_callers();
+            return true;
+        }
         let is_sure = self.node.wakeup().begin();
         if !is_sure {
             std::thread::yield_now();
@@ -264,12 +270,6 @@ impl Transport for Shm {
         let has_room = |&to: &u32| self.outward[to as usize].may_go_on();
         let is_quiet = !self.callers.iter().any(has_news) && !self.behind.iter().any(has_room);
         is_sure && is_quiet && !self.may_copy_on()
-    }
-
-    fn end_sleep(&mut self) {
-        self.node.wakeup().end();
-        // The peer that woke us may never have sent anything before.
-        self.meet_callers();
     }
 
     fn push_back(&mut self, away: bool) {

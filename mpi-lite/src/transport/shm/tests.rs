@@ -225,9 +225,9 @@ impl End {
 
     /// Returns true if it sleeps now, since there is nothing that it could do.
     fn sleeps(&mut self) -> bool {
-        let sleeps = self.link.wake_at().is_none() && self.link.begin_sleep();
+        let sleeps = self.link.wake_at().is_none() && self.link.set_asleep(true);
         if !sleeps {
-            self.link.end_sleep();
+            self.link.set_asleep(false);
         }
         sleeps
     }
@@ -352,7 +352,7 @@ impl Talker {
             return;
         }
         if core::mem::take(&mut self.is_asleep) {
-            self.end.end_sleep();
+            self.end.set_asleep(false);
         }
         for _ in 0..dice.roll(6) {
             if let Some((to, body)) = self.bodies.get_mut(self.sent) {
@@ -561,23 +561,23 @@ fn is_rung(link: &Shm) -> bool {
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn a_sleeping_rank_is_woken_by_a_message_and_by_room() {
     let mut links = ends(2, true);
-    assert!(links[1].begin_sleep());
+    assert!(links[1].set_asleep(true));
     send(&mut links[0], 1, 1, &mut [1, 2, 3]);
     assert!(is_rung(&links[1]));
-    links[1].end_sleep();
+    links[1].set_asleep(false);
     assert!(!is_rung(&links[1]));
     // Something is there: no sleep.
-    assert!(!links[1].begin_sleep());
-    links[1].end_sleep();
+    assert!(!links[1].set_asleep(true));
+    links[1].set_asleep(false);
     assert_eq!(receive(&mut links[1]).0, [[1, 2, 3]]);
     let mut many = vec![[7; 3]; MORE_THAN_FIT];
     for (number, body) in many.iter_mut().enumerate() {
         send(&mut links[0], 1, number as u64 * 5 + 1, body);
     }
-    assert!(!links[0].is_quiet() && links[0].begin_sleep());
+    assert!(!links[0].is_quiet() && links[0].set_asleep(true));
     let first = receive(&mut links[1]).0.len();
     assert!(is_rung(&links[0]), "{first} were taken");
-    links[0].end_sleep();
+    links[0].set_asleep(false);
     assert!(receive(&mut links[0]).0.is_empty());
     assert_eq!(first + receive(&mut links[1]).0.len(), MORE_THAN_FIT);
 }
@@ -594,7 +594,7 @@ fn a_long_message_rings_for_a_rank_that_computes_and_a_short_one_does_not() {
         assert!(!is_rung(&links[1]));
         send(&mut links[0], 1, 1, &mut long);
         assert!(is_rung(&links[1]));
-        links[1].end_sleep();
+        links[1].set_asleep(false);
         // Now it is the sender that computes, and the pieces of the message that ring.
         let mut rung = [false; 2];
         let mut come = Vec::new();
@@ -605,7 +605,7 @@ fn a_long_message_rings_for_a_rank_that_computes_and_a_short_one_does_not() {
                 assert!(!is_lost);
                 come.extend(whole);
                 *is_rung_once |= is_rung(&links[rank]);
-                links[rank].end_sleep();
+                links[rank].set_asleep(false);
             }
         }
         assert_eq!(rung, [!copies_across; 2]);
@@ -820,13 +820,13 @@ fn a_receiver_sleeps_until_the_sender_has_copied() {
     };
     assert!(held(receiver).is_none());
     assert_eq!(receiver.wake_at(), None);
-    assert!(receiver.begin_sleep());
+    assert!(receiver.set_asleep(true));
     assert!(!is_rung(receiver));
     transfer.copied.store(chunks, Relaxed);
     assert!(held(sender).is_none());
     assert!(is_rung(receiver), "its sender is done");
     assert_eq!(receiver.wake_at(), Some(Instant::ZERO));
-    receiver.end_sleep();
+    receiver.set_asleep(false);
     assert!(matches!(held(receiver), Some(Told::Arrived(_))));
 }
 
@@ -973,9 +973,9 @@ fn a_claim_to_have_taken_more_than_was_sent_is_ignored() {
 #[cfg_attr(miri, ignore = "it has no poll")]
 fn wakeups_and_epochs_are_counted() {
     let mut links = ends(2, true);
-    assert!(links[1].begin_sleep());
+    assert!(links[1].set_asleep(true));
     send(&mut links[0], 1, 1, &mut [1, 2, 3]);
-    links[1].end_sleep();
+    links[1].set_asleep(false);
     assert_eq!(
         (links[0].counters().woken, links[1].counters().woken),
         (1, 0)
@@ -1023,6 +1023,6 @@ fn a_message_does_not_overtake_those_that_wait_for_room() {
 fn a_rank_with_room_for_waiting_messages_does_not_sleep() {
     let mut links = ends(2, true);
     let _ = overfill(&mut links, &mut vec![vec![7; 3]; MORE_THAN_FIT]);
-    assert!(!links[0].begin_sleep());
-    links[0].end_sleep();
+    assert!(!links[0].set_asleep(true));
+    links[0].set_asleep(false);
 }

@@ -73,7 +73,7 @@ impl Streams {
         let coming = self.arrivals.get_mut(arrival.0).expect(NAMED);
         coming.here += bytes as u64;
         if left == 0 && matches!(coming.place, Place::Into(_)) {
-            self.arrivals.remove(arrival.0);
+            self.finish(arrival);
             self.events.push_back(Event::Arrived(arrival));
         }
     }
@@ -156,7 +156,8 @@ impl Streams {
         }
     }
 
-    /// Forgets a message that is complete, and answers its sender if that waits for it.
+    /// Forgets a message that is complete, and answers its sender if that waits for it. Not before:
+    /// the answer lets the sender reuse the memory of the body.
     fn finish(&mut self, arrival: Arrival) {
         let coming = self.arrivals.remove(arrival.0).expect(NAMED);
         if coming.answer != NOBODY {
@@ -176,6 +177,7 @@ impl Streams {
         let (channel, answer) = (coming.channel, coming.answer);
         match core::mem::replace(&mut coming.place, Place::Into(area.clone())) {
             Place::Asked => {
+                coming.answer = NOBODY;
                 self.control(channel, Kind::Clear, arrival.0, answer);
                 return false;
             }
@@ -185,9 +187,6 @@ impl Streams {
         if coming.here == coming.len {
             self.finish(arrival);
             return true;
-        }
-        if core::mem::replace(&mut coming.answer, NOBODY) != NOBODY {
-            self.control(channel, Kind::Matched, NOBODY, answer);
         }
         false
     }

@@ -186,6 +186,23 @@ fn a_message_that_lands_later_keeps_its_bytes_and_is_matched_then() {
 }
 
 #[test]
+fn a_matched_message_is_not_sent_before_its_last_byte() {
+    let mut pair = pair(1, 1000);
+    let mut body = body(500);
+    pair.send(0, 1, &mut body, true);
+    pair.carry(0, 0, 100);
+    assert_eq!(pair.sinks[1].bodies.len(), 1, "it is matched");
+    while pair.carry(1, 0, 100) {}
+    pair.ends[0].tell(&mut pair.sinks[0]);
+    assert!(
+        pair.sinks[0].sent.is_empty(),
+        "the rest is still to be read"
+    );
+    pair.settle(100);
+    assert_eq!(pair.sinks[0].sent, [Token(1)]);
+}
+
+#[test]
 fn a_receiver_under_pressure_is_asked_before_each_body() {
     let mut pair = pair(1, 100);
     pair.ends[1].push_back(true);

@@ -15,6 +15,7 @@ pub(crate) mod protocol;
 mod refusals;
 mod round;
 mod seal;
+mod shaper;
 mod socket;
 mod wrap;
 
@@ -31,6 +32,7 @@ use protocol::{Agreed, Protocol, Run};
 pub use protocol::{GoBackN, Piped, Sctp, Unet};
 use round::Round;
 use seal::Seal;
+use shaper::Shaper;
 use socket::{Job, Socket};
 
 use super::{
@@ -125,6 +127,10 @@ impl<P: Protocol> Bound<P> {
             header_bytes: P::HEADER_BYTES,
             coalesces: guest.shares_datagrams(),
         });
+        if let Some(network) = settings.network {
+            self.socket
+                .shape(Shaper::new(network, (me.0, cards.len()), clock));
+        }
         Udp {
             guest,
             socket: self.socket,
@@ -378,7 +384,8 @@ impl<P: Protocol> Transport for Udp<P> {
         if is_busy || self.guest.has_news() || self.has_unflushed {
             return Some(Instant::ZERO);
         }
-        self.guest.next_timeout()
+        let dues = [self.guest.next_timeout(), self.socket.next_due()];
+        dues.into_iter().flatten().min()
     }
 
     fn wake_on(&self) -> Option<BorrowedFd<'_>> {

@@ -390,7 +390,8 @@ impl Outbox {
             && datagram.first == datagram.last
             && self.pieces[datagram.first as usize].body.is_empty()
         {
-            return self.send_plain(*datagram, ends);
+            let Piece { start, len, .. } = self.pieces[datagram.first as usize];
+            return send_plain(&self.buffer[start..][..len], datagram.to, ends);
         }
         self.send_batch(done, ends)
     }
@@ -413,35 +414,16 @@ impl Outbox {
         }
     }
 
-    /// Sends a datagram that is one stretch of memory.
-    fn send_plain(&self, datagram: Datagram, ends: &Ends) -> Result<Went, Stuck> {
-        let Piece { start, len, .. } = self.pieces[datagram.first as usize];
-        let bytes = &self.buffer[start..][..len];
-        let (name, name_bytes) = ends.name_of(datagram.to);
-        // SAFETY: the bytes and the address outlive the call, which reads no more than it is told.
-        // The socket blocks while the system has no buffer: nothing of ours is needed to free
-        // one. As a bare system call it is no cancellation point of the C library.
-        let sent = unsafe {
-            libc::syscall(
-                libc::SYS_sendto,
-                ends.socket.as_raw_fd(),
-                bytes.as_ptr(),
-                bytes.len(),
-                libc::MSG_NOSIGNAL,
-                name,
-                name_bytes,
-            )
-        };
-        if sent < 0 {
-            return Err(Stuck {
-                error: io::Error::last_os_error(),
-                was_burst: false,
-            });
+    /// A sealed datagram as one stretch of memory, and its peer.
+    #[cold]
+    pub(super) fn copy(&self, number: usize) -> (u32, Vec<u8>) {
+        let datagram = self.datagrams[number];
+        let mut bytes = Vec::with_capacity(datagram.bytes);
+        for piece in pieces_of(&self.pieces, datagram) {
+            bytes.extend_from_slice(&self.buffer[piece.start..][..piece.len]);
+            piece.body.append_to(&mut bytes);
         }
-        Ok(Went {
-            datagrams: 1,
-            bursts: 0,
-        })
+        (datagram.to, bytes)
     }
 
     fn send_batch(&self, done: usize, ends: &Ends) -> Result<Went, Stuck> {
@@ -539,6 +521,35 @@ impl Outbox {
         }
         used
     }
+}
+
+/// Sends a datagram that is one stretch of memory to rank `to`.
+pub(super) fn send_plain(bytes: &[u8], to: u32, ends: &Ends) -> Result<Went, Stuck> {
+    let (name, name_bytes) = ends.name_of(to);
+    // SAFETY: the bytes and the address outlive the call, which reads no more than it is told.
+    // The socket blocks while the system has no buffer: nothing of ours is needed to free
+    // one. As a bare system call it is no cancellation point of the C library.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            ends.socket.as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            name,
+            name_bytes,
+        )
+    };
+    if sent < 0 {
+        return Err(Stuck {
+            error: io::Error::last_os_error(),
+            was_burst: false,
+        });
+    }
+    Ok(Went {
+        datagrams: 1,
+        bursts: 0,
+    })
 }
 
 /// The pieces of a datagram, in their order.

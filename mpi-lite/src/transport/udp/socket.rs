@@ -16,10 +16,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::inbox::Inbox;
-use super::outbox::{Outbox, Stuck};
+use super::outbox::{Outbox, Stuck, send_plain};
 use super::protocol::{Expected, Header, Parcel, Route};
 use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
+use super::shaper::Shaper;
+use crate::clock::Instant;
 use crate::config::{PortRange, Settings};
 use crate::counters::Datagrams;
 use crate::data::Part;
@@ -37,6 +39,8 @@ pub(super) struct Socket {
     may_fragment: bool,
     seal: Seal,
     outbox: Outbox,
+    /// What goes out goes through it, if the user asks for a bad network.
+    shaper: Option<Box<Shaper>>,
     inbox: Inbox,
     refusals: Refusals,
     counters: Datagrams,
@@ -97,6 +101,7 @@ impl Socket {
             may_fragment: false,
             seal: Seal::Cookie([0; MARK_BYTES]),
             outbox: Outbox::new(),
+            shaper: None,
             inbox: Inbox::new(),
             refusals: Refusals::default(),
             counters: Datagrams::default(),
@@ -148,6 +153,11 @@ impl Socket {
             self.ends.is_connected = self.ends.socket.connect(other).is_ok();
         }
         self.inbox.know(job.longest_bytes);
+    }
+
+    /// From now on what is sent goes through `shaper`.
+    pub(super) fn shape(&mut self, shaper: Shaper) {
+        self.shaper = Some(Box::new(shaper));
     }
 
     /// How this rank names itself in lines for humans.
@@ -234,6 +244,10 @@ impl Socket {
 
     fn send_all(&mut self) {
         self.outbox.seal(&mut self.seal);
+        if self.shaper.is_some() {
+            self.shape_all();
+            return;
+        }
         let mut done = 0;
         while done < self.outbox.len() {
             self.counters.send_calls += 1;
@@ -261,6 +275,55 @@ impl Socket {
             }
         }
         self.outbox.clear();
+    }
+
+    /// Hands what was queued to the shaper, and sends what is due.
+    #[cold]
+    fn shape_all(&mut self) {
+        if let Some(shaper) = &mut self.shaper {
+            let now = shaper.now();
+            for number in 0..self.outbox.len() {
+                shaper.take(self.outbox.copy(number), now, &mut self.counters);
+            }
+        }
+        self.outbox.clear();
+        self.release();
+    }
+
+    /// Sends what the shaper has held until now.
+    #[cold]
+    fn release(&mut self) {
+        let Some(now) = self.shaper.as_ref().map(|shaper| shaper.now()) else {
+            return;
+        };
+        while let Some((to, datagram)) = self.shaper.as_mut().and_then(|it| it.release(now)) {
+            self.send_alone(to, &datagram);
+        }
+    }
+
+    /// Sends one datagram. As in `send_all`, one that is refused counts as lost on the way.
+    fn send_alone(&mut self, to: u32, datagram: &[u8]) {
+        loop {
+            self.counters.send_calls += 1;
+            match send_plain(datagram, to, &self.ends) {
+                Ok(went) => {
+                    self.counters.datagrams_sent += went.datagrams as u64;
+                    self.refusals.note_taken(to);
+                    return;
+                }
+                Err(stuck) if self.helps_itself(&stuck) => {}
+                Err(stuck) => {
+                    self.refusals.note(to, &stuck.error);
+                    self.counters.refused += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// When the shaper has something to send.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.shaper.as_ref()?.next_due()
     }
 
     /// The system has taken these datagrams.
@@ -351,10 +414,13 @@ impl Socket {
         self.inbox.is_at_end_of_stretch()
     }
 
-    /// Asks the system for datagrams; returns true if there were any. What was in hand is gone. The
-    /// payload of the packet that is `expected` goes to its place, unless it must be deciphered.
+    /// Asks the system for datagrams; returns true if there were any. What was in hand is gone. What
+    /// the shaper has held until now is sent before. The payload of the packet that is `expected` goes to its place, unless it must be deciphered.
     #[inline]
     pub(super) fn fetch(&mut self, expected: Option<(impl Expected, Span)>) -> bool {
+        if self.shaper.is_some() {
+            self.release();
+        }
         self.counters.receive_calls += 1;
         let expected = expected.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
         let has_any = self.inbox.fetch(&self.ends, expected);

@@ -35,9 +35,9 @@ pub struct Piped<P> {
     streams: Streams,
     /// Channels with something to be written, each once.
     writing: VecDeque<ChannelId>,
-    /// Fragments whose messages wait for an earlier one, by channel, in their order.
+    /// Fragments whose messages wait for an earlier one, by channel, in their order. They have no
+    /// bound, for the earlier one may be behind them; it was sent before they were.
     held: Vec<(ChannelId, VecDeque<Vec<u8>>)>,
-    held_bytes: usize,
     notices: VecDeque<Notice>,
     has_moved: bool,
     /// `MPI_Finalize` has begun.
@@ -52,9 +52,6 @@ impl<P> core::fmt::Debug for Piped<P> {
     }
 }
 
-/// Fragments are left in the pipe while so many bytes of them are held here.
-const HELD_MOST: usize = 1 << 20;
-
 #[expect(private_bounds, reason = "the protocols are ours alone")]
 impl<P: Pipe> Piped<P> {
     /// The end of one process.
@@ -64,7 +61,6 @@ impl<P: Pipe> Piped<P> {
             streams: Streams::new(setup.nodes, P::SHORT_MOST),
             writing: VecDeque::new(),
             held: Vec::new(),
-            held_bytes: 0,
             notices: VecDeque::new(),
             has_moved: false,
             is_closing: false,
@@ -96,36 +92,43 @@ impl<P: Pipe> Piped<P> {
 
     /// Takes in the fragments that have come. Returns true if the sink was called.
     fn read(&mut self, now: Instant, sink: &mut impl Sink) -> bool {
-        let mut has_told = self.read_held(sink);
+        let mut has_told = false;
+        // A message may let one pass that waits for it, on another channel.
+        while self.read_held(sink) | self.read_new(sink) {
+            has_told = true;
+        }
+        self.write(now);
+        has_told
+    }
+
+    /// Takes in new fragments. Returns true if there were any.
+    fn read_new(&mut self, sink: &mut impl Sink) -> bool {
+        let mut has_read = false;
         while sink.wants_more()
-            && self.held_bytes < HELD_MOST
             && let Some(fragment) = self.pipe.next_fragment()
         {
             let from = fragment.from;
             let on = self.streams.channel_to(from, fragment.channel);
+            has_read = true;
             if self.streams.is_lost(from) {
                 continue;
             }
             let bytes = fragment.bytes;
             let is_behind = self.held.iter_mut().find(|(held, _)| *held == on);
             if let Some((_, queue)) = is_behind {
-                self.held_bytes += bytes.len();
                 queue.push_back(bytes.to_vec());
                 continue;
             }
-            has_told = true;
             match self.streams.feed(on, bytes, sink) {
                 Ok(taken) if taken == bytes.len() => {}
                 Ok(taken) => {
                     let rest = bytes[taken..].to_vec();
-                    self.held_bytes += rest.len();
                     self.held.push((on, VecDeque::from([rest])));
                 }
                 Err(_) => self.streams.lose(from, None, GARBLED.into()),
             }
         }
-        self.write(now);
-        has_told
+        has_read
     }
 
     /// Takes in fragments whose messages had to wait. Returns true if the sink was called.
@@ -148,7 +151,6 @@ impl<P: Pipe> Piped<P> {
                     self.streams.lose(peer, None, GARBLED.into());
                     bytes.clear();
                 }
-                self.held_bytes -= before - bytes.len();
                 has_told |= bytes.len() < before;
                 if !bytes.is_empty() {
                     break;
@@ -292,8 +294,7 @@ impl<P: Pipe> Protocol for Piped<P> {
 
     fn has_news(&self) -> bool {
         // What is held waits for a packet, or for a receive: each call looks again.
-        let may_read = self.pipe.has_fragment() && self.held_bytes < HELD_MOST;
-        may_read || self.streams.has_news() || !self.notices.is_empty()
+        self.pipe.has_fragment() || self.streams.has_news() || !self.notices.is_empty()
     }
 
     fn next_timeout(&self) -> Option<Instant> {

@@ -12,8 +12,10 @@ use sctp_proto::{
 };
 
 use super::super::pipe::Setup;
+use super::limits::{
+    FIRST_TIMEOUT, FIRST_TSN, MESSAGE_BYTES, MESSAGES_MOST, STREAMS, WINDOW_BYTES,
+};
 use super::packet::{self, Chunk, Malformed, distance};
-use super::{FIRST_TSN, MESSAGES_MOST, STREAMS, WINDOW_BYTES};
 use crate::clock::Instant;
 use crate::counters;
 use crate::transport::PeerId;
@@ -93,7 +95,7 @@ impl Terms {
             .with_max_num_outbound_streams(STREAMS)
             .with_max_num_inbound_streams(STREAMS)
             .with_max_data_retransmits(None)
-            .with_rto_initial_ms(milliseconds(super::FIRST_TIMEOUT).clamp(least, most))
+            .with_rto_initial_ms(milliseconds(FIRST_TIMEOUT).clamp(least, most))
             .with_rto_min_ms(least)
             .with_rto_max_ms(most);
         Self {
@@ -116,7 +118,7 @@ impl Terms {
 
 /// Bytes of the longest fragment: about 16 KiB, and full packets.
 pub(super) fn fragment_bytes(chunk_bytes: usize) -> usize {
-    (super::MESSAGE_BYTES / chunk_bytes).max(1) * chunk_bytes - 4
+    (MESSAGE_BYTES / chunk_bytes).max(1) * chunk_bytes - 4
 }
 
 fn milliseconds(span: Duration) -> u64 {

@@ -20,6 +20,7 @@
 //! * The receiver answers every other packet, and those with the I bit (RFC 7053) at once. A sender
 //!   sets it where it has nothing more that it may send; else the answer would come 200 ms later.
 
+mod limits;
 mod link;
 mod packet;
 #[cfg(test)]
@@ -27,28 +28,13 @@ mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
+use self::limits::STREAMS;
 use self::link::{Link, Terms, fragment_bytes};
 use super::pipe::{Fragment, Notice, Pipe, Setup};
 use crate::clock::Instant;
 use crate::counters;
 use crate::transport::{PeerId, Tallies};
-
-/// Streams of an association, in each direction.
-const STREAMS: u16 = 16;
-/// Bytes that a process sends to a peer, or has from it unread, at most.
-const WINDOW_BYTES: u32 = 256 * 1024;
-/// Messages that a process sends to a peer at most before they are acknowledged: the library sorts
-/// what is outstanding at each chunk.
-const MESSAGES_MOST: usize = 1024;
-/// About the bytes of the longest message.
-const MESSAGE_BYTES: usize = 16 * 1024;
-/// The retransmission timeout before a round trip was measured.
-const FIRST_TIMEOUT: Duration = Duration::from_millis(20);
-/// The TSN of the first chunk. The numbers soon begin again at 0, so that each job shows that this
-/// does no harm.
-const FIRST_TSN: u32 = u32::MAX - 99;
 
 /// The SCTP associations of a process.
 pub struct Sctp {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::super::tests::{self as rules, Rng, for_seeds, setup};
 use super::*;
 
