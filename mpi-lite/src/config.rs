@@ -3,6 +3,7 @@
 //! `docs/settings.md` is generated from this table; a test keeps the two equal.
 
 use std::fmt::{self, Write as _};
+use std::path::PathBuf;
 
 use rmpp_core::Caps;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,7 @@ macro_rules! settings {
     (@type across) => { CopyAcross };
     (@type ports) => { Option<PortRange> };
     (@type profile) => { Caps };
+    (@type path) => { Option<PathBuf> };
     (@value number $default:expr) => { $default };
     (@value budget $default:expr) => { $default.0 };
     (@value optional $default:expr) => { None };
@@ -74,6 +76,7 @@ macro_rules! settings {
     (@value across $default:expr) => { CopyAcross::Measured };
     (@value ports $default:expr) => { None };
     (@value profile $default:expr) => { $default };
+    (@value path $default:expr) => { None };
     (@text number $default:expr) => { stringify!($default) };
     (@text budget $default:expr) => { $default.1 };
     (@text optional $default:expr) => { $default };
@@ -84,6 +87,7 @@ macro_rules! settings {
     (@text across $default:expr) => { $default };
     (@text ports $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
+    (@text path $default:expr) => { $default };
     (@show number $value:expr) => { Value::Number($value) };
     (@show budget $value:expr) => { Value::Number($value) };
     (@show optional $value:expr) => {
@@ -100,6 +104,9 @@ macro_rules! settings {
         Value::Text($value.map_or_else(String::new, |ports| ports.to_string()))
     };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
+    (@show path $value:expr) => {
+        Value::Text($value.as_ref().map_or_else(String::new, |it| it.display().to_string()))
+    };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse budget $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
@@ -110,6 +117,7 @@ macro_rules! settings {
     (@parse across $variable:literal, $text:expr) => { across($variable, $text) };
     (@parse ports $variable:literal, $text:expr) => { ports($variable, $text).map(Some) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
+    (@parse path $variable:literal, $text:expr) => { path($variable, $text).map(Some) };
 }
 
 /// When a receiver acknowledges what it has accepted.
@@ -290,6 +298,10 @@ settings! {
     /// Milliseconds between the looks of the thread that acknowledges messages while the program
     /// computes; at least 0.3 for each rank on a core.
     tick_ms: number = 10, "MPILITE_TICK_MS";
+    /// Each rank records its datagrams in a file whose name begins so, and goes on with `.`, the
+    /// rank, `.` and a number. `mpirun --packets` and `--sequence` set it for the ranks of their
+    /// host, and read the files.
+    packets: path = "no records", "MPILITE_PACKETS";
 }
 
 fn number(variable: &str, text: &str) -> Result<u64, String> {
@@ -299,6 +311,15 @@ fn number(variable: &str, text: &str) -> Result<u64, String> {
             text.trim()
         )
     })
+}
+
+fn path(variable: &str, text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" => Err(format!(
+            "{variable} is empty: it is the beginning of file names"
+        )),
+        _ => Ok(PathBuf::from(text)),
+    }
 }
 
 fn switch(variable: &str, text: &str) -> Result<bool, String> {

@@ -12,6 +12,7 @@ mod inbox;
 mod mtu;
 mod outbox;
 pub(super) mod protocol;
+mod recorder;
 mod refusals;
 mod round;
 mod seal;
@@ -107,6 +108,9 @@ impl Bound {
             longest_bytes,
             coalesces: terms.coalesces(),
         });
+        if let Some(prefix) = &settings.packets {
+            self.socket.record(prefix, terms.packet_bytes);
+        }
         let buffer_bytes = self.socket.receive_buffer();
         let guest = terms.guest(me, buffer_bytes, round.seed(me.0), settings);
         Udp {
@@ -215,10 +219,12 @@ impl Udp {
                 && place.start == first.start + run.count() as usize * apart
                 && run.add(self.socket.bytes(place.clone()));
             if !is_next {
+                self.socket.note_arrival(next_from, place.clone());
                 (self.from, self.in_hand) = (PeerId(next_from), place);
                 break;
             }
         }
+        self.socket.note_run(from.0, &first, (run.count(), apart));
         let (header_bytes, payload_bytes) = (run.header_bytes(), run.payload_bytes());
         let payload = |number: u32| {
             let start = first.start + number as usize * apart + header_bytes;
