@@ -32,6 +32,7 @@ pub mod nearest;
 pub mod node;
 pub mod options;
 pub mod output;
+pub mod packets;
 pub mod phase;
 pub mod place;
 pub mod plan;

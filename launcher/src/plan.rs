@@ -75,6 +75,13 @@ impl Plan {
         })
     }
 
+    /// Sets a variable of the ranks of this host.
+    pub fn set_here(&mut self, (name, value): Variable) {
+        let mut bytes = to_wire(&[(name, value)]);
+        self.here.retain(|(known, _)| *known != bytes[0].0);
+        self.here.append(&mut bytes);
+    }
+
     /// The order for one node. `address` is its own as far as `mpirun` knows it.
     pub fn start(&self, number: usize, address: Option<IpAddr>) -> Start {
         let place = &self.placement.places[number];
@@ -200,7 +207,21 @@ fn transport(options: &Options, placement: &Placement) -> Result<String, Failure
             hosts.join(", "),
         )));
     }
+    if options.shows_packets() {
+        return on_the_network(asked, &transport);
+    }
     Ok(transport)
+}
+
+/// The transport of a job whose packets are shown: only the network has any.
+fn on_the_network(asked: &str, transport: &str) -> Result<String, Failure> {
+    match transport {
+        "auto" | "rmpp" => Ok("rmpp".into()),
+        _ => Err(Failure::usage(format!(
+            "{asked}{transport}: only the transport rmpp has packets, which --packets and \
+             --sequence show"
+        ))),
+    }
 }
 
 /// `--interface`, or what Open MPI calls it, or the variable.

@@ -7,7 +7,7 @@
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-pub use rmpp_core::{Header, Kind};
+pub use rmpp_core::{Flags, Header, Kind};
 
 /// What a file begins with.
 const MAGIC: [u8; 8] = *b"mpl-pkt1";
