@@ -1,6 +1,6 @@
 -- A dissector of RMPP as mpi-lite speaks it, for Wireshark and tshark (4.0 or newer):
 --
---     tshark -X lua_script:docs/rmpp.lua -r job.pcapng
+--     tshark -X lua_script:docs/rmpp.lua -o udp.try_heuristic_first:TRUE -r job.pcapng
 --
 -- docs/protocol.md describes the wrap of a datagram and the headers of its packets. The dissector
 -- looks at all datagrams of UDP, whatever their ports, and takes those that begin so. Encrypted

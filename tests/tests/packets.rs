@@ -66,15 +66,26 @@ fn the_file_has_each_datagram_that_was_counted() {
         let scratch = Scratch::new("packets");
         let (packets, object) = ping_pong(&scratch, options, words);
         let names: Vec<&str> = packets.iter().map(|it| &*it.0).collect();
-        let expected = ["rank 0 received", "rank 0 sent", "rank 1 received", "rank 1 sent"];
+        let expected = [
+            "rank 0 received",
+            "rank 0 sent",
+            "rank 1 received",
+            "rank 1 sent",
+        ];
         assert_eq!(names, expected);
         let received = packets[0].1 + packets[2].1;
         let sent = packets[1].1 + packets[3].1;
         // A rank may answer after it has reported its counters: a few at most.
         let counted = sum(&object, "udp_datagrams_sent") + sum(&object, "udp_refused");
-        assert!((counted..=counted + 4).contains(&sent), "{packets:?} {object}");
+        assert!(
+            (counted..=counted + 4).contains(&sent),
+            "{packets:?} {object}"
+        );
         let counted = sum(&object, "udp_datagrams_received");
-        assert!((counted..=counted + 4).contains(&received), "{packets:?} {object}");
+        assert!(
+            (counted..=counted + 4).contains(&received),
+            "{packets:?} {object}"
+        );
         assert!(received <= sent && sent > 0, "{packets:?}");
     }
 }
@@ -84,9 +95,13 @@ fn shared_memory_has_no_packets() {
     let scratch = Scratch::new("packets-shm");
     let file = scratch.path().join("job.pcapng");
     for (option, transport) in [("--packets", "shm"), ("--sequence", "loopback")] {
-        let job = Job::mpirun(1).arg(option).arg(&file).args(["--transport", transport]);
+        let job = Job::mpirun(1)
+            .arg(option)
+            .arg(&file)
+            .args(["--transport", transport]);
         let outcome = job.arg("true").run().expect_failure();
-        let outcome = outcome.expect_stderr(&format!("--transport {transport}: only the transport"));
+        let outcome =
+            outcome.expect_stderr(&format!("--transport {transport}: only the transport"));
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.report());
     }
 }
@@ -105,12 +120,17 @@ fn a_bad_file_name_is_one_line_and_nothing_is_started() {
 #[test]
 fn the_packets_of_a_rank_that_is_killed_are_in_the_file() {
     let scratch = Scratch::new("packets-killed");
-    let (victim, file) = (build("tests/c/faults/victim.c", &scratch), scratch.path().join("it"));
+    let (victim, file) = (
+        build("tests/c/faults/victim.c", &scratch),
+        scratch.path().join("it"),
+    );
     let job = Job::mpirun(3).arg("--packets").arg(&file).arg(victim);
     let mut job = job.arg("receive").start();
     job.wait_for("ready", 3);
     let stdout = job.stdout();
-    let line = stdout.lines().find_map(|line| line.strip_prefix("ready 1 "));
+    let line = stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("ready 1 "));
     let id = line.and_then(|id| id.trim().parse().ok());
     Process::new(id.expect("its process")).signal(Signal::KILL);
     drop(job.finish().expect_code(137));
@@ -125,17 +145,24 @@ fn diagram(bytes: &str) -> Vec<Shown> {
     let scratch = Scratch::new("sequence");
     let (program, file) = (build(PROGRAM, &scratch), scratch.path().join("job.svg"));
     let job = Job::mpirun(2).env("MPILITE_RMPP", "classic");
-    let job = job.env("MPILITE_PACKET_BYTES", "1000").arg("--sequence").arg(&file);
+    let job = job
+        .env("MPILITE_PACKET_BYTES", "1000")
+        .arg("--sequence")
+        .arg(&file);
     drop(job.arg(program).args([bytes, "1"]).run().expect_code(0));
     let svg = std::fs::read_to_string(file).expect("the diagram");
     let groups = svg.split("<g class=\"packet ").skip(1);
     let attribute = |text: &str, name: &str| {
-        let (_, rest) = text.split_once(&format!("{name}=\"")).expect("the attribute");
+        let (_, rest) = text
+            .split_once(&format!("{name}=\""))
+            .expect("the attribute");
         rest.split_once('"').expect("its end").0.to_owned()
     };
     let shown = groups.map(|group| {
         assert_eq!(attribute(group, "data-fate"), "received", "{svg}");
-        let grant = group.split_once(">CTS n=").and_then(|it| it.1.split_once(' '));
+        let grant = group
+            .split_once(">CTS n=")
+            .and_then(|it| it.1.split_once(' '));
         let grant = grant.map(|it| it.0.parse().expect("a number"));
         let from = attribute(group, "data-from").parse().expect("a rank");
         (from, attribute(group, "data-kind"), grant)
@@ -177,8 +204,14 @@ fn a_long_message_is_figure_6_of_the_paper() {
 fn dissected(file: &Path, filter: &str, fields: &[&str]) -> Vec<String> {
     let script = source_root().join("docs/rmpp.lua");
     let mut command = Command::new("tshark");
-    command.arg("-X").arg(format!("lua_script:{}", script.display()));
-    command.arg("-r").arg(file).args(["-Y", filter, "-T", "fields"]);
+    command
+        .arg("-X")
+        .arg(format!("lua_script:{}", script.display()));
+    command.args(["-o", "udp.try_heuristic_first:TRUE"]);
+    command
+        .arg("-r")
+        .arg(file)
+        .args(["-Y", filter, "-T", "fields"]);
     for field in fields {
         command.args(["-e", field]);
     }
@@ -186,7 +219,10 @@ fn dissected(file: &Path, filter: &str, fields: &[&str]) -> Vec<String> {
         panic!("tshark cannot be started ({error}): install it (Debian: package tshark)")
     });
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !errors.contains("Lua"), "{errors}");
+    assert!(
+        output.status.success() && !errors.contains("Lua"),
+        "{errors}"
+    );
     let lines = String::from_utf8_lossy(&output.stdout);
     lines.lines().map(str::to_owned).collect()
 }
@@ -200,7 +236,10 @@ fn wiresharks_dissector_sees_every_packet_that_was_counted() {
         let sent = "frame.interface_name contains \"sent\"";
         let lines = dissected(&file, sent, &["rmpp.kind"]);
         assert_eq!(lines.len() as u64, packets[1].1 + packets[3].1);
-        let seen = lines.iter().flat_map(|line| line.split(',')).filter(|it| !it.is_empty());
+        let seen = lines
+            .iter()
+            .flat_map(|line| line.split(','))
+            .filter(|it| !it.is_empty());
         let seen = seen.count() as u64;
         let counted = object["packets"].as_u64().expect("packets");
         assert!((counted..=counted + 8).contains(&seen), "{seen}: {object}");
