@@ -19,6 +19,9 @@ _mpilite_mpirun() {
         --stall) words=(-W 'report abort off') ;;
         --stall-after) words=(-W '') ;;
         --stall-json) words=(-f -W '') ;;
+        --packets) words=(-f -W '') ;;
+        --sequence) words=(-f -W '') ;;
+        --sequence-packets) words=(-W '') ;;
         --bind-to) words=(-W '') ;;
     esac
     case $option in *=) case ${option%=} in
@@ -27,7 +30,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi
