@@ -18,7 +18,7 @@ const RIGHT: usize = 60;
 /// Below the last row.
 const BELOW: usize = 36;
 /// The least width: room for the heading.
-const WIDTH_LEAST: usize = 520;
+const WIDTH_LEAST: usize = 570;
 
 /// Colours by theme: a light and a dark one each. Those of Okabe and Ito (2008).
 const COLOURS: [(&str, &str, &str); 9] = [
@@ -208,6 +208,9 @@ impl Diagram {
         for arrow in &self.arrows {
             self.draw_arrow(&mut svg, arrow, (x_of(arrow.from), x_of(arrow.to)));
         }
+        for arrow in &self.arrows {
+            Self::draw_label(&mut svg, arrow, (x_of(arrow.from), x_of(arrow.to)));
+        }
         svg + "</svg>\n"
     }
 
@@ -269,7 +272,7 @@ impl Diagram {
         let _ = write!(
             svg,
             "<g class=\"packet {class}\" data-from=\"{}\" data-to=\"{}\" data-kind=\"{kind}\" \
-             data-fate=\"{fate}\"><title>{about}, {fate}</title>\
+             data-fate=\"{fate}\" data-label=\"{label}\"><title>{about}, {fate}</title>\
              <line x1=\"{from}\" y1=\"{y}\" x2=\"{}\" y2=\"{}\"/>",
             arrow.from, arrow.to, end.0, end.1,
         );
@@ -283,15 +286,20 @@ impl Diagram {
             }
             _ => {}
         }
+        svg.push_str("</g>\n");
+    }
+
+    /// Labels stand at the senders, over all arrows.
+    fn draw_label(svg: &mut String, arrow: &Arrow, (from, to): (usize, usize)) {
         let (x, side) = if from <= to {
             (from + 10, "start")
         } else {
             (from - 10, "end")
         };
-        let y = y - 3;
+        let (y, class, label) = (y_of(arrow.sent) - 3, arrow.class, &arrow.label);
         let _ = writeln!(
             svg,
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{side}\">{label}</text></g>"
+            "<text class=\"label {class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{side}\">{label}</text>"
         );
     }
 }
@@ -402,11 +410,10 @@ fn style() -> String {
         );
     }
     format!(
-        "<style>\nsvg{{{}}}\n@media (prefers-color-scheme:dark){{svg{{{}}}}}\n{rules}\
-         text{{stroke:none;fill:var(--ink)}}\n\
+        "<style>\nsvg{{{}}}\n@media (prefers-color-scheme:dark){{svg{{{}}}}}\n\
+         text{{stroke:none;fill:var(--ink)}}\n{rules}\
          line{{stroke-width:1.5}}\n\
-         .packet text{{stroke:var(--card);stroke-width:4;paint-order:stroke;font-size:11px;\
-         fill:inherit}}\n\
+         .label{{stroke:var(--card);stroke-width:4;paint-order:stroke;font-size:11px}}\n\
          .packet polygon{{stroke:none}}\n\
          .packet[data-fate=unknown] line{{stroke-dasharray:4 3}}\n\
          .lost{{stroke:var(--lost);stroke-width:2.5;fill:none}}\n\

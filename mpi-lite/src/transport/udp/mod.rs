@@ -219,12 +219,14 @@ impl Udp {
                 && place.start == first.start + run.count() as usize * apart
                 && run.add(self.socket.bytes(place.clone()));
             if !is_next {
-                self.socket.note_arrival(next_from, place.clone());
                 (self.from, self.in_hand) = (PeerId(next_from), place);
                 break;
             }
         }
         self.socket.note_run(from.0, &first, (run.count(), apart));
+        if !self.in_hand.is_empty() {
+            self.socket.note_arrival(self.from.0, self.in_hand.clone());
+        }
         let (header_bytes, payload_bytes) = (run.header_bytes(), run.payload_bytes());
         let payload = |number: u32| {
             let start = first.start + number as usize * apart + header_bytes;
