@@ -299,7 +299,8 @@ impl Diagram {
         let (y, class, label) = (y_of(arrow.sent) - 3, arrow.class, &arrow.label);
         let _ = writeln!(
             svg,
-            "<text class=\"label {class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{side}\">{label}</text>"
+            "<text class=\"label {class}\" x=\"{x}\" y=\"{y}\" \
+             text-anchor=\"{side}\">{label}</text>"
         );
     }
 }
