@@ -4,7 +4,6 @@ pub use rmpp_core::Instant;
 
 /// Nanoseconds since 1970, by the clock that all processes of a machine share.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this file reads the clock")]
 pub fn since_1970() -> u64 {
     let passed = std::time::SystemTime::UNIX_EPOCH
         .elapsed()
