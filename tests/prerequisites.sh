@@ -34,6 +34,7 @@ look() {
     need setpriv util-linux "the test that mpirun writes no core file"
     need python3 python3 "the test of a program in Python that hangs"
     need ethtool ethtool "the networks of the comparisons"
+    need tshark tshark "the test of the dissector for Wireshark"
     need valgrind valgrind "the count of instructions and the search for wrong memory"
 }
 

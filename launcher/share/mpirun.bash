@@ -20,6 +20,9 @@ _mpilite_mpirun() {
         --stall) words=(-W 'report abort off') ;;
         --stall-after) words=(-W '') ;;
         --stall-json) words=(-f -W '') ;;
+        --packets) words=(-f -W '') ;;
+        --sequence) words=(-f -W '') ;;
+        --sequence-packets) words=(-W '') ;;
         --bind-to) words=(-W '') ;;
     esac
     case $option in *=) case ${option%=} in

@@ -111,6 +111,12 @@ pub struct Options {
     pub stall_after: Option<Duration>,
     /// `--stall-json`.
     pub stall_json: Option<PathBuf>,
+    /// `--packets`.
+    pub packets: Option<PathBuf>,
+    /// `--sequence`.
+    pub sequence: Option<PathBuf>,
+    /// `--sequence-packets`.
+    pub sequence_packets: Option<u32>,
     /// `--oversubscribe`: more ranks than slots without a note.
     pub oversubscribes: bool,
     /// `--nooversubscribe`: more ranks than slots is an error.
@@ -251,6 +257,9 @@ impl Options {
             Meaning::Stall => self.stall = Some(stall::policy("--stall ", value)?),
             Meaning::StallAfter => self.stall_after = Some(stall::after(value, name)?),
             Meaning::StallJson => self.stall_json = Some(PathBuf::from(value)),
+            Meaning::Packets => self.packets = Some(PathBuf::from(value)),
+            Meaning::Sequence => self.sequence = Some(PathBuf::from(value)),
+            Meaning::SequencePackets => self.sequence_packets = Some(parse_number(value, name)?),
             Meaning::Oversubscribe => self.oversubscribes = true,
             Meaning::NoOversubscribe => self.refuses_oversubscription = true,
             Meaning::ByNode => self.mapping = Mapping::ByNode,
@@ -326,7 +335,17 @@ impl Options {
         }
     }
 
+    /// Returns true if the packets of the ranks are to be shown, in one way or the other.
+    pub fn shows_packets(&self) -> bool {
+        self.packets.is_some() || self.sequence.is_some()
+    }
+
     fn check(&self) -> Result<(), Failure> {
+        if self.sequence_packets.is_some() && self.sequence.is_none() {
+            return Err(Failure::usage(
+                "--sequence-packets needs --sequence FILE: the file that they are drawn to",
+            ));
+        }
         if !self.hosts.is_empty() && self.host_file.is_some() {
             return Err(Failure::usage("give --host or --hostfile, not both"));
         }

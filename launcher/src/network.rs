@@ -6,16 +6,12 @@
 use std::ffi::OsStr;
 
 use mpi_lite::config::Network;
-use mpi_lite::transport::{TRANSPORTS, named};
 
 use crate::args::Options;
 use crate::failure::{Failure, printable};
 
 /// The variable by which ranks learn of their network.
 pub const VARIABLE: &str = "MPILITE_NET";
-
-/// What `auto` stands for: ranks of one machine would share memory.
-const USUAL: &str = "rmpp";
 
 /// A network that the user asks for.
 #[derive(Debug, Clone)]
@@ -82,29 +78,10 @@ fn draw_seed() -> Result<u32, Failure> {
 }
 
 impl Wanted {
-    /// The transport that ranks take if `transport` is what `asked` for, as `--transport `, or what
-    /// they would take otherwise.
-    ///
-    /// # Errors
-    ///
-    /// A usage failure if it sends no datagrams.
-    pub fn transport(&self, asked: &str, transport: String) -> Result<String, Failure> {
-        if transport == "auto" {
-            return Ok(USUAL.into());
-        }
-        if named(&transport).is_some_and(|it| it.sends_datagrams) {
-            return Ok(transport);
-        }
-        let others = TRANSPORTS.iter().filter(|it| it.sends_datagrams);
-        let others: Vec<_> = others
-            .map(|it| it.name)
-            .filter(|it| *it != "auto")
-            .collect();
-        Err(Failure::usage(format!(
-            "{} needs datagrams, and {asked}{transport} sends none: leave it out, or take {}",
-            self.asked,
-            others.join(" or ")
-        )))
+    /// What asks for the network, for a message.
+    #[must_use]
+    pub fn asked(&self) -> &'static str {
+        self.asked
     }
 
     /// What the user needs to run the same again, unless it is what was asked for.
@@ -151,20 +128,5 @@ mod tests {
         options.network = Some(of("loss=3%,seed=1").network);
         let found = wanted(&options).unwrap().unwrap();
         assert_eq!(found.network.to_string(), "loss=3%,seed=1");
-    }
-
-    #[test]
-    fn a_bad_network_needs_a_transport_of_datagrams() {
-        let take = |asked, transport: &str| of("loss=1%").transport(asked, transport.into());
-        assert_eq!(take("", "auto").unwrap(), "rmpp");
-        assert_eq!(take("--transport ", "rmpp").unwrap(), "rmpp");
-        for transport in ["shm", "loopback"] {
-            let failure = take("--transport ", transport).unwrap_err();
-            let expected = format!(
-                "--net needs datagrams, and --transport {transport} sends none: leave it out, or \
-                 take rmpp"
-            );
-            assert_eq!((failure.code, failure.text), (2, expected));
-        }
     }
 }

@@ -21,6 +21,9 @@ pub(crate) enum Meaning {
     Stall,
     StallAfter,
     StallJson,
+    Packets,
+    Sequence,
+    SequencePackets,
     Oversubscribe,
     NoOversubscribe,
     MapBy,
@@ -267,6 +270,26 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::StallJson,
         value: Value::Word("FILE"),
         text: "append each report of what the ranks do to this file, as one line of JSON",
+    },
+    Entry {
+        names: &["packets"],
+        meaning: Meaning::Packets,
+        value: Value::Word("FILE"),
+        text: "write all packets of the ranks of this host to this file (pcapng), for Wireshark; \
+               takes the transport rmpp",
+    },
+    Entry {
+        names: &["sequence"],
+        meaning: Meaning::Sequence,
+        value: Value::Word("FILE"),
+        text: "draw the first packets between the ranks to this file (SVG), an arrow each; takes \
+               the transport rmpp",
+    },
+    Entry {
+        names: &["sequence-packets"],
+        meaning: Meaning::SequencePackets,
+        value: Value::Word("N"),
+        text: "how many packets --sequence draws (default: 200)",
     },
     Entry {
         names: &["bind-to"],

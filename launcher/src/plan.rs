@@ -10,6 +10,7 @@ use mpi_lite::boot::protocol::Secure;
 use serde_bytes::ByteBuf;
 
 use crate::args::{Options, parse_secure, parse_transport};
+use crate::datagrams;
 use crate::elf;
 use crate::environment::{self, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
@@ -82,6 +83,13 @@ impl Plan {
             network,
             placement,
         })
+    }
+
+    /// Sets a variable of the ranks of this host.
+    pub fn set_here(&mut self, (name, value): Variable) {
+        let mut bytes = to_wire(&[(name, value)]);
+        self.here.retain(|(known, _)| *known != bytes[0].0);
+        self.here.append(&mut bytes);
     }
 
     /// The order for one node. `address` is its own as far as `mpirun` knows it.
@@ -200,8 +208,9 @@ fn transport(
         }
         (None, None) => ("", "auto".into()),
     };
-    let transport = match network {
-        Some(network) => network.transport(asked, transport)?,
+    let shows_packets = options.shows_packets().then_some("--packets");
+    let transport = match network.map(Wanted::asked).or(shows_packets) {
+        Some(what) => datagrams::needed(what, asked, transport)?,
         None => transport,
     };
     if transport == "shm" && placement.places.len() > 1 {

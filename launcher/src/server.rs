@@ -18,6 +18,7 @@ use crate::machine;
 use crate::network::Wanted;
 use crate::node::{DESCRIPTORS_OF_NODE, Inherited, Node};
 use crate::output::{Origin, Output, Trouble};
+use crate::packets::Capture;
 use crate::place::place;
 use crate::plan::Plan;
 use crate::poll::{Interests, Token, earlier};
@@ -45,9 +46,14 @@ const CONNECTING_MAX: usize = 32;
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let placement = place(options)?;
     let note = placement.note.clone();
-    let plan = Plan::new(options, placement)?;
+    let mut plan = Plan::new(options, placement)?;
     let network = plan.network.as_ref().and_then(Wanted::note);
+    let capture = Capture::new(options, &plan.placement)?;
+    if let Some(capture) = &capture {
+        plan.set_here(capture.variable());
+    }
     let mut server = Server::new(options, plan)?;
+    server.capture = capture;
     let unknown = settings::unknown_variables(std::env::vars_os());
     let has_hosts = !options.hosts.is_empty() || options.host_file.is_some();
     let idle = match has_hosts {
@@ -108,6 +114,7 @@ struct Server {
     output: Output,
     input: InputPump,
     recorder: Option<Recorder>,
+    capture: Option<Capture>,
     gather: Gather,
     stall: Settings,
     stall_record: Option<Record>,
@@ -144,6 +151,7 @@ impl Server {
             job: Job::new(&plan.placement.hosts),
             input: InputPump::new(plan.input_node()),
             recorder,
+            capture: None,
             gather,
             stall,
             stall_record,
@@ -166,6 +174,12 @@ impl Server {
             let is_over = self.links.iter().all(Link::is_over);
             if let Some(recorder) = self.recorder.take_if(|_| is_over) {
                 self.output.show(&recorder.finish());
+                self.write(now);
+            }
+            if let Some(capture) = self.capture.take_if(|_| is_over) {
+                for line in capture.finish() {
+                    self.output.say(&line);
+                }
                 self.write(now);
             }
             if is_over && self.output.is_empty() {

@@ -2,6 +2,15 @@
 
 pub use rmpp_core::Instant;
 
+/// Nanoseconds since 1970, by the clock that all processes of a machine share.
+#[must_use]
+pub fn since_1970() -> u64 {
+    let passed = std::time::SystemTime::UNIX_EPOCH
+        .elapsed()
+        .unwrap_or_default();
+    u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Nanoseconds since this process started to count. Copies count from the same origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

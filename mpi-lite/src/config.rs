@@ -5,6 +5,7 @@
 mod network;
 
 use std::fmt::{self, Write as _};
+use std::path::PathBuf;
 
 use rmpp_core::Caps;
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,7 @@ macro_rules! settings {
     (@type ports) => { Option<PortRange> };
     (@type net) => { Option<Network> };
     (@type profile) => { Caps };
+    (@type path) => { Option<PathBuf> };
     (@value number $default:expr) => { $default };
     (@value budget $default:expr) => { $default.0 };
     (@value optional $default:expr) => { None };
@@ -80,6 +82,7 @@ macro_rules! settings {
     (@value ports $default:expr) => { None };
     (@value net $default:expr) => { None };
     (@value profile $default:expr) => { $default };
+    (@value path $default:expr) => { None };
     (@text number $default:expr) => { stringify!($default) };
     (@text budget $default:expr) => { $default.1 };
     (@text optional $default:expr) => { $default };
@@ -91,6 +94,7 @@ macro_rules! settings {
     (@text ports $default:expr) => { $default };
     (@text net $default:expr) => { $default };
     (@text profile $default:expr) => { stringify!($default) };
+    (@text path $default:expr) => { $default };
     (@show number $value:expr) => { Value::Number($value) };
     (@show budget $value:expr) => { Value::Number($value) };
     (@show optional $value:expr) => {
@@ -110,6 +114,9 @@ macro_rules! settings {
         Value::Text($value.map_or_else(String::new, |network| network.to_string()))
     };
     (@show profile $value:expr) => { Value::Text($value.to_string()) };
+    (@show path $value:expr) => {
+        Value::Text($value.as_ref().map_or_else(String::new, |it| it.display().to_string()))
+    };
     (@parse number $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse budget $variable:literal, $text:expr) => { number($variable, $text) };
     (@parse optional $variable:literal, $text:expr) => { number($variable, $text).map(Some) };
@@ -121,6 +128,7 @@ macro_rules! settings {
     (@parse ports $variable:literal, $text:expr) => { ports($variable, $text).map(Some) };
     (@parse net $variable:literal, $text:expr) => { net($variable, $text).map(Some) };
     (@parse profile $variable:literal, $text:expr) => { profile($variable, $text) };
+    (@parse path $variable:literal, $text:expr) => { path($variable, $text).map(Some) };
 }
 
 /// When a receiver acknowledges what it has accepted.
@@ -308,6 +316,10 @@ settings! {
     /// Milliseconds between the looks of the thread that acknowledges messages while the program
     /// computes; at least 0.3 for each rank on a core.
     tick_ms: number = 10, "MPILITE_TICK_MS";
+    /// Each rank records its datagrams in a file whose name begins so, and goes on with `.`, the
+    /// rank, `.` and a number. `mpirun --packets` and `--sequence` set it for the ranks of their
+    /// host, and read the files.
+    packets: path = "no records", "MPILITE_PACKETS";
 }
 
 fn number(variable: &str, text: &str) -> Result<u64, String> {
@@ -317,6 +329,15 @@ fn number(variable: &str, text: &str) -> Result<u64, String> {
             text.trim()
         )
     })
+}
+
+fn path(variable: &str, text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" => Err(format!(
+            "{variable} is empty: it is the beginning of file names"
+        )),
+        _ => Ok(PathBuf::from(text)),
+    }
 }
 
 fn switch(variable: &str, text: &str) -> Result<bool, String> {

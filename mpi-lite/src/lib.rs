@@ -1,6 +1,6 @@
 //! MPI's meaning in Rust; no C types. Layers, low to high; a module uses only lower ones:
 //!
-//! * L0 `error ids config counters clock machine memory pool slab`
+//! * L0 `error ids config counters clock machine memory packets pool slab`
 //! * L1 `data topology`
 //! * L2 `node transport boot`
 //! * L3 `peers`
@@ -23,6 +23,7 @@ pub mod ids;
 pub mod machine;
 pub mod memory;
 pub mod node;
+pub mod packets;
 pub mod peers;
 pub mod pool;
 #[cfg(test)]

@@ -196,7 +196,8 @@ impl Header {
     };
 
     /// Bytes of it on the wire, with the bits behind it.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         bare_header_bytes(self.version) + self.flags.words() * 8
     }
 

@@ -12,6 +12,7 @@ mod inbox;
 mod mtu;
 mod outbox;
 pub(crate) mod protocol;
+mod recorder;
 mod refusals;
 mod round;
 mod seal;
@@ -131,6 +132,10 @@ impl<P: Protocol> Bound<P> {
             self.socket
                 .shape(Shaper::new(network, (me.0, cards.len()), clock));
         }
+        if let Some(prefix) = &settings.packets {
+            self.socket
+                .record(prefix, (P::NUMBER, agreed.packet_bytes()));
+        }
         Udp {
             guest,
             socket: self.socket,
@@ -237,6 +242,10 @@ impl<P: Protocol> Udp<P> {
                 (self.from, self.in_hand) = (PeerId(next_from), place);
                 break;
             }
+        }
+        self.socket.note_run(from.0, &first, (run.count(), apart));
+        if !self.in_hand.is_empty() {
+            self.socket.note_arrival(self.from.0, self.in_hand.clone());
         }
         let (header_bytes, payload_bytes) = (run.header_bytes(), run.payload_bytes());
         let payload = |number: u32| {

@@ -14,9 +14,11 @@ use std::os::fd::AsRawFd;
 use super::super::EnvelopeBytes;
 use super::ends::{Ends, message};
 use super::protocol::{Header, Parcel};
+use super::recorder::Recorder;
 use super::seal::{Cipher, Seal, Tagger};
 use crate::data::{Part, Scattered};
 use crate::memory::Span;
+use crate::packets::BODY_BYTES;
 
 /// Messages of one `sendmmsg`.
 const BATCH: usize = 16;
@@ -319,6 +321,24 @@ impl Outbox {
             return;
         }
         link(&mut self.pieces, datagram, piece);
+    }
+
+    /// Shows all datagrams to the recorder. Called before they are sealed.
+    #[cold]
+    pub(super) fn show_to(&self, recorder: &mut Recorder) {
+        for datagram in &self.datagrams {
+            let bytes = datagram.bytes - self.tail_bytes - WRAP_BYTES;
+            let most = bytes.min(datagram.head_bytes - WRAP_BYTES + BODY_BYTES);
+            let (mut kept, mut skipped) = (Vec::with_capacity(most), WRAP_BYTES);
+            for piece in pieces_of(&self.pieces, *datagram) {
+                let head = &self.buffer[piece.start..][core::mem::take(&mut skipped)..piece.len];
+                kept.extend_from_slice(&head[..head.len().min(most - kept.len())]);
+                let body_bytes = piece.body.len().min(most - kept.len());
+                piece.body.part(0, body_bytes).append_to(&mut kept);
+            }
+            recorder.sent(datagram.to, bytes, kept);
+        }
+        recorder.write();
     }
 
     /// Writes the length of each datagram into its wrap, and seals it. Called once, before sending.

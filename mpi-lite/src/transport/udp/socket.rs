@@ -12,12 +12,14 @@ use core::ops::Range;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Stuck, send_plain};
 use super::protocol::{Expected, Header, Parcel, Route};
+use super::recorder::Recorder;
 use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
 use super::shaper::Shaper;
@@ -26,6 +28,7 @@ use crate::config::{PortRange, Settings};
 use crate::counters::Datagrams;
 use crate::data::Part;
 use crate::memory::Span;
+use crate::packets::Preamble;
 
 /// One UDP socket with what waits to go out and what came in.
 pub(super) struct Socket {
@@ -44,6 +47,7 @@ pub(super) struct Socket {
     inbox: Inbox,
     refusals: Refusals,
     counters: Datagrams,
+    recorder: Option<Box<Recorder>>,
 }
 
 impl core::fmt::Debug for Socket {
@@ -105,6 +109,7 @@ impl Socket {
             inbox: Inbox::new(),
             refusals: Refusals::default(),
             counters: Datagrams::default(),
+            recorder: None,
         })
     }
 
@@ -158,6 +163,54 @@ impl Socket {
     /// From now on what is sent goes through `shaper`.
     pub(super) fn shape(&mut self, shaper: Shaper) {
         self.shaper = Some(Box::new(shaper));
+    }
+
+    /// Records all datagrams from now on in a file whose name begins with `prefix`.
+    #[cold]
+    pub(super) fn record(&mut self, prefix: &Path, (protocol, packet_bytes): (u8, usize)) {
+        let addresses = self.ends.peers.iter().filter_map(SockAddr::as_socket);
+        let preamble = Preamble {
+            rank: self.me,
+            packet_bytes: u32::try_from(packet_bytes).unwrap_or(u32::MAX),
+            addresses: addresses.collect(),
+        };
+        match Recorder::create(prefix, protocol, &preamble) {
+            Ok(recorder) => self.recorder = Some(Box::new(recorder)),
+            Err(error) => {
+                let (name, path) = (self.name(), prefix.display());
+                eprintln!("{name}: the packets cannot be recorded at {path}: {error}");
+            }
+        }
+    }
+
+    /// Notes for the recorder, if there is one, a datagram that has come.
+    #[inline]
+    pub(super) fn note_arrival(&mut self, from: u32, place: Range<usize>) {
+        if let Some(recorder) = &mut self.recorder {
+            let datagram = self.inbox.bytes(place);
+            if self.inbox.is_in_place() {
+                recorder.received_in_place(from, datagram);
+            } else {
+                recorder.received(from, datagram);
+            }
+        }
+    }
+
+    /// Notes for the recorder a run of `count` datagrams that begin `apart` bytes from each other,
+    /// but for the `first`, which was noted when it came in hand.
+    #[inline]
+    pub(super) fn note_run(
+        &mut self,
+        from: u32,
+        first: &Range<usize>,
+        (count, apart): (u32, usize),
+    ) {
+        if self.recorder.is_some() {
+            for number in 1..count as usize {
+                let behind = number * apart;
+                self.note_arrival(from, first.start + behind..first.end + behind);
+            }
+        }
     }
 
     /// How this rank names itself in lines for humans.
@@ -243,6 +296,9 @@ impl Socket {
     }
 
     fn send_all(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            self.outbox.show_to(recorder);
+        }
         self.outbox.seal(&mut self.seal);
         if self.shaper.is_some() {
             self.shape_all();
@@ -375,8 +431,11 @@ impl Socket {
     /// The next datagram in hand of a known sender: its rank, and where its packets are.
     #[inline]
     pub(super) fn next(&mut self) -> Option<(u32, Range<usize>)> {
-        self.inbox
-            .next(&self.ends, &mut self.seal, &mut self.counters)
+        let (from, place) = self
+            .inbox
+            .next(&self.ends, &mut self.seal, &mut self.counters)?;
+        self.note_arrival(from, place.clone());
+        Some((from, place))
     }
 
     /// The next datagram, if it came in one stretch with the one before.
@@ -422,6 +481,9 @@ impl Socket {
             self.release();
         }
         self.counters.receive_calls += 1;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write();
+        }
         let expected = expected.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
         let has_any = self.inbox.fetch(&self.ends, expected);
         if !has_any && self.ends.is_connected {

@@ -143,6 +143,9 @@ impl Agreed<'_> {
 /// The carrier begins messages, hands in received packets, sends packets that are due, keeps the
 /// time, and passes events on.
 pub(crate) trait Protocol: Shortcuts + Sized {
+    /// Its number in a record of packets (`packets`).
+    const NUMBER: u8;
+
     /// Bytes of the header that most packets have.
     const HEADER_BYTES: usize;
 

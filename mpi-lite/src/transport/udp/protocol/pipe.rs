@@ -54,6 +54,9 @@ pub(crate) enum Notice {
 /// It has no socket and no clock. The driver calls `transmit` after each call that may have made
 /// packets due: `push`, `handle`, `next_fragment`, `handle_timeout`.
 pub(crate) trait Pipe {
+    /// Its number in a record of packets (`packets`).
+    const NUMBER: u8;
+
     /// Bytes of the longest header of a packet.
     const HEADER_BYTES: usize;
 

@@ -175,6 +175,7 @@ impl<P: Pipe> Piped<P> {
 }
 
 impl<P: Pipe> Protocol for Piped<P> {
+    const NUMBER: u8 = P::NUMBER;
     const HEADER_BYTES: usize = P::HEADER_BYTES;
 
     fn new(agreed: &Agreed<'_>) -> Self {

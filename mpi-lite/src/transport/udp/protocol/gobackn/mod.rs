@@ -241,6 +241,7 @@ impl GoBackN {
 }
 
 impl Pipe for GoBackN {
+    const NUMBER: u8 = 1;
     const HEADER_BYTES: usize = packet::HEADER_BYTES;
 
     // The paper does not describe the messages of its MPI. 16 KiB is the boundary of RMPP here.

@@ -433,6 +433,7 @@ fn a_packet_that_is_not_taken_is_kept() {
 struct Faulty<const IS_BEFORE: bool>(GoBackN);
 
 impl<const IS_BEFORE: bool> Pipe for Faulty<IS_BEFORE> {
+    const NUMBER: u8 = GoBackN::NUMBER;
     const HEADER_BYTES: usize = GoBackN::HEADER_BYTES;
     const SHORT_MOST: u64 = GoBackN::SHORT_MOST;
 

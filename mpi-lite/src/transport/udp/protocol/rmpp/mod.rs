@@ -255,6 +255,7 @@ impl Rmpp {
 }
 
 impl Protocol for Rmpp {
+    const NUMBER: u8 = crate::packets::RMPP;
     const HEADER_BYTES: usize = rmpp_core::FAST_HEADER_BYTES;
 
     fn new(agreed: &Agreed<'_>) -> Self {

@@ -212,6 +212,7 @@ fn read(
 }
 
 impl Pipe for Sctp {
+    const NUMBER: u8 = 3;
     const HEADER_BYTES: usize = packet::COMMON_BYTES + packet::DATA_BYTES;
 
     /// As in LAM, whose default the thesis gives (section 2.4).

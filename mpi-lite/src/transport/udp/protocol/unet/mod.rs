@@ -288,6 +288,7 @@ impl Unet {
 }
 
 impl Pipe for Unet {
+    const NUMBER: u8 = 2;
     const HEADER_BYTES: usize = HEADER_BYTES;
 
     // The paper's part on short and long messages is not known to us: the figure is ours.
