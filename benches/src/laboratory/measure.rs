@@ -21,8 +21,8 @@ const STOPPED: [Option<i32>; 3] = [None, Some(124), Some(137)];
 /// What a job that came too late says.
 const NO_TIME: &str = "not measured: the time of the experiment was over";
 
-/// Measures an experiment with all its contenders.
-pub(super) fn measure(experiment: &Experiment, found: &Found) -> Outcome {
+/// Measures an experiment with all its contenders. No job of it starts after `end`.
+pub(super) fn measure(experiment: &Experiment, (found, end): (&Found, Instant)) -> Outcome {
     let start = Instant::now();
     let mut notes = experiment.notes.clone();
     let (records, commands) = match &experiment.measure {
@@ -32,7 +32,7 @@ pub(super) fn measure(experiment: &Experiment, found: &Found) -> Outcome {
         }
         Measure::Jobs(runs) => {
             let mut rounds = Rounds::new(experiment, found);
-            rounds.measure(runs, start);
+            rounds.measure(runs, (start, end));
             notes.extend(rounds.notes());
             (rounds.records, commands(runs))
         }
@@ -99,14 +99,15 @@ impl<'a> Rounds<'a> {
     }
 
     /// Everybody back to back at each run; each round begins with another.
-    fn measure(&mut self, runs: &[Run], start: Instant) {
+    fn measure(&mut self, runs: &[Run], (start, end): (Instant, Instant)) {
+        let end = end.min(start + self.experiment.share * PATIENCE);
         let share = self.experiment.share;
         let whom = &self.experiment.contenders;
         for round in 0..MOST_ROUNDS {
             let began = start.elapsed();
             for run in runs {
                 for turn in 0..whom.len() {
-                    let is_late = start.elapsed() > share * PATIENCE;
+                    let is_late = Instant::now() > end;
                     self.enter(round, run, (&whom[(round + turn) % whom.len()], is_late));
                 }
             }

@@ -19,7 +19,7 @@ pub use transport::Transport;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mpi_lite_tests::c_source;
 
@@ -79,11 +79,15 @@ impl Laboratory {
         experiments
             .retain(|it| self.only.is_empty() || self.only.iter().any(|name| name == it.name));
         let count = experiments.len();
+        // What comes later keeps its share, however long the first ones would like to take.
+        let mut later: Duration = experiments.iter().map(|it| it.share).sum();
         let mut outcomes = Vec::new();
         for (number, experiment) in experiments.iter().enumerate() {
             let name = experiment.name;
             eprintln!("laboratory: {} of {count}: {name}", number + 1);
-            outcomes.push(measure::measure(experiment, &found));
+            later -= experiment.share;
+            let end = start + experiments::most_time(self.is_quick).saturating_sub(later);
+            outcomes.push(measure::measure(experiment, (&found, end)));
         }
         Ok(Kept {
             origin: Origin::now(&Options::from_environment(), 1, &[]),

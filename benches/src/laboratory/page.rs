@@ -11,7 +11,7 @@ use crate::origin::Origin;
 use crate::plot::{Bar, BarPlot, LinePlot, Plot, Series};
 use crate::table::short;
 
-const TEMPLATE: &str = include_str!("page.md");
+const TEMPLATE: &str = include_str!("page.template");
 /// Letters of a reason in a table.
 const REASON: usize = 70;
 /// A table with more contenders than this has them as rows.

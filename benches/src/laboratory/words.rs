@@ -40,15 +40,25 @@ fn lead(ours: f64, other: f64, better: Better) -> f64 {
     }
 }
 
-fn standing(all: &Measurements, others: &[&str], (what, better): (&str, Better)) -> Standing {
+/// How many times as good `who` is as `other`, by the medians that the tables show. It is 1 if the
+/// rounds, in each of which both ran back to back, turn the other way in the median.
+fn lead_of(all: &Measurements, (who, other): (&str, &str), at: (&str, Better)) -> Option<f64> {
+    let (what, better) = at;
+    let shown = lead(all.median(who, what)?, all.median(other, what)?, better);
+    let of_round =
+        |round: &Round| Some(lead(round.get(who, what)?, round.get(other, what)?, better));
+    let is_doubtful = all.spread(of_round).is_some_and(|rounds| {
+        (shown > 1.0 && rounds.median < 1.0) || (shown < 1.0 && rounds.median > 1.0)
+    });
+    Some(if is_doubtful { 1.0 } else { shown })
+}
+
+fn standing(all: &Measurements, others: &[&str], at: (&str, Better)) -> Standing {
+    let (what, better) = at;
     if all.median(OURS, what).is_none() {
         let why = all.reason(OURS, what);
         return Standing::Missing(why.unwrap_or_else(|| "not measured".to_owned()));
     }
-    let of_round = |round: &Round| {
-        let best = round.best(others, what, better)?;
-        Some(lead(round.get(OURS, what)?, best, better))
-    };
     let medians = others
         .iter()
         .filter_map(|who| Some((all.median(who, what)?, *who)));
@@ -56,10 +66,11 @@ fn standing(all: &Measurements, others: &[&str], (what, better): (&str, Better))
         Better::Smaller => medians.min_by(|a, b| a.0.total_cmp(&b.0)),
         Better::Larger => medians.max_by(|a, b| a.0.total_cmp(&b.0)),
     };
-    match (all.spread(of_round), best) {
-        (Some(spread), Some((_, who))) => Standing::Beside(spread.median, who.to_owned()),
-        _ => Standing::Alone,
-    }
+    let beside = best.and_then(|(_, who)| {
+        let lead = lead_of(all, (OURS, who), at)?;
+        Some(Standing::Beside(lead, who.to_owned()))
+    });
+    beside.unwrap_or(Standing::Alone)
 }
 
 /// `1.3 times`, or that nothing compares.
@@ -68,6 +79,17 @@ fn times(factor: f64) -> String {
         "more than 1,000 times".to_owned()
     } else {
         format!("{} times", short(Some(factor)))
+    }
+}
+
+/// The least and the most of some sorted factors, in brackets.
+fn range(factors: &[f64]) -> String {
+    match (factors.first(), factors.last()) {
+        (Some(least), Some(most)) if least < most => {
+            format!(" (by {} to {})", short(Some(*least)), times(*most))
+        }
+        (Some(factor), _) => format!(" (by {})", times(*factor)),
+        _ => String::new(),
     }
 }
 
@@ -138,15 +160,12 @@ pub(super) fn distance(outcome: &Outcome) -> String {
     let mut text = Vec::new();
     let count = it.compared();
     if count > 0 {
-        let ahead = match (it.ahead.first(), it.ahead.last()) {
-            (Some(least), Some(most)) => format!(" (by {} to {})", times(*least), times(*most)),
-            _ => String::new(),
-        };
         text.push(format!(
-            "Fast RMPP is ahead of the best of {} in {} of {count} figures{ahead}, and within 5 % \
-             of it in {}.",
+            "Fast RMPP is ahead of the best of {} in {} of {count} figures{}, and not apart from it \
+             in {}.",
             others.join(", "),
             it.ahead.len(),
+            range(&it.ahead),
             it.level,
         ));
     }
@@ -181,13 +200,12 @@ pub(super) fn trends(outcome: &Outcome) -> Vec<String> {
         panel.ticks.as_ref()?;
         let (first, last) = (panel.subjects.first()?, panel.subjects.last()?);
         let of = |who: &String| {
-            let factor = all.spread(|round| {
-                let before = round.get(who, &panel.what(first))?;
-                let after = round.get(who, &panel.what(last))?;
-                (before > 0.0).then_some(after / before)
-            });
+            let figure = |subject| all.median(who, &panel.what(subject));
+            let factor = figure(first)
+                .filter(|before| *before > 0.0)
+                .and_then(|before| Some(figure(last)? / before));
             match factor {
-                Some(factor) => format!("{who} {}", short(Some(factor.median))),
+                Some(factor) => format!("{who} {}", short(Some(factor))),
                 None => format!("{who} has none"),
             }
         };
@@ -208,14 +226,7 @@ pub(super) fn worth(outcome: &Outcome) -> Vec<String> {
         let mut factors = Vec::new();
         let mut level = 0;
         for who in outcome.contenders.iter().filter(|who| *who != OURS) {
-            let spread = all.spread(|round| {
-                Some(lead(
-                    round.get(OURS, &what)?,
-                    round.get(who, &what)?,
-                    panel.better,
-                ))
-            });
-            match spread.map(|it| it.median) {
+            match lead_of(&all, (OURS, who), (&what, panel.better)) {
                 None => factors.push((f64::INFINITY, format!("{who} has no figure"))),
                 Some(lead) if lead > LEVEL => {
                     factors.push((lead, format!("{who} is {} worse", times(lead))));
@@ -230,7 +241,7 @@ pub(super) fn worth(outcome: &Outcome) -> Vec<String> {
         factors.iter_mut().for_each(|it| it.1.push_str("; "));
         let listed: String = factors.into_iter().map(|it| it.1).collect();
         Some(format!(
-            "{}: {listed}within 5 % of fast RMPP: {level}.",
+            "{}: {listed}not apart from fast RMPP: {level}.",
             panel.title
         ))
     };
@@ -312,10 +323,37 @@ pub(super) mod tests {
             ("tcp", [Ok(180.0), Ok(8.0)]),
         ];
         let text = distance(&outcome(Better::Larger, &figures));
-        let expected = "Fast RMPP is ahead of the best of tcp in 1 of 2 figures (by 10.0 times to \
-             10.0 times), and within 5 % of it in 0. Another is ahead in 1: tcp at \"Farm, 0 %\" \
+        let expected = "Fast RMPP is ahead of the best of tcp in 1 of 2 figures (by 10.0 times), \
+             and not apart from it in 0. Another is ahead in 1: tcp at \"Farm, 0 %\" \
              by 2.00 times.";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_figure_whose_medians_and_rounds_disagree_counts_for_nobody() {
+        let figures = [("rmpp", [Ok(2.0), Ok(1.0)]), ("tcp", [Ok(1.0), Ok(1.0)])];
+        let mut outcome = outcome(Better::Larger, &figures);
+        let mut later = outcome.records.clone();
+        for (number, (ours, other)) in [(10.0, 11.0), (12.0, 13.0)].into_iter().enumerate() {
+            for record in &mut later {
+                let figure = if record.who == OURS { ours } else { other };
+                (record.round, record.figure) = (number + 1, Ok(figure));
+            }
+            outcome.records.extend(later.clone());
+        }
+        let all = outcome.measurements();
+        assert!(all.median(OURS, "farm: 0 %") < all.median("tcp", "farm: 0 %"));
+        // Ours is ahead twice where the median of the figures is behind.
+        for record in outcome
+            .records
+            .iter_mut()
+            .filter(|it| it.round == 2 && it.who == OURS)
+        {
+            record.figure = Ok(14.0);
+        }
+        let text = distance(&outcome);
+        assert!(text.contains("not apart from it in"), "{text}");
+        assert!(!text.contains("tcp at \"Farm, 0 %\""), "{text}");
     }
 
     #[test]
@@ -372,7 +410,7 @@ pub(super) mod tests {
         ];
         let text = worth(&outcome(Better::Smaller, &figures)).join("");
         let expected = "Farm: without lazy is 2.00 times worse; without snak is 2.00 times better; \
-             within 5 % of fast RMPP: 1.";
+             not apart from fast RMPP: 1.";
         assert_eq!(text, expected);
     }
 
