@@ -1,7 +1,8 @@
 //! `make laboratory`: the experiments of the papers, for all transports of mpi-lite.
 //!
 //! Writes `docs/laboratory.md` and `docs/laboratory/`; `QUICK=1` and `ONLY=ping-pong,path` write to
-//! `target/laboratory`. `AGAIN=1` measures nothing and writes the page of the figures that are kept.
+//! `target/laboratory`. `AGAIN=1` measures nothing and writes the page of the figures that are
+//! kept.
 
 use std::process::ExitCode;
 

@@ -9,7 +9,8 @@ use rmpp_core::{Caps, Config};
 use super::kept::Record;
 
 /// What a reader runs to see the same of one size.
-pub(super) const COMMAND: &str = "RMPP_NODES=2048 cargo test --release -p rmpp-core --features sim --test cluster -- --nocapture";
+pub(super) const COMMAND: &str = "RMPP_NODES=2048 cargo test --release -p rmpp-core \
+    --features sim --test cluster -- --nocapture";
 /// The panels of the figures.
 pub(super) const PACKETS: &str = "scale-packets";
 pub(super) const PER_PEER: &str = "scale-per-peer";

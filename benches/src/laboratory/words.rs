@@ -161,8 +161,8 @@ pub(super) fn distance(outcome: &Outcome) -> String {
     let count = it.compared();
     if count > 0 {
         text.push(format!(
-            "Fast RMPP is ahead of the best of {} in {} of {count} figures{}, and not apart from it \
-             in {}.",
+            "Fast RMPP is ahead of the best of {} in {} of {count} figures{}, and not apart from \
+             it in {}.",
             others.join(", "),
             it.ahead.len(),
             range(&it.ahead),
