@@ -9,7 +9,7 @@ RANKS  ?= 4
 
 # The steps of a target run in their order; cargo is parallel in itself.
 .NOTPARALLEL:
-.PHONY: demo test install install-built check-prefix uninstall stage build prerequisites bench compare plots check soak fuzz mutants miri tsan doc clean
+.PHONY: demo test install install-built check-prefix uninstall stage build prerequisites bench compare plots laboratory check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -69,6 +69,13 @@ compare: stage
 # Draws docs/plots again from the figures that `make compare` kept beside the pictures.
 plots:
 	$(CARGO) run --release --package mpi-lite-benches --bin plots
+
+# The experiments of the papers, for all transports, in half an hour: writes docs/laboratory.md and
+# docs/laboratory. QUICK=1 takes five minutes, ONLY=ping-pong,path runs these alone; both write to
+# target/laboratory. AGAIN=1 writes the page of the figures that are kept there.
+laboratory: stage
+	QUICK="$(QUICK)" ONLY="$(ONLY)" AGAIN="$(AGAIN)" MPILITE_PREFIX="$(STAGE)" \
+	  $(CARGO) run --release --package mpi-lite-benches --bin laboratory
 
 # What a change must pass before the tests are worth running.
 check:

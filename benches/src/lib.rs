@@ -7,6 +7,7 @@
 mod bench;
 mod contender;
 mod goal;
+pub mod laboratory;
 pub mod machine;
 mod measurements;
 mod options;

@@ -65,6 +65,12 @@ impl Style {
     pub fn of(name: &str) -> Self {
         let (colour, marker) = match name {
             "mpi-lite classic" | "mpi-lite rmpp" => ((86, 180, 233), Marker::Triangle),
+            "rmpp classic" => ((86, 180, 233), Marker::Triangle),
+            "gobackn" => ((0, 158, 115), Marker::Cross),
+            "unet" => ((204, 121, 167), Marker::Square),
+            "sctp" => ((230, 159, 0), Marker::Triangle),
+            "tcp" => ((213, 94, 0), Marker::Square),
+            "tcp-trc" => ((213, 94, 0), Marker::Cross),
             "raw UDP" | "raw cache line" => ((110, 119, 129), Marker::Circle),
             "raw TCP" => ((160, 168, 176), Marker::Triangle),
             peer if peer.starts_with("Open MPI 5") => ((204, 121, 167), Marker::Square),
@@ -109,7 +115,16 @@ mod tests {
 
     #[test]
     fn contenders_of_one_picture_look_different() {
-        let pictures: [&[&str]; 3] = [
+        let pictures: [&[&str]; 4] = [
+            &[
+                "rmpp",
+                "rmpp classic",
+                "gobackn",
+                "unet",
+                "sctp",
+                "tcp",
+                "tcp-trc",
+            ],
             &[
                 "mpi-lite fast",
                 "mpi-lite classic",
