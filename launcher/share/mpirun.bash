@@ -12,7 +12,7 @@ _mpilite_mpirun() {
         --map-by) words=(-W 'slot node') ;;
         -x) words=(-W '') ;;
         --wdir|--wd) words=(-d) ;;
-        --transport) words=(-W 'auto shm rmpp loopback') ;;
+        --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp loopback') ;;
         --interface|--iface) words=(-W '') ;;
         --port-range) words=(-W '') ;;
         --net) words=(-W '') ;;
@@ -31,7 +31,7 @@ _mpilite_mpirun() {
     esac ;; esac
     if [ ${#words[@]} = 0 ]; then
         case $word in
-        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
+        -*) words=(-W '-n -np -c --host -H --hosts --hostfile -f --machinefile -ppn -N --npernode --perhost --map-by --byslot --bynode --oversubscribe --nooversubscribe -x --wdir --wd --transport --interface --iface --port-range --net --tag-output -l --prepend-rank --stats --secure --timeout --stall --stall-after --stall-json --packets --sequence --sequence-packets --bind-to --mca --gmca --omca --prtemca --pmixmca --help -h --version -V') ;;
         *) words=(-c -f) ;;
         esac
     fi

@@ -642,7 +642,8 @@ mod tests {
             ),
             (
                 "--transport ib p",
-                "--transport ib: auto, shm, rmpp and loopback are possible",
+                "--transport ib: auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback \
+                 are possible",
             ),
             (
                 "--secure=no p",

@@ -1,7 +1,7 @@
 //! `--net`: what ranks send goes as over a bad network.
 //!
-//! The option, else `-x MPILITE_NET=...`, else the variable of `mpirun` itself. The ranks find it in
-//! their `MPILITE_NET`, with a seed in any case.
+//! The option, else `-x MPILITE_NET=...`, else the variable of `mpirun` itself. The ranks find it
+//! in their `MPILITE_NET`, with a seed in any case.
 
 use std::ffi::OsStr;
 

@@ -201,9 +201,10 @@ pub const OPTIONS: &[Entry] = &[
     Entry {
         names: &["transport"],
         meaning: Meaning::Transport,
-        value: Value::Word("auto|shm|rmpp|loopback"),
+        value: Value::Word("auto|shm|rmpp|gobackn|unet|sctp|tcp|tcp-trc|loopback"),
         text: "how messages go: auto (default) chooses, shm is the shared memory of one host, \
-               rmpp is the network, loopback serves a single rank",
+               rmpp is the network; gobackn, unet, sctp, tcp and tcp-trc are other protocols to \
+               compare it with (docs/transports.md); loopback serves a single rank",
     },
     Entry {
         names: &["interface", "iface"],

@@ -43,7 +43,8 @@ const SETTINGS: &[Setting] = &[
     Setting {
         variable: "MPILITE_TRANSPORT",
         default: "auto",
-        meaning: "How messages travel, as `--transport`: `auto`, `shm`, `rmpp` or `loopback`.",
+        meaning: "How messages travel, as `--transport`: `auto`, `shm`, `rmpp`, `gobackn`, `unet`, \
+                  `sctp`, `tcp`, `tcp-trc` or `loopback`.",
     },
     Setting {
         variable: "MPIEXEC_TIMEOUT",

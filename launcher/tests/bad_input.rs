@@ -27,8 +27,8 @@ fn a_wrong_command_line_is_2_before_anything_is_started() {
         (&["-np16", "true"], "did you mean -np 16?"),
         (&["--ppn4", "true"], "did you mean -ppn 4?"),
         (
-            &["--transport", "tcp", "true"],
-            "auto, shm, rmpp and loopback are possible",
+            &["--transport", "udp", "true"],
+            "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
         ),
         (
             &["--timeout", "0", "true"],
@@ -106,7 +106,7 @@ fn a_wrong_value_of_a_variable_is_told_with_the_variable() {
             "MPILITE_TRANSPORT",
             "foo",
             2,
-            "auto, shm, rmpp and loopback are possible",
+            "auto, shm, rmpp, gobackn, unet, sctp, tcp, tcp-trc and loopback are possible",
         ),
         (
             "MPILITE_SECURE",

@@ -68,3 +68,26 @@ pub(super) fn message(
     message.msg_hdr.msg_namelen = name_bytes;
     message
 }
+
+/// Control message with the length of the packets of a burst: a `cmsghdr` and its data.
+#[repr(C)]
+pub(super) struct Control {
+    len: usize,
+    level: libc::c_int,
+    kind: libc::c_int,
+    segment_bytes: u16,
+    padding: [u8; 6],
+}
+
+impl Control {
+    pub(super) fn of(segment_bytes: usize) -> Self {
+        Self {
+            // The header and the data, without padding: `CMSG_LEN(2)`.
+            len: size_of::<usize>() + 2 * size_of::<libc::c_int>() + size_of::<u16>(),
+            level: libc::SOL_UDP,
+            kind: libc::UDP_SEGMENT,
+            segment_bytes: segment_bytes as u16,
+            padding: [0; 6],
+        }
+    }
+}

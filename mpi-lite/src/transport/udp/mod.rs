@@ -10,6 +10,7 @@ mod ends;
 pub mod fuzzing;
 mod inbox;
 mod mtu;
+mod options;
 mod outbox;
 pub(crate) mod protocol;
 mod recorder;

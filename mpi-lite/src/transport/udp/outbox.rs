@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use super::super::EnvelopeBytes;
-use super::ends::{Ends, message};
+use super::ends::{Control, Ends, message};
 use super::protocol::{Header, Parcel};
 use super::recorder::Recorder;
 use super::seal::{Cipher, Seal, Tagger};
@@ -577,27 +577,4 @@ fn pieces_of(pieces: &[Piece], datagram: Datagram) -> impl Iterator<Item = Piece
     core::iter::successors(Some(pieces[datagram.first as usize]), |piece| {
         piece.next.map(|place| pieces[place as usize])
     })
-}
-
-/// Control message with the length of the packets of a burst: a `cmsghdr` and its data.
-#[repr(C)]
-struct Control {
-    len: usize,
-    level: libc::c_int,
-    kind: libc::c_int,
-    segment_bytes: u16,
-    padding: [u8; 6],
-}
-
-impl Control {
-    fn of(segment_bytes: usize) -> Self {
-        Self {
-            // The header and the data, without padding: `CMSG_LEN(2)`.
-            len: size_of::<usize>() + 2 * size_of::<libc::c_int>() + size_of::<u16>(),
-            level: libc::SOL_UDP,
-            kind: libc::UDP_SEGMENT,
-            segment_bytes: segment_bytes as u16,
-            padding: [0; 6],
-        }
-    }
 }

@@ -30,7 +30,7 @@ const AT_ONCE: u8 = 8;
 /// The port of both sides: one association per pair of processes needs no ports.
 const PORT: u16 = sctp_proto::DEFAULT_SCTP_PORT;
 
-static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// A chunk, as far as it concerns us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

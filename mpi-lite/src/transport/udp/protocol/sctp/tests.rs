@@ -1,3 +1,5 @@
+//! Tests of the associations: the rules of every pipe, and those of SCTP.
+
 use std::time::Duration;
 
 use super::super::tests::{self as rules, Rng, for_seeds, setup};

@@ -8,17 +8,23 @@
 //! | a fragment is pushed | the window has room | it gets the next number and is sent | paper |
 //! | a packet is due | | it carries the report that is owed (piggyback) | paper |
 //! | a packet comes | it is the next one | it is kept, and not acknowledged | paper |
-//! | a packet comes | it is a duplicate or out of order | it is dropped; a duplicate acknowledgement goes at once | paper |
-//! | a duplicate acknowledgement comes | it reports a gap; the first one of this gap | go back to the gap | ours: the paper does not say what it is for |
-//! | a fragment is taken | eager acknowledgements are set | an acknowledgement goes at once | paper |
-//! | a fragment is taken | half of the window is taken and not reported | an acknowledgement goes at once | ours: else a producer stalls |
-//! | a report is owed | for a quarter of the least timeout, at most 250 us | an acknowledgement goes | ours: the last message of an exchange |
-//! | a report comes | it moves an edge of the window | the timer starts anew, without back-off | paper |
-//! | the timer of the left edge ends | | go back to the left edge; the timeout doubles, up to a constant | paper |
-//! | the timer ends | all is received, but not taken | repeat the last packet: its duplicate acknowledgement shows the room | ours |
+//! | a packet comes | duplicate or out of order | dropped; it is acknowledged at once | paper |
+//! | a duplicate acknowledgement comes | the first of a gap | go back to the gap | ours [^1] |
+//! | a fragment is taken | acknowledgements are eager | an acknowledgement at once | paper |
+//! | a fragment is taken | half of the window is not reported | acknowledge at once | ours [^2] |
+//! | a report is owed | for a quarter of the least timeout, at most 250 us | it goes | ours [^3] |
+//! | a report comes | it moves an edge of the window | the timer begins anew | paper |
+//! | the timer ends | it is that of the left edge | go back; double the timeout, clamped | paper |
+//! | the timer ends | all is received, but not taken | repeat the last packet | ours [^4] |
 //! | `close` | | reports that are owed go at once, from now on | paper: finalize |
-//! | the timer ends | after `close`, and repeated 16 times | the peer is lost; the process ends with a warning | paper: "a fixed number of times" |
-//! | the timer ends | the peer is silent for `lost_after`, and something was repeated | the peer is lost | ours |
+//! | the timer ends | `close`, and repeated 16 times | the peer is lost, with a warning | paper [^5] |
+//! | the timer ends | silent for `lost_after`, and repeated | the peer is lost | ours |
+//!
+//! [^1]: The paper does not say what a duplicate acknowledgement is for.
+//! [^2]: Else a process that only sends would stall.
+//! [^3]: The last message of an exchange has no reply.
+//! [^4]: Its duplicate acknowledgement shows the room.
+//! [^5]: "A fixed number of times".
 //!
 //! The paper's receiver has two places: U-Net's receive queue, and behind it a receive window of
 //! one packet, which acknowledges what the program takes. Here the queue lies behind the window. So
