@@ -9,7 +9,7 @@ RANKS  ?= 4
 
 # The steps of a target run in their order; cargo is parallel in itself.
 .NOTPARALLEL:
-.PHONY: demo test install install-built check-prefix uninstall stage build prerequisites bench compare plots laboratory check soak fuzz mutants miri tsan doc clean
+.PHONY: demo test test-transports install install-built check-prefix uninstall stage build prerequisites bench compare plots laboratory check soak fuzz mutants miri tsan doc clean
 
 # Builds everything, compiles two C programs with our mpicc, runs them with our mpirun.
 demo: stage
@@ -23,6 +23,11 @@ demo: stage
 test: prerequisites stage
 	$(CARGO) test --workspace --exclude mpi-lite-tests --features rmpp-core/planted,mpi-lite/sim
 	MPILITE_PREFIX="$(STAGE)" $(CARGO) test --package mpi-lite-tests
+
+# Every C program over every transport: `test` runs each over the usual ones and one of the others.
+test-transports: prerequisites stage
+	TEST_ALL_TRANSPORTS=1 MPILITE_PREFIX="$(STAGE)" \
+	  $(CARGO) test --package mpi-lite-tests --test c
 
 # Lists what the tests need and what is missing; as root it says what it installs, and does it.
 prerequisites:

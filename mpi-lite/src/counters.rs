@@ -181,6 +181,19 @@ rmpp_core::tally! {
 }
 
 rmpp_core::tally! {
+    /// What is counted of messages over streams: those of `gobackn`, `unet`, `sctp`, `tcp` and
+    /// `tcp-trc`.
+    pub struct Streams ["streams"] {
+        /// Messages sent over streams.
+        pub messages_sent: u64,
+        /// Messages whose receiver was asked for a place before their body was sent.
+        pub asked: u64,
+        /// Streams to other ranks.
+        pub opened: u64,
+    }
+}
+
+rmpp_core::tally! {
     /// What the transport over TCP counts.
     pub struct Connections ["tcp"] {
         /// Connections that this rank has made.

@@ -34,14 +34,26 @@ pub struct Program {
     binary: OnceLock<Result<PathBuf, String>>,
 }
 
-/// The transports that can carry a job of this many ranks.
+/// The transports beside those that programs use unless they ask.
+const OTHERS: [&str; 5] = ["gobackn", "unet", "sctp", "tcp", "tcp-trc"];
+
+/// If set, each program runs over each transport: `make test-transports`.
+const ALL: &str = "TEST_ALL_TRANSPORTS";
+
+/// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`, `shm` and
+/// `loopback` carry each, the others take turns.
 #[must_use]
-pub fn transports(ranks: usize) -> &'static [&'static str] {
+pub fn transports(ranks: usize, number: usize) -> Vec<&'static str> {
     if ranks == 1 {
-        &["rmpp", "loopback"]
-    } else {
-        &["rmpp", "shm"]
+        return vec!["rmpp", "loopback"];
     }
+    let mut transports = vec!["rmpp", "shm"];
+    if std::env::var_os(ALL).is_some() {
+        transports.extend(OTHERS);
+    } else {
+        transports.push(OTHERS[number % OTHERS.len()]);
+    }
+    transports
 }
 
 impl Program {

@@ -34,9 +34,10 @@ fn run(program: &Program, scratch: &Scratch, ranks: usize, transport: &str) -> R
 
 fn trials(scratch: &Arc<Scratch>) -> Vec<Trial> {
     let mut trials = Vec::new();
+    let mut jobs = 0..;
     for program in programs(CHAPTERS).into_iter().map(Arc::new) {
         for ranks in program.ranks.clone() {
-            for transport in transports(ranks) {
+            for transport in transports(ranks, jobs.next().expect("no end")) {
                 let (program, scratch) = (Arc::clone(&program), Arc::clone(scratch));
                 let name = format!("{} ranks={ranks} transport={transport}", program.name);
                 let test = move || run(&program, &scratch, ranks, transport);

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const RANKS: usize = 3;
 
 /// What a job of one machine can run over.
-const TRANSPORTS: [&str; 2] = ["rmpp", "shm"];
+const TRANSPORTS: [&str; 7] = ["rmpp", "shm", "gobackn", "unet", "sctp", "tcp", "tcp-trc"];
 
 /// A program of `tests/c/faults`, compiled, and the folder that it lies in.
 fn faulty(name: &str) -> (Scratch, PathBuf) {

@@ -121,11 +121,11 @@ fn a_wrong_network_is_one_line_before_anything_is_started() {
 
 #[test]
 fn transports_without_datagrams_are_refused() {
-    for transport in ["shm", "loopback"] {
+    for transport in ["shm", "loopback", "tcp", "tcp-trc"] {
         let job = Job::mpirun(2).args(["--net", "loss=1%", "--transport", transport, "true"]);
         let expected = format!(
             "mpirun: --net needs datagrams, and --transport {transport} sends none: leave it out, \
-             or take rmpp\n"
+             or take rmpp or gobackn or unet or sctp\n"
         );
         assert_eq!(job.run().expect_code(2).stderr, expected);
     }

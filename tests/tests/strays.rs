@@ -1,7 +1,7 @@
 //! Packets from nobody, thrown at the ports of a running job, change nothing.
 
-use std::io::ErrorKind;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::io::{ErrorKind, Write};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,11 +66,15 @@ fn table(random: &mut Random) -> Vec<Vec<u8>> {
 const SEALS: [&str; 3] = ["cookie", "tag", "encrypt"];
 
 fn start(scratch: &Scratch, seal: &str) -> (Running, PathBuf) {
+    start_over("rmpp", scratch, &[&format!("--secure={seal}")])
+}
+
+fn start_over(transport: &str, scratch: &Scratch, options: &[&str]) -> (Running, PathBuf) {
     let binary = build("tests/c/faults/steady.c", scratch);
     let stop = scratch.path().join("stop");
     let job = Job::mpirun(RANKS)
-        .args(["--transport", "rmpp"])
-        .arg(format!("--secure={seal}"))
+        .args(["--transport", transport])
+        .args(options)
         .arg(format!("--stats={}", statistics(scratch).display()))
         .arg(binary)
         .arg(&stop);
@@ -83,8 +87,14 @@ fn statistics(scratch: &Scratch) -> PathBuf {
     scratch.path().join("stats.json")
 }
 
-/// Ends the job, which must be unharmed; answers how many datagrams it dropped, by reason.
+/// Ends the job, which must be unharmed; returns how many datagrams it dropped, by reason.
 fn end(job: Running, scratch: &Scratch) -> impl Fn(&str) -> u64 + use<> {
+    let counted = end_counted(job, scratch);
+    move |reason| counted(&format!("udp_{reason}"))
+}
+
+/// Ends the job, which must be unharmed; returns what it counted, by name.
+fn end_counted(job: Running, scratch: &Scratch) -> impl Fn(&str) -> u64 + use<> {
     std::fs::write(scratch.path().join("stop"), "").expect("the file that ends the job");
     let outcome = job.finish().expect_code(0).expect_stdout("all right");
     assert!(
@@ -94,10 +104,7 @@ fn end(job: Running, scratch: &Scratch) -> impl Fn(&str) -> u64 + use<> {
     );
     let text = std::fs::read_to_string(statistics(scratch)).expect("mpirun wrote it");
     let counted: Value = serde_json::from_str(&text).expect("an object");
-    move |reason| {
-        let sum = &counted["counters"][format!("udp_{reason}")]["sum"];
-        sum.as_u64().unwrap_or(0)
-    }
+    move |name| counted["counters"][name]["sum"].as_u64().unwrap_or(0)
 }
 
 fn throw(packets: &[Vec<u8>], ports: &[u16]) -> usize {
@@ -150,6 +157,47 @@ fn packets_from_nobody_change_nothing_in_a_tagged_job() {
 #[test]
 fn packets_from_nobody_change_nothing_in_an_encrypted_job() {
     packets_from_nobody("encrypt");
+}
+
+#[test]
+fn packets_from_nobody_change_nothing_over_any_protocol() {
+    for transport in ["gobackn", "unet", "sctp"] {
+        let scratch = Scratch::new(&format!("strays-{transport}"));
+        let (job, _) = start_over(transport, &scratch, &[]);
+        let ports = udp_ports(&job.process().descendants());
+        let thrown = throw(&table(&mut Random(seed())), &ports);
+        assert!(thrown > 10_000, "only {thrown} packets left this process");
+        let dropped = end(job, &scratch);
+        assert!(dropped("foreign") > 0, "{transport}");
+    }
+}
+
+/// A port scan: connections that are closed at once, say nothing, or say anything.
+#[test]
+fn connections_from_nobody_change_nothing() {
+    for transport in ["tcp", "tcp-trc"] {
+        let scratch = Scratch::new(&format!("strays-{transport}"));
+        let (job, _) = start_over(transport, &scratch, &[]);
+        let everybody = job.process().descendants();
+        let ports: Vec<u16> = everybody.iter().flat_map(|it| it.listening_tcp()).collect();
+        assert!(ports.len() >= RANKS, "a port per rank expected: {ports:?}");
+        let mut silent = Vec::new();
+        let mut random = Random(seed());
+        for packet in table(&mut random) {
+            for &port in &ports {
+                let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+                drop(connect().expect("it listens"));
+                let mut talks = connect().expect("it listens");
+                // The other side may have closed it already.
+                let _ = talks.write_all(&packet);
+                if silent.len() < 200 {
+                    silent.push(connect().expect("it listens"));
+                }
+            }
+        }
+        let counted = end_counted(job, &scratch);
+        assert!(counted("tcp_refused") > 0, "{transport}");
+    }
 }
 
 #[test]

@@ -22,7 +22,13 @@ const COLUMNS_MAX: usize = 512;
 
 /// The arrays that the derived figures are made of, and the counters.
 const SENT: &str = "rmpp_sent";
-const MESSAGES: &str = "rmpp_messages_sent";
+/// Counters of the packets of protocols that carry streams.
+const PACKETS: [&str; 3] = [
+    "gobackn_packets_sent",
+    "unet_packets_sent",
+    "sctp_packets_sent",
+];
+const MESSAGES: [&str; 2] = ["rmpp_messages_sent", "streams_messages_sent"];
 const DATAGRAMS: &str = "udp_datagrams_sent";
 const OVERFLOWED: &str = "udp_overflowed";
 
@@ -184,16 +190,16 @@ impl Statistics {
     }
 
     fn derived(&self) -> Derived {
-        let packets = self.sum(|column| column.array == SENT);
+        let packets = self.sum(|column| column.array == SENT || PACKETS.contains(&&*column.name));
         let repeated = self.sum(|column| column.measure == Measure::Repeats);
-        let messages = self.sum(|column| column.name == MESSAGES);
+        let messages = self.sum(|column| MESSAGES.contains(&&*column.name));
         let ratio = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
         Derived {
             packets,
             datagrams: self.sum(|column| column.name == DATAGRAMS),
             repeated,
             overflowed: self.sum(|column| column.name == OVERFLOWED),
-            packets_per_message: ratio(packets, messages),
+            packets_per_message: ratio(packets, messages).filter(|_| packets > 0),
             repeated_percent: ratio(repeated, packets).map(|it| 100.0 * it),
         }
     }
@@ -274,7 +280,7 @@ mod tests {
             statistics.hear(
                 rank,
                 &[
-                    count(MESSAGES, 10),
+                    count(MESSAGES[0], 10),
                     count(DATAGRAMS, 11),
                     counted("rmpp_sent_rts", SENT, Measure::Count, 8 + u64::from(rank)),
                     counted("rmpp_sent_gch", SENT, Measure::Count, 3),

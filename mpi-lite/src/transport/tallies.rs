@@ -1,6 +1,6 @@
 //! What the transports of a process have counted.
 
-use crate::counters::{Connections, Datagrams, GoBackN, Rows, Sctp, Shared, Unet};
+use crate::counters::{Connections, Datagrams, GoBackN, Rows, Sctp, Shared, Streams, Unet};
 
 /// What the transports of a process have counted. A transport that it does not use has counted
 /// nothing, so that the rows are the same for all processes.
@@ -11,6 +11,7 @@ pub struct Tallies {
     pub(super) gobackn: GoBackN,
     pub(super) unet: Unet,
     pub(super) sctp: Sctp,
+    pub(super) streams: Streams,
     pub(super) udp: Datagrams,
     pub(super) tcp: Connections,
 }
@@ -24,6 +25,7 @@ impl Tallies {
         rows.extend(self.gobackn.rows());
         rows.extend(self.unet.rows());
         rows.extend(self.sctp.rows());
+        rows.extend(self.streams.rows());
         rows.extend(self.udp.rows());
         rows.extend(self.tcp.rows());
         rows

@@ -36,7 +36,8 @@ pub(crate) use record::HEADER_BYTES;
 use record::{Header, Kind, NOBODY};
 
 use super::sink::Event;
-use super::{Arrival, Lost, Outbound, PeerId, Refusal, Sink, Token};
+use super::{Arrival, Lost, Outbound, PeerId, Refusal, Sink, Tallies, Token};
+use crate::counters;
 use crate::data::Area;
 use crate::slab::Slab;
 
@@ -60,6 +61,7 @@ pub(crate) struct Streams {
     pushes_back: bool,
     /// Records that are not yet with their carriers.
     queued: usize,
+    counters: counters::Streams,
 }
 
 #[derive(Debug, Default)]
@@ -99,7 +101,13 @@ impl Streams {
             events: VecDeque::new(),
             pushes_back: false,
             queued: 0,
+            counters: counters::Streams::default(),
         }
+    }
+
+    /// Adds to `tallies` what was counted.
+    pub(crate) fn count(&self, tallies: &mut Tallies) {
+        tallies.streams = self.counters.clone();
     }
 
     /// The stream to and from `peer` with this key. It is opened if there is none.
@@ -120,6 +128,7 @@ impl Streams {
             staged_at: 0,
             body: None,
         });
+        self.counters.opened += 1;
         self.keys.insert((peer, key), ChannelId(index));
         let channels = &mut self.peers[peer.0 as usize].channels;
         channels.push(ChannelId(index));
@@ -144,6 +153,8 @@ impl Streams {
             return Err(Refusal::TooLong { limit: BODY_LIMIT });
         }
         let must_ask = len > self.short_most || (peer.holds && len > 0);
+        self.counters.messages_sent += 1;
+        self.counters.asked += u64::from(must_ask);
         let order = peer.sent;
         peer.sent = order.wrapping_add(1);
         let own = if must_ask || message.needs_match {

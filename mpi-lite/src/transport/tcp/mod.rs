@@ -235,6 +235,7 @@ impl Tcp {
     /// Adds to `tallies` what it has counted.
     pub(super) fn count(&self, tallies: &mut Tallies) {
         tallies.tcp = self.counters();
+        self.streams.count(tallies);
     }
 
     /// Delivers what is here. Returns false if the sink wants no more.

@@ -9,8 +9,8 @@ use super::line::{Connection, Line, State};
 use super::poller::{Interest, Source};
 use super::{ROOM_BYTES, Tcp, words};
 use crate::memory::Span;
-use crate::transport::Sink;
 use crate::transport::streams::{GARBLED, HEADER_BYTES};
+use crate::transport::{PeerId, Sink};
 
 /// How often one line is read or written in one turn, before others have theirs.
 const READS_MOST: u32 = 4;
@@ -92,7 +92,13 @@ impl Tcp {
         let mut vectors = Vec::with_capacity(VECTORS);
         self.streams.gather(line.stream, CALL_BYTES, &mut vectors);
         self.counters.write_calls += 1;
-        let bytes = send(&connection.socket, &vectors)?;
+        let bytes = match send(&connection.socket, &vectors) {
+            Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
+                read(&vectors, (self.me, line.peer));
+                return Err(error);
+            }
+            other => other?,
+        };
         self.counters.bytes_sent += bytes as u64;
         self.streams.wrote(line.stream, bytes);
         Ok(true)
@@ -301,5 +307,20 @@ fn receive(socket: &Socket, mut place: Span, room: &mut [u8]) -> io::Result<usiz
             Err(rustix::io::Errno::INTR) => {}
             other => return Ok(other?),
         }
+    }
+}
+
+/// Reads the bodies that the system cannot read in this memory of the program. So the process ends
+/// at once, as it would if they were copied.
+#[cold]
+fn read(vectors: &[IoSlice<'_>], (me, peer): (PeerId, PeerId)) {
+    eprintln!(
+        "mpi-lite: rank {}: the system cannot read the data of a message to rank {}: is its buffer \
+         shorter than its count and datatype say, or was it freed before the send was complete?",
+        me.0, peer.0
+    );
+    for vector in vectors {
+        // Keeps the compiler from dropping the read.
+        core::hint::black_box(vector.to_vec());
     }
 }

@@ -365,6 +365,7 @@ impl<P: Protocol> Transport for Udp<P> {
             self.flush();
         }
         let mut has_told = self.take_in(sink);
+        self.socket.write_records();
         if !sink.wants_more() {
             // The next progress may be far away: urgent packets are sent now.
             if self.guest.is_pressed() {

@@ -196,6 +196,14 @@ impl Socket {
         }
     }
 
+    /// Writes what was recorded, if anything is.
+    #[inline]
+    pub(super) fn write_records(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write();
+        }
+    }
+
     /// Notes for the recorder a run of `count` datagrams that begin `apart` bytes from each other,
     /// but for the `first`, which was noted when it came in hand.
     #[inline]
@@ -298,6 +306,7 @@ impl Socket {
     fn send_all(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             self.outbox.show_to(recorder);
+            recorder.write();
         }
         self.outbox.seal(&mut self.seal);
         if self.shaper.is_some() {
@@ -482,9 +491,6 @@ impl Socket {
             self.release();
         }
         self.counters.receive_calls += 1;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.write();
-        }
         let expected = expected.filter(|_| !matches!(self.seal, Seal::Encrypt(_)));
         let has_any = self.inbox.fetch(&self.ends, expected);
         if !has_any && self.ends.is_connected {

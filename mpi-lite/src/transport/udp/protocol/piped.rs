@@ -196,6 +196,7 @@ impl<P: Pipe> Protocol for Piped<P> {
 
     fn count(&self, tallies: &mut Tallies) {
         self.pipe.count(tallies);
+        self.streams.count(tallies);
     }
 
     fn body_limit(&self) -> u64 {

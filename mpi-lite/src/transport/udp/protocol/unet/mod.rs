@@ -17,7 +17,7 @@
 //! | the timer ends | it is that of the left edge | go back; double the timeout, clamped | paper |
 //! | the timer ends | all is received, but not taken | repeat the last packet | ours [^4] |
 //! | `close` | | reports that are owed go at once, from now on | paper: finalize |
-//! | the timer ends | `close`, and repeated 16 times | the peer is lost, with a warning | paper [^5] |
+//! | the timer ends | `close`, and repeated 16 times | it is lost, with a warning | paper [^5] |
 //! | the timer ends | silent for `lost_after`, and repeated | the peer is lost | ours |
 //!
 //! [^1]: The paper does not say what a duplicate acknowledgement is for.
