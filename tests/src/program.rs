@@ -40,8 +40,8 @@ const OTHERS: [&str; 5] = ["gobackn", "unet", "sctp", "tcp", "tcp-trc"];
 /// If set, each program runs over each transport: `make test-transports`.
 const ALL: &str = "TEST_ALL_TRANSPORTS";
 
-/// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`, `shm` and
-/// `loopback` carry each, the others take turns.
+/// The transports that carry job number `number` of the suite, of this many ranks. `rmpp`, `shm`
+/// and `loopback` carry each, the others take turns.
 #[must_use]
 pub fn transports(ranks: usize, number: usize) -> Vec<&'static str> {
     if ranks == 1 {

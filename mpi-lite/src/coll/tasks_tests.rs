@@ -33,7 +33,7 @@ impl World {
             let mut config = Config::classic(size as u32, 100);
             config.lost_after = Some(Duration::from_secs(10));
             let own = Link::Loopback(Loopback::new(PeerId(me)));
-            let others = Link::Sim(air.join(PeerId(me), config));
+            let others = Link::from(air.join(PeerId(me), config));
             let hosts = vec!["here".into(); size];
             let lane = Lane::new(
                 PeerId(me),

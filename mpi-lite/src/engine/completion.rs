@@ -272,7 +272,7 @@ impl Engine {
     }
 
     /// Waits for a send that was complete at its start: what it left to be written is written.
-    #[inline]
+    #[inline(always)]
     pub fn wait_for_sent(&self) {
         self.lane.lock().flush();
     }

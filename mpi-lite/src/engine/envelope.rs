@@ -71,18 +71,11 @@ impl Envelope {
         self.source & ((1 << RANK_BITS) - 1)
     }
 
-    /// A number that is equal for messages of the same tag and context: see
-    /// [`Outbound::channel`](crate::transport::Outbound::channel).
-    #[inline]
-    pub(crate) fn channel(&self) -> u32 {
-        let tag = self.tag.cast_unsigned();
-        self.context.0.wrapping_mul(0x9e37_79b1).rotate_left(16) ^ tag
-    }
-
     #[inline]
     pub(crate) fn encode(&self) -> EnvelopeBytes {
         // Written in halves, since the transports read halves: a read of a whole that was just
-        // written in parts waits until all earlier writes have left the processor.
+        // written in parts waits until all earlier writes have left the processor. Context and tag
+        // are the upper parts: see `Outbound::channel`.
         let halves = [
             (self.context.0, self.source),
             (self.tag.cast_unsigned(), self.flags.0),
@@ -114,6 +107,8 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Area;
+    use crate::transport::{Outbound, Token};
 
     #[test]
     fn an_envelope_survives_the_way() {
@@ -126,5 +121,32 @@ mod tests {
             };
             assert_eq!(Envelope::decode(&envelope.encode()), envelope);
         }
+    }
+
+    #[test]
+    fn messages_of_a_tag_and_a_context_share_a_channel() {
+        let channel = |context, tag, serial| {
+            let flags = Flags::new(serial % 2 == 0).with_serial(serial);
+            let context = Context(context);
+            let envelope = Envelope {
+                context,
+                source: 7,
+                tag,
+                flags,
+            }
+            .encode();
+            let (body, token) = (Area::EMPTY, Token(serial));
+            Outbound {
+                envelope: &envelope,
+                body,
+                token,
+                is_awaited: false,
+                needs_match: false,
+            }
+            .channel()
+        };
+        assert_eq!(channel(3, 5, 1), channel(3, 5, 2));
+        assert_ne!(channel(3, 5, 1), channel(3, 6, 1));
+        assert_ne!(channel(3, 5, 1), channel(4, 5, 1));
     }
 }

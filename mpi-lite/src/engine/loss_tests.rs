@@ -46,7 +46,7 @@ impl Trio {
             let mut config = Config::classic(3, 100);
             config.lost_after = Some(Duration::from_secs(10));
             let own = Link::Loopback(Loopback::new(PeerId(me)));
-            let others = Link::Sim(air.join(PeerId(me), config));
+            let others = Link::from(air.join(PeerId(me), config));
             let hosts = ["a", "b", "c"].map(str::to_owned);
             Lane::new(
                 PeerId(me),

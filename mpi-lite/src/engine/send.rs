@@ -81,7 +81,7 @@ impl Lane {
         if !is_copied {
             envelope.flags = envelope.flags.with_serial(self.next_serial());
         }
-        let (channel, envelope) = (envelope.channel(), envelope.encode());
+        let envelope = envelope.encode();
         let token = Token(self.delivery.sends.insert(Sending {
             request,
             len,
@@ -96,7 +96,6 @@ impl Lane {
         let message = Outbound {
             envelope: &envelope,
             body,
-            channel,
             token,
             // The last one of those kept back asks for the acknowledgement of all.
             is_awaited: !is_copied && at_once,

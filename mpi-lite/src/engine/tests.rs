@@ -35,7 +35,7 @@ impl Pair {
             let mut config = Config::classic(2, 100);
             config.lost_after = Some(Duration::from_secs(10));
             let own = Link::Loopback(Loopback::new(PeerId(me)));
-            let other = Link::Sim(air.join(PeerId(me), config));
+            let other = Link::from(air.join(PeerId(me), config));
             let hosts = vec!["left".into(), "right".into()];
             Lane::new(
                 PeerId(me),

@@ -57,7 +57,7 @@ impl Lane {
 
     /// Sends a message of the engines. To a peer that is lost nothing need be told.
     pub(super) fn tell(&mut self, to: PeerId, envelope: Envelope, mut body: Vec<u8>) {
-        let (channel, envelope) = (envelope.channel(), envelope.encode());
+        let envelope = envelope.encode();
         let span = Span::held(&mut body);
         let token = Token(
             self.delivery
@@ -67,7 +67,6 @@ impl Lane {
         let message = Outbound {
             envelope: &envelope,
             body: Area::Run(span),
-            channel,
             token,
             is_awaited: false,
             needs_match: false,

@@ -148,7 +148,7 @@ where
 
 /// Two ranks with connections between them.
 fn tcp(sharing: tcp::Sharing) -> Rig {
-    let links = tcp::tests::network(2, sharing).into_iter().map(Link::Tcp);
+    let links = tcp::tests::network(2, sharing).into_iter().map(Link::from);
     Rig {
         links: links.collect(),
         clock: Clock::start(),
@@ -231,7 +231,7 @@ fn simulated(packet_bytes: usize, loss_ppm: u32, profile: &str) -> Rig {
     let air = sim::Air::new(2, 4711, Faults::lossy(loss_ppm));
     let config = Config::with_caps(2, packet_bytes, caps(profile));
     let links = (0..2)
-        .map(|me| Link::Sim(air.join(PeerId(me), config.clone())))
+        .map(|me| Link::from(air.join(PeerId(me), config.clone())))
         .collect();
     Rig {
         links,
@@ -419,7 +419,6 @@ fn outbound(envelope: &EnvelopeBytes, body: Span, token: Token) -> Outbound<'_> 
     Outbound {
         envelope,
         body: body.into(),
-        channel: 0,
         token,
         is_awaited: true,
         needs_match: false,

@@ -123,8 +123,7 @@ impl Job {
             let me = PeerId(me);
             let own = Link::Loopback(Loopback::new(me));
             let others = Link::simulated(plan.guest, &air, me, &plan.config);
-            let [own, others] =
-                [own, others].map(|link| Link::Tap(Box::new(Tap::new(link, heard.clone()))));
+            let [own, others] = [own, others].map(|link| Link::from(Tap::new(link, heard.clone())));
             let links = Links::new(own, None, Some(others));
             let hosts = vec!["here".into(); plan.processes];
             let mut lane = Lane::new(me, links, plan.settings.clone(), hosts);

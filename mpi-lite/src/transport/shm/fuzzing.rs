@@ -206,7 +206,6 @@ impl Rig {
         let message = Outbound {
             envelope: &envelope,
             body: span.into(),
-            channel: 0,
             token: Token(self.sent),
             is_awaited: false,
             needs_match,

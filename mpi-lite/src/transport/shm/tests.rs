@@ -123,7 +123,6 @@ fn send(link: &mut Shm, to: u32, number: u64, body: &mut [u8]) {
     let message = Outbound {
         envelope: &envelope,
         body: Span::of(body).into(),
-        channel: 0,
         token: Token(number as u32),
         is_awaited: false,
         needs_match: number.is_multiple_of(5),
@@ -720,7 +719,6 @@ fn a_short_body_waits_with_its_envelope_and_its_sender_for_the_match() {
         let message = Outbound {
             envelope: &[3; ENVELOPE_BYTES],
             body: Span::of(&mut body).into(),
-            channel: 0,
             token: Token(7),
             is_awaited: true,
             needs_match: true,

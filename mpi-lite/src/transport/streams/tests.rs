@@ -86,7 +86,6 @@ impl Pair {
         let message = Outbound {
             envelope: &envelope,
             body: Area::of_bytes(body),
-            channel: 0,
             token: Token(tag.into()),
             is_awaited: false,
             needs_match,

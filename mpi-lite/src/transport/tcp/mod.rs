@@ -308,7 +308,7 @@ impl Transport for Tcp {
     #[inline]
     fn send(&mut self, to: PeerId, message: Outbound<'_>) -> Result<(), Refusal> {
         let key = if self.is_per_channel {
-            message.channel
+            message.channel()
         } else {
             0
         };

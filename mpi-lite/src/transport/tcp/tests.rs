@@ -84,7 +84,6 @@ impl World {
         let message = Outbound {
             envelope: &envelope,
             body: Span::of(body).into(),
-            channel: number.into(),
             token: Token(number.into()),
             is_awaited: false,
             needs_match: false,
@@ -331,7 +330,6 @@ fn a_peer_that_leaves_in_order_is_lost_only_for_later_messages() {
     let message = Outbound {
         envelope: &envelope,
         body: Span::EMPTY.into(),
-        channel: 0,
         token: Token(7),
         is_awaited: false,
         needs_match: false,

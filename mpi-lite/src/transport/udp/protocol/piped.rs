@@ -204,7 +204,7 @@ impl<P: Pipe> Protocol for Piped<P> {
     }
 
     fn send(&mut self, to: PeerId, message: Outbound<'_>, _now: Instant) -> Result<(), Refusal> {
-        let channel = self.pipe.channel_of(message.channel);
+        let channel = self.pipe.channel_of(message.channel());
         let on = self.streams.channel_to(to, channel);
         self.streams.send(on, message)
     }

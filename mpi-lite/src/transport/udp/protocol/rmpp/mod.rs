@@ -285,8 +285,6 @@ impl Protocol for Rmpp {
             // A send that needs a match learns of it by the landing: held messages are not
             // acknowledged.
             needs_match: _,
-            // Each message goes its own way.
-            channel: _,
         } = message;
         let message = Message {
             len: ENVELOPE_BYTES as u64 + body.len(),
@@ -550,7 +548,6 @@ mod tests {
         let own = Outbound {
             envelope: &[0; ENVELOPE_BYTES],
             body: Area::EMPTY,
-            channel: 0,
             token: Token(1),
             is_awaited: true,
             needs_match: false,
