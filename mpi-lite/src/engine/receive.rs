@@ -1,6 +1,6 @@
 //! Receiving, probing, cancelling.
 
-use core::mem::replace;
+use core::mem::take;
 
 use super::Engine;
 use super::delivery::{Delivery, Target};
@@ -171,9 +171,14 @@ impl Delivery {
         let message = self.unexpected.get_mut(place);
         let message = message.expect("an extracted message has its place");
         let (envelope, len) = (message.envelope, message.len);
-        match replace(&mut message.body, Body::Dropped(Vec::new())) {
+        if let Body::Coming(buffer) = &mut message.body {
+            message.body = Body::Claimed(request, take(buffer));
+            self.let_go(len);
+            return None;
+        }
+        let message = self.unexpected.remove(place);
+        match message.expect("it was there before").body {
             Body::Held(inbound) => {
-                self.unexpected.remove(place);
                 let target = Target::Receive {
                     request,
                     envelope,
@@ -181,22 +186,16 @@ impl Delivery {
                 };
                 return Some((inbound, target, self.requests.take_area(request)));
             }
-            Body::Coming(buffer) => {
-                message.body = Body::Claimed(request, buffer);
-                self.let_go(len);
-            }
             Body::Whole(body) => {
-                self.unexpected.remove(place);
                 self.let_go(len);
                 self.requests.fill(request, body.bytes());
                 self.finish_receive(request, &envelope, len);
                 body.release(&mut self.pool);
             }
-            Body::Lost(peer) => {
-                self.unexpected.remove(place);
-                self.fail(request, self.peers.error(peer));
+            Body::Lost(peer) => self.fail(request, self.peers.error(peer)),
+            Body::Coming(_) | Body::Claimed(..) | Body::Dropped(_) => {
+                unreachable!("it stays until it is whole, out of the queue")
             }
-            Body::Claimed(..) | Body::Dropped(_) => unreachable!("it left the queue before"),
         }
         None
     }
