@@ -18,8 +18,8 @@ use super::{
 use crate::clock::Instant;
 use crate::memory::Span;
 
-/// Defines a type that is one of several transports. `always` has what each message passes taken into
-/// the caller, `never` keeps it out.
+/// Defines a type that is one of several transports. `always` has what each message passes taken
+/// into the caller, `never` keeps it out.
 macro_rules! one_of {
     ($(#[$about:meta])* $name:ident, inline $inline:ident;
      $($(#[$attribute:meta])* $variant:ident($link:ty) is $meaning:literal;)*) => {
@@ -75,7 +75,9 @@ macro_rules! one_of {
 
             #[inline($inline)]
             fn progress(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
-                match self { $($(#[$attribute])* Self::$variant(link) => link.progress(now, sink),)* }
+                match self {
+                    $($(#[$attribute])* Self::$variant(link) => link.progress(now, sink),)*
+                }
             }
 
             #[inline($inline)]
@@ -88,7 +90,9 @@ macro_rules! one_of {
             }
 
             fn set_asleep(&mut self, is_asleep: bool) -> bool {
-                match self { $($(#[$attribute])* Self::$variant(link) => link.set_asleep(is_asleep),)* }
+                match self {
+                    $($(#[$attribute])* Self::$variant(link) => link.set_asleep(is_asleep),)*
+                }
             }
 
             fn push_back(&mut self, away: bool) {

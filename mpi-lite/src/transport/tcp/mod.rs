@@ -8,13 +8,13 @@
 //!
 //! The thesis has no message layer above the connections of 3.2: a receive with a wildcard calls
 //! `select()` for all that could match, and the first one wins. So it takes the second of two
-//! messages first if their tags differ, which MPI forbids (MPI 5.0, 3.5). Here [`Streams`] numbers
+//! messages first if their tags differ, which MPI forbids (MPI 5.0, 3.5). Here `Streams` numbers
 //! the messages of a pair and announces them in that order; bodies come independently. Instead of
 //! `select()` one `epoll` descriptor watches all connections: its cost does not grow with them
 //! (3.3.3).
 //!
 //! A process connects when it sends the first message of a channel, so that idle pairs cost
-//! nothing. Both ends prove that they know the job's key ([`proof`]); what follows is neither
+//! nothing. Both ends prove that they know the job's key (`proof`); what follows is neither
 //! authentic nor secret. Strangers are closed and counted, and disturb nobody.
 //!
 //! TCP repeats and acknowledges by itself. The thread that waits only moves bytes: see
