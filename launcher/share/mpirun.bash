@@ -12,7 +12,7 @@ _mpilite_mpirun() {
         --map-by) words=(-W 'slot node') ;;
         -x) words=(-W '') ;;
         --wdir|--wd) words=(-d) ;;
-        --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp loopback') ;;
+        --transport) words=(-W 'auto shm rmpp gobackn unet sctp tcp tcp-trc loopback') ;;
         --interface|--iface) words=(-W '') ;;
         --port-range) words=(-W '') ;;
         --net) words=(-W '') ;;

@@ -116,7 +116,7 @@ impl Entry {
 }
 
 fn is_choice(word: &&str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase())
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }
 
 /// An option with two dashes if its name is a word, and with one if it is shorter than that.
@@ -216,7 +216,7 @@ pub const OPTIONS: &[Entry] = &[
         names: &["port-range"],
         meaning: Meaning::PortRange,
         value: Value::Word("LOW-HIGH"),
-        text: "UDP ports for the ranks' traffic between hosts, one for each rank",
+        text: "UDP (or TCP) ports for the ranks' traffic between hosts, one for each rank",
     },
     Entry {
         names: &["net"],

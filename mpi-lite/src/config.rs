@@ -186,7 +186,7 @@ impl fmt::Display for Secure {
     }
 }
 
-/// Ports of UDP, from the first to the last.
+/// Ports of UDP or TCP, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRange {
     /// The first one, at least 1.
@@ -266,8 +266,8 @@ settings! {
     copy_across: across = "measured", "MPILITE_COPY_ACROSS";
     /// Payload bytes of one RMPP packet, at most what the path carries without fragments.
     packet_bytes: optional = "what the MTU of the interface allows", "MPILITE_PACKET_BYTES";
-    /// UDP ports, such as `40000-40100`: each rank binds a free one, so a host needs at least one
-    /// for each of its ranks. `mpirun --port-range` sets it.
+    /// Ports of UDP, or of TCP with `--transport tcp`, such as `40000-40100`: each rank binds a
+    /// free one, so a host needs at least one for each of its ranks. `mpirun --port-range` sets it.
     port_range: ports = "any free port", "MPILITE_PORT_RANGE";
     /// The bad network that datagrams are sent as over, such as
     /// `loss=1%,burst=4,delay=5ms,jitter=1ms,rate=1gbit,queue=200,reorder=1%,duplicate=1%,seed=7`,

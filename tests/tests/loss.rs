@@ -98,9 +98,17 @@ fn run(job: Job) -> (Outcome, u64) {
 }
 
 fn mpirun(ranks: usize, binary: PathBuf, arguments: &[&str]) -> Vec<String> {
+    mpirun_over("rmpp", ranks, (binary, arguments))
+}
+
+fn mpirun_over(
+    transport: &str,
+    ranks: usize,
+    (binary, arguments): (PathBuf, &[&str]),
+) -> Vec<String> {
     let ranks = ranks.to_string();
     let mut words = vec![tool("mpirun").display().to_string()];
-    words.extend(["-n", &ranks, "--transport", "rmpp"].map(str::to_owned));
+    words.extend(["-n", &ranks, "--transport", transport].map(str::to_owned));
     words.push(binary.display().to_string());
     words.extend(arguments.iter().map(|&word| word.to_owned()));
     words
@@ -225,17 +233,25 @@ fn iptables_beside(process: Process, words: &[&str]) {
     assert!(output.status.success(), "{command:?}: {stderr}");
 }
 
-const EVERYTHING: [&str; 6] = ["INPUT", "-i", "lo", "-p", "udp", "-j"];
+const EVERYTHING: [&str; 4] = ["INPUT", "-i", "lo", "-j"];
 
-/// Runs `faults/NAME FILE` in a network of its own until `ready` was printed that many times, and
-/// cuts the network; answers the job and a process in that network.
-fn run_and_cut(job: Job, (name, ranks, ready): (&str, usize, usize), stop: &Path) -> Cut {
+/// The transports whose network can be cut.
+const TRANSPORTS: [&str; 6] = ["rmpp", "gobackn", "unet", "sctp", "tcp", "tcp-trc"];
+
+/// Runs `faults/NAME FILE` over `transport` in a network of its own until `ready` was printed that
+/// many times, and cuts the network; answers the job and a process in that network.
+fn run_and_cut(
+    transport: &str,
+    job: Job,
+    (name, ranks, ready): (&str, usize, usize),
+    stop: &Path,
+) -> Cut {
     check_machine();
     let scratch = Scratch::new(name);
     let binary = build(&format!("tests/c/faults/{name}.c"), &scratch);
     let script = "ip link set lo up && exec \"$@\"";
     let job = job.args(["-n", "sh", "-c", script, "cut"]);
-    let words = mpirun(ranks, binary, &[&stop.display().to_string()]);
+    let words = mpirun_over(transport, ranks, (binary, &[&stop.display().to_string()]));
     let mut job = job.args(words).start();
     job.wait_for("ready", ready);
     let inside = *job
@@ -328,39 +344,57 @@ fn a_firewall_that_swallows_every_packet_is_suspected_after_ten_seconds() {
 
 #[test]
 fn a_network_that_is_cut_for_a_second_is_waited_for() {
-    let scratch = Scratch::new("cut");
-    let stop = scratch.path().join("stop");
-    let cut = run_and_cut(Job::new("unshare"), ("steady", 3, 3), &stop);
-    // The cut itself: what is tested is that a second without a packet does no harm.
-    std::thread::sleep(Duration::from_secs(1));
-    iptables_beside(cut.inside, &[&["-D"], &EVERYTHING[..], &["DROP"]].concat());
-    std::fs::write(&stop, "").expect("the file that ends the job");
-    let outcome = cut.job.finish().expect_code(0).expect_stdout("all right");
-    assert!(
-        outcome.stderr.is_empty(),
-        "nothing to complain about: {}",
-        outcome.report()
-    );
+    for transport in TRANSPORTS {
+        let scratch = Scratch::new("cut");
+        let stop = scratch.path().join("stop");
+        let cut = run_and_cut(transport, Job::new("unshare"), ("steady", 3, 3), &stop);
+        // The cut itself: what is tested is that a second without a packet does no harm.
+        std::thread::sleep(Duration::from_secs(1));
+        iptables_beside(cut.inside, &[&["-D"], &EVERYTHING[..], &["DROP"]].concat());
+        std::fs::write(&stop, "").expect("the file that ends the job");
+        let outcome = cut.job.finish().expect_code(0).expect_stdout("all right");
+        assert!(
+            outcome.stderr.is_empty(),
+            "{transport}: nothing to complain about: {}",
+            outcome.report()
+        );
+    }
+}
+
+#[test]
+fn a_network_that_stays_cut_ends_the_job_with_a_line_over_each_transport() {
+    for transport in TRANSPORTS {
+        let scratch = Scratch::new("cut");
+        let stop = scratch.path().join("stop");
+        let job = Job::new("unshare").env("MPILITE_LOST_S", "2");
+        let cut = run_and_cut(transport, job, ("steady", 3, 3), &stop);
+        let outcome = cut.job.finish().expect_failure();
+        outcome.expect_line(&[
+            "is lost: it has given no answer for too long (MPILITE_LOST_S)",
+            "rank ",
+            "host ",
+            " at 127.0.0.1:",
+            "firewall",
+        ]);
+    }
 }
 
 /// What was sent completed long ago: only Finalize is left to tell that it never arrived.
 #[test]
 fn finalize_notices_that_sent_messages_do_not_arrive() {
-    let scratch = Scratch::new("oneway");
-    let stop = scratch.path().join("stop");
-    let job = Job::new("unshare").env("MPILITE_LOST_S", "2");
-    let cut = run_and_cut(job, ("oneway", 2, 1), &stop);
-    std::fs::write(&stop, "").expect("the file that lets the ranks go on");
-    let outcome = cut.job.finish().expect_failure();
-    let line = outcome.stderr.lines().find(|line| line.contains("lost"));
-    let line = line.unwrap_or_else(|| panic!("nobody is lost: {}", outcome.report()));
-    for word in [
-        "MPI_Finalize",
-        "rank 1 ",
-        "host ",
-        " at 127.0.0.1:",
-        "firewall",
-    ] {
-        assert!(line.contains(word), "`{word}` in: {}", outcome.report());
+    for transport in TRANSPORTS {
+        let scratch = Scratch::new("oneway");
+        let stop = scratch.path().join("stop");
+        let job = Job::new("unshare").env("MPILITE_LOST_S", "2");
+        let cut = run_and_cut(transport, job, ("oneway", 2, 1), &stop);
+        std::fs::write(&stop, "").expect("the file that lets the ranks go on");
+        let outcome = cut.job.finish().expect_failure();
+        outcome.expect_line(&[
+            "is lost",
+            "MPI_Finalize",
+            "rank 1 ",
+            "host ",
+            " at 127.0.0.1:",
+        ]);
     }
 }

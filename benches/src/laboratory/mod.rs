@@ -8,6 +8,8 @@ mod experiments;
 mod kept;
 mod measure;
 mod page;
+mod panels;
+mod pipes;
 mod simulated;
 mod transport;
 mod words;

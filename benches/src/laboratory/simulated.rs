@@ -1,4 +1,5 @@
-//! Packets and state of large systems, in virtual time: the endpoints of RMPP in its simulator.
+//! Packets and state of large systems, in virtual time: the endpoints of RMPP in its simulator, and
+//! the other protocols over that of mpi-lite.
 
 use std::fs;
 use std::time::Instant;
@@ -7,6 +8,7 @@ use rmpp_core::sim::{Faults, Outcome, Traffic, Wires};
 use rmpp_core::{Caps, Config};
 
 use super::kept::Record;
+use super::pipes::{self, PIPES};
 
 /// What a reader runs to see the same of one size.
 pub(super) const COMMAND: &str = "RMPP_NODES=2048 cargo test --release -p rmpp-core \
@@ -26,13 +28,22 @@ const GUESS: f64 = 192.0;
 const BESIDE: f64 = 1.3;
 const PROFILES: [(&str, Caps); 2] = [("rmpp", Caps::FAST), ("rmpp classic", Caps::CLASSIC)];
 
-/// Each node sends 8 bytes to many others, in the order in which a ring is shifted.
-fn all_to_many(nodes: u32) -> Vec<Vec<(u32, u64)>> {
+/// The greatest system of the other protocols: their simulator looks at each node at each step.
+const MOST_NODES: u32 = 512;
+
+/// To whom each node sends, in the order in which a ring is shifted.
+fn partners(nodes: u32) -> Vec<Vec<u32>> {
     let partners = PARTNERS.min(nodes - 1);
     let stride = (nodes - 1) / partners;
-    let to = |from: u32, phase: u32| ((from + 1 + phase * stride) % nodes, 8);
+    let to = |from: u32, phase: u32| (from + 1 + phase * stride) % nodes;
     let node = |from| (0..partners).map(|phase| to(from, phase)).collect();
     (0..nodes).map(node).collect()
+}
+
+/// Each node sends 8 bytes to many others.
+fn all_to_many(nodes: u32) -> Vec<Vec<(u32, u64)>> {
+    let eight = |partners: Vec<u32>| partners.into_iter().map(|to| (to, 8)).collect();
+    partners(nodes).into_iter().map(eight).collect()
 }
 
 fn simulate(nodes: u32, caps: Caps) -> Outcome {
@@ -65,6 +76,8 @@ fn free_bytes() -> f64 {
 /// Figures of each system, by its number of nodes. One that needs too much memory or comes after
 /// `deadline` says so.
 pub(super) fn measure(sizes: &[u32], deadline: Instant) -> Vec<Record> {
+    // First those that are measured by the growth of this process.
+    let pipes = measure_pipes(sizes, deadline);
     let mut records = Vec::new();
     for (who, caps) in PROFILES {
         for nodes in sizes {
@@ -81,17 +94,48 @@ pub(super) fn measure(sizes: &[u32], deadline: Instant) -> Vec<Record> {
                 eprintln!("laboratory: scale: {who}, {nodes} nodes");
                 figures_of(count, &simulate(*nodes, caps))
             };
-            for (index, panel) in [PACKETS, PER_PEER, PER_NODE].iter().enumerate() {
-                records.push(Record {
-                    round: 0,
-                    who: who.to_owned(),
-                    what: format!("{panel}: {nodes}"),
-                    figure: figures.clone().map(|all| all[index]),
-                });
+            let figure = |index: usize| figures.clone().map(|all| all[index]);
+            for (index, panel) in [PACKETS, PER_PEER, PER_NODE].into_iter().enumerate() {
+                records.push(record(who, (panel, *nodes), figure(index)));
             }
         }
     }
+    records.extend(pipes);
     records
+}
+
+/// The same of the protocols that carry streams. Their state is not told apart by peers.
+fn measure_pipes(sizes: &[u32], deadline: Instant) -> Vec<Record> {
+    let mut records = Vec::new();
+    for (who, guest) in PIPES {
+        for &nodes in sizes {
+            let taken = if nodes > MOST_NODES {
+                Err(format!("not simulated: more than {MOST_NODES} nodes"))
+            } else if Instant::now() > deadline {
+                Err("not simulated: the time of the experiment was over".to_owned())
+            } else {
+                eprintln!("laboratory: scale: {who}, {nodes} nodes");
+                pipes::simulate((who, guest), PACKET_BYTES, &partners(nodes))
+            };
+            let packets = taken.as_ref().map(|it| it.packets_per_message);
+            let packets = packets.map_err(String::clone);
+            let per_peer = taken.and_then(|it| it.bytes_per_peer);
+            let beside = Err("not told apart from that of the peers".to_owned());
+            records.push(record(who, (PACKETS, nodes), packets));
+            records.push(record(who, (PER_PEER, nodes), per_peer));
+            records.push(record(who, (PER_NODE, nodes), beside));
+        }
+    }
+    records
+}
+
+fn record(who: &str, (panel, nodes): (&str, u32), figure: Result<f64, String>) -> Record {
+    Record {
+        round: 0,
+        who: who.to_owned(),
+        what: format!("{panel}: {nodes}"),
+        figure,
+    }
 }
 
 /// Packets per message, bytes per peer, KiB of a node beside its peers.
@@ -112,18 +156,21 @@ mod tests {
     fn a_small_system_has_all_figures() {
         let deadline = Instant::now() + std::time::Duration::from_secs(600);
         let records = measure(&[2, 8], deadline);
-        assert_eq!(records.len(), 2 * 2 * 3);
-        assert!(
-            records
-                .iter()
-                .all(|it| it.figure.as_ref().is_ok_and(|it| *it > 0.0))
-        );
+        assert_eq!(records.len(), (PROFILES.len() + PIPES.len()) * 2 * 3);
+        let is_expected = |it: &Record| {
+            let is_told = it.what.starts_with(PACKETS) || it.who.starts_with("rmpp");
+            it.figure.as_ref().map_or(!is_told, |it| *it > 0.0)
+        };
+        assert!(records.iter().all(is_expected), "{records:?}");
     }
 
     #[test]
     fn what_does_not_fit_into_memory_says_so() {
         let records = measure(&[4_000_000], Instant::now());
-        let is_said = |it: &Record| it.figure.as_ref().is_err_and(|why| why.contains("GB"));
+        let is_said = |it: &Record| {
+            let why = it.figure.as_ref().err();
+            why.is_some_and(|why| why.contains("GB") || !it.who.starts_with("rmpp"))
+        };
         assert!(records.iter().all(is_said), "{records:?}");
     }
 }

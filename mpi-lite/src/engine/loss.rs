@@ -332,8 +332,9 @@ impl Delivery {
         let peers = &self.peers;
         let name = |peer| format!("rank {} on host {}", peers.rank(peer), peers.host(peer));
         let (me, other) = (name(peers.me()), name(unheard.peer));
+        let carrier = unheard.carrier;
         let at = unheard.address;
-        let at = at.map_or_else(String::new, |at| format!(" at {at} (UDP)"));
+        let at = at.map_or_else(String::new, |at| format!(" at {at} ({carrier})"));
         let seconds = unheard.waited.as_secs();
         let rest = self.unheard.rest();
         match &unheard.refusal {
@@ -343,8 +344,8 @@ impl Delivery {
             ),
             None => format!(
                 "mpi-lite: {me}: no answer yet from {other}{at} for {seconds} s: does a firewall \
-                 let only ssh through? Open UDP between the hosts (--port-range LOW-HIGH chooses \
-                 the ports, --interface another network); this rank goes on trying{rest}"
+                 let only ssh through? Open {carrier} between the hosts (--port-range LOW-HIGH \
+                 chooses the ports, --interface another network); this rank goes on trying{rest}"
             ),
         }
     }

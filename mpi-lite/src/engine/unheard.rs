@@ -43,6 +43,7 @@ mod tests {
         Unheard {
             peer: PeerId(peer),
             address: None,
+            carrier: "UDP",
             waited: Duration::from_secs(seconds),
             refusal: refusal.map(str::to_owned),
         }

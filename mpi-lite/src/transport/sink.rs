@@ -97,6 +97,8 @@ pub struct Unheard {
     pub peer: PeerId,
     /// Where its socket listens, on a link that has sockets.
     pub address: Option<SocketAddr>,
+    /// What carries packets to it, and a firewall may refuse: `UDP` or `TCP`.
+    pub carrier: &'static str,
     /// How long packets to it have been repeated.
     pub waited: Duration,
     /// Why this host does not send to it, in words; `None` if it does.

@@ -49,6 +49,8 @@ pub(super) enum State {
     Open(Connection),
     /// There was one; this is why it ended. Nothing was on its way.
     Closed(Cow<'static, str>),
+    /// There was one; this is why it ended, while something was on its way. The peer is lost then.
+    Broken(Instant, Cow<'static, str>),
 }
 
 /// The connection of a line.

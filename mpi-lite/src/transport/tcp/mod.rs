@@ -68,6 +68,9 @@ const PACKED_MOST: u64 = 2048;
 /// Bytes that one call reads, beside those that go straight to their place.
 const ROOM_BYTES: usize = 1 << 16;
 
+/// How long a launcher has to say that a process has died, before others say that they lost it.
+const LAUNCHER_TIME: Duration = Duration::from_secs(1);
+
 /// How soon `progress` must be called while somebody waits for acknowledgements of the system,
 /// which wake nobody.
 const UNACKED_TIME: Duration = Duration::from_millis(1);
@@ -168,6 +171,7 @@ impl Bound {
             open_lines: 0,
             by_name: BTreeMap::new(),
             opening: Vec::new(),
+            broken: Vec::new(),
             listed: VecDeque::new(),
             held: Vec::new(),
             room: vec![0; ROOM_BYTES],
@@ -211,6 +215,8 @@ pub struct Tcp {
     by_name: BTreeMap<(PeerId, u32), u32>,
     /// Lines without a connection.
     opening: Vec<u32>,
+    /// Lines that are broken, and whose peers are not lost yet.
+    broken: Vec<u32>,
     /// Lines that may have something to write.
     listed: VecDeque<u32>,
     /// Lines whose stream did not want all bytes.
@@ -319,8 +325,7 @@ impl Transport for Tcp {
         if let State::Closed(reason) = &self.lines[index as usize].state {
             // It left when nothing was on its way, or this process has no descriptor.
             let reason = reason.clone();
-            self.lose_by(index, reason);
-            return Err(Refusal::Lost);
+            self.interrupt(index, reason);
         }
         self.streams
             .send(self.lines[index as usize].stream, message)?;
@@ -349,7 +354,7 @@ impl Transport for Tcp {
         let mut has_moved = self.write_all();
         let wants_more = self.take_in(now, &mut has_moved, &mut noted);
         self.was_cut = !wants_more;
-        if wants_more && !(self.doors.is_empty() && self.opening.is_empty() && self.listens) {
+        if wants_more && self.has_timers() {
             self.handle_time(now, &mut noted);
         }
         has_moved |= self.write_all();
@@ -382,7 +387,7 @@ impl Transport for Tcp {
     fn is_quiet(&self) -> bool {
         let has_unacked = |line: &Line| match &line.state {
             State::Open(connection) => unacked::has_unacked(&connection.socket),
-            State::Opening(_) | State::Closed(_) => false,
+            State::Opening(_) | State::Closed(_) | State::Broken(..) => false,
         };
         if !self.streams.is_quiet() {
             return false;

@@ -7,7 +7,7 @@ use socket2::Socket;
 
 use super::line::{Connection, Line, State};
 use super::poller::{Interest, Source};
-use super::{ROOM_BYTES, Tcp, words};
+use super::{LAUNCHER_TIME, ROOM_BYTES, Tcp, words};
 use crate::memory::Span;
 use crate::transport::streams::{GARBLED, HEADER_BYTES};
 use crate::transport::{PeerId, Sink};
@@ -70,7 +70,7 @@ impl Tcp {
                     return has_moved;
                 }
                 Err(error) => {
-                    self.end(index, words::of_end(&error));
+                    self.end(index, &error);
                     return true;
                 }
             }
@@ -181,7 +181,7 @@ impl Tcp {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return has_moved,
                 Err(error) => {
-                    self.end(index, words::of_end(&error));
+                    self.end(index, &error);
                     return true;
                 }
             }
@@ -260,13 +260,27 @@ impl Tcp {
         }
     }
 
-    /// The connection of a line has ended. That is a loss if something was on its way.
-    pub(super) fn end(&mut self, index: u32, reason: Cow<'static, str>) {
+    /// The connection of a line has ended. That is a loss if something was on its way; the system
+    /// gives a connection up only if something was.
+    fn end(&mut self, index: u32, error: &io::Error) {
         let Line { peer, rest, .. } = &self.lines[index as usize];
-        if !rest.bytes().is_empty() || !self.streams.is_idle(*peer) {
-            return self.lose_by(index, reason);
+        let is_idle = rest.bytes().is_empty() && self.streams.is_idle(*peer);
+        let reason = words::of_end(error);
+        match (words::is_leave(error), is_idle) {
+            (true, true) => self.close(index, reason),
+            (true, false) => self.interrupt(index, reason),
+            (false, _) => self.lose_by(index, reason),
         }
-        self.close(index, reason);
+    }
+
+    /// The connection of a line has ended while something was on its way. If the process of the
+    /// peer has died the launcher ends the job, and says who has died and why; the peer is lost
+    /// when it had time for that.
+    pub(super) fn interrupt(&mut self, index: u32, reason: Cow<'static, str>) {
+        self.close(index, reason.clone());
+        let lost_at = self.clock.now().plus(LAUNCHER_TIME);
+        self.lines[index as usize].state = State::Broken(lost_at, reason);
+        self.broken.push(index);
     }
 
     /// Closes the connection of a line.

@@ -63,7 +63,7 @@ impl Tcp {
     fn opening_of(&mut self, index: u32) -> Option<&mut Opening> {
         match &mut self.lines[index as usize].state {
             State::Opening(opening) => Some(opening),
-            State::Open(_) | State::Closed(_) => None,
+            State::Open(_) | State::Closed(_) | State::Broken(..) => None,
         }
     }
 
@@ -117,9 +117,9 @@ impl Tcp {
         if socket::is_full(error) {
             self.lose_by(index, words::of_full(error, open, is_per_channel).into());
         } else if error.kind() == io::ErrorKind::ConnectionRefused {
-            self.lose_by(index, words::NOBODY.into());
+            self.interrupt(index, words::NOBODY.into());
         } else if is_ended && opening.tries >= TRIES_MOST {
-            self.lose_by(index, words::UNWANTED.into());
+            self.interrupt(index, words::UNWANTED.into());
         } else if words::is_of_network(error) {
             opening.refusal = Some(words::of_network(error));
         }
@@ -242,7 +242,7 @@ impl Tcp {
             Some(State::Opening(_)) => Verdict::Accepted,
             // Its own connection was taken before this one came.
             Some(State::Open(_)) => Verdict::Crossed,
-            Some(State::Closed(_)) => return self.refuse(index),
+            Some(State::Closed(_) | State::Broken(..)) => return self.refuse(index),
         };
         let Some(door) = self.remove_door(index) else {
             return;
@@ -318,6 +318,16 @@ impl Tcp {
         for index in self.opening.clone() {
             self.handle_opening(index, now, sink);
         }
+        for index in core::mem::take(&mut self.broken) {
+            match &self.lines[index as usize].state {
+                State::Broken(lost_at, reason) if *lost_at <= now => {
+                    let reason = reason.clone();
+                    self.lose_by(index, reason);
+                }
+                State::Broken(..) => self.broken.push(index),
+                _ => {}
+            }
+        }
     }
 
     fn close_late_doors(&mut self, now: Instant) {
@@ -346,6 +356,7 @@ impl Tcp {
             sink.unheard(Unheard {
                 peer,
                 address,
+                carrier: "TCP",
                 waited,
                 refusal,
             });
@@ -355,6 +366,12 @@ impl Tcp {
         }
     }
 
+    /// Returns true if `handle_time` may have something to do some time.
+    pub(super) fn has_timers(&self) -> bool {
+        let is_without = self.doors.is_empty() && self.opening.is_empty() && self.broken.is_empty();
+        !is_without || !self.listens
+    }
+
     /// When `handle_time` has something to do.
     pub(super) fn next_time(&self) -> Option<Instant> {
         let opening =
@@ -362,10 +379,21 @@ impl Tcp {
                 .iter()
                 .filter_map(|&index| match &self.lines[index as usize].state {
                     State::Opening(opening) => Some(opening.wake_at(self.lost_after)),
-                    State::Open(_) | State::Closed(_) => None,
+                    State::Open(_) | State::Closed(_) | State::Broken(..) => None,
+                });
+        let broken =
+            self.broken
+                .iter()
+                .filter_map(|&index| match self.lines[index as usize].state {
+                    State::Broken(lost_at, _) => Some(lost_at),
+                    _ => None,
                 });
         let doors = self.doors.iter().filter_map(|(_, door)| door.deadline);
-        opening.chain(doors).chain(self.listen_at).min()
+        opening
+            .chain(broken)
+            .chain(doors)
+            .chain(self.listen_at)
+            .min()
     }
 
     /// The peer of a line is lost.

@@ -334,9 +334,16 @@ fn a_peer_that_leaves_in_order_is_lost_only_for_later_messages() {
         is_awaited: false,
         needs_match: false,
     };
-    assert_eq!(world.links[0].send(PeerId(1), message), Err(Refusal::Lost));
+    assert_eq!(world.links[0].send(PeerId(1), message.clone()), Ok(()));
+    world.turn();
+    assert!(
+        world.ears[0].lost.is_empty(),
+        "a launcher has the first word"
+    );
     world.run(|world| !world.ears[0].lost.is_empty());
     assert!(world.ears[0].lost[0].reason.contains("closed"));
+    assert_eq!(world.ears[0].lost[0].unsent, [Token(7)]);
+    assert_eq!(world.links[0].send(PeerId(1), message), Err(Refusal::Lost));
 }
 
 #[test]

@@ -20,7 +20,8 @@ pub(super) fn of_end(error: &io::Error) -> Cow<'static, str> {
 }
 
 /// Why a peer is lost that never acknowledges.
-pub(super) const SILENT: &str = "it has given no answer for too long";
+pub(super) const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is its \
+                                 host up, and does a firewall between the hosts keep TCP away?";
 
 /// Why a peer is lost where nothing listens.
 pub(super) const NOBODY: &str =
@@ -52,6 +53,14 @@ pub(super) fn of_full(error: &io::Error, open: usize, is_per_channel: bool) -> S
         ": raise it"
     };
     format!("{error}: {limit}, and {open} connections are open{advice}")
+}
+
+/// Returns true if a process ends a connection so that has nothing more to say.
+pub(super) fn is_leave(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }
 
 /// Why this host does not reach another one, and what to look at.

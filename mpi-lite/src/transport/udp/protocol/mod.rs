@@ -16,6 +16,7 @@ pub use sctp::Sctp;
 pub use unet::Unet;
 
 use core::ops::Deref;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use super::Card;
@@ -24,6 +25,22 @@ use crate::config::Settings;
 use crate::data::{Area, Part};
 use crate::memory::Span;
 use crate::transport::{Arrival, Outbound, PeerId, Refusal, Sink, Tallies};
+
+/// Why a peer is lost.
+const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is its host up, and \
+                      does a firewall between the hosts keep UDP away?";
+
+/// Why a peer is lost that has not answered. A peer to which the system sends nothing is not to
+/// blame: `refusal` says why.
+#[cold]
+fn silence(refusal: Option<String>) -> Cow<'static, str> {
+    match refusal {
+        Some(refusal) => {
+            format!("it has given no answer for too long (MPILITE_LOST_S): {refusal}").into()
+        }
+        None => SILENT.into(),
+    }
+}
 
 /// The header of a packet on its way out.
 pub(crate) trait Header {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::pipe::{Notice, Pipe, Setup};
-use super::{Agreed, Never, Parcel, Protocol, Route, Shortcuts};
+use super::{Agreed, Never, Parcel, Protocol, Route, Shortcuts, silence};
 use crate::clock::Instant;
 use crate::config::Acks;
 use crate::data::{Area, Part};
@@ -20,9 +20,6 @@ const MAX_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A peer that has never answered is reported after this time.
 const UNHEARD_AFTER: Duration = Duration::from_secs(3);
-
-/// Why a peer is lost that does not answer.
-const SILENT: &str = "it has not answered for too long";
 
 /// Why a peer is lost that does not answer any more in `MPI_Finalize`. (MPI over U-Net: the process
 /// ends with a warning.)
@@ -270,9 +267,13 @@ impl<P: Pipe> Protocol for Piped<P> {
         {
             match notice {
                 Notice::Lost(peer) => {
-                    let address = route(peer).address;
-                    let reason = if self.is_closing { UNSURE } else { SILENT };
-                    self.streams.lose(peer, address, reason.into());
+                    let Route { address, refusal } = route(peer);
+                    let reason = if self.is_closing {
+                        UNSURE.into()
+                    } else {
+                        silence(refusal)
+                    };
+                    self.streams.lose(peer, address, reason);
                 }
                 Notice::Unheard(peer, since) => {
                     let Route { address, refusal } = route(peer);
@@ -280,6 +281,7 @@ impl<P: Pipe> Protocol for Piped<P> {
                     sink.unheard(Unheard {
                         peer,
                         address,
+                        carrier: "UDP",
                         waited: now.since(since),
                         refusal,
                     });

@@ -2,15 +2,11 @@
 
 use rmpp_core::{IncomingId, NodeId};
 
-use super::super::Route;
+use super::super::{Route, SILENT, silence};
 use crate::clock::Instant;
 use crate::data::Area;
 use crate::transport::sink::Event;
 use crate::transport::{Arrival, ENVELOPE_BYTES, Lost, PeerId};
-
-/// Why a peer is lost.
-pub(super) const SILENT: &str = "it has given no answer for too long (MPILITE_LOST_S); is its \
-                                 host up, and does a firewall between the hosts keep UDP away?";
 
 /// Why a peer is lost that announced a message and then gave it up (rule N).
 pub(super) const ABORTED: &str = "it gave up a message that it had announced, which mpi-lite \
@@ -21,8 +17,7 @@ pub(super) const ABORTED: &str = "it gave up a message that it had announced, wh
 pub(super) fn add_route(lost: &mut Lost, route: Route) {
     lost.address = route.address;
     if let Some(refusal) = route.refusal.filter(|_| lost.reason == SILENT) {
-        lost.reason =
-            format!("it has given no answer for too long (MPILITE_LOST_S): {refusal}").into();
+        lost.reason = silence(Some(refusal));
     }
 }
 

@@ -13,10 +13,10 @@ use rmpp_core::{
     Message, NodeId, OutgoingId, Placement, SendError, Transmit,
 };
 
-use incoming::{ABORTED, News, Place, SILENT, add_route, arrival_of};
+use incoming::{ABORTED, News, Place, add_route, arrival_of};
 use terms::Terms;
 
-use super::{Agreed, Header, Parcel, Protocol, Route};
+use super::{Agreed, Header, Parcel, Protocol, Route, SILENT};
 use crate::clock::Instant;
 use crate::data::{Area, Part};
 use crate::transport::sink::Event;
@@ -412,6 +412,7 @@ impl Protocol for Rmpp {
                     sink.unheard(Unheard {
                         peer,
                         address,
+                        carrier: "UDP",
                         waited: now.since(since),
                         refusal,
                     });
