@@ -37,6 +37,9 @@ pub struct Config {
     /// `MAX_RCV_BUF`: packets this node has room for. Figure 8 keeps one per node for first
     /// packets and grants the rest.
     pub max_rcv_buf: u32,
+    /// Packets that this node grants at most where a path holds more of them than the buffer
+    /// (rule G); up to `max_rcv_buf`: as many as the buffer.
+    pub max_on_path: u32,
     /// `MAX_DATA_PKTS`: the most one CTS grants.
     pub max_data_pkts: u16,
     /// Retransmission timeout before a round trip was measured.
@@ -95,6 +98,7 @@ impl Config {
             caps: Caps::CLASSIC,
             version: VERSION,
             max_rcv_buf: 2048,
+            max_on_path: 0,
             max_data_pkts: 16,
             first_timeout: Duration::from_millis(20),
             probe_timeout: Duration::from_millis(1),

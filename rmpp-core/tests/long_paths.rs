@@ -59,3 +59,35 @@ fn rule_t_long_messages_end_where_a_round_trip_takes_longer_than_the_longest_tim
         }
     }
 }
+
+#[test]
+fn rule_t_long_messages_side_by_side_repeat_no_data() {
+    for (round_trip, flight) in [
+        (1, 1),
+        (100, 1),
+        (100, 2),
+        (1, 32),
+        (10, 32),
+        (100, 4),
+        (100, 32),
+        (100, 64),
+    ] {
+        let config = Config {
+            max_rcv_buf: 2_900,
+            ..Config::with_caps(2, PACKET, Caps::FAST)
+        };
+        let mut pair = Pair::new(&config, round_trip * MS);
+        for number in 0..100 {
+            pair.send(0, 1 << 20, true);
+            if number >= flight {
+                assert!(pair.run(u64::MAX, |pair| pair.ended[0] > number - flight));
+            }
+        }
+        assert!(pair.run(u64::MAX, |pair| pair.ended[0] == 100));
+        let counters = pair.nodes[0].state().counters;
+        let what = format!("{round_trip} ms, {flight} at a time");
+        assert_eq!(counters.data_repeated, 0, "{what}");
+        // Before the first round trip was measured.
+        assert!(counters.first_repeated <= 8, "{what}: {counters:?}");
+    }
+}

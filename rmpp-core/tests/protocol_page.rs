@@ -388,6 +388,7 @@ fn defaults(caps: Caps) -> Vec<(&'static str, String, &'static str)> {
         caps: _,
         version,
         max_rcv_buf,
+        max_on_path,
         max_data_pkts,
         first_timeout,
         probe_timeout,
@@ -419,6 +420,7 @@ fn defaults(caps: Caps) -> Vec<(&'static str, String, &'static str)> {
     vec![
         ("version", version.to_string(), "all"),
         ("max_rcv_buf", grouped(max_rcv_buf.into()), "each"),
+        ("max_on_path", grouped(max_on_path.into()), "each"),
         ("max_data_pkts", max_data_pkts.to_string(), "each"),
         ("first_timeout", time(first_timeout), "each"),
         ("probe_timeout", time(probe_timeout), "each"),
@@ -448,6 +450,8 @@ fn settings() -> String {
     let says = [
         "P2",
         "P4: `MAX_RCV_BUF`, packets that a node has room for",
+        "G: most packets that a node grants where a path holds more than `max_rcv_buf`; less: it \
+         never grants more",
         "P4: `MAX_DATA_PKTS`, most packets of one grant without `pipe` and `snak`",
         "T: timeout before a round trip is known",
         "T: least time before the first question, fast only",

@@ -183,7 +183,7 @@ impl<Out, In> Endpoint<Out, In> {
             done: List::EMPTY,
             fresh: None,
             unsettled: None,
-            grants: Grants::new(config.max_rcv_buf, config.nodes, config.max_data_pkts),
+            grants: Grants::new(&config),
             answers: VecDeque::new(),
             grants_due: VecDeque::new(),
             owed_to: 0,

@@ -17,6 +17,8 @@ pub(super) enum Timing {
     Between { first: Instant, last: Instant },
     /// It may answer the packet that went out then.
     Perhaps(Instant),
+    /// It may, but answers to earlier packets are still to come: most likely it is one of them.
+    Hardly(Instant),
 }
 
 impl Timing {
@@ -24,9 +26,10 @@ impl Timing {
     fn begins_before(self, instant: Instant) -> bool {
         match self {
             Self::Unknown => false,
-            Self::Exactly(since) | Self::Perhaps(since) | Self::Between { first: since, .. } => {
-                since < instant
-            }
+            Self::Exactly(since)
+            | Self::Perhaps(since)
+            | Self::Hardly(since)
+            | Self::Between { first: since, .. } => since < instant,
         }
     }
 }
@@ -93,8 +96,10 @@ impl<Out, In> Endpoint<Out, In> {
                 let is_repeated = message.attempt > 0;
                 let last = if is_repeated { sent_at } else { first };
                 Timing::Between { first, last }
-            } else if is_granted {
+            } else if is_granted && expected == message.next {
                 Timing::Perhaps(sent_at)
+            } else if is_granted {
+                Timing::Hardly(sent_at)
             } else {
                 Timing::Unknown
             };
@@ -135,7 +140,8 @@ impl<Out, In> Endpoint<Out, In> {
                     path.round_trip.sample(ns);
                 }
             }
-            Timing::Between { last, .. } | Timing::Perhaps(last) if is_usual(last) => {}
+            Timing::Between { last, .. } | Timing::Perhaps(last) | Timing::Hardly(last)
+                if is_usual(last) => {}
             Timing::Between { first, last } => {
                 if !self.note_unusual(to, (Some(first), last), now) {
                     return;
@@ -146,7 +152,7 @@ impl<Out, In> Endpoint<Out, In> {
                     return;
                 }
             }
-            Timing::Unknown => return,
+            Timing::Unknown | Timing::Hardly(_) => return,
         }
         self.paths[to as usize].backoff = 0;
     }

@@ -96,7 +96,9 @@ impl<Out, In> Endpoint<Out, In> {
         let wanted = (message.expected - 1).saturating_add(window).min(last);
         let more = wanted.saturating_sub(message.limit);
         let to_peer = &mut self.paths[message.from as usize].granted;
-        let n = self.grants.take_up_to(more, message.granted(), to_peer);
+        let n = self
+            .grants
+            .take_up_to(more, message.granted(), (to_peer, self.last_now));
         if n > 0 {
             message.limit += n;
             self.queue_cts(index);
@@ -112,7 +114,7 @@ impl<Out, In> Endpoint<Out, In> {
         self.grants.give_back(message.granted(), to_peer);
         let n = if has_budget {
             let window = self.grants.window(true);
-            self.grants.take_up_to(window, 0, to_peer)
+            self.grants.take_up_to(window, 0, (to_peer, self.last_now))
         } else {
             u32::from(self.grants.take(to_peer))
         };
@@ -170,6 +172,7 @@ impl<Out, In> Endpoint<Out, In> {
                 message.nak = message.nak.wrapping_add(1);
                 message.fresh = 0;
                 self.counters.naks += 1;
+                self.grants.lose(bits.count());
             }
             let header = Header {
                 kind: Kind::Cts,

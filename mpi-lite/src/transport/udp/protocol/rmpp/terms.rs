@@ -12,6 +12,9 @@ use crate::config::Acks;
 /// what may be under way.
 const ACK_EVERY: u32 = 128;
 
+/// A path may hold so many times what the receive buffer does.
+const PATH_BUFFERS: u32 = 32;
+
 /// Packets that follow RTS without a grant, even if that is more than the core's measure: with one
 /// packet of the loopback the sender is done before the grant is there.
 const UNSCHEDULED_PACKETS: usize = 2;
@@ -51,6 +54,7 @@ impl Terms {
         let mut config = Config::with_caps(self.nodes, self.packet_bytes, self.caps);
         config.seed = agreed.seed;
         config.max_rcv_buf = receive_packets(agreed.buffer_bytes, self.packet_bytes);
+        config.max_on_path = config.max_rcv_buf.saturating_mul(PATH_BUFFERS);
         config.unheard_after = Some(UNHEARD_AFTER);
         be_patient(&mut config, settings.lost_s);
         config.min_timeout =
