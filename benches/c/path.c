@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GO_ON = 1, LAST = 2, MOST_IN_FLIGHT = 64 };
+enum { GO_ON = 1, LAST = 2, MOST_IN_FLIGHT = 256 };
 
 static int bytes, flight;
 static char *buffers[MOST_IN_FLIGHT];

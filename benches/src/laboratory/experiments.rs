@@ -18,8 +18,9 @@ const QUICK: f64 = 0.3;
 const QUICK_SHARE: f64 = 0.15;
 /// What a program may need beyond its own time: to start, and to end after a loss.
 const GRACE_S: f64 = 4.0;
-/// The long path: its shape in both directions, its rate in MB/s, and the goal in percent of it.
-const PATH: &str = "delay=50ms,rate=1gbit";
+/// The long path: its shape in both directions, with a queue for all that is under way; its rate in
+/// MB/s, and the goal in percent of it.
+const PATH: &str = "delay=50ms,rate=1gbit,queue=8333";
 const PATH_RATE: f64 = 125.0;
 const PATH_GOAL: f64 = 80.0;
 
@@ -511,39 +512,50 @@ fn flood(pace: Pace, whom: &[Transport]) -> Experiment {
 }
 
 fn path(pace: Pace, whom: &[Transport]) -> Experiment {
-    const RATE: &str = "stream of 1 MiB messages";
-    let budget_s = pace.choose(5.0, 2.0);
+    const LONG: &str = "64 messages of 4 MiB at a time";
+    const SHORT: &str = "16 messages of 16 KiB at a time";
     let share = bars(
         "path",
         "Share of the rate that is filled",
         ("%", Better::Larger),
-        &[RATE],
+        &[SHORT, LONG],
     );
     let first = bars(
         "path-first",
-        "From a barrier to the end of the first message of 1 MiB",
+        "From a barrier to the end of the first message of 16 KiB",
         ("s", Better::Smaller),
         &["first message"],
     );
-    let words = strings(&[&1_048_576, &32, &budget_s]);
-    let run = Run {
-        program: program(("path", 2), &words, (LOOPBACK_AS_WIRE, budget_s + 6.0)),
+    let run = |words: [f64; 3], figures: Vec<(String, Figure)>| Run {
+        program: program(
+            ("path", 2),
+            &words.map(|word| word.to_string()),
+            (LOOPBACK_AS_WIRE, words[2] + 5.0),
+        ),
         net: Some(PATH),
-        figures: vec![
-            (share.what(RATE), Figure::Part("rate: ", PATH_RATE)),
-            (first.what("first message"), Figure::After("first: ")),
-        ],
+        figures,
     };
-    let aim = Aim {
-        what: share.what(RATE),
-        least: PATH_GOAL,
-    };
+    let filled = |what| (share.what(what), Figure::Part("rate: ", PATH_RATE));
+    let since = (first.what("first message"), Figure::After("first: "));
+    let runs = vec![
+        run(
+            [16_384.0, 16.0, pace.choose(3.0, 1.0)],
+            vec![filled(SHORT), since],
+        ),
+        run(
+            [4_194_304.0, 64.0, pace.choose(8.0, 5.0)],
+            vec![filled(LONG)],
+        ),
+    ];
     Experiment {
-        goal: Some(aim),
+        goal: Some(Aim {
+            what: share.what(LONG),
+            least: PATH_GOAL,
+        }),
         ..experiment(
             "path",
             (pace.share(150.0), whom),
-            (vec![run], vec![share, first]),
+            (runs, vec![share, first]),
         )
     }
 }
