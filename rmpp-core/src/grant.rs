@@ -399,10 +399,10 @@ mod tests {
     }
 
     #[test]
-    fn rule_g_a_path_that_is_shorter_than_the_buffer_gets_no_more() {
+    fn rule_g_a_path_that_is_shorter_than_the_buffer_gets_one_trial_more_at_most() {
         for round_trip in [1, 4, 10] {
             let (pool, came) = fill(80, round_trip, 100_000);
-            assert!(pool <= 1_200, "{pool} packets, {round_trip} ms");
+            assert!(pool < 1_600, "{pool} packets, {round_trip} ms");
             assert!(came > 79_000, "{came} packets in a second");
         }
     }
