@@ -22,8 +22,8 @@ pub(crate) struct Grants {
     reach: Option<Reach>,
 }
 
-/// How a path that holds more packets than the buffer is found, and filled. Time goes in rounds: one
-/// is over when all that was granted at its beginning has come.
+/// How a path that holds more packets than the buffer is found, and filled. Time goes in rounds:
+/// one is over when all that was granted at its beginning has come.
 #[derive(Clone, Debug, Hash)]
 struct Reach {
     /// Packets that the pool has at most.
@@ -362,9 +362,9 @@ mod tests {
         }
     }
 
-    /// A path that brings `rate` packets in a millisecond, `round_trip` milliseconds after they were
-    /// granted, and keeps up to `queue` that come too fast. Returns the pool after five seconds, and
-    /// how many packets came in the last of them.
+    /// A path that brings `rate` packets in a millisecond, `round_trip` milliseconds after they
+    /// were granted, and keeps up to `queue` that come too fast. Returns the pool after five
+    /// seconds, and how many packets came in the last of them.
     fn fill(rate: u32, round_trip: usize, queue: u32) -> (i64, u32) {
         let mut grants = Grants::new(&Config {
             max_rcv_buf: 1002,
