@@ -115,9 +115,10 @@ place_everything() {
     for file in launcher/pkgconfig/compat/*.pc; do
         place 644 "$file" "lib/mpilite/compat/pkgconfig/$(basename "$file")"
     done
-    for page in coverage settings counters; do
+    for page in coverage settings counters transports packets; do
         place 644 "docs/$page.md" "share/doc/mpilite/$page.md"
     done
+    place 644 docs/rmpp.lua share/doc/mpilite/rmpp.lua
     place 644 launcher/share/mpirun.1 share/man/man1/mpirun.1
     link share/man/man1/mpirun.1 mpiexec.1
     place 644 launcher/share/mpicc.1 share/man/man1/mpicc.1

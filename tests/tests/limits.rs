@@ -116,3 +116,23 @@ fn a_sandbox_that_forbids_to_send_and_receive_in_batches_costs_time_but_no_messa
         }
     }
 }
+
+#[test]
+fn a_connection_for_each_tag_ends_at_the_limit_of_open_files_with_a_line_that_says_so() {
+    let scratch = Scratch::new("limits-tags");
+    let program = build("tests/c/faults/many_tags.c", &scratch);
+    let job = |transport| {
+        Job::mpirun(2)
+            .args(["--transport", transport])
+            .args(["sh", "-c", "ulimit -n 64 && exec \"$0\""])
+            .arg(&program)
+    };
+    let outcome = job("tcp-trc").run().expect_failure();
+    outcome.expect_line(&[
+        "is lost: ",
+        "the limit is 64 open files",
+        "tcp-trc needs a connection for each tag",
+        "--transport tcp",
+    ]);
+    let _ = job("tcp").run().expect_code(0);
+}

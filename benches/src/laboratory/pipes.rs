@@ -20,7 +20,7 @@ pub(super) const PIPES: [(&str, Guest); 3] = [
     ("sctp", Guest::Sctp),
 ];
 /// In smaller systems the growth of this process's memory tells nothing about a pair of nodes.
-const FEWEST_NODES: usize = 64;
+const FEWEST_NODES: usize = 512;
 
 /// What a system took.
 #[derive(Debug)]

@@ -13,8 +13,9 @@ use super::source::{files_of, is_apart};
 const ABOVE: [&str; 4] = ["peers", "engine", "comm", "coll"];
 
 /// Modules and types of the transports.
-const TRANSPORTS: [&str; 12] = [
-    "shm", "udp", "tcp", "rmpp", "loopback", "sim", "tap", "Shm", "Udp", "Tcp", "Loopback", "Sim",
+const TRANSPORTS: [&str; 20] = [
+    "shm", "udp", "tcp", "rmpp", "gobackn", "unet", "sctp", "streams", "loopback", "sim", "tap",
+    "Shm", "Udp", "Tcp", "GoBackN", "Unet", "Sctp", "Piped", "Loopback", "Sim",
 ];
 
 /// How often each file names a transport today. This list only shrinks; each line says for what.

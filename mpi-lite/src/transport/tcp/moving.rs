@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IoSlice};
+use std::time::Duration;
 
 use socket2::Socket;
 
@@ -277,8 +278,13 @@ impl Tcp {
     /// peer has died the launcher ends the job, and says who has died and why; the peer is lost
     /// when it had time for that.
     pub(super) fn interrupt(&mut self, index: u32, reason: Cow<'static, str>) {
+        self.interrupt_for(LAUNCHER_TIME, index, reason);
+    }
+
+    /// The peer of a line will be lost, `wait` from now.
+    pub(super) fn interrupt_for(&mut self, wait: Duration, index: u32, reason: Cow<'static, str>) {
         self.close(index, reason.clone());
-        let lost_at = self.clock.now().plus(LAUNCHER_TIME);
+        let lost_at = self.clock.now().plus(wait);
         self.lines[index as usize].state = State::Broken(lost_at, reason);
         self.broken.push(index);
     }

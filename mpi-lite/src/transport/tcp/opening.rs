@@ -115,7 +115,9 @@ impl Tcp {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
         );
         if socket::is_full(error) {
-            self.lose_by(index, words::of_full(error, open, is_per_channel).into());
+            // Not at once: the message whose connection this is must be known as unsent.
+            let reason = words::of_full(error, open, is_per_channel).into();
+            self.interrupt_for(Duration::ZERO, index, reason);
         } else if error.kind() == io::ErrorKind::ConnectionRefused {
             self.interrupt(index, words::NOBODY.into());
         } else if is_ended && opening.tries >= TRIES_MOST {
