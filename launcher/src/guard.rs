@@ -13,11 +13,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, pthread_sigmask, signal};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2, setsid};
 
 use crate::group::Group;
@@ -66,9 +67,9 @@ impl Guard {
         self.pid
     }
 
-    /// Puts a process group under guard.
-    pub fn add(&mut self, group: Pid) {
-        self.write(group.as_raw());
+    /// Where a child announces itself: see [`announce`].
+    pub fn pipe(&self) -> RawFd {
+        self.pipe.as_raw_fd()
     }
 
     /// Takes a group out: no process of it is left, and others may get its number.
@@ -89,6 +90,27 @@ impl Guard {
     fn write(&mut self, record: i32) {
         // Without its guard a job still runs.
         self.pipe.write_all(&record.to_ne_bytes()).ok();
+    }
+}
+
+/// Puts the process group that this process leads under the guard at the other end of `pipe`. A
+/// child calls it between fork and exec: the launcher could be killed before it knows the child,
+/// when that has children already. It makes system calls alone.
+///
+/// # Errors
+///
+/// The system's reason. That the guard is gone is none: without it a job still runs.
+pub fn announce(pipe: RawFd) -> nix::Result<()> {
+    // SAFETY: the launcher keeps the pipe open until the child has been made.
+    let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
+    // SAFETY: no handler is set. The end of a guard must not be that of the child.
+    unsafe { signal(Signal::SIGPIPE, SigHandler::SigIgn) }?;
+    let written = nix::unistd::write(pipe, &getpid().as_raw().to_ne_bytes());
+    // SAFETY: no handler is set, only the default, which the child had before.
+    unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }?;
+    match written {
+        Ok(_) | Err(Errno::EPIPE) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

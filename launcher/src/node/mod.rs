@@ -367,13 +367,6 @@ impl Node {
         }
     }
 
-    /// Puts a process group under the guard.
-    fn guard(&mut self, group: Pid) {
-        if let Some(guard) = &mut self.guard {
-            guard.add(group);
-        }
-    }
-
     fn hear_channel(&mut self, place: usize) {
         let rank = &mut self.ranks[place];
         let number = rank.rank;

@@ -17,6 +17,7 @@ use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, 
 use nix::unistd::{Pid, getpid, getppid, pipe2};
 
 use crate::environment::Variable;
+use crate::guard;
 
 /// What the launcher changed for itself and a rank must not inherit.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,8 @@ pub(super) struct Role {
     pub(super) input: Stdio,
     /// True if the rank leads its own process group.
     pub(super) has_own_group: bool,
+    /// The pipe to the guard of that group.
+    pub(super) guard: Option<RawFd>,
 }
 
 impl Program {
@@ -80,6 +83,7 @@ impl Program {
             .stderr(rank_error);
         if role.has_own_group {
             command.process_group(0);
+            role.guard.inspect(|pipe| announce_to(*pipe, &mut command));
         }
         prepare_child(&mut command, Some(rank_boot.as_raw_fd()), self.inherited);
         if !role.has_own_group {
@@ -119,6 +123,13 @@ pub(crate) fn prepare_child(command: &mut Command, keep: Option<RawFd>, inherite
     // SAFETY: the closure runs in a forked child; it makes system calls that are safe there, and
     // neither allocates nor takes a lock, which another thread might hold.
     unsafe { command.pre_exec(set_up) };
+}
+
+/// Arranges that the child announces its group to the guard.
+fn announce_to(pipe: RawFd, command: &mut Command) {
+    // SAFETY: the closure makes system calls that are safe there, and neither allocates nor takes a
+    // lock.
+    unsafe { command.pre_exec(move || Ok(guard::announce(pipe)?)) };
 }
 
 /// Arranges that the child ignores SIGQUIT. One in our own group gets it from the terminal when the

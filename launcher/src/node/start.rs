@@ -51,9 +51,6 @@ impl Node {
             let process = self
                 .spawn(&program, start, place)
                 .map_err(|error| not_spawned(rank, &program, &error))?;
-            if process.has_own_group() {
-                self.guard(process.pid);
-            }
             self.reports.push_back(Report::Started {
                 rank,
                 pid: process.pid.as_raw(),
@@ -132,6 +129,7 @@ impl Node {
             variables,
             input,
             has_own_group,
+            guard: self.guard.as_ref().map(Guard::pipe),
         })?;
         let (_, limit) = self.inherited.files;
         let has_room = descriptors(DESCRIPTORS_PER_RANK + 1, start.ranks.len()) <= limit;

@@ -11,12 +11,14 @@
 //! place. `Landing::Later` is back pressure: nothing more of the message comes until it lands.
 //! (RMPP paper, §3.6, Figure 7: the up-call (b), placement (c), completion (A).)
 
+mod cards;
 mod contract;
 mod link;
 mod links;
 mod loopback;
 mod message;
 mod names;
+mod ports;
 pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -31,6 +33,7 @@ pub mod tcp;
 mod tests;
 pub mod udp;
 
+pub use cards::read_cards;
 pub use contract::{Capabilities, Progress, Transport};
 pub use link::Link;
 pub use links::Links;

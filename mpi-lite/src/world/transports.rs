@@ -1,5 +1,8 @@
 //! How the link to other nodes is made.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::process::failed;
 use crate::boot::state::RankState;
 use crate::boot::{Assignment, Boot};
@@ -8,8 +11,8 @@ use crate::config::Settings;
 use crate::error::Result;
 use crate::transport::tcp::{self, Sharing};
 use crate::transport::udp::protocol::{GoBackN, Piped, Protocol, Sctp, Unet};
-use crate::transport::udp::{Bound, Rmpp, agree, read_cards};
-use crate::transport::{Link, PeerId, Udp, possible};
+use crate::transport::udp::{Bound, Rmpp, agree};
+use crate::transport::{Link, PeerId, Udp, possible, read_cards};
 
 /// Makes the link to the ranks of other nodes. Blocks until all ranks have come as far.
 type Maker = fn(Ground<'_>) -> Result<Link>;
@@ -60,45 +63,43 @@ fn nowhere(ground: Ground<'_>) -> Result<Link> {
     )))
 }
 
+impl Ground<'_> {
+    /// Publishes the `card` of this rank. Blocks until all ranks have come as far, and returns the
+    /// cards of all, by rank.
+    fn exchange<Card: Serialize + DeserializeOwned>(&mut self, card: &Card) -> Result<Vec<Card>> {
+        let card = postcard::to_allocvec(card).map_err(failed)?;
+        let cards = self.boot.exchange(&card, self.state).map_err(failed)?;
+        read_cards(&cards, &self.assignment.hosts).map_err(failed)
+    }
+}
+
 /// A packet protocol over UDP.
-fn udp<P: Protocol>(ground: Ground<'_>) -> Result<Link>
+fn udp<P: Protocol>(mut ground: Ground<'_>) -> Result<Link>
 where
     Link: From<Udp<P>>,
 {
-    let Ground {
-        boot,
-        assignment,
-        settings,
-        clock,
-        state,
-    } = ground;
+    let (assignment, settings) = (ground.assignment, ground.settings);
     let bound = Bound::<P>::new(assignment.bind, oversubscribed(assignment), settings);
     let bound = bound.map_err(failed)?;
-    let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
-    let cards = boot.exchange(&card, state).map_err(failed)?;
-    let cards = read_cards(&cards, &assignment.hosts).map_err(failed)?;
+    let cards = ground.exchange(bound.card())?;
     agree(&cards, &assignment.hosts).map_err(failed)?;
     let me = PeerId::of_world_rank(assignment.rank);
-    let udp = bound.connect(me, &cards, assignment.key.bytes(), (settings, clock));
-    Ok(Link::from(udp))
+    let context = (settings, ground.clock);
+    Ok(bound
+        .connect(me, &cards, assignment.key.bytes(), context)
+        .into())
 }
 
 /// TCP.
-fn tcp(ground: Ground<'_>, sharing: Sharing) -> Result<Link> {
-    let Ground {
-        boot,
-        assignment,
-        settings,
-        clock,
-        state,
-    } = ground;
+fn tcp(mut ground: Ground<'_>, sharing: Sharing) -> Result<Link> {
+    let (assignment, settings) = (ground.assignment, ground.settings);
     let bound = tcp::Bound::new(assignment.bind, sharing, settings).map_err(failed)?;
-    let card = postcard::to_allocvec(bound.card()).map_err(failed)?;
-    let cards = boot.exchange(&card, state).map_err(failed)?;
-    let cards = tcp::read_cards(&cards, &assignment.hosts).map_err(failed)?;
+    let cards = ground.exchange(bound.card())?;
     let me = PeerId::of_world_rank(assignment.rank);
-    let tcp = bound.connect(me, &cards, assignment.key.bytes(), (settings, clock));
-    Ok(Link::from(tcp))
+    let context = (settings, ground.clock);
+    Ok(bound
+        .connect(me, &cards, assignment.key.bytes(), context)
+        .into())
 }
 
 /// Ranks for each core of this node, rounded up, as this rank sees it.

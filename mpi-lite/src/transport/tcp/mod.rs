@@ -42,7 +42,7 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-pub use card::{Card, read_cards};
+pub use card::Card;
 use door::Door;
 use line::{Line, State};
 use poller::{Interest, Poller, Source};

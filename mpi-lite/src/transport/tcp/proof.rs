@@ -11,7 +11,6 @@
 //! salts in the cards are new in each Init. Both nonces are new for each connection, so a recorded
 //! one proves nothing; the ranks are in the MAC, so none can be turned to another rank.
 
-use ring::digest::{Context, SHA256};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac::{self, HMAC_SHA256};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -19,6 +18,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::card::Card;
 use crate::hidden::Hidden;
 use crate::transport::PeerId;
+use crate::transport::cards::digest_of;
 
 /// Bytes of the job's key.
 pub(super) const KEY_BYTES: usize = 32;
@@ -122,13 +122,8 @@ impl Prover {
     /// For the round of Init in which these `cards`, by rank, were exchanged, of the job with this
     /// key.
     pub(super) fn new(key: &[u8; KEY_BYTES], cards: &[Card]) -> Self {
-        let mut all = Context::new(&SHA256);
-        for card in cards {
-            let card = postcard::to_allocvec(card).expect("a card is numbers");
-            all.update(&(card.len() as u64).to_be_bytes());
-            all.update(&card);
-        }
-        let secret = Salt::new(HKDF_SHA256, all.finish().as_ref()).extract(key);
+        let all = digest_of(cards);
+        let secret = Salt::new(HKDF_SHA256, all.as_ref()).extract(key);
         let key = secret.expand(&[b"tcp"], HMAC_SHA256);
         let key = key.expect("HKDF gives 32 bytes");
         Self {

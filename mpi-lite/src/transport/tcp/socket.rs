@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::config::PortRange;
+use crate::transport::ports::bind_port;
 
 /// Connections that wait until this process accepts them.
 const BACKLOG: i32 = 4096;
@@ -24,26 +25,6 @@ pub(super) fn listen(address: IpAddr, range: Option<PortRange>) -> io::Result<So
     bind_port(&socket, address, range)?;
     socket.listen(BACKLOG)?;
     Ok(socket)
-}
-
-fn bind_port(socket: &Socket, address: IpAddr, range: Option<PortRange>) -> io::Result<()> {
-    let bind = |port| socket.bind(&SocketAddr::new(address, port).into());
-    let Some(range) = range else {
-        return bind(0);
-    };
-    for port in range.first..=range.last {
-        match bind(port) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            other => return other,
-        }
-    }
-    Err(io::Error::new(
-        io::ErrorKind::AddrInUse,
-        format!(
-            "no port of {range} is free, and each rank of this host needs one: ask for more \
-             (--port-range, MPILITE_PORT_RANGE)"
-        ),
-    ))
 }
 
 /// Where a socket listens.

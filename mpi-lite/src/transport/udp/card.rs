@@ -28,24 +28,6 @@ pub struct Card {
     pub salt: [u8; SALT_BYTES],
 }
 
-/// Reads the cards of the ranks of a job, on `hosts`, from their bytes, by rank.
-///
-/// # Errors
-/// A line for humans that names the first rank whose card cannot be read.
-pub fn read_cards(cards: &[Vec<u8>], hosts: &[String]) -> Result<Vec<Card>, String> {
-    let read = |(rank, bytes): (usize, &Vec<u8>)| {
-        postcard::from_bytes(bytes).map_err(|_| {
-            let host = hosts.get(rank).map_or("?", String::as_str);
-            let len = bytes.len();
-            format!(
-                "the card of rank {rank} on {host} ({len} bytes) cannot be read: run all ranks \
-                 with the same mpi-lite"
-            )
-        })
-    };
-    cards.iter().enumerate().map(read).collect()
-}
-
 /// Checks that the ranks of a job, on `hosts`, seal their datagrams alike.
 ///
 /// # Errors
@@ -88,20 +70,6 @@ pub(super) mod tests {
             ranks_per_core,
             secure: Secure::Cookie,
             salt: [0; SALT_BYTES],
-        }
-    }
-
-    #[test]
-    fn a_card_that_cannot_be_read_is_named_by_its_rank() {
-        let hosts = ["a", "b", "c"].map(str::to_owned);
-        let card = postcard::to_allocvec(&card(Caps::FAST, 1 << 20, 1)).unwrap();
-        let mut cards = vec![card; 3];
-        assert_eq!(read_cards(&cards, &hosts).map(|cards| cards.len()), Ok(3));
-        for bytes in [&[7][..], &[]] {
-            cards[1] = bytes.to_vec();
-            let error = read_cards(&cards, &hosts).unwrap_err();
-            assert!(error.contains("card of rank 1 on b "), "{error}");
-            assert_eq!(error.lines().count(), 1);
         }
     }
 

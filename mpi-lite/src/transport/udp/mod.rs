@@ -28,7 +28,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use wrap::{KEY_BYTES, WRAP_BYTES};
 
-pub use card::{Card, agree, read_cards};
+pub use card::{Card, agree};
 pub use protocol::rmpp::Rmpp;
 use protocol::{Agreed, Protocol, Run};
 pub use protocol::{GoBackN, Piped, Sctp, Unet};

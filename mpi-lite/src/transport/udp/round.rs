@@ -7,11 +7,11 @@
 
 use super::wrap::{KEY_BYTES, MARK_BYTES};
 use ring::aead::{AES_128_GCM, LessSafeKey, UnboundKey};
-use ring::digest::{Context, SHA256};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::card::{Card, SALT_BYTES};
+use crate::transport::cards::digest_of;
 
 /// Draws the salt of one Init.
 ///
@@ -35,14 +35,9 @@ pub(super) struct Round {
 impl Round {
     /// The round in which these `cards`, by rank, were exchanged, of the job with this key.
     pub(super) fn new(key: &[u8; KEY_BYTES], cards: &[Card]) -> Self {
-        let mut all = Context::new(&SHA256);
-        for card in cards {
-            let card = postcard::to_allocvec(card).expect("a card is numbers");
-            all.update(&(card.len() as u64).to_be_bytes());
-            all.update(&card);
-        }
+        let all = digest_of(cards);
         Self {
-            secret: Salt::new(HKDF_SHA256, all.finish().as_ref()).extract(key),
+            secret: Salt::new(HKDF_SHA256, all.as_ref()).extract(key),
             ranks: cards.len(),
         }
     }

@@ -24,11 +24,12 @@ use super::refusals::{Refusals, is_of_network};
 use super::seal::Seal;
 use super::shaper::Shaper;
 use crate::clock::Instant;
-use crate::config::{PortRange, Settings};
+use crate::config::Settings;
 use crate::counters::Datagrams;
 use crate::data::Part;
 use crate::memory::Span;
 use crate::packets::Preamble;
+use crate::transport::ports::bind_port;
 
 /// One UDP socket with what waits to go out and what came in.
 pub(super) struct Socket {
@@ -528,31 +529,6 @@ impl Socket {
     }
 }
 
-/// Binds the first free port of `range`; without one the system chooses.
-fn bind_port(
-    socket: &socket2::Socket,
-    address: IpAddr,
-    range: Option<PortRange>,
-) -> io::Result<()> {
-    let bind = |port| socket.bind(&SocketAddr::new(address, port).into());
-    let Some(range) = range else {
-        return bind(0);
-    };
-    for port in range.first..=range.last {
-        match bind(port) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            other => return other,
-        }
-    }
-    Err(io::Error::new(
-        io::ErrorKind::AddrInUse,
-        format!(
-            "no port of {range} is free, and each rank of this host needs one: ask for more \
-             (--port-range, MPILITE_PORT_RANGE)"
-        ),
-    ))
-}
-
 #[cfg(test)]
 #[expect(unsafe_code, reason = "what a system call has written is initialised")]
 mod tests {
@@ -563,6 +539,7 @@ mod tests {
     use super::super::round::Round;
     use super::super::round::tests::cards;
     use super::*;
+    use crate::config::PortRange;
     use crate::config::Secure;
     use crate::data::{Area, Basic, Datatype};
     use crate::transport::PeerId;
