@@ -75,7 +75,7 @@ compare: stage
 plots:
 	$(CARGO) run --release --package mpi-lite-benches --bin plots
 
-# The experiments of the papers, for all transports, in half an hour: writes docs/laboratory.md and
+# The experiments of the papers, for all transports, in twenty minutes: writes docs/laboratory.md and
 # docs/laboratory. QUICK=1 takes five minutes, ONLY=ping-pong,path runs these alone; both write to
 # target/laboratory. AGAIN=1 writes the page of the figures that are kept there.
 laboratory: stage

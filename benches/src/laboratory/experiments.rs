@@ -15,7 +15,7 @@ const LOSSES: [f64; 3] = [0.0, 1.0, 2.0];
 /// What a second of work of a full run is in a quick one.
 const QUICK: f64 = 0.3;
 /// A quick run has this part of the time of a full one.
-const QUICK_SHARE: f64 = 0.15;
+const QUICK_SHARE: f64 = 0.25;
 /// What a program may need beyond its own time: to start, and to end after a loss.
 const GRACE_S: f64 = 4.0;
 /// The long path: its shape in both directions, with a queue for all that is under way; its rate in
@@ -203,7 +203,7 @@ fn ping_pong(pace: Pace, whom: &[Transport]) -> Experiment {
         }
         panels.push(panel);
     }
-    experiment("ping-pong", (pace.share(240.0), whom), (runs, panels))
+    experiment("ping-pong", (pace.share(140.0), whom), (runs, panels))
 }
 
 /// An experiment of jobs without notes and goal.
@@ -244,7 +244,7 @@ fn farm(pace: Pace, whom: &[Transport]) -> Experiment {
             panels.push(panel);
         }
     }
-    experiment("farm", (pace.share(300.0), whom), (runs, panels))
+    experiment("farm", (pace.share(230.0), whom), (runs, panels))
 }
 
 fn streams(pace: Pace, whom: &[Transport]) -> Experiment {
@@ -292,7 +292,7 @@ fn streams(pace: Pace, whom: &[Transport]) -> Experiment {
         ],
         ..experiment(
             "streams",
-            (pace.share(100.0), whom),
+            (pace.share(60.0), whom),
             (vec![run], vec![panel, hits]),
         )
     }
@@ -336,7 +336,7 @@ fn scale(pace: Pace, whom: &[Transport]) -> Experiment {
         ],
         ..experiment(
             "scale",
-            (pace.share(200.0), &simulated),
+            (pace.share(130.0), &simulated),
             (Vec::new(), panels),
         )
     }
@@ -377,7 +377,7 @@ fn memory(pace: Pace, whom: &[Transport]) -> Experiment {
              many times as large, above all those of a TCP connection."
                 .to_owned(),
         ],
-        ..experiment("memory", (pace.share(150.0), whom), (runs, panels))
+        ..experiment("memory", (pace.share(60.0), whom), (runs, panels))
     }
 }
 
@@ -417,7 +417,7 @@ fn incast(pace: Pace, whom: &[Transport]) -> Experiment {
         ],
         ..experiment(
             "incast",
-            (pace.share(150.0), whom),
+            (pace.share(70.0), whom),
             (runs, vec![rate, drops]),
         )
     }
@@ -485,7 +485,7 @@ fn extensions(pace: Pace) -> Experiment {
     ];
     experiment(
         "extensions",
-        (pace.share(200.0), &profiles()),
+        (pace.share(120.0), &profiles()),
         (runs, panels),
     )
 }
@@ -511,7 +511,7 @@ fn flood(pace: Pace, whom: &[Transport]) -> Experiment {
         ],
     };
     let runs = ways.iter().map(run).collect();
-    experiment("flood", (pace.share(120.0), whom), (runs, panels))
+    experiment("flood", (pace.share(60.0), whom), (runs, panels))
 }
 
 fn path(pace: Pace, whom: &[Transport]) -> Experiment {

@@ -22,10 +22,10 @@ const PACKET_BYTES: usize = 1_444;
 /// To how many others each node sends a message of 8 bytes.
 const PARTNERS: u32 = 64;
 /// At most this part of the memory that is free is used.
-const MOST_MEMORY: f64 = 0.5;
+const MOST_MEMORY: f64 = 0.9;
 /// Bytes per pair of nodes before any were measured, and how much more the simulator keeps itself.
-const GUESS: f64 = 192.0;
-const BESIDE: f64 = 1.3;
+const GUESS: f64 = 165.0;
+const BESIDE: f64 = 1.1;
 const PROFILES: [(&str, Caps); 2] = [("rmpp", Caps::FAST), ("rmpp classic", Caps::CLASSIC)];
 
 /// The greatest system of the other protocols: their simulator looks at each node at each step.
