@@ -11,7 +11,7 @@ use super::{SourceFile, Violation, violations_of_file};
 const NOT_SOURCE: &[&str] = &["target", "install", ".git"];
 /// The kinds of files that people write.
 const WRITTEN: &[&str] = &[
-    "rs", "c", "h", "md", "toml", "yml", "yaml", "sh", "txt", "in", "svg", "lua",
+    "rs", "c", "h", "md", "toml", "yml", "yaml", "sh", "txt", "in", "svg", "json", "lua",
 ];
 
 /// Every text file under the root, sorted by path.
