@@ -97,10 +97,15 @@ impl Reach {
             if !is_lossy && !core::mem::replace(&mut trial.has_grown, true) {
                 return pool;
             }
-            let least = trial.rate + trial.rate / (2 * self.part as u64);
+            let least = trial
+                .rate
+                .saturating_add(trial.rate / (2 * self.part as u64));
             // As much as came with it, and no more.
             let filled = match self.part {
-                LARGE_PART => (trial.before as u64 * rate / trial.rate.max(1)) as i64,
+                LARGE_PART => {
+                    let filled = (trial.before as u64).saturating_mul(rate) / trial.rate.max(1);
+                    filled.min(trial.pool as u64) as i64
+                }
                 _ => trial.before,
             };
             let filled = filled.clamp(trial.before, trial.pool);
@@ -170,7 +175,8 @@ impl Grants {
             full_pool: pool,
             peers: 0,
             since_growth: 0,
-            reach: Reach::new(config).filter(|reach| reach.most > pool),
+            // A pool that is too small for the nodes has no part that could grow.
+            reach: Reach::new(config).filter(|reach| pool >= SMALL_PART && reach.most > pool),
         }
     }
 
@@ -404,6 +410,34 @@ mod tests {
             let (pool, came) = fill(80, round_trip, 100_000);
             assert!(pool < 1_600, "{pool} packets, {round_trip} ms");
             assert!(came > 79_000, "{came} packets in a second");
+        }
+    }
+
+    #[test]
+    fn rule_g_every_small_pool_grants_and_takes_back_whatever_time_it_takes() {
+        let mut rng = crate::rng::Rng::new(1);
+        let mut draw = |most: u64| rng.bits() % most;
+        for nodes in (2..40).chain([3_000]) {
+            let max_rcv_buf = draw(60) as u32;
+            let mut grants = Grants::new(&Config {
+                max_rcv_buf,
+                max_on_path: draw(4) as u32 * max_rcv_buf,
+                ..Config::with_caps(nodes, 1024, Caps::FAST)
+            });
+            let (mut now, mut to_peer) = (0, 0);
+            for _ in 0..2_000 {
+                now += draw(3) * draw(20_000_000);
+                let wanted = draw(300) as u32 + 1;
+                let granted = to_peer * draw(2) as u32;
+                let n = grants.take_up_to(wanted, granted, (&mut to_peer, Instant(now)));
+                assert!(n <= wanted && (n > 0 || granted > 0));
+                grants.lose(draw(2) as u32);
+                if draw(50) == 0 {
+                    grants.overflow();
+                }
+                let back = draw(u64::from(to_peer) + 1) as u32;
+                grants.give_back(back, &mut to_peer);
+            }
         }
     }
 }
