@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{read, write};
 
 use crate::failure::Failure;
-use crate::machine;
+use mpi_lite::machine;
 use crate::node::{Node, set_nonblocking};
 use crate::poll::{Interests, Token, earlier};
 use crate::server::prepare_process;

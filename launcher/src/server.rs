@@ -300,7 +300,7 @@ impl Server {
 
     /// Prints a note if two hosts are one machine.
     fn note_one_machine(&mut self) {
-        let own = machine::identity();
+        let own = mpi_lite::machine::identity();
         let of_links = self.links.iter().map(|link| match link {
             Link::Here(_) => own.as_deref(),
             Link::There(remote) => remote.machine(),

@@ -2,6 +2,7 @@
 
 use std::fs::read_to_string;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
@@ -22,6 +23,18 @@ fn memory_below(root: &Path) -> Option<u64> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| limit_of(root, line));
     limits.chain(installed).min()
+}
+
+/// What processes of one machine have in common, those of one container if they run in one.
+#[must_use]
+pub fn identity() -> Option<String> {
+    let boot = read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let mut identity = boot.trim().to_string();
+    for space in ["net", "pid"] {
+        let inode = std::fs::metadata(format!("/proc/self/ns/{space}")).ok()?.ino();
+        identity += &format!(" {inode}");
+    }
+    Some(identity)
 }
 
 /// A line for a human: this process cannot do `what`, because of `error` of the system, and what to

@@ -5,23 +5,13 @@
 //! channels and nowhere else: it has no name, so it ends with the last process that has it.
 
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 
-use mpi_lite::node::{RANKS_MAX, segment_bytes};
+use mpi_lite::boot::Shared;
 use mpi_lite::transport::named;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, SealFlag, fcntl};
-use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::resource::{Resource, getrlimit};
-use nix::unistd::ftruncate;
 
 use super::spawn::Inherited;
-
-/// Files that a rank may have open besides those it shares.
-const FILES_OF_RANK: u64 = 32;
 
 /// How many rounds of Init a rank may be ahead of another one of its node. MPI lets no rank leave
 /// Init before all have come, so only a rank that does not follow MPI gets ahead.
@@ -29,10 +19,7 @@ const ROUNDS_MAX: usize = 4;
 
 /// The descriptors of one round.
 #[derive(Debug)]
-pub(super) struct Segment {
-    /// The memory first, then the doorbells by local rank.
-    descriptors: Vec<OwnedFd>,
-}
+pub(super) struct Segment(Shared);
 
 impl Segment {
     /// Makes memory and doorbells for a node of `ranks` ranks.
@@ -41,62 +28,14 @@ impl Segment {
     ///
     /// What failed, and the system's reason.
     pub(super) fn new(ranks: u32, inherited: Inherited) -> Result<Segment, String> {
-        check_limits(ranks, inherited)?;
-        let mut descriptors = vec![memory(segment_bytes(ranks)).map_err(because("a memory"))?];
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        for _ in 0..ranks {
-            let doorbell =
-                EventFd::from_flags(flags).map_err(because("a doorbell for each rank"))?;
-            descriptors.push(doorbell.into());
-        }
-        Ok(Segment { descriptors })
+        let (files, _) = inherited.files;
+        Shared::make(ranks, files).map(Segment)
     }
 
     /// The memory first, then the doorbells by local rank.
     pub(super) fn descriptors(&self) -> impl ExactSizeIterator<Item = RawFd> {
-        self.descriptors.iter().map(AsRawFd::as_raw_fd)
+        self.0.descriptors().map(|it| it.as_raw_fd())
     }
-}
-
-/// Limits that would strike later and harder than an error: in the rank, or as a signal.
-fn check_limits(ranks: u32, inherited: Inherited) -> Result<(), String> {
-    if ranks > RANKS_MAX {
-        return Err(format!(
-            "{ranks} ranks are too many, {RANKS_MAX} is the most"
-        ));
-    }
-    let (files, _) = inherited.files;
-    let needed = u64::from(ranks) + 1 + FILES_OF_RANK;
-    if files < needed {
-        return Err(format!(
-            "each rank needs {needed} open files, but the limit is {files} (ulimit -n)"
-        ));
-    }
-    let needed = segment_bytes(ranks);
-    let longest = getrlimit(Resource::RLIMIT_FSIZE).map_err(because("the limits"))?;
-    if longest.0 < needed {
-        return Err(format!(
-            "a file of {needed} bytes is needed, but the limit is {} (ulimit -f)",
-            longest.0
-        ));
-    }
-    Ok(())
-}
-
-/// A file in memory whose length is fixed, so that no rank can take pages from under another.
-fn memory(bytes: u64) -> Result<OwnedFd, Errno> {
-    let memory = memfd_create(
-        "mpi-lite",
-        MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING,
-    )?;
-    ftruncate(&memory, i64::try_from(bytes).map_err(|_| Errno::EFBIG)?)?;
-    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
-    fcntl(&memory, FcntlArg::F_ADD_SEALS(seals))?;
-    Ok(memory)
-}
-
-fn because(what: &'static str) -> impl Fn(Errno) -> String {
-    move |errno| format!("{what}: {}", io::Error::from(errno))
 }
 
 /// Why a rank gets no assignment.

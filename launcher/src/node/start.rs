@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -17,7 +16,7 @@ use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
 use super::{Node, RankInput};
-use crate::address::{self, Wish};
+use crate::address;
 use crate::environment::{self, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
@@ -216,20 +215,12 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         local_peers: start.ranks.clone(),
         shares_memory: false,
         host: String::new(),
-        bind: bind_address(start)?,
+        bind: address::choose(start)?,
         key: Secret::new(&start.key.0),
         secure: start.secure,
         transport: start.transport.clone(),
         hosts: start.hosts.clone(),
         reports_counters: start.wants_counters,
-    })
-}
-
-fn bind_address(start: &Start) -> Result<IpAddr, Failure> {
-    address::choose(Wish {
-        interface: start.interface.as_ref(),
-        proven: start.address,
-        has_other_nodes: start.has_other_nodes,
     })
 }
 

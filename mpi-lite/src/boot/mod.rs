@@ -22,8 +22,11 @@
 //!     | Finalized or Abort ----------> |
 //! ```
 
+pub mod address;
 mod client;
 mod foreign;
+mod managed;
+mod pmi;
 pub mod protocol;
 mod secret;
 mod shared;
@@ -36,6 +39,7 @@ use std::time::Duration;
 
 pub use client::Client;
 pub use foreign::foreign_marks;
+pub use managed::Managed;
 pub use protocol::{Assignment, Counted};
 pub use secret::{SECRET_BYTES, Secret};
 pub use shared::Shared;
@@ -80,6 +84,50 @@ pub enum BootError {
         value: String,
         /// More variables to unset, each with a blank in front.
         others: String,
+    },
+    /// A rank of this host ended without `MPI_Finalize`; another process manager started the job.
+    #[error("rank {rank} (pid {pid} on this host) ended without calling MPI_Finalize")]
+    Died {
+        /// Which.
+        rank: u32,
+        /// Its process.
+        pid: i32,
+    },
+    /// Another rank ends the job.
+    #[error("another rank ends the job ({manager} started it)")]
+    Ending {
+        /// The process manager.
+        manager: &'static str,
+    },
+    /// The process manager is gone.
+    #[error("{manager}, which started this rank, has closed its connection: the job is ending")]
+    ManagerGone {
+        /// The process manager.
+        manager: &'static str,
+    },
+    /// The process manager does not do what it must.
+    #[error("{manager}, which started this rank, {what}")]
+    Manager {
+        /// The process manager.
+        manager: &'static str,
+        /// What it did.
+        what: String,
+    },
+    /// The variables of a process manager lead nowhere.
+    #[error(
+        "{manager} started this program ({variable}={value}), but {reason}; a wrapper between \
+         them (sudo, Python's subprocess with close_fds) must leave it open (to run the program \
+         alone, unset {variable})"
+    )]
+    ManagerChannel {
+        /// The process manager.
+        manager: &'static str,
+        /// The variable that names its connection.
+        variable: &'static str,
+        /// The value of that variable.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The launcher closed the channel: it is gone or it ends the job.
     #[error("the launcher closed its channel while this rank was in {during}: the job is ending")]
@@ -134,6 +182,8 @@ pub enum BootError {
 pub enum Boot {
     /// Started by `mpirun`.
     Launched(Client),
+    /// Started by another process manager.
+    Managed(Box<Managed>),
     /// No launcher: rank 0 of 1.
     Single(Single),
 }
@@ -151,6 +201,10 @@ impl Boot {
     pub fn from_environment() -> Result<Boot, BootError> {
         match origin(|name| std::env::var_os(name))? {
             Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),
+            Origin::Pmi(place) => Ok(match pmi::connect(place)? {
+                Some(manager) => Boot::Managed(Box::new(Managed::join(manager)?)),
+                None => Boot::Single(Single::new()),
+            }),
             Origin::Alone => Ok(Boot::Single(Single::new())),
         }
     }
@@ -159,14 +213,17 @@ impl Boot {
     pub fn assignment(&self) -> &Assignment {
         match self {
             Boot::Launched(client) => client.assignment(),
+            Boot::Managed(managed) => managed.assignment(),
             Boot::Single(single) => single.assignment(),
         }
     }
 
     /// Wipes the job's key: from now on it is only in copies of the assignment.
     pub fn forget_key(&mut self) {
-        if let Boot::Launched(client) = self {
-            client.forget_key();
+        match self {
+            Boot::Launched(client) => client.forget_key(),
+            Boot::Managed(managed) => managed.forget_key(),
+            Boot::Single(_) => {}
         }
     }
 
@@ -175,6 +232,7 @@ impl Boot {
     pub fn shared(&mut self) -> Option<Shared> {
         match self {
             Boot::Launched(client) => client.shared(),
+            Boot::Managed(managed) => managed.shared(),
             Boot::Single(_) => None,
         }
     }
@@ -195,6 +253,7 @@ impl Boot {
     ) -> Result<Vec<Vec<u8>>, BootError> {
         match self {
             Boot::Launched(client) => client.exchange(card, state),
+            Boot::Managed(managed) => managed.exchange(card),
             Boot::Single(_) => Ok(vec![card.to_vec()]),
         }
     }
@@ -207,6 +266,8 @@ impl Boot {
     pub fn blocked(&mut self, time: Duration) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.blocked(time),
+            // Nobody asks what the ranks of such a job do.
+            Boot::Managed(_) => Ok(()),
             Boot::Single(_) => Ok(()),
         }
     }
@@ -219,6 +280,8 @@ impl Boot {
     pub fn resumed(&mut self) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.resumed(),
+            // Nobody asks what the ranks of such a job do.
+            Boot::Managed(_) => Ok(()),
             Boot::Single(_) => Ok(()),
         }
     }
@@ -231,6 +294,7 @@ impl Boot {
     pub fn describe(&mut self, question: u32, state: RankState) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.describe(question, state),
+            Boot::Managed(_) => Ok(()),
             Boot::Single(_) => Ok(()),
         }
     }
@@ -239,6 +303,7 @@ impl Boot {
     pub fn question(&mut self) -> Asked {
         match self {
             Boot::Launched(client) => client.question(),
+            Boot::Managed(managed) => managed.question(),
             Boot::Single(_) => Asked::Gone,
         }
     }
@@ -251,6 +316,7 @@ impl Boot {
     pub fn descriptor(&self) -> std::io::Result<Option<OwnedFd>> {
         match self {
             Boot::Launched(client) => client.descriptor().map(Some),
+            Boot::Managed(managed) => managed.descriptor().map(Some),
             Boot::Single(_) => Ok(None),
         }
     }
@@ -263,6 +329,7 @@ impl Boot {
     pub fn report(&mut self, counters: Vec<Counted>) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.report(counters),
+            Boot::Managed(_) => Ok(()),
             Boot::Single(_) => Ok(()),
         }
     }
@@ -275,6 +342,7 @@ impl Boot {
     pub fn finalized(&mut self) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.finalized(),
+            Boot::Managed(managed) => managed.finalized(),
             Boot::Single(_) => Ok(()),
         }
     }
@@ -288,6 +356,10 @@ impl Boot {
     pub fn loss(&mut self, rank: u32, reason: &str) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.loss(rank, reason),
+            Boot::Managed(managed) => {
+                managed.lose_peer();
+                Ok(())
+            }
             Boot::Single(_) => Ok(()),
         }
     }
@@ -300,6 +372,10 @@ impl Boot {
     pub fn failure(&mut self, why: &str) -> Result<(), BootError> {
         match self {
             Boot::Launched(client) => client.failure(why),
+            Boot::Managed(_) => {
+                eprintln!("mpi-lite: MPI_Finalize failed: {why}");
+                Ok(())
+            }
             Boot::Single(_) => Ok(()),
         }
     }
@@ -311,6 +387,10 @@ impl Boot {
     pub fn abort(&mut self, code: i32, message: &str) {
         let is_told = match self {
             Boot::Launched(client) => client.abort(code, message).is_ok(),
+            Boot::Managed(managed) => {
+                managed.abort(code, message);
+                true
+            }
             Boot::Single(_) => false,
         };
         if !is_told && !message.is_empty() {
@@ -322,6 +402,7 @@ impl Boot {
     pub fn lost(&mut self) -> bool {
         match self {
             Boot::Launched(client) => client.lost(),
+            Boot::Managed(managed) => managed.is_manager_gone(),
             Boot::Single(_) => false,
         }
     }
@@ -343,6 +424,7 @@ pub enum Asked {
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
     Launcher(RawFd),
+    Pmi(pmi::Place),
     Alone,
 }
 
@@ -356,6 +438,9 @@ fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootErr
                 reason: "it is not the number of a descriptor".into(),
             }),
         };
+    }
+    if let Some(place) = pmi::place(&variable)? {
+        return Ok(Origin::Pmi(place));
     }
     foreign::check(variable)?;
     Ok(Origin::Alone)
