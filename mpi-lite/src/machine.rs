@@ -31,7 +31,9 @@ pub fn identity() -> Option<String> {
     let boot = read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let mut identity = boot.trim().to_string();
     for space in ["net", "pid"] {
-        let inode = std::fs::metadata(format!("/proc/self/ns/{space}")).ok()?.ino();
+        let inode = std::fs::metadata(format!("/proc/self/ns/{space}"))
+            .ok()?
+            .ino();
         identity += &format!(" {inode}");
     }
     Some(identity)

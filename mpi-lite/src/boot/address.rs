@@ -233,7 +233,10 @@ mod tests {
         ] {
             let error = chosen(Some(wish), None).unwrap_err();
             let is_network = wish.contains('/') && error == NoAddress::NotNetwork;
-            assert!(is_network || matches!(error, NoAddress::NotHere(_)), "{wish}: {error}");
+            assert!(
+                is_network || matches!(error, NoAddress::NotHere(_)),
+                "{wish}: {error}"
+            );
         }
     }
 }

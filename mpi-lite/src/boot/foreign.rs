@@ -1,5 +1,7 @@
 //! Other launchers, by what they leave in the environment of what they start.
 //!
+//! This is looked at where none of them offers PMI or PMIx, which we speak.
+//!
 //! A program that one of them started in several copies must not run: each copy would be rank 0 of
 //! 1. A program that runs alone inside a batch job goes on.
 
@@ -7,7 +9,7 @@ use std::ffi::OsString;
 
 use super::BootError;
 
-/// A launcher that we cannot talk to.
+/// A launcher, and how it is recognised.
 struct Launcher {
     /// Its name, as its users know it.
     name: &'static str,
@@ -16,68 +18,87 @@ struct Launcher {
     /// Where it says how many processes it started; the first that is set counts. A single
     /// process is alone.
     sizes: &'static [&'static str],
+    /// What makes it offer PMI or PMIx, and "or "; empty if nothing does.
+    advice: &'static str,
 }
+
+const OF_SRUN: &str = "use srun --mpi=pmi2 or --mpi=pmix, or ";
 
 const LAUNCHERS: &[Launcher] = &[
     Launcher {
         name: "Open MPI's mpirun",
         marks: &["OMPI_COMM_WORLD_RANK"],
         sizes: &["OMPI_COMM_WORLD_SIZE"],
+        advice: "",
     },
     Launcher {
         name: "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
         marks: &["PMI_RANK"],
         sizes: &["PMI_SIZE"],
+        advice: "let no wrapper (sudo, Python's subprocess with close_fds) close the descriptor of \
+                 PMI_FD, or ",
     },
     Launcher {
         name: "a PMI launcher (MPICH's mpiexec)",
         marks: &["PMI_FD"],
         sizes: &["PMI_SIZE"],
+        advice: "let no wrapper (sudo, Python's subprocess with close_fds) close the descriptor of \
+                 PMI_FD, or ",
     },
     Launcher {
         name: "a PMI launcher (MPICH's mpiexec -pmi-port)",
         marks: &["PMI_ID", "PMI_PORT"],
         sizes: &["PMI_SIZE"],
+        advice: "let no wrapper (sudo, Python's subprocess with close_fds) close the descriptor of \
+                 PMI_FD, or ",
     },
     Launcher {
         name: "MVAPICH's mpirun_rsh",
         marks: &["MV2_COMM_WORLD_RANK"],
         sizes: &["MV2_COMM_WORLD_SIZE"],
+        advice: "",
     },
     Launcher {
         name: "IBM's jsrun",
         marks: &["JSM_NAMESPACE_RANK"],
         sizes: &["JSM_NAMESPACE_SIZE"],
+        advice: "",
     },
     Launcher {
         name: "Flux",
         marks: &["FLUX_TASK_RANK"],
         sizes: &["FLUX_JOB_SIZE"],
+        advice: "",
     },
     Launcher {
         name: "Cray's PALS",
         marks: &["PALS_RANKID"],
         sizes: &["PALS_SIZE", "PMI_SIZE"],
+        advice: "",
     },
     Launcher {
         name: "Cray's aprun",
         marks: &["ALPS_APP_PE"],
         sizes: &["PMI_SIZE"],
+        advice: "",
     },
     Launcher {
         name: "LSF's blaunch",
         marks: &["LSF_PM_TASKID"],
         sizes: &[],
+        advice: "",
     },
     Launcher {
         name: "Slurm's srun",
         marks: &["SLURM_STEP_ID"],
         sizes: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        advice: OF_SRUN,
     },
     Launcher {
         name: "Slurm's srun",
         marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
         sizes: &["SLURM_STEP_NUM_TASKS"],
+        advice: OF_SRUN,
     },
     Launcher {
         name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
@@ -87,6 +108,7 @@ const LAUNCHERS: &[Launcher] = &[
             "JSM_NAMESPACE_SIZE",
             "SLURM_STEP_NUM_TASKS",
         ],
+        advice: "",
     },
 ];
 
@@ -127,6 +149,7 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), B
     let others = several.map(|it| format!(" {}", it.marks[0]));
     Err(BootError::Foreign {
         launcher: first.name,
+        advice: first.advice,
         variable: mark,
         value: value.to_string_lossy().escape_debug().to_string(),
         others: others.collect(),

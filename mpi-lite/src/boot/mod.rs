@@ -5,6 +5,9 @@
 //! *card* (for example the address of its data socket) for the cards of all ranks, and reports when
 //! it has finalized or must abort. A program started without a launcher is rank 0 of 1.
 //!
+//! Other process managers (Slurm, Hydra, Flux, servers of PMIx) are spoken to in their own protocol
+//! ([`Managed`]).
+//!
 //! Beside the assignment come the descriptors of the memory that the ranks of a node share, new
 //! ones with each Init ([`Shared`]).
 //!
@@ -27,6 +30,7 @@ mod client;
 mod foreign;
 mod managed;
 mod pmi;
+mod pmix;
 pub mod protocol;
 mod secret;
 mod shared;
@@ -72,8 +76,9 @@ pub enum BootError {
     },
     /// Another launcher, which we do not support, started several copies of this program.
     #[error(
-        "{launcher} started this program ({variable}={value}), but the program is linked with \
-         mpi-lite: start it with mpi-lite's mpirun (to run it alone, unset {variable}{others})"
+        "{launcher} started this program ({variable}={value}), and offers nothing by which its \
+         copies find each other: {advice}start it with mpi-lite's mpirun (to run it alone, unset \
+         {variable}{others})"
     )]
     Foreign {
         /// The launcher, as its users know it.
@@ -82,6 +87,8 @@ pub enum BootError {
         variable: &'static str,
         /// The value of that variable.
         value: String,
+        /// What helps with this launcher, and "or "; empty if nothing does.
+        advice: &'static str,
         /// More variables to unset, each with a blank in front.
         others: String,
     },
@@ -191,7 +198,8 @@ pub enum Boot {
 impl Boot {
     /// Finds in the environment what started this process, and gets its assignment.
     ///
-    /// Blocks until the launcher has answered (well below a millisecond).
+    /// Blocks until the launcher has answered: well below a millisecond if it is our own. With
+    /// another process manager it blocks until all ranks of the job have come as far.
     ///
     /// # Errors
     ///
@@ -202,6 +210,10 @@ impl Boot {
         match origin(|name| std::env::var_os(name))? {
             Origin::Launcher(fd) => Ok(Boot::Launched(Client::connect(fd)?)),
             Origin::Pmi(place) => Ok(match pmi::connect(place)? {
+                Some(manager) => Boot::Managed(Box::new(Managed::join(manager)?)),
+                None => Boot::Single(Single::new()),
+            }),
+            Origin::Pmix => Ok(match pmix::connect(&|name| std::env::var_os(name))? {
                 Some(manager) => Boot::Managed(Box::new(Managed::join(manager)?)),
                 None => Boot::Single(Single::new()),
             }),
@@ -425,6 +437,7 @@ pub enum Asked {
 enum Origin {
     Launcher(RawFd),
     Pmi(pmi::Place),
+    Pmix,
     Alone,
 }
 
@@ -441,6 +454,9 @@ fn origin(variable: impl Fn(&str) -> Option<OsString>) -> Result<Origin, BootErr
     }
     if let Some(place) = pmi::place(&variable)? {
         return Ok(Origin::Pmi(place));
+    }
+    if pmix::is_there(&variable) {
+        return Ok(Origin::Pmix);
     }
     foreign::check(variable)?;
     Ok(Origin::Alone)

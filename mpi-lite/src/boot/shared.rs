@@ -98,7 +98,12 @@ fn send_once(bytes: &[u8], beside: &[BorrowedFd<'_>], to: &UnixStream) -> io::Re
         control.push(SendAncillaryMessage::ScmRights(beside));
     }
     loop {
-        match sendmsg(to, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+        match sendmsg(
+            to,
+            &[IoSlice::new(bytes)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        ) {
             Err(Errno::INTR) => {}
             // Too many descriptors of this user are on the way (unix(7)).
             Err(Errno::TOOMANYREFS) => std::thread::yield_now(),
@@ -134,7 +139,10 @@ fn memory(bytes: u64) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = memfd_create("mpi-lite", flags)?;
     ftruncate(&memory, bytes)?;
-    fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    fcntl_add_seals(
+        &memory,
+        SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
+    )?;
     Ok(memory)
 }
 

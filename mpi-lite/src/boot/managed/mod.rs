@@ -516,8 +516,7 @@ fn number(count: usize) -> u32 {
 fn has_hung_up(descriptor: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::new(&descriptor, PollFlags::RDHUP)];
     let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-    poll(&mut polled, Some(&Timespec::default())).is_ok()
-        && polled[0].revents().intersects(gone)
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
 }
 
 fn lost(manager: &dyn Manager, loss: Loss) -> BootError {

@@ -168,7 +168,11 @@ impl Peer {
     fn look(&mut self) -> Result<(), Loss> {
         while !self.has_left && self.is_readable()? {
             self.read()?;
-            while let Some(message) = self.frames.pop().map_err(|error| broken("a frame", error))? {
+            while let Some(message) = self
+                .frames
+                .pop()
+                .map_err(|error| broken("a frame", error))?
+            {
                 self.take(message)?;
             }
         }

@@ -5,6 +5,12 @@
 //! version 1, too, so far as is known; version 2 is taken where version 1 is refused.
 
 mod one;
+#[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "ranks and their manager are threads"
+)]
+mod tests;
 mod two;
 mod wire;
 

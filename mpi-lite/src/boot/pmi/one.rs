@@ -198,7 +198,10 @@ impl Manager for One {
     fn abort(&mut self, code: i32, line: &str) {
         let line: String = line.chars().filter(|c| !c.is_control()).take(200).collect();
         // Nobody answers, and a manager that is gone has ended the job already.
-        let request = format!("cmd=abort exitcode={code} message={}\n", line.replace(' ', "_"));
+        let request = format!(
+            "cmd=abort exitcode={code} message={}\n",
+            line.replace(' ', "_")
+        );
         let _ = self.wire.send(&request);
     }
 

@@ -43,7 +43,9 @@ impl Fields {
 
     /// The value, if the answer says that there is one.
     fn value(&self) -> Option<String> {
-        let is_found = self.get("found").is_none_or(|it| it.eq_ignore_ascii_case("true"));
+        let is_found = self
+            .get("found")
+            .is_none_or(|it| it.eq_ignore_ascii_case("true"));
         self.get("value")
             .filter(|_| is_found && self.is_ok())
             .map(ToString::to_string)
@@ -206,7 +208,9 @@ impl Manager for Two {
         let is_plain = |c: &char| !c.is_control() && *c != ';' && *c != '=';
         let line: String = line.chars().filter(is_plain).take(200).collect();
         // Nobody answers, and a manager that is gone has ended the job already.
-        let _ = self.wire.send(&frame(&format!("cmd=abort;isworld=TRUE;msg={line};")));
+        let _ = self
+            .wire
+            .send(&frame(&format!("cmd=abort;isworld=TRUE;msg={line};")));
     }
 
     fn finalize(&mut self) -> Result<(), BootError> {

@@ -66,11 +66,7 @@ impl Wire {
         Ok(Self::over(stream.into(), name, own))
     }
 
-    pub(super) fn over(
-        descriptor: OwnedFd,
-        name: &'static str,
-        address: Option<IpAddr>,
-    ) -> Self {
+    pub(super) fn over(descriptor: OwnedFd, name: &'static str, address: Option<IpAddr>) -> Self {
         Self {
             descriptor,
             received: Vec::new(),
