@@ -18,7 +18,7 @@ use crate::failure::printable;
 use crate::stall::ProcessSeen;
 
 /// The line that starts the frames of the agent.
-pub const MAGIC: &[u8] = b"\x01mpi-lite agent 6\n";
+pub const MAGIC: &[u8] = b"\x01mpi-lite agent 7\n";
 
 /// How [`MAGIC`] begins in every version; the number of the version and the end of the line follow.
 pub const MAGIC_START: &[u8] = b"\x01mpi-lite agent ";
@@ -98,22 +98,44 @@ pub struct Start {
     pub has_other_nodes: bool,
     /// The address of this node as another node sees it, if that is known.
     pub address: Option<IpAddr>,
-    /// The program: an absolute path, or a name for the node's own PATH.
-    pub program: ByteBuf,
-    /// Its arguments, the name (`argv[0]`) first.
-    pub arguments: Vec<ByteBuf>,
-    /// Variables to set.
-    pub variables: Vec<(ByteBuf, ByteBuf)>,
-    /// True if `variables` is the whole environment, or is added to the node's own.
-    pub is_whole_environment: bool,
-    /// The directory to start in.
-    pub directory: ByteBuf,
+    /// The programs that ranks of this node run.
+    pub programs: Vec<Program>,
+    /// For each of `ranks` the place of its program in `programs`.
+    pub program_of: Vec<u32>,
+    /// The environments that the programs name.
+    pub environments: Vec<Environment>,
     /// Where rank 0 reads from.
     pub input: Input,
     /// True if the ranks shall report their counters.
     pub wants_counters: bool,
     /// After how much silence another host and `mpirun` count each other as lost; `None`: never.
     pub silent_for: Option<Duration>,
+}
+
+/// A program of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its number in the job.
+    pub number: u32,
+    /// An absolute path, or a name for the node's own PATH.
+    pub file: ByteBuf,
+    /// Its arguments, the name (`argv[0]`) first.
+    pub arguments: Vec<ByteBuf>,
+    /// The place of its environment in the list of them.
+    pub environment: u32,
+    /// The directory to start in.
+    pub directory: ByteBuf,
+    /// Where to look for it before PATH.
+    pub path: Option<ByteBuf>,
+}
+
+/// Variables of ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Variables to set.
+    pub variables: Vec<(ByteBuf, ByteBuf)>,
+    /// True if `variables` is the whole environment, or is added to the node's own.
+    pub is_whole: bool,
 }
 
 /// The secret of a job; its bytes never show in debug output.

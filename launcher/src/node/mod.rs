@@ -586,7 +586,7 @@ pub(crate) mod tests {
     use nix::sys::signal::{SigSet, kill};
 
     use super::*;
-    use crate::wire::{Answer, Input, JobKey, Start};
+    use crate::wire::{self, Answer, Input, JobKey, Start};
     use mpi_lite::boot::protocol::Secure;
 
     pub(crate) fn inherited() -> Inherited {
@@ -609,14 +609,22 @@ pub(crate) mod tests {
             interface: None,
             has_other_nodes: false,
             address: None,
-            program: ByteBuf::from(program.as_bytes()),
-            arguments: std::iter::once(&program)
-                .chain(arguments)
-                .map(bytes)
-                .collect(),
-            variables: vec![],
-            is_whole_environment: false,
-            directory: ByteBuf::from(*b"/"),
+            programs: vec![wire::Program {
+                number: 0,
+                file: ByteBuf::from(program.as_bytes()),
+                arguments: std::iter::once(&program)
+                    .chain(arguments)
+                    .map(bytes)
+                    .collect(),
+                environment: 0,
+                directory: ByteBuf::from(*b"/"),
+                path: None,
+            }],
+            program_of: vec![0],
+            environments: vec![wire::Environment {
+                variables: vec![],
+                is_whole: false,
+            }],
             input: Input::Inherited,
             wants_counters: false,
             silent_for: None,

@@ -18,12 +18,12 @@ use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
 use super::{Node, RankInput};
 use crate::address::{self, Wish};
-use crate::environment::{self, Variable};
+use crate::environment::{self, Base, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
 use crate::group::Group;
 use crate::guard::Guard;
 use crate::program;
-use crate::wire::{Input, Report, Start};
+use crate::wire::{self, Input, Report, Start};
 
 /// Descriptors that a node needs for each of its ranks, and for itself.
 const DESCRIPTORS_PER_RANK: u64 = 3;
@@ -43,14 +43,19 @@ impl Node {
     fn try_start(&mut self, start: &Start) -> Result<(), Failure> {
         self.check_descriptors(start)?;
         self.job = Some(Assigner::new(start, self.inherited)?);
-        let program = self.program(start)?;
+        let programs = start.programs.iter();
+        let programs: Result<Vec<Program>, Failure> = programs
+            .map(|program| self.program(start, program))
+            .collect();
+        let programs = programs?;
         // Without it only what the ranks of a killed launcher have started lives on.
         self.guard = Guard::new(self.silent_for).ok();
         for place in 0..start.ranks.len() {
             let rank = start.ranks[place];
+            let program = &programs[start.program_of[place] as usize];
             let process = self
-                .spawn(&program, start, place)
-                .map_err(|error| not_spawned(rank, &program, &error))?;
+                .spawn(program, start, place)
+                .map_err(|error| not_spawned(rank, program, &error))?;
             self.reports.push_back(Report::Started {
                 rank,
                 pid: process.pid.as_raw(),
@@ -74,26 +79,29 @@ impl Node {
         )))
     }
 
-    fn program(&self, start: &Start) -> Result<Program, Failure> {
-        let directory = PathBuf::from(bytes_to_os(&start.directory));
+    fn program(&self, start: &Start, program: &wire::Program) -> Result<Program, Failure> {
+        let directory = PathBuf::from(bytes_to_os(&program.directory));
         program::check_directory(&directory, false)?;
         let mut variables: Vec<Variable> = Vec::new();
-        if !start.is_whole_environment {
-            variables = environment::for_ranks(std::env::vars_os(), &[], false);
+        let environment = &start.environments[program.environment as usize];
+        if !environment.is_whole {
+            variables = environment::for_ranks(std::env::vars_os(), &Base::All, &[], false);
         }
-        for (name, value) in &start.variables {
+        for (name, value) in &environment.variables {
             environment::set(&mut variables, &bytes_to_os(name), &bytes_to_os(value));
         }
         let path = variables
             .iter()
             .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| value);
-        let name = bytes_to_os(&start.program);
-        let file = find_program(&name, &directory, path.map(|value| &**value))?;
+            .map(|(_, value)| &**value);
+        let first = program.path.as_ref().map(|path| bytes_to_os(path));
+        let path = program::search_path(first.as_deref(), path);
+        let name = bytes_to_os(&program.file);
+        let file = find_program(&name, &directory, path.as_deref())?;
         add_library_path(&mut variables);
         Ok(Program {
             file,
-            arguments: start
+            arguments: program
                 .arguments
                 .iter()
                 .map(|argument| bytes_to_os(argument))
@@ -170,6 +178,18 @@ impl Assigner {
                 "mpirun asks for ranks that a job of {size} does not have"
             )));
         }
+        let programs = start.programs.len();
+        let is_program = |place: &u32| (*place as usize) < programs;
+        let environments = start.environments.len();
+        let has_environment = |it: &wire::Program| (it.environment as usize) < environments;
+        if start.program_of.len() != start.ranks.len()
+            || !start.program_of.iter().all(is_program)
+            || !start.programs.iter().all(has_environment)
+        {
+            return Err(Failure::launch(
+                "mpirun asks for programs that it does not name",
+            ));
+        }
         Ok(Assigner {
             start: start.clone(),
             answer: ToRank::Assigned(Box::new(assignment(start)?)),
@@ -183,6 +203,8 @@ impl Assigner {
         if let ToRank::Assigned(who) = &mut self.answer {
             who.rank = self.start.ranks[place];
             who.local_rank = count(place);
+            let program = self.start.program_of[place] as usize;
+            who.appnum = Some(self.start.programs[program].number);
             who.host.clone_from(&who.hosts[who.rank as usize]);
             who.shares_memory = segment.is_some();
         }
@@ -222,6 +244,7 @@ fn assignment(start: &Start) -> Result<Assignment, Failure> {
         transport: start.transport.clone(),
         hosts: start.hosts.clone(),
         reports_counters: start.wants_counters,
+        appnum: None,
     })
 }
 
