@@ -15,10 +15,12 @@ use mpi_lite::transport;
 use crate::environment::{Base, Export};
 use crate::failure::{Failure, printable};
 use crate::hosts::{self, Host, RANKS_MAX};
+use crate::input::Readers;
 use crate::mca::{self, Parameter};
 use crate::nearest::nearest;
 use crate::network;
 use crate::options::{Entry, Meaning, OPTIONS, Value, dashed, find};
+use crate::output::Style;
 use crate::part::{self, Part, Reader};
 use crate::stall::settings as stall;
 use crate::wire::Asked;
@@ -101,8 +103,16 @@ pub struct Options {
     pub mca_interface: Option<Asked>,
     /// `--net`.
     pub network: Option<Network>,
-    /// `--tag-output`.
-    pub tags_output: bool,
+    /// `--tag-output`, `--timestamp-output` and `--merge-stderr`.
+    pub style: Style,
+    /// `--output`.
+    pub output_directory: Option<PathBuf>,
+    /// `--stdin`.
+    pub readers: Readers,
+    /// `--prefix`.
+    pub prefix: Option<PathBuf>,
+    /// `--preload`.
+    pub preloads: bool,
     /// `--stats`.
     pub stats: Option<Stats>,
     /// `--secure`.
@@ -372,7 +382,13 @@ impl Options {
             Meaning::Interface => self.interface = Some(text(value, name)?.to_string()),
             Meaning::PortRange => self.exports.push(parse_port_range(value, name)?),
             Meaning::Network => self.network = Some(network::parse("--net ", value)?),
-            Meaning::TagOutput => self.tags_output = true,
+            Meaning::TagOutput => self.style.has_tags = true,
+            Meaning::TimestampOutput => self.style.has_stamps = true,
+            Meaning::MergeErrors => self.style.merges_errors = true,
+            Meaning::OutputDirectory => self.output(value, name)?,
+            Meaning::Stdin => self.readers = Readers::parse(text(value, name)?)?,
+            Meaning::Prefix => self.prefix = Some(absolute(value, name)?),
+            Meaning::Preload => self.preloads = true,
             Meaning::Stats => self.stats = Some(Stats::of(value)),
             Meaning::Secure => self.secure = Some(parse_option_secure(value)?),
             Meaning::Timeout => self.timeout = Some(parse_timeout(value, name)?),
@@ -408,6 +424,33 @@ impl Options {
             Parameter::Ignored => None,
         };
         self.notes.extend(note);
+    }
+
+    /// A directory; or a list of words of Open MPI for how the output looks.
+    fn output(&mut self, value: &OsStr, name: &str) -> Result<(), Failure> {
+        let mut style = self.style;
+        let mut directory = None;
+        for word in value.as_bytes().split(|byte| *byte == b',') {
+            match word {
+                b"tag" => style.has_tags = true,
+                b"timestamp" => style.has_stamps = true,
+                b"merge" => style.merges_errors = true,
+                _ => match word.strip_prefix(b"dir=") {
+                    Some(path) => directory = Some(PathBuf::from(OsStr::from_bytes(path))),
+                    // Then it is a directory, whatever its name looks like.
+                    None => {
+                        self.output_directory = Some(PathBuf::from(value));
+                        return match value.is_empty() {
+                            true => Err(Failure::usage(format!("{name} needs a directory"))),
+                            false => Ok(()),
+                        };
+                    }
+                },
+            }
+        }
+        self.style = style;
+        self.output_directory = directory.or_else(|| self.output_directory.take());
+        Ok(())
     }
 
     fn map_by(&mut self, value: &str) -> Result<(), Failure> {
@@ -499,6 +542,20 @@ fn pair(values: &[OsString], name: &str) -> Result<Export, Failure> {
         )));
     }
     Ok((variable.clone(), Some(value.clone())))
+}
+
+/// A directory of other hosts, which have no current directory of ours.
+fn absolute(value: &OsStr, name: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(value);
+    match path.is_absolute() {
+        true => Ok(path),
+        false => {
+            let shown = printable(&value.to_string_lossy());
+            Err(Failure::usage(format!(
+                "{name} needs a path from the root, as /opt/mpilite, not '{shown}'"
+            )))
+        }
+    }
 }
 
 fn text<'a>(value: &'a OsStr, name: &str) -> Result<&'a str, Failure> {
@@ -642,7 +699,7 @@ mod tests {
             assert_eq!(options.hosts.len(), 2);
             assert_eq!(options.programs[0].directory, Some(PathBuf::from("/x")));
             assert_eq!(options.transport.as_deref(), Some("rmpp"));
-            assert!(options.tags_output && options.oversubscribes);
+            assert!(options.style.has_tags && options.oversubscribes);
             assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
         }
     }
@@ -896,6 +953,37 @@ mod tests {
         assert_eq!(second.path, Some("/y".into()));
         assert_eq!((&third.directory, &third.exports), (&None, &vec![]));
         assert_eq!(options.exported("B").unwrap().1, Some("2".into()));
+    }
+
+    #[test]
+    fn the_output_goes_to_a_directory_or_looks_as_its_words_say() {
+        for line in ["--output d p", "--output-filename d p", "--output dir=d p"] {
+            assert_eq!(run(line).output_directory, Some("d".into()), "{line}");
+        }
+        let options = run("--output tag,timestamp,merge p");
+        let style = options.style;
+        assert!(style.has_tags && style.has_stamps && style.merges_errors);
+        assert_eq!(options.output_directory, None);
+        let options = run("--output tag,other p");
+        assert_eq!(options.output_directory, Some("tag,other".into()));
+        assert!(!options.style.has_tags);
+    }
+
+    #[test]
+    fn the_input_has_one_reader_or_all_or_none() {
+        for (word, expected) in [
+            ("0", Readers::One(0)),
+            ("7", Readers::One(7)),
+            ("all", Readers::All),
+            ("none", Readers::None),
+        ] {
+            assert_eq!(run(&format!("--stdin {word} p")).readers, expected);
+        }
+        assert_eq!(run("p").readers, Readers::One(0));
+        assert_eq!(
+            refusal("--stdin -1 p"),
+            "--stdin -1: a rank, all and none are possible"
+        );
     }
 
     #[test]

@@ -25,6 +25,12 @@ pub(crate) enum Meaning {
     PortRange,
     Network,
     TagOutput,
+    TimestampOutput,
+    MergeErrors,
+    OutputDirectory,
+    Stdin,
+    Prefix,
+    Preload,
     Stats,
     Secure,
     Timeout,
@@ -285,6 +291,20 @@ pub const OPTIONS: &[Entry] = &[
         text: "look for the program here before PATH; several directories are separated by ':'",
     },
     Entry {
+        names: &["prefix"],
+        meaning: Meaning::Prefix,
+        value: Value::Word("DIR"),
+        text: "mpi-lite is installed at DIR on the other hosts: DIR/bin/mpirun is started there, \
+               and DIR/lib comes before other libraries (default: where it is on this host)",
+    },
+    Entry {
+        names: &["preload", "preload-binary"],
+        meaning: Meaning::Preload,
+        value: Value::Nothing,
+        text: "send the programs to the other hosts; a host that lacks one runs it from memory, \
+               and nothing is left there",
+    },
+    Entry {
         names: &["app", "configfile"],
         meaning: Meaning::App,
         value: Value::Word("FILE"),
@@ -324,6 +344,33 @@ pub const OPTIONS: &[Entry] = &[
         meaning: Meaning::TagOutput,
         value: Value::Nothing,
         text: "print '[rank] ' in front of each line",
+    },
+    Entry {
+        names: &["timestamp-output"],
+        meaning: Meaning::TimestampOutput,
+        value: Value::Nothing,
+        text: "print the time (UTC) in front of each line",
+    },
+    Entry {
+        names: &["merge-stderr", "merge-stderr-to-stdout"],
+        meaning: Meaning::MergeErrors,
+        value: Value::Nothing,
+        text: "print standard error of the ranks to standard output",
+    },
+    Entry {
+        names: &["output", "output-filename"],
+        meaning: Meaning::OutputDirectory,
+        value: Value::Word("DIR"),
+        text: "write what each rank prints to files DIR/rank.N.out and DIR/rank.N.err of this \
+               host, and not to the terminal; a list of tag, timestamp, merge and dir=DIR is \
+               understood as well",
+    },
+    Entry {
+        names: &["stdin"],
+        meaning: Meaning::Stdin,
+        value: Value::Word("N|all|none"),
+        text: "which rank reads the standard input: rank N (default: 0), all, each of which gets \
+               a copy, or none",
     },
     Entry {
         names: &["stats"],

@@ -14,13 +14,15 @@ use crate::datagrams;
 use crate::elf;
 use crate::environment::{self, Export, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, printable};
+use crate::input::Readers;
 use crate::network::{self, Wanted};
 use crate::part::Part;
-use crate::place::Placement;
+use crate::place::{Place, Placement};
+use crate::preload::Preload;
 use crate::program;
 use crate::programs;
 use crate::silence;
-use crate::wire::{Asked, Environment, Input, JobKey, Program, Start};
+use crate::wire::{Asked, Environment, JobKey, Program, Start};
 
 /// What asks for a seal where no option does.
 const SECURE: &str = "MPILITE_SECURE";
@@ -53,6 +55,9 @@ pub struct Plan {
     program_of: Vec<u32>,
     /// Different ones, each for this host and for others.
     environments: Vec<[Environment; 2]>,
+    readers: Readers,
+    prefix: Option<PathBuf>,
+    preloads: bool,
     wants_counters: bool,
     silent_for: Option<Duration>,
 }
@@ -75,6 +80,7 @@ impl Plan {
             let text = wanted.network.to_string();
             forced.push((network::VARIABLE.into(), Some(text.into())));
         }
+        options.readers.check(placement.size)?;
         let program_of = programs::program_of_ranks(options, placement.size);
         let mut environments = Vec::new();
         let mut planned = Vec::new();
@@ -83,7 +89,7 @@ impl Plan {
             let environment = environment_of(part, options, &forced);
             planned.push(Planned {
                 environment: place_in(&mut environments, environment),
-                ..plan_program(part, is_here, placement.size)?
+                ..plan_program(part, (is_here, options.preloads), placement.size)?
             });
         }
         Ok(Plan {
@@ -94,6 +100,9 @@ impl Plan {
             programs: planned,
             program_of,
             environments,
+            readers: options.readers,
+            prefix: options.prefix.clone(),
+            preloads: options.preloads,
             wants_counters: options.stats.is_some(),
             silent_for: silence::limit()?,
             network,
@@ -143,11 +152,15 @@ impl Plan {
                 .map(|[here, elsewhere]| if place.is_here { here } else { elsewhere })
                 .cloned()
                 .collect(),
-            input: if place.is_here {
-                Input::Inherited
-            } else {
-                Input::Forwarded
-            },
+            libraries: self
+                .prefix
+                .as_ref()
+                .filter(|_| !place.is_here)
+                .map(|prefix| {
+                    let libraries = prefix.join("lib");
+                    ByteBuf::from(libraries.as_os_str().as_bytes())
+                }),
+            input: self.readers.input_of(place, self.placement.size),
             wants_counters: self.wants_counters,
             silent_for: self.silent_for,
         }
@@ -166,14 +179,37 @@ impl Plan {
         }
     }
 
-    /// The node of rank 0 if it is another machine: its input must be carried there.
-    pub fn input_node(&self) -> Option<usize> {
-        let place = self
-            .placement
-            .places
-            .iter()
-            .position(|place| place.ranks.contains(&0))?;
-        (!self.placement.places[place].is_here).then_some(place)
+    /// The nodes with ranks that read our input and do not have it themselves.
+    pub fn input_nodes(&self) -> Vec<usize> {
+        let places = self.placement.places.iter().enumerate();
+        let size = self.placement.size;
+        let reads = |place: &Place| self.readers.input_of(place, size).is_forwarded();
+        places
+            .filter(|(_, place)| reads(place))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// What is sent to the other hosts before they start their ranks.
+    ///
+    /// # Errors
+    ///
+    /// A failure if a program cannot be sent.
+    pub fn preload(&self) -> Result<Preload, Failure> {
+        if !self.preloads {
+            return Ok(Preload::default());
+        }
+        let programs: Vec<(u32, &Path)> = (0..)
+            .zip(self.programs.iter().map(|planned| &*planned.file))
+            .collect();
+        let needs = self.placement.places.iter().map(|place| {
+            let ranks = place.ranks.iter().filter(|_| !place.is_here);
+            let mut numbers: Vec<u32> = ranks.map(|rank| self.program_of[*rank as usize]).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        });
+        Preload::new(&programs, &needs.collect::<Vec<_>>())
     }
 }
 
@@ -210,12 +246,19 @@ fn place_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 }
 
 /// Finds a program, and where it shall run; its environment is not chosen yet.
-fn plan_program(part: &Part, is_here: bool, size: u32) -> Result<Planned, Failure> {
+fn plan_program(
+    part: &Part,
+    (is_here, is_sent): (bool, bool),
+    size: u32,
+) -> Result<Planned, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::launch(format!("the current directory is gone: {error}")))?;
     // `--wdir` and `--path` count from where we are.
     let wanted = part.directory.as_ref();
     let directory = wanted.map_or(here.clone(), |wanted| here.join(wanted));
+    if is_here {
+        program::check_directory(&directory, part.directory.is_some())?;
+    }
     let path = part.path.as_ref().map(|list| {
         let entries = std::env::split_paths(list).map(|entry| here.join(entry));
         std::env::join_paths(entries).unwrap_or_else(|_| list.clone())
@@ -223,7 +266,12 @@ fn plan_program(part: &Part, is_here: bool, size: u32) -> Result<Planned, Failur
     let name = std::iter::once(part.program.as_os_str());
     let words = name.chain(part.arguments.iter().map(OsString::as_os_str));
     Ok(Planned {
-        file: find_program(part, (&directory, path.as_deref()), is_here, size)?,
+        file: find_program(
+            part,
+            (&directory, path.as_deref()),
+            is_here || is_sent,
+            size,
+        )?,
         arguments: words.map(|word| ByteBuf::from(word.as_bytes())).collect(),
         environment: 0,
         directory,
@@ -231,20 +279,17 @@ fn plan_program(part: &Part, is_here: bool, size: u32) -> Result<Planned, Failur
     })
 }
 
-/// Finds the program on this machine. If no rank of it runs here it may be missing here: then the
-/// other nodes look for the name.
+/// Finds the program on this machine. If no rank of it runs here and it is not sent to others, it may
+/// be missing here: then the other nodes look for the name.
 fn find_program(
     part: &Part,
     (directory, path): (&Path, Option<&OsStr>),
-    is_here: bool,
+    is_needed: bool,
     size: u32,
 ) -> Result<PathBuf, Failure> {
-    if is_here {
-        program::check_directory(directory, part.directory.is_some())?;
-    }
     let search = program::search_path(path, std::env::var_os("PATH").as_deref());
     let program = match program::find(&part.program, directory, search.as_deref()) {
-        Err(_) if !is_here => return Ok(PathBuf::from(&part.program)),
+        Err(_) if !is_needed => return Ok(PathBuf::from(&part.program)),
         found => found?,
     };
     if let Some((owner, library)) = elf::foreign_mpi(&program).filter(|_| size > 1) {

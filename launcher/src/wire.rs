@@ -41,11 +41,11 @@ pub const REPORT_FRAME_MAX: usize = RANK_FRAME_MAX + 64;
 /// leave unread is less than two of the longest frames.
 pub const ORDERS_WAITING_MAX: usize = 2 * FRAME_MAX;
 
-/// How many bytes of input may be on the way to rank 0.
+/// How many bytes of input may be on the way to the ranks of a node.
 pub const INPUT_WINDOW: usize = 64 << 10;
 
 /// Which of a rank's two streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stream {
     /// Standard output.
     Output,
@@ -53,13 +53,29 @@ pub enum Stream {
     Error,
 }
 
-/// Where rank 0 reads from, if it is on this node.
+/// Where the ranks of a node read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Input {
-    /// The very standard input of `mpirun`.
-    Inherited,
-    /// [`Order::Input`].
-    Forwarded,
+    /// No rank of the node reads.
+    Nothing,
+    /// This rank has the very standard input of `mpirun`.
+    Inherited(u32),
+    /// This rank gets [`Order::Input`].
+    Forwarded(u32),
+    /// Every rank of the node gets [`Order::Input`].
+    ForwardedToAll,
+}
+
+impl Input {
+    /// Returns true if this rank gets [`Order::Input`].
+    pub fn is_forwarded_to(self, rank: u32) -> bool {
+        self == Input::ForwardedToAll || self == Input::Forwarded(rank)
+    }
+
+    /// Returns true if some rank gets [`Order::Input`].
+    pub fn is_forwarded(self) -> bool {
+        matches!(self, Input::ForwardedToAll | Input::Forwarded(_))
+    }
 }
 
 /// A value that the user gave, and where: an error names what was typed.
@@ -104,7 +120,9 @@ pub struct Start {
     pub program_of: Vec<u32>,
     /// The environments that the programs name.
     pub environments: Vec<Environment>,
-    /// Where rank 0 reads from.
+    /// The directory whose libraries come before all others.
+    pub libraries: Option<ByteBuf>,
+    /// Where the ranks read from.
     pub input: Input,
     /// True if the ranks shall report their counters.
     pub wants_counters: bool,
@@ -151,13 +169,20 @@ impl fmt::Debug for JobKey {
 /// What `mpirun` tells a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
+    /// The next bytes of a program that the node may lack. All come before [`Order::Start`].
+    Piece {
+        /// Its number in the job.
+        program: u32,
+        /// The bytes.
+        bytes: ByteBuf,
+    },
     /// Start the ranks.
     Start(Box<Start>),
     /// The cards of all ranks, for every rank of this node.
     Cards(Vec<ByteBuf>),
-    /// Bytes for the standard input of rank 0.
+    /// Bytes for the standard input of the ranks that read.
     Input(ByteBuf),
-    /// The standard input of rank 0 ends.
+    /// The standard input ends.
     InputEnd,
     /// This many bytes of output have found their way.
     OutputTaken(u64),
@@ -296,9 +321,9 @@ pub enum Report {
         /// The bytes.
         bytes: ByteBuf,
     },
-    /// Rank 0 has taken this many bytes of its input.
+    /// All ranks that read have taken this many bytes more of the input.
     InputTaken(u64),
-    /// Rank 0 reads no more.
+    /// No rank reads any more.
     InputClosed,
     /// A rank has been stopped (state T) for [`STOPPED_FOR`](crate::node::STOPPED_FOR).
     Stopped {

@@ -12,11 +12,12 @@ use mpi_lite::boot::{Assignment, Secret};
 use nix::errno::Errno;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
+use super::Node;
 use super::channel::Outgoing;
+use super::memory::InMemory;
 use super::rank::RankProcess;
 use super::segment::{Refusal, Rounds};
 use super::spawn::{self, Inherited, Program, Role, variable};
-use super::{Node, RankInput};
 use crate::address::{self, Wish};
 use crate::environment::{self, Base, Variable};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, printable};
@@ -68,7 +69,8 @@ impl Node {
     fn check_descriptors(&self, start: &Start) -> Result<(), Failure> {
         let (_, limit) = self.inherited.files;
         let ranks = start.ranks.len();
-        let need = descriptors(DESCRIPTORS_PER_RANK, ranks);
+        let inputs = u64::from(start.input == Input::ForwardedToAll);
+        let need = descriptors(DESCRIPTORS_PER_RANK + inputs, ranks);
         if need <= limit {
             return Ok(());
         }
@@ -97,10 +99,15 @@ impl Node {
         let first = program.path.as_ref().map(|path| bytes_to_os(path));
         let path = program::search_path(first.as_deref(), path);
         let name = bytes_to_os(&program.file);
-        let file = find_program(&name, &directory, path.as_deref())?;
-        add_library_path(&mut variables);
+        let (file, memory) = match find_program(&name, &directory, path.as_deref()) {
+            Err(failure) if failure.code == NOT_FOUND => self.sent_program(program, failure)?,
+            found => (found?, None),
+        };
+        let first = start.libraries.as_ref().map(|path| bytes_to_os(path));
+        add_library_path(&mut variables, first);
         Ok(Program {
             file,
+            memory,
             arguments: program
                 .arguments
                 .iter()
@@ -112,21 +119,37 @@ impl Node {
         })
     }
 
+    /// The program as `mpirun` has sent it; without it `failure` stands.
+    fn sent_program(
+        &self,
+        program: &wire::Program,
+        failure: Failure,
+    ) -> Result<(PathBuf, Option<InMemory>), Failure> {
+        let memory = match self.memory.program(program.number) {
+            None => return Err(failure),
+            Some(Ok(memory)) => memory,
+            Some(Err(reason)) => {
+                let shown = printable(&bytes_to_os(&program.file).to_string_lossy());
+                return Err(Failure::launch(format!(
+                    "--preload: there is no memory for program '{shown}': {reason}"
+                )));
+            }
+        };
+        Ok((memory.path(), Some(memory)))
+    }
+
     fn spawn(&mut self, program: &Program, start: &Start, place: usize) -> io::Result<RankProcess> {
         let rank = start.ranks[place];
-        let has_own_group = !(rank == 0 && start.input == Input::Inherited && is_in_foreground());
-        let input = match (rank, start.input) {
-            (0, Input::Inherited) => Stdio::inherit(),
-            (0, Input::Forwarded) => {
-                let (theirs, descriptor) = spawn::input_pipe()?;
-                self.input = Some(RankInput {
-                    descriptor,
-                    waiting: Default::default(),
-                    ends: false,
-                });
-                Stdio::from(theirs)
-            }
-            _ => Stdio::null(),
+        let is_inherited = start.input == Input::Inherited(rank);
+        let has_own_group = !(is_inherited && is_in_foreground());
+        let input = if is_inherited {
+            Stdio::inherit()
+        } else if start.input.is_forwarded_to(rank) {
+            let (theirs, ours) = spawn::input_pipe()?;
+            self.input.get_or_insert_default().add(rank, ours);
+            Stdio::from(theirs)
+        } else {
+            Stdio::null()
         };
         let assigner = self
             .job
@@ -272,18 +295,22 @@ fn find_program(name: &OsStr, directory: &Path, path: Option<&OsStr>) -> Result<
 }
 
 /// Programs that were linked without a run path find our library behind all others.
-fn add_library_path(variables: &mut Vec<Variable>) {
-    let Some(library) = own_library_directory() else {
-        return;
-    };
+/// The directory `first` comes before all.
+fn add_library_path(variables: &mut Vec<Variable>, first: Option<OsString>) {
     let name = OsStr::new("LD_LIBRARY_PATH");
     let present = variables.iter().find(|(known, _)| known == name);
-    let mut value = present.map(|(_, value)| value.clone()).unwrap_or_default();
-    if !value.is_empty() {
-        value.push(":");
+    let present = present.map(|(_, value)| value.clone());
+    let own = own_library_directory().map(OsString::from);
+    let own = own.filter(|own| first.as_ref() != Some(own));
+    let all = [first, present, own];
+    let all: Vec<OsString> = all
+        .into_iter()
+        .flatten()
+        .filter(|it| !it.is_empty())
+        .collect();
+    if !all.is_empty() {
+        environment::set(variables, name, &all.join(OsStr::new(":")));
     }
-    value.push(library);
-    environment::set(variables, name, &value);
 }
 
 /// `../lib` beside our own `bin`, if our library is there.
@@ -303,7 +330,11 @@ fn not_spawned(rank: u32, program: &Program, error: &io::Error) -> Failure {
         Some(Errno::EACCES | Errno::EPERM | Errno::ENOEXEC) => NOT_EXECUTABLE,
         _ => return Failure::launch(format!("rank {rank} cannot be started: {error}")),
     };
-    let shown = printable(&program.file.to_string_lossy());
+    let name = match &program.memory {
+        Some(_) => program.arguments[0].as_os_str(),
+        None => program.file.as_os_str(),
+    };
+    let shown = printable(&name.to_string_lossy());
     Failure {
         code,
         text: format!("program '{shown}' cannot be executed: {error}"),
