@@ -140,7 +140,7 @@ pub struct Options {
     /// Options that were understood but change nothing; one line each for the user.
     pub notes: Vec<String>,
     /// The program that is being read.
-    part: Part,
+    pub(crate) part: Part,
     /// The programs of the job, in the order of their ranks.
     pub programs: Vec<Part>,
 }

@@ -6,12 +6,17 @@
 //! * [`lines`]: the words of each line of an application file.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::environment::{Base, Export};
 use crate::failure::{Failure, printable};
 use crate::hosts::Host;
+
+/// The longest application file in bytes.
+const FILE_MAX: u64 = 16 << 20;
 
 /// The word between two programs.
 const SEPARATOR: &str = ":";
@@ -102,14 +107,17 @@ pub(crate) fn at(place: &str, failure: Failure) -> Failure {
 /// A usage failure if the file cannot be read, has a quote without an end, or names no program.
 pub(crate) fn lines(path: &Path) -> Result<Vec<(String, Vec<OsString>)>, Failure> {
     let shown = printable(&path.to_string_lossy());
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::usage(format!("application file {shown} cannot be read: {error}"))
-    })?;
+    let fail = |reason: String| Failure::usage(format!("application file {shown} {reason}"));
+    let mut text = Vec::new();
+    // A pipe or a device has no length.
+    let read = File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut text));
+    read.map_err(|error| fail(format!("cannot be read: {error}")))?;
+    if text.len() as u64 > FILE_MAX {
+        return Err(fail(format!("is longer than {} MiB", FILE_MAX >> 20)));
+    }
     let found = split(&text, &shown)?;
     if found.is_empty() {
-        return Err(Failure::usage(format!(
-            "application file {shown} names no program"
-        )));
+        return Err(fail("names no program".into()));
     }
     Ok(found)
 }
@@ -118,23 +126,22 @@ pub(crate) fn lines(path: &Path) -> Result<Vec<(String, Vec<OsString>)>, Failure
 fn split(text: &[u8], shown: &str) -> Result<Vec<(String, Vec<OsString>)>, Failure> {
     let mut found = Vec::new();
     let mut whole: Vec<u8> = Vec::new();
-    let mut first = 1;
+    // The number of the first line of `whole`, if it goes on.
+    let mut begun = None;
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
-        if whole.is_empty() {
-            first = index + 1;
-        }
+        let first = begun.take().unwrap_or(index + 1);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let is_comment = whole.is_empty() && line.trim_ascii_start().starts_with(b"#");
-        let slashes = line.iter().rev().take_while(|byte| **byte == b'\\').count();
-        if slashes % 2 == 1 && !is_comment {
+        let slashes = line.iter().rev().take_while(|byte| **byte == b'\\');
+        if slashes.count() % 2 == 1 && !is_comment {
             whole.extend_from_slice(&line[..line.len() - 1]);
-            // Not empty, so that the number of the first line is kept.
-            whole.push(b' ');
+            begun = Some(first);
             continue;
         }
         whole.extend_from_slice(line);
         found.extend(words(&std::mem::take(&mut whole), shown, first)?);
     }
+    let first = begun.unwrap_or_default();
     // The last line ended with `\`.
     found.extend(words(&whole, shown, first)?);
     Ok(found)
@@ -180,6 +187,7 @@ mod tests {
                 ("f:5".into(), words(&["-n", "1", "b c"])),
             ]
         );
+        assert_eq!(of("a\\\nb"), [("f:1".into(), words(&["ab"]))]);
         assert_eq!(of("a \\"), [("f:1".into(), words(&["a"]))]);
     }
 

@@ -136,7 +136,11 @@ fn what_is_wrong_in_a_part_or_a_file_is_named_with_its_place() {
     let quote = scratch.write("quote", "-n 1 echo 'x\n", 0o644);
     let empty = scratch.write("empty", "# nothing\n", 0o644);
     let text = |path: &std::path::Path| path.to_str().unwrap().to_string();
-    let cases: [(&[&str], &[&str]); 7] = [
+    let cases: [(&[&str], &[&str]); 8] = [
+        (
+            &["--app", "/dev/zero"],
+            &["/dev/zero is longer than 16 MiB"],
+        ),
         (
             &["--app", "/nowhere/apps"],
             &["/nowhere/apps", "cannot be read"],
