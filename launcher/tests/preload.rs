@@ -23,7 +23,7 @@ fn over_lossy_ssh(run: Mpirun, scratch: &Scratch) -> Mpirun {
 
 /// The path of a program that the hosts lack.
 fn lost(scratch: &Scratch, name: &str, content: &[u8]) -> PathBuf {
-    fs::create_dir_all(scratch.path().join("lost")).unwrap();
+    fs::create_dir_all(scratch.path().join("lost")).expect("it is ours");
     scratch.write(&format!("lost/{name}"), content, 0o755)
 }
 
